@@ -1,0 +1,82 @@
+# `make run` and `make test` are all that a newcomer needs. `make help` lists the rest.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+SHELL := /bin/sh
+
+VENV := .venv
+PY := $(VENV)/bin/python
+PYTHON ?=
+ARGS ?=
+
+# The first interpreter that is new enough; PYTHON=… overrides the search.
+FIND_PYTHON = for candidate in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then echo "$$candidate"; break; fi; done
+
+.PHONY: help run test install check lock schemas format clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+run: $(VENV)/run.stamp ## Set up and start everything: web server, worker, demo data
+	@exec $(PY) manage.py up $(ARGS)
+
+test: $(VENV)/dev.stamp ## Set up and run the whole test suite
+	@$(PY) -m pytest $(or $(ARGS),-n auto --cov)
+
+install: $(VENV)/dev.stamp ## Set up only, with the development dependencies
+
+check: $(VENV)/dev.stamp ## Lint, types, import contracts, schemas, migrations, deployment checks
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy .
+	$(VENV)/bin/lint-imports --no-cache
+	$(PY) -m djlint --check --lint --quiet templates
+	$(PY) manage.py makemigrations --check --dry-run
+	$(PY) manage.py schemas --check
+	$(PY) -m tests.deploy_check
+
+lock: $(VENV)/uv.stamp ## Resolve the dependencies again into the two lock files
+	$(PY) -m uv pip compile -q pyproject.toml --universal --generate-hashes \
+		--custom-compile-command 'make lock' -o requirements.lock
+	$(PY) -m uv pip compile -q pyproject.toml --group dev --group browser -c requirements.lock --universal \
+		--generate-hashes --custom-compile-command 'make lock' -o requirements-dev.lock
+
+schemas: $(VENV)/dev.stamp ## Write docs/api again from the code
+	$(PY) manage.py schemas
+
+format: $(VENV)/dev.stamp ## Format the code and mend what the linter can mend
+	$(PY) -m ruff check --fix-only .
+	$(PY) -m ruff format .
+
+clean: ## Remove the virtual environment and caches, but never var/ (your data)
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov
+
+$(VENV)/bin/python:
+	@python=$$($(FIND_PYTHON)); \
+	if [ -z "$$python" ]; then \
+		echo "Signpost needs Python 3.11 or newer; none was found. Name one: make run PYTHON=/path/to/python3" >&2; exit 1; fi; \
+	if command -v uv >/dev/null 2>&1; then uv venv -q --allow-existing --python "$$python" $(VENV); \
+	else "$$python" -m venv $(VENV); fi
+
+# INSTALL takes a lock file. uv checks the same hashes as pip, only faster.
+define INSTALL
+	@echo "Installing what $(1) names …"
+	@if command -v uv >/dev/null 2>&1; then \
+		uv pip install -q --python $(PY) --require-hashes -r $(1); \
+	else $(PY) -m ensurepip -q 2>/dev/null || true; \
+		$(PY) -m pip install -qq --disable-pip-version-check --require-hashes -r $(1); fi
+	@touch $@
+endef
+
+$(VENV)/run.stamp: requirements.lock | $(VENV)/bin/python
+	$(call INSTALL,requirements.lock)
+
+$(VENV)/dev.stamp: requirements-dev.lock | $(VENV)/bin/python
+	$(call INSTALL,requirements-dev.lock)
+	@touch $(VENV)/run.stamp
+
+$(VENV)/uv.stamp: | $(VENV)/dev.stamp
+	@$(PY) -m uv --version >/dev/null 2>&1 || \
+		if command -v uv >/dev/null 2>&1; then uv pip install -q --python $(PY) uv; \
+		else $(PY) -m pip install -qq uv; fi
+	@touch $@

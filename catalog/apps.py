@@ -1,0 +1,9 @@
+"""Books, authors and categories over GraphQL."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class CatalogConfig(AppConfig):
+    name = "catalog"

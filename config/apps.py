@@ -1,0 +1,9 @@
+"""The composition root: the only package that knows all others."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class ConfigConfig(AppConfig):
+    name = "config"

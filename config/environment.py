@@ -1,0 +1,144 @@
+"""How settings.py reads the environment: typed, and every fault told in one message."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import dj_database_url
+from cryptography.fernet import Fernet
+from django.core.exceptions import ImproperlyConfigured
+from environs import EnvError, EnvValidationError, FileAwareEnv
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host name or literal address means this machine alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def origin(value: str) -> str:
+    """Return a public origin such as `https://signpost.example`: no path, no trailing slash."""
+    parts = urlsplit(value)
+    if (
+        parts.scheme not in {"http", "https"}
+        or not parts.hostname
+        or parts.username is not None
+    ):
+        raise EnvError("Not an http or https origin.")
+    if value != f"{parts.scheme}://{parts.netloc}":
+        raise EnvError(
+            "Give the origin alone: scheme, host and port, without a trailing slash."
+        )
+    return value
+
+
+def words(value: str) -> list[str]:
+    """Split a comma-separated list; the empty text is the empty list."""
+    return [word for word in (part.strip() for part in value.split(",")) if word]
+
+
+def fernet_keys(value: str) -> list[str]:
+    """Return a non-empty list of Fernet keys (32 bytes each, url-safe base64)."""
+    keys = words(value)
+    if not keys:
+        raise EnvError("Needs at least one key.")
+    for key in keys:
+        try:
+            Fernet(key)
+        except ValueError as error:
+            raise EnvError(
+                "Holds a key that is not 32 url-safe base64 bytes."
+            ) from error
+    return keys
+
+
+def networks(value: str) -> list[str]:
+    """Return a list of networks in CIDR notation."""
+    for word in words(value):
+        try:
+            ipaddress.ip_network(word)
+        except ValueError as error:
+            raise EnvError(
+                f"Holds {word!r}, which is not a network in CIDR notation."
+            ) from error
+    return words(value)
+
+
+def database(value: str) -> dict[str, Any]:
+    """Return Django's settings of a `sqlite:///…` or `postgres://…` address."""
+    try:
+        parsed = dict(dj_database_url.parse(value))
+    except (
+        dj_database_url.ParseError,
+        dj_database_url.UnknownSchemeError,
+        ValueError,
+    ) as error:
+        # The message of the parser may repeat the password.
+        raise EnvError("Not a sqlite:///… or postgres://… address.") from error
+    if parsed["ENGINE"] not in {
+        "django.db.backends.sqlite3",
+        "django.db.backends.postgresql",
+    }:
+        raise EnvError("Only sqlite:///… and postgres://… are supported.")
+    return parsed
+
+
+def redis_url(value: str) -> str:
+    """Return a `redis://…` or `rediss://…` address, or the empty text for none."""
+    if value and urlsplit(value).scheme not in {"redis", "rediss"}:
+        raise EnvError("Not a redis://… address.")
+    return value
+
+
+PARSERS: dict[str, Callable[[str], Any]] = {
+    "origin": origin,
+    "words": words,
+    "fernet_keys": fernet_keys,
+    "networks": networks,
+    "database": database,
+    "redis_url": redis_url,
+}
+
+
+class Environment(FileAwareEnv):
+    """The environment variables; `NAME_FILE` names a file that holds NAME's value."""
+
+    def __init__(self) -> None:
+        super().__init__(eager=False, strip_whitespace=True)
+        for name, parser in PARSERS.items():
+            self.add_parser(name, parser)
+
+    def complete(self) -> None:
+        """Raise ImproperlyConfigured that names every missing or malformed variable."""
+        try:
+            self.seal()
+        except EnvValidationError as error:
+            messages = cast("dict[str, list[str]]", error.error_messages)
+            faults = (f"{name}: {' '.join(texts)}" for name, texts in messages.items())
+            raise ImproperlyConfigured(
+                "\n  ".join(["the environment is not usable", *sorted(faults)])
+            ) from error
+
+
+def kept_secret(path: Path) -> str:
+    """Return the Fernet key in a file that only its owner may read; the first caller makes it."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f"{path.name}.{os.getpid()}")
+        draft.touch(mode=0o600)
+        draft.write_text(Fernet.generate_key().decode())
+        # Linking is atomic: of two first starters the second keeps the first one's key.
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)
+        draft.unlink()
+    return path.read_text().strip()

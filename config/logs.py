@@ -1,0 +1,97 @@
+"""Logs: structured, with a request id and a duration, without query strings and secrets."""
+
+from __future__ import annotations
+
+import logging.config
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+import structlog
+from django.http import HttpRequest, HttpResponse
+from structlog.contextvars import bound_contextvars
+
+REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
+
+# These loggers tell codes and tokens at DEBUG.
+NEVER_BELOW_WARNING = ("oauthlib", "oauth2_provider", "requests_oauthlib")
+
+SHARED: list[Any] = [
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_logger_name,
+    structlog.stdlib.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+    structlog.processors.format_exc_info,
+]
+
+log = structlog.stdlib.get_logger("signpost.http")
+
+
+def configure(*, level: int, as_json: bool) -> None:
+    """Send the standard library's and structlog's records through one formatter to stderr."""
+    renderer: Any = (
+        structlog.processors.JSONRenderer()
+        if as_json
+        else structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0)
+    )
+    logging.config.dictConfig(
+        {
+            "version": 1,
+            "disable_existing_loggers": False,
+            "formatters": {
+                "one": {
+                    "()": structlog.stdlib.ProcessorFormatter,
+                    "foreign_pre_chain": SHARED,
+                    "processors": [
+                        structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                        renderer,
+                    ],
+                }
+            },
+            "handlers": {
+                "stderr": {"class": "logging.StreamHandler", "formatter": "one"}
+            },
+            "root": {"handlers": ["stderr"], "level": level},
+            "loggers": {
+                "django.request": {"level": "ERROR"},  # RequestLogMiddleware tells 4xx
+                "django-q": {"level": "WARNING"},
+                **{name: {"level": "WARNING"} for name in NEVER_BELOW_WARNING},
+            },
+        }
+    )
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *SHARED,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=False,
+    )
+
+
+class RequestLogMiddleware:
+    """Give every request an id, answer it in `X-Request-Id`, and log one line per request."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        given = request.headers.get("X-Request-Id", "")
+        request_id = given if REQUEST_ID.fullmatch(given) else uuid4().hex
+        request.request_id = request_id  # type: ignore[attr-defined]
+        started = time.perf_counter()
+        with bound_contextvars(request_id=request_id):
+            response = self.get_response(request)
+            log.info(
+                "request",
+                method=request.method,
+                path=request.path,
+                status=response.status_code,
+                ms=round((time.perf_counter() - started) * 1000, 1),
+            )
+        response["X-Request-Id"] = request_id
+        return response

@@ -1,0 +1,42 @@
+"""Write the public contracts in docs/api from the code, or check that they are equal."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.renderers import OpenApiJsonRenderer
+
+
+def openapi() -> str:
+    """Return the OpenAPI document of the REST API as JSON."""
+    schema = SchemaGenerator().get_schema(request=None, public=True)
+    return OpenApiJsonRenderer().render(schema).decode() + "\n"
+
+
+CONTRACTS: dict[str, Callable[[], str]] = {"openapi.json": openapi}
+
+
+class Command(BaseCommand):
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--check", action="store_true", help="write nothing; fail on a difference"
+        )
+
+    def handle(self, *args: Any, check: bool, **options: Any) -> None:
+        folder = settings.BASE_DIR / "docs" / "api"
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, make in CONTRACTS.items():
+            file, fresh = folder / name, make()
+            if check and (not file.exists() or file.read_text() != fresh):
+                raise CommandError(
+                    f"docs/api/{name} differs from the code: run `make schemas`"
+                )
+            if not check:
+                file.write_text(fresh)

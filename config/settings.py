@@ -1,0 +1,258 @@
+"""Every setting, and every environment variable, in one place. docs/settings.md explains each."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import django_stubs_ext
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+from config import logs
+from config.environment import Environment, is_loopback, kept_secret
+
+django_stubs_ext.monkeypatch()
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VAR_DIR = BASE_DIR / "var"
+
+env = Environment()
+
+# ── Which world this is ─────────────────────────────────────────────────────────────
+
+ENVIRONMENT = env.str("ENVIRONMENT", "local")
+if ENVIRONMENT not in {"local", "production"}:
+    raise ImproperlyConfigured(
+        f"ENVIRONMENT: {ENVIRONMENT!r} is neither local nor production."
+    )
+LOCAL = ENVIRONMENT == "local"
+
+
+def locally(value: Any) -> Any:
+    """Give a variable this default locally; in production it has none and must be set."""
+    return value if LOCAL else ...
+
+
+def local_secret(name: str) -> Any:
+    """Give a variable a random default that is made once and kept in var/; none in production."""
+    return kept_secret(VAR_DIR / name) if LOCAL else ...
+
+
+# ── The environment variables ───────────────────────────────────────────────────────
+
+SECRET_KEY = env.str("SECRET_KEY", local_secret("secret-key"))
+DEBUG = env.bool("DEBUG", False)
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", locally("localhost,127.0.0.1,[::1]"))
+BASE_URL = env.origin("BASE_URL", locally("http://127.0.0.1:8000"))
+DATABASE = env.database(
+    "DATABASE_URL", locally(f"sqlite:///{quote(str(VAR_DIR / 'signpost.sqlite3'))}")
+)
+REDIS_URL = env.redis_url("REDIS_URL", locally(""))
+SQLITE_SYNCHRONOUS = env.str("SQLITE_SYNCHRONOUS", "NORMAL" if LOCAL else "FULL")
+SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", not LOCAL)
+TRUST_X_FORWARDED_PROTO = env.bool("TRUST_X_FORWARDED_PROTO", False)
+LOG_LEVEL = env.log_level("LOG_LEVEL", logging.INFO)
+WEB_THREADS = env.int("WEB_THREADS", 8)
+WORKERS = env.int("WORKERS", 2)
+
+WEBHOOK_SECRET_KEYS = env.fernet_keys(
+    "WEBHOOK_SECRET_KEYS", local_secret("webhook-secret-keys")
+)
+WEBHOOK_ALLOWED_TARGETS = env.networks("WEBHOOK_ALLOWED_TARGETS", "")
+WEBHOOK_RETENTION_DAYS = env.int("WEBHOOK_RETENTION_DAYS", 30)
+
+env.complete()
+
+if LOCAL:
+    for _name, _hosts in {
+        "BASE_URL": [urlsplit(BASE_URL).hostname or ""],
+        "ALLOWED_HOSTS": ALLOWED_HOSTS,
+    }.items():
+        if not all(is_loopback(host) for host in _hosts):
+            raise ImproperlyConfigured(
+                f"{_name}: a local instance serves this machine alone; "
+                "set ENVIRONMENT=production to be reached from elsewhere."
+            )
+
+# ── The application ─────────────────────────────────────────────────────────────────
+
+INSTALLED_APPS = [
+    "config.apps.ConfigConfig",
+    "catalog.apps.CatalogConfig",
+    "recording.apps.RecordingConfig",
+    "gateway.apps.GatewayConfig",
+    "webhooks_core.apps.WebhooksCoreConfig",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django_q",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+]
+
+MIDDLEWARE = [
+    "config.logs.RequestLogMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+ASGI_APPLICATION = "config.asgi.application"
+APPEND_SLASH = False
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_I18N = False
+USE_TZ = True
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+STATIC_URL = "/static/"
+STATIC_ROOT = VAR_DIR / "static"
+WHITENOISE_USE_FINDERS = LOCAL  # production runs collectstatic
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if LOCAL
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+MEDIA_ROOT = VAR_DIR / "media"
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+
+# ── Database, cache, tasks ──────────────────────────────────────────────────────────
+
+if DATABASE["ENGINE"] == "django.db.backends.sqlite3":
+    # Writers queue up instead of failing: BEGIN IMMEDIATE takes the lock before the first read.
+    DATABASE |= {
+        "CONN_MAX_AGE": None,
+        "OPTIONS": {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            "init_command": f"PRAGMA journal_mode=WAL; PRAGMA synchronous={SQLITE_SYNCHRONOUS};",
+        },
+    }
+else:
+    DATABASE |= {"CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}
+    DATABASE.setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
+DATABASES = {"default": DATABASE}
+
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+    }
+    if REDIS_URL
+    else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+}
+
+Q_CLUSTER: dict[str, Any] = {
+    "name": "signpost",
+    "label": "Tasks",
+    "workers": WORKERS,
+    "recycle": 100,
+    "timeout": 90,  # a shift takes about 20 s and ends its open requests
+    "retry": 120,
+    "max_attempts": 1,
+    "ack_failures": True,
+    "save_limit": -1,  # no row for each success: they halve the throughput
+    "catch_up": False,
+    "bulk": 10,
+    "poll": 0.05,
+    "log_level": "WARNING",
+    "ALT_CLUSTERS": {},
+    **({"redis": REDIS_URL} if REDIS_URL else {"orm": "default"}),
+}
+
+# ── Security ────────────────────────────────────────────────────────────────────────
+
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not LOCAL
+SESSION_COOKIE_HTTPONLY = True
+SECURE_HSTS_SECONDS = 0 if LOCAL else 31_536_000
+SECURE_HSTS_INCLUDE_SUBDOMAINS = not LOCAL
+SECURE_HSTS_PRELOAD = not LOCAL
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+SECURE_PROXY_SSL_HEADER = (
+    ("HTTP_X_FORWARDED_PROTO", "https") if TRUST_X_FORWARDED_PROTO else None
+)
+# Not no-referrer: browsers then send `Origin: null`, and Django refuses every form over https.
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+CSRF_TRUSTED_ORIGINS = [BASE_URL]
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+        "base-uri": [NONE],
+    }
+}
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1_048_576
+
+# ── The products ────────────────────────────────────────────────────────────────────
+
+REST_FRAMEWORK = {
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": [],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "UNAUTHENTICATED_USER": None,
+}
+
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Signpost",
+    "DESCRIPTION": "Recording webhooks, gateway webhooks and chat completions.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+}
+
+LOGGING_CONFIG = None
+logs.configure(level=LOG_LEVEL, as_json=not LOCAL)

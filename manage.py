@@ -1,0 +1,24 @@
+#!/usr/bin/env python
+"""Signpost's command line. `manage.py up` starts everything."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    from django.core.exceptions import ImproperlyConfigured
+    from django.core.management import execute_from_command_line
+
+    try:
+        import config.settings  # noqa: F401 - a bad variable is one clear line, whatever the command
+
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        sys.exit(f"signpost: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.deploy_check import PRODUCTION
+
+
+def start(**variables: str | None) -> subprocess.CompletedProcess[str]:
+    """Run `manage.py check` in an environment of its own."""
+    environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
+    environment |= {
+        name: value for name, value in variables.items() if value is not None
+    }
+    return subprocess.run(
+        [sys.executable, "manage.py", "check"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+REQUIRED = sorted(PRODUCTION.keys() - {"ENVIRONMENT"})
+
+
+@pytest.mark.parametrize("name", REQUIRED)
+def test_production_refuses_to_start_without_a_variable_and_names_it(name):
+    done = start(**(PRODUCTION | {name: None}))
+    assert done.returncode == 1
+    assert f"{name}: Environment variable not set." in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_production_starts_when_every_variable_is_set():
+    done = start(**PRODUCTION)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("DEBUG", "perhaps", "DEBUG: Not a valid boolean."),
+        ("BASE_URL", "http://127.0.0.1:8000/", "BASE_URL: Give the origin alone"),
+        ("BASE_URL", "ftp://127.0.0.1", "BASE_URL: Not an http or https origin."),
+        ("BASE_URL", "http://signpost.example", "BASE_URL: a local instance"),
+        ("ALLOWED_HOSTS", "localhost,0.0.0.0", "ALLOWED_HOSTS: a local instance"),
+        ("DATABASE_URL", "mysql://root@localhost/x", "DATABASE_URL: Only sqlite"),
+        ("DATABASE_URL", "nonsense", "DATABASE_URL: Not a sqlite"),
+        ("REDIS_URL", "http://localhost", "REDIS_URL: Not a redis"),
+        ("WEBHOOK_SECRET_KEYS", "short", "WEBHOOK_SECRET_KEYS: Holds a key"),
+        ("WEBHOOK_SECRET_KEYS", "", "WEBHOOK_SECRET_KEYS: Needs at least one key."),
+        ("WEBHOOK_ALLOWED_TARGETS", "10.0.0.0/33", "WEBHOOK_ALLOWED_TARGETS: Holds"),
+        ("WORKERS", "many", "WORKERS: Not a valid integer."),
+        ("ENVIRONMENT", "staging", "ENVIRONMENT: 'staging' is neither"),
+    ],
+)
+def test_a_malformed_variable_is_one_clear_error(name, value, words):
+    done = start(**{name: value})
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_every_fault_is_told_at_once():
+    done = start(DEBUG="perhaps", WORKERS="many")
+    assert "DEBUG:" in done.stderr
+    assert "WORKERS:" in done.stderr
+
+
+def test_a_secret_may_come_from_a_file(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text(PRODUCTION["SECRET_KEY"] + "\n")
+    done = start(**(PRODUCTION | {"SECRET_KEY": None, "SECRET_KEY_FILE": str(secret)}))
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,30 @@
+"""Run `check --deploy` as a production instance would, with every variable set on purpose."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from cryptography.fernet import Fernet
+
+PRODUCTION = {
+    "ENVIRONMENT": "production",
+    "SECRET_KEY": Fernet.generate_key().decode() + "0123456789abcdef",
+    "ALLOWED_HOSTS": "signpost.example",
+    "BASE_URL": "https://signpost.example",
+    "DATABASE_URL": "postgres://signpost@127.0.0.1:5432/signpost",
+    "REDIS_URL": "redis://127.0.0.1:6379/0",
+    "WEBHOOK_SECRET_KEYS": Fernet.generate_key().decode(),
+}
+
+
+def main() -> int:
+    command = ["manage.py", "check", "--deploy", "--fail-level", "WARNING"]
+    return subprocess.run(
+        [sys.executable, *command], env=os.environ | PRODUCTION, check=False
+    ).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,3 @@
+"""Which network addresses a webhook may be sent to."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""The tables of the engine."""
+
+from __future__ import annotations

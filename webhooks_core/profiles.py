@@ -1,0 +1,3 @@
+"""What a product tells the engine about its webhooks."""
+
+from __future__ import annotations
