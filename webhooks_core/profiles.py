@@ -1,3 +1,86 @@
-"""What a product tells the engine about its webhooks."""
+"""What a product tells the engine about its webhooks, on one page, and where it is registered."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from webhooks_core.retry import RetryPolicy
+from webhooks_core.targets import UrlPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    """A kind of event; `sample` is the `data` of a synthetic one, `schema` its JSON Schema."""
+
+    name: str
+    description: str
+    sample: Mapping[str, Any]
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    subscribable: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happening:
+    """An event as a product's envelope sees it; `context` holds ids of request and trace."""
+
+    id: str
+    type: str
+    owner: str
+    created_at: str
+    data: Mapping[str, Any]
+    context: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sending:
+    """One attempt as a product's headers see it; `timestamp` is unix time in seconds.
+
+    `secrets` holds the current secret first, then those that a rotation still honours.
+    """
+
+    event_id: str
+    event_type: str
+    delivery_id: str
+    timestamp: int
+    body: bytes
+    secrets: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookProfile:
+    """The dialect of one product: everything in which its webhooks differ from another's."""
+
+    name: str
+    event_types: Mapping[str, EventType]
+    receives: Callable[[Sequence[str], str], bool]
+    envelope: Callable[[Happening], dict[str, Any]]
+    headers: Callable[[Sending], Mapping[str, str]]
+    retry: RetryPolicy
+    timeout_s: float
+    url_policy: UrlPolicy
+    quota: int
+    endpoint_prefix: str
+    event_prefix: str = "evt_"
+    delivery_prefix: str = "dlv_"
+    disable_after: int | None = None
+    inactive_ends_waiting: bool = False
+    enabled: bool = True
+
+
+_profiles: dict[str, WebhookProfile] = {}
+
+
+def register(profile: WebhookProfile) -> None:
+    """Make a product's profile known; called from its AppConfig.ready."""
+    _profiles[profile.name] = profile
+
+
+def get(name: str) -> WebhookProfile:
+    """Return a registered profile. Raises KeyError."""
+    return _profiles[name]
+
+
+def registered() -> Sequence[WebhookProfile]:
+    return tuple(_profiles.values())

@@ -1,3 +1,83 @@
-"""The signature schemes. Pure functions of secret, time and body."""
+"""The signature schemes. Pure functions of secret, time and body; the key is the whole secret."""
 
 from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+
+MAX_HEADER = 4096
+
+
+class SignatureError(ValueError):
+    """A delivery's signature does not hold; the message says which part is wrong."""
+
+
+def _hex(secret: str, timestamp: str, body: bytes) -> str:
+    message = timestamp.encode() + b"." + body
+    return hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()
+
+
+def sha256_signature(secret: str, timestamp: int, body: bytes) -> str:
+    """Return `sha256=<hex>` over `<timestamp>.<body>` (recording, "Signature")."""
+    return "sha256=" + _hex(secret, str(timestamp), body)
+
+
+def timestamped_signature(secrets: Sequence[str], timestamp: int, body: bytes) -> str:
+    """Return `t=<timestamp>,v1=<hex>` (gateway, "Authentication" 3).
+
+    While a secret is being rotated there is one `v1=` for each secret.
+    """
+    signatures = (f"v1={_hex(secret, str(timestamp), body)}" for secret in secrets)
+    return ",".join((f"t={timestamp}", *signatures))
+
+
+def verify_sha256(
+    secret: str,
+    *,
+    timestamp: str,
+    signature: str,
+    body: bytes,
+    now: float,
+    tolerance_s: float,
+) -> None:
+    """Verify `X-Recording-Signature`. Raises SignatureError.
+
+    `tolerance_s` is the largest accepted age in seconds; 0 skips the freshness check.
+    """
+    _check_age(timestamp, now=now, tolerance_s=tolerance_s)
+    if not signature.startswith("sha256="):
+        raise SignatureError("the signature does not start with sha256=")
+    expected = "sha256=" + _hex(secret, timestamp, body)
+    if not hmac.compare_digest(expected.encode(), signature.encode()):
+        raise SignatureError("the signature does not fit secret, timestamp and body")
+
+
+def verify_timestamped(
+    secret: str, *, signature: str, body: bytes, now: float, tolerance_s: float = 300
+) -> None:
+    """Verify `X-Gateway-Signature`. Raises SignatureError.
+
+    `tolerance_s` is the largest accepted distance in seconds between the signed time and
+    `now`; 0 skips the freshness check (gateway, "Authentication" 3).
+    """
+    if len(signature) > MAX_HEADER:
+        raise SignatureError("the signature header is too long")
+    pairs = [part.strip().partition("=") for part in signature.split(",")]
+    times = [value for key, _, value in pairs if key == "t"]
+    given = [value for key, _, value in pairs if key == "v1"]
+    if len(times) != 1 or not given:
+        raise SignatureError("the signature header is not t=<unix time>,v1=<hex>")
+    _check_age(times[0], now=now, tolerance_s=tolerance_s)
+    expected = _hex(secret, times[0], body).encode()
+    # Every candidate is compared, so that the time taken does not tell which one fits.
+    fits = [hmac.compare_digest(expected, value.encode()) for value in given]
+    if not any(fits):
+        raise SignatureError("no signature fits secret, timestamp and body")
+
+
+def _check_age(timestamp: str, *, now: float, tolerance_s: float) -> None:
+    if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= 12):
+        raise SignatureError("the timestamp is not a unix time in seconds")
+    if tolerance_s and abs(now - int(timestamp)) > tolerance_s:
+        raise SignatureError("the timestamp is too far from now")

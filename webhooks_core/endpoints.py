@@ -1,0 +1,141 @@
+"""What is done to endpoints: create, change, delete, rotate. Products check the input first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from webhooks_core import ids, profiles, secrets, wakeup
+from webhooks_core.models import Delivery, Endpoint, EndpointSecret, Lane
+
+
+class QuotaExceededError(Exception):
+    """The owner has as many endpoints as the profile allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """A new endpoint and its secret, which is shown this once."""
+
+    endpoint: Endpoint
+    secret: str
+
+
+def create(
+    *,
+    profile: str,
+    owner: str,
+    url: str,
+    event_types: Sequence[str],
+    secret: str | None = None,
+    **fields: Any,
+) -> Created:
+    """Create an endpoint in a free slot of the owner's quota. Raises QuotaExceededError."""
+    dialect = profiles.get(profile)
+    secret = secret or secrets.make()
+    while (slot := _free_slot(profile, owner, dialect.quota)) is not None:
+        endpoint = Endpoint(
+            public_id=ids.make(dialect.endpoint_prefix),
+            profile=profile,
+            owner=owner,
+            url=url,
+            event_types=list(event_types),
+            slot=slot,
+            **fields,
+        )
+        try:
+            with transaction.atomic():
+                endpoint.save(force_insert=True)
+                EndpointSecret.objects.create(endpoint=endpoint, value=secret)
+                Lane.objects.create(endpoint=endpoint)
+        except IntegrityError:
+            if not _is_taken(endpoint):
+                raise
+            continue  # another creation took the slot first
+        return Created(endpoint, secret)
+    raise QuotaExceededError
+
+
+def _free_slot(profile: str, owner: str, quota: int) -> int | None:
+    taken = set(
+        Endpoint.objects.of(profile, owner)
+        .exclude(slot=None)
+        .values_list("slot", flat=True)
+    )
+    return next((slot for slot in range(quota) if slot not in taken), None)
+
+
+def _is_taken(endpoint: Endpoint) -> bool:
+    return (
+        Endpoint.objects.of(endpoint.profile, endpoint.owner)
+        .filter(slot=endpoint.slot)
+        .exists()
+    )
+
+
+def update(endpoint: Endpoint, **fields: Any) -> Endpoint:
+    """Change fields of an endpoint; return it as it is afterwards.
+
+    Whatever makes it receive again sends at once what waited; whatever ends what waits
+    (see `Endpoint.ends_waiting`) ends it here.
+    """
+    with transaction.atomic():
+        locked = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
+        was_receiving = locked.is_receiving
+        for name, value in (fields | {"updated_at": timezone.now()}).items():
+            setattr(locked, name, value)
+        locked.save(update_fields=[*fields, "updated_at"])
+        if locked.ends_waiting:
+            _waiting(locked).fail(error=locked.ends_waiting)
+        elif locked.is_receiving and not was_receiving:
+            _waiting(locked).make_due(timezone.now())
+            transaction.on_commit(partial(wakeup.ring, [locked.pk]), robust=True)
+    return locked
+
+
+def change_url(endpoint: Endpoint, url: str, **fields: Any) -> Endpoint:
+    """Give an endpoint another URL; a disabled one is active again with its counter at 0."""
+    if endpoint.status == Endpoint.Status.DISABLED and url != endpoint.url:
+        fields |= {"status": Endpoint.Status.ACTIVE, "consecutive_failures": 0}
+    return update(endpoint, url=url, **fields)
+
+
+def delete(endpoint: Endpoint) -> bool:
+    """Delete an endpoint and end what waits for it; False if it was deleted already.
+
+    The row stays for the history; its slot is free again.
+    """
+    now = timezone.now()
+    with transaction.atomic():
+        won = Endpoint.objects.filter(pk=endpoint.pk, deleted_at=None).update(
+            deleted_at=now, updated_at=now, slot=None, static_key=None
+        )
+        _waiting(endpoint).fail(error="endpoint deleted")
+    return won == 1
+
+
+def rotate_secret(
+    endpoint: Endpoint, *, overlap: timedelta = timedelta(0), secret: str | None = None
+) -> str:
+    """Give an endpoint a new secret; the old ones sign beside it for `overlap`."""
+    now, secret = timezone.now(), secret or secrets.make()
+    with transaction.atomic():
+        _shorten(endpoint, until=now + overlap)
+        EndpointSecret.objects.create(endpoint=endpoint, value=secret)
+        EndpointSecret.objects.filter(endpoint=endpoint, expires_at__lte=now).delete()
+    return secret
+
+
+def _shorten(endpoint: Endpoint, *, until: datetime) -> None:
+    older = EndpointSecret.objects.filter(endpoint=endpoint)
+    older.filter(expires_at=None).update(expires_at=until)
+
+
+def _waiting(endpoint: Endpoint) -> Any:
+    return Delivery.objects.waiting().filter(endpoint=endpoint)

@@ -1,3 +1,0 @@
-"""The tables of the engine."""
-
-from __future__ import annotations

@@ -1,0 +1,19 @@
+"""The tables of the engine. The Delivery row is the outbox: a queued task is only a hint."""
+
+from __future__ import annotations
+
+from webhooks_core.models.deliveries import Attempt, Delivery, Event, Outcome
+from webhooks_core.models.endpoints import Endpoint, EndpointSecret, Lane
+from webhooks_core.models.shifts import Bell, Shift
+
+__all__ = [
+    "Attempt",
+    "Bell",
+    "Delivery",
+    "Endpoint",
+    "EndpointSecret",
+    "Event",
+    "Lane",
+    "Outcome",
+    "Shift",
+]

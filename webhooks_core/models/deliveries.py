@@ -1,0 +1,211 @@
+"""Events, their deliveries, and every attempt. The Delivery row is the outbox."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Self
+
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+from webhooks_core.models.endpoints import Endpoint
+
+
+class Event(models.Model):
+    """Something that happened; `body` is the exact bytes that are signed and sent."""
+
+    public_id = models.CharField(max_length=40, unique=True)
+    profile = models.CharField(max_length=32)
+    owner = models.CharField(max_length=128)
+    type = models.CharField(max_length=128)
+    body = models.BinaryField()
+    size = models.PositiveIntegerField()
+    created_at = models.DateTimeField(default=timezone.now)
+    dedupe_key = models.CharField(max_length=255, null=True, blank=True)  # noqa: DJ001 - unique where set
+    # Where a large fan-out stands: endpoints after `fanout_after` and up to `fanout_until`
+    # have no delivery yet. Null: all have.
+    fanout_after = models.BigIntegerField(null=True, blank=True)
+    fanout_until = models.BigIntegerField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["profile", "owner", "dedupe_key"],
+                condition=Q(dedupe_key__isnull=False),
+                name="event_dedupe_key",
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["profile", "owner", "type", "-id"], name="event_of_owner"
+            ),
+            models.Index(fields=["created_at"], name="event_age"),
+            models.Index(
+                fields=["id"],
+                condition=Q(fanout_after__isnull=False),
+                name="event_fanout",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+
+class DeliveryQuerySet(models.QuerySet["Delivery"]):
+    def waiting(self) -> Self:
+        """Pending ones that no shift is trying at this moment."""
+        return self.filter(status=Delivery.Status.PENDING, claim=None)
+
+    def claim(self, pks: Sequence[int], *, claim: int) -> int:
+        """Take these for one attempt each; return how many were still to be had."""
+        return (
+            self.waiting()
+            .filter(pk__in=pks)
+            .update(claim=claim, attempts=F("attempts") + 1)
+        )
+
+    def unclaim(self, pks: Sequence[int], *, claim: int) -> int:
+        """Give back what was claimed and never tried."""
+        return self.claimed(pks, claim=claim).update(
+            claim=None, attempts=F("attempts") - 1
+        )
+
+    def claimed(self, pks: Sequence[int], *, claim: int) -> Self:
+        """The fence: those of `pks` that this claim still holds."""
+        return self.filter(pk__in=pks, claim=claim, status=Delivery.Status.PENDING)
+
+    def deliver(self, pks: Sequence[int], *, claim: int, at: datetime) -> int:
+        return self.claimed(pks, claim=claim).update(
+            status=Delivery.Status.DELIVERED,
+            delivered_at=at,
+            next_attempt_at=None,
+            claim=None,
+        )
+
+    def reschedule(
+        self, pks: Sequence[int], *, claim: int, at: datetime, error: str
+    ) -> int:
+        return self.claimed(pks, claim=claim).update(
+            next_attempt_at=at, last_error=error, claim=None
+        )
+
+    def fail(self, *, error: str) -> int:
+        """End these pending deliveries for good."""
+        return self.filter(status=Delivery.Status.PENDING).update(
+            status=Delivery.Status.FAILED,
+            next_attempt_at=None,
+            claim=None,
+            last_error=error,
+        )
+
+    def make_due(self, now: datetime) -> int:
+        """Send what waits at once; what is being tried keeps its time."""
+        return (
+            self.waiting().filter(next_attempt_at__gt=now).update(next_attempt_at=now)
+        )
+
+
+class Delivery(models.Model):
+    """One event for one endpoint, and all that is known about sending it.
+
+    `next_attempt_at` is set exactly while the delivery is pending. `claim` is the id of the
+    shift that is trying it now. `interruptions` are attempts of which we saw no end: they
+    count in `attempts`, but neither against the receiver nor the retry policy.
+    """
+
+    class Status(models.IntegerChoices):
+        PENDING = 0
+        DELIVERED = 1
+        FAILED = 2
+
+    class Trigger(models.TextChoices):
+        EVENT = "event"
+        TEST = "test"
+        REPLAY = "replay"
+
+    public_id = models.CharField(max_length=40, unique=True)
+    event = models.ForeignKey(Event, on_delete=models.CASCADE)
+    endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE)
+    status = models.PositiveSmallIntegerField(
+        choices=Status.choices, default=Status.PENDING
+    )
+    attempts = models.PositiveIntegerField(default=0)
+    interruptions = models.PositiveSmallIntegerField(default=0)
+    next_attempt_at = models.DateTimeField(null=True, default=timezone.now)
+    claim = models.BigIntegerField(null=True)
+    last_error = models.CharField(max_length=512, blank=True)
+    delivered_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    trigger = models.CharField(
+        max_length=8, choices=Trigger.choices, default=Trigger.EVENT
+    )
+
+    objects = DeliveryQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "deliveries"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["event", "endpoint"],
+                condition=Q(trigger="event"),
+                name="delivery_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(status=0, next_attempt_at__isnull=False)
+                | (~Q(status=0) & Q(next_attempt_at=None, claim=None)),
+                name="delivery_due_while_pending",
+            ),
+            models.CheckConstraint(
+                condition=Q(status=1, delivered_at__isnull=False)
+                | (~Q(status=1) & Q(delivered_at=None)),
+                name="delivery_time_when_delivered",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["endpoint", "next_attempt_at", "id"],
+                condition=Q(status=0),
+                name="delivery_due",
+            ),
+            models.Index(
+                fields=["claim"],
+                condition=Q(claim__isnull=False),
+                name="delivery_claim",
+            ),
+            models.Index(fields=["endpoint", "-id"], name="delivery_of_endpoint"),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+
+class Outcome(models.TextChoices):
+    """How an attempt ended."""
+
+    OK = "ok"
+    HTTP = "http"  # an answer that is not 2xx
+    TIMEOUT = "timeout"
+    DNS = "dns"
+    CONNECT = "connect"
+    TLS = "tls"
+    BLOCKED = "blocked"  # an address that must not be called
+    UNSIGNED = "unsigned"  # the secret cannot be read
+    INTERRUPTED = "interrupted"  # our own crash
+
+
+class Attempt(models.Model):
+    """One try, written when it ended."""
+
+    delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE)
+    number = models.PositiveIntegerField()
+    started_at = models.DateTimeField()
+    duration_ms = models.PositiveIntegerField(default=0)
+    outcome = models.CharField(max_length=16, choices=Outcome.choices)
+    code = models.PositiveSmallIntegerField(null=True)
+    error = models.CharField(max_length=512, blank=True)
+    answer = models.BinaryField(default=b"")
+
+    def __str__(self) -> str:
+        return f"attempt {self.number}: {self.outcome}"

@@ -1,0 +1,192 @@
+"""Endpoints, their secrets, and the lanes that schedule them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Self
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from webhooks_core import profiles
+from webhooks_core.secrets import SealedField
+
+
+class EndpointQuerySet(models.QuerySet["Endpoint"]):
+    def of(self, profile: str, owner: str) -> Self:
+        """Those that an owner has, deleted ones not counted."""
+        return self.filter(profile=profile, owner=owner, deleted_at=None)
+
+    def receiving(self) -> Self:
+        """Those that deliveries are sent to now."""
+        return self.filter(
+            deleted_at=None,
+            paused_at=None,
+            active=True,
+            status=Endpoint.Status.ACTIVE,
+        )
+
+    def disable_failing(self, *, threshold: int, pks: Sequence[int]) -> list[int]:
+        """Disable those among `pks` that failed too often in a row; return which."""
+        failing = self.filter(
+            pk__in=pks,
+            status=Endpoint.Status.ACTIVE,
+            consecutive_failures__gte=threshold,
+        )
+        disabled = list(failing.values_list("pk", flat=True))
+        self.filter(pk__in=disabled).update(status=Endpoint.Status.DISABLED)
+        return disabled
+
+
+class Endpoint(models.Model):
+    """A URL that an owner wants events sent to."""
+
+    class Status(models.IntegerChoices):
+        ACTIVE = 1
+        DISABLED = 2  # by the engine, after too many failures in a row
+
+    public_id = models.CharField(max_length=40, unique=True)
+    profile = models.CharField(max_length=32)
+    owner = models.CharField(max_length=128)
+    url = models.CharField(max_length=2048)
+    event_types = models.JSONField(default=list)
+    description = models.CharField(max_length=1000, blank=True)
+    status = models.PositiveSmallIntegerField(
+        choices=Status.choices, default=Status.ACTIVE
+    )
+    active = models.BooleanField(default=True, help_text="The owner's own toggle.")
+    paused_at = models.DateTimeField(null=True, blank=True)
+    consecutive_failures = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(default=timezone.now)
+    deleted_at = models.DateTimeField(null=True, blank=True)
+    static_key = models.CharField(max_length=128, null=True, blank=True)  # noqa: DJ001 - unique where set
+    slot = models.PositiveSmallIntegerField(null=True, blank=True)
+    trusted = models.BooleanField(
+        default=False,
+        help_text="May be sent to the networks of WEBHOOK_ALLOWED_TARGETS.",
+    )
+    max_in_flight = models.PositiveSmallIntegerField(default=4)
+    rate_per_second = models.PositiveIntegerField(null=True, blank=True)
+    in_order = models.BooleanField(default=False)
+    standard_headers = models.BooleanField(
+        default=False, help_text="Send the Standard Webhooks headers too."
+    )
+    custom_headers = SealedField(null=True, blank=True)
+
+    objects = EndpointQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            # The quota: two creations at once cannot both take the last slot.
+            models.UniqueConstraint(
+                fields=["profile", "owner", "slot"],
+                condition=Q(slot__isnull=False),
+                name="endpoint_slot",
+            ),
+            models.UniqueConstraint(
+                fields=["profile", "owner", "static_key"],
+                condition=Q(static_key__isnull=False),
+                name="endpoint_static_key",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["profile", "owner", "-id"],
+                condition=Q(deleted_at=None),
+                name="endpoint_of_owner",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+    @property
+    def is_receiving(self) -> bool:
+        return (
+            self.deleted_at is None
+            and self.paused_at is None
+            and self.active
+            and self.status == self.Status.ACTIVE
+        )
+
+    @property
+    def ends_waiting(self) -> str:
+        """Why deliveries that wait for this endpoint have failed; empty if they may wait."""
+        if self.deleted_at is not None:
+            return "endpoint deleted"
+        if not self.active and profiles.get(self.profile).inactive_ends_waiting:
+            return "endpoint inactive"
+        return ""
+
+    def secrets(self, *, now: datetime) -> list[str]:
+        """Return the current secret and those that a rotation still honours, newest first.
+
+        Raises SecretUnreadableError.
+        """
+        return [
+            secret.value.reveal()
+            for secret in sorted(self.endpointsecret_set.all(), key=lambda row: -row.pk)
+            if secret.expires_at is None or secret.expires_at > now
+        ]
+
+
+class EndpointSecret(models.Model):
+    """A signing secret; `expires_at` is the end of its overlap with a newer one."""
+
+    endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE)
+    value = SealedField()
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"secret {self.pk}"
+
+
+class LaneQuerySet(models.QuerySet["Lane"]):
+    def ring(self, endpoint_ids: Sequence[int], *, at: datetime) -> int:
+        """Say that work for these endpoints is due at a time; return how many were told.
+
+        Lanes that know of earlier work are not written to.
+        """
+        later = Q(next_due_at=None) | Q(next_due_at__gt=at)
+        return self.filter(later, pk__in=endpoint_ids).update(next_due_at=at)
+
+    def due(self, now: datetime, *, owner: int) -> Self:
+        """Those with work that this shift may take: nobody's, and its own."""
+        return self.filter(
+            Q(owner=None) | Q(owner=owner), next_due_at__lte=now
+        ).order_by("next_due_at")
+
+
+class Lane(models.Model):
+    """The hot row of an endpoint. Scheduling reads lanes only.
+
+    A free lane's `next_due_at` is the time of its earliest delivery. A shift that owns a lane
+    keeps that time in memory; then `next_due_at` is a bell by which publishers call it.
+    """
+
+    endpoint = models.OneToOneField(
+        Endpoint, on_delete=models.CASCADE, primary_key=True
+    )
+    next_due_at = models.DateTimeField(null=True)
+    owner = models.BigIntegerField(null=True)
+
+    objects = LaneQuerySet.as_manager()
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["next_due_at"],
+                condition=Q(next_due_at__isnull=False),
+                name="lane_due",
+            ),
+            models.Index(
+                fields=["owner"], condition=Q(owner__isnull=False), name="lane_owner"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"lane {self.pk}"

@@ -1,0 +1,47 @@
+"""Who is working: the shifts of the drain, and the bell that calls them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Self
+
+from django.db import models
+from django.utils import timezone
+
+
+class ShiftQuerySet(models.QuerySet["Shift"]):
+    def live(self, now: datetime) -> Self:
+        """Those that claim work and renew their lease."""
+        return self.filter(slot__isnull=False, lease_until__gt=now)
+
+
+class Shift(models.Model):
+    """One run of the drain. Its id is the fence: what it claimed carries it.
+
+    `slot` is held while it takes new work; a shift that only waits for its last answers has
+    given the slot to its successor. `lease_until` passes only when the shift died or hangs.
+    """
+
+    slot = models.PositiveSmallIntegerField(null=True, unique=True)
+    host = models.CharField(max_length=255)
+    pid = models.PositiveIntegerField()
+    started_at = models.DateTimeField(default=timezone.now)
+    lease_until = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    attempts = models.PositiveIntegerField(default=0)
+
+    objects = ShiftQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return f"shift {self.pk}"
+
+
+class Bell(models.Model):
+    """One row: when a drain was last called, so that a burst of events calls only one."""
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    called_at = models.DateTimeField(null=True)
+    swept_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return "bell"

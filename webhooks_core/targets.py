@@ -1,0 +1,124 @@
+"""Which URLs an endpoint may have: syntax, scheme, and where its host leads."""
+
+from __future__ import annotations
+
+import re
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
+from urllib.parse import SplitResult, urlsplit
+
+from yarl import URL
+
+from webhooks_core.addresses import Network, Reach
+
+LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+RESOLVE_TIMEOUT_S = 2.0
+_PRINTABLE = re.compile(r"[!-~]+")
+_NO_SUCH_NAME = frozenset(
+    getattr(socket, name)
+    for name in ("EAI_NONAME", "EAI_NODATA", "EAI_ADDRFAMILY")
+    if hasattr(socket, name)
+)
+
+# A resolver that hangs keeps its thread, never the caller.
+_resolvers = ThreadPoolExecutor(max_workers=16, thread_name_prefix="resolve")
+
+
+class TargetError(ValueError):
+    """A URL that no webhook may be sent to; the message says why, without addresses."""
+
+
+@dataclass(frozen=True, slots=True)
+class UrlPolicy:
+    """Which URLs a product accepts.
+
+    `schemes` holds for public hosts; `local_schemes` for this machine, by the names
+    localhost, 127.0.0.1 and [::1] only. `own` are the (host, port) of our own listener.
+    """
+
+    schemes: frozenset[str] = frozenset({"https"})
+    local_schemes: frozenset[str] = frozenset()
+    own: frozenset[tuple[str, int]] = frozenset()
+    max_length: int = 2048
+
+    def reach(self, url: str, *, networks: tuple[Network, ...] = ()) -> Reach:
+        """Return the addresses that a connection for this URL may be made to."""
+        parts = urlsplit(url)
+        local = parts.hostname in LOCAL_HOSTS and parts.scheme in self.local_schemes
+        return Reach(loopback=local, networks=networks)
+
+    def check_syntax(self, url: str) -> SplitResult:
+        """Return the parts of an acceptable URL. Raises TargetError."""
+        if len(url) > self.max_length:
+            raise TargetError(f"url is longer than {self.max_length} characters")
+        if not _PRINTABLE.fullmatch(url) or "\\" in url:
+            raise TargetError("url holds characters that a URL cannot have")
+        parts = _split(url)
+        if parts.username is not None or parts.password is not None:
+            raise TargetError("url must not hold a user name or password")
+        if "#" in url:
+            raise TargetError("url must not hold a fragment")
+        self._check_scheme(parts)
+        self._check_own(parts)
+        return parts
+
+    def _check_scheme(self, parts: SplitResult) -> None:
+        local = parts.hostname in LOCAL_HOSTS and bool(self.local_schemes)
+        schemes = self.local_schemes if local else self.schemes
+        if parts.scheme not in schemes:
+            names = " or ".join(sorted(schemes, reverse=True))
+            raise TargetError(f"url must start with {names}://")
+
+    def _check_own(self, parts: SplitResult) -> None:
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        host = "localhost" if parts.hostname in LOCAL_HOSTS else parts.hostname
+        if (host, port) in self.own:
+            raise TargetError("url must not lead to this service itself")
+
+    def check(self, url: str, *, networks: tuple[Network, ...] = ()) -> None:
+        """Accept a URL for an endpoint or raise TargetError.
+
+        A definite "no such name" is refused; a resolver that fails or is slow is not, since
+        every connection is checked again.
+        """
+        parts = self.check_syntax(url)
+        addresses = _resolve(parts.hostname or "")
+        if not self.reach(url, networks=networks).allows_all(addresses):
+            raise TargetError("url must lead to public addresses only")
+
+
+def _split(url: str) -> SplitResult:
+    """Split a URL as the standard library and as the HTTP client see it: they must agree."""
+    try:
+        parts, seen = urlsplit(url), URL(url)
+        port = parts.port
+        same = (seen.host or "").lower() == (parts.hostname or "").lower()
+        same = same and seen.explicit_port == port
+    except ValueError as error:
+        raise TargetError("url is malformed") from error
+    if not parts.hostname or not same or parts.hostname.startswith("."):
+        raise TargetError("url is malformed")
+    if port == 0:
+        raise TargetError("url must not use port 0")
+    return parts
+
+
+def _resolve(host: str) -> list[str]:
+    """Return the addresses of a host; none when the resolver gives no definite answer."""
+    # A trailing dot is the same name to a resolver and another one to a comparison.
+    future = _resolvers.submit(socket.getaddrinfo, host, None, type=socket.SOCK_STREAM)
+    try:
+        found = future.result(timeout=RESOLVE_TIMEOUT_S)
+    except FutureTimeoutError:
+        return []
+    except UnicodeError as error:
+        raise TargetError("url is malformed") from error
+    except socket.gaierror as error:
+        if error.errno in _NO_SUCH_NAME:
+            raise TargetError("url names a host that does not exist") from error
+        return []
+    except OSError:
+        return []
+    return [str(address[0]).partition("%")[0] for *_, address in found]

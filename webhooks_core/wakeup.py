@@ -1,0 +1,73 @@
+"""Calling the drain. A call is only a hint: losing one delays work by a sweep, no longer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import cache
+
+import structlog
+from django.conf import settings
+from django.db.models import Q
+from django.utils import timezone
+from django_q.brokers import Broker, get_broker
+from django_q.brokers.redis_broker import Redis as RedisBroker
+from django_q.tasks import async_task
+from redis import Redis
+
+from webhooks_core.models import Bell, Lane, Shift
+
+DRAIN = "webhooks_core.tasks.drain"
+# A call that was not followed by a shift within this time is made again.
+CALL_AGAIN_AFTER = timedelta(seconds=5)
+
+log = structlog.stdlib.get_logger(__name__)
+
+
+def ring(endpoint_ids: Sequence[int]) -> None:
+    """Tell the lanes of these endpoints that they have work, and call a drain if none runs.
+
+    Runs after the commit, so that no caller's transaction holds the hot rows.
+    """
+    Lane.objects.ring(endpoint_ids, at=timezone.now())
+    call()
+
+
+def call() -> bool:
+    """Queue a drain unless one is at work or called already; tell whether one was queued."""
+    now = timezone.now()
+    if Shift.objects.live(now).exists():
+        return False  # it looks at the lanes many times a second
+    stale = Q(called_at=None) | Q(called_at__lt=now - CALL_AGAIN_AFTER)
+    in_future = Q(called_at__gt=now + CALL_AGAIN_AFTER)  # the clock was set back
+    if not Bell.objects.filter(stale | in_future).update(called_at=now):
+        return False
+    return enqueue(DRAIN)
+
+
+def enqueue(task: str) -> bool:
+    """Queue a task; a broker that is away is logged and otherwise ignored."""
+    try:
+        async_task(task, broker=_broker())
+    except Exception as error:  # noqa: BLE001 - a hint may fail in any way and fails nobody
+        _broker.cache_clear()
+        log.warning("wake-up failed", task=task, error=type(error).__name__)
+        return False
+    return True
+
+
+@cache
+def _broker() -> Broker:
+    """Return one broker connection for the process, which gives up quickly.
+
+    The stock one is made anew for every task and blocks for seconds when Redis is away.
+    """
+    broker = get_broker()
+    if isinstance(broker, RedisBroker):
+        broker.connection = Redis.from_url(
+            settings.REDIS_URL,
+            socket_connect_timeout=0.25,
+            socket_timeout=0.5,
+            retry=None,
+        )
+    return broker
