@@ -63,6 +63,7 @@ WEBHOOK_SECRET_KEYS = env.fernet_keys(
 )
 WEBHOOK_ALLOWED_TARGETS = env.networks("WEBHOOK_ALLOWED_TARGETS", "")
 WEBHOOK_RETENTION_DAYS = env.int("WEBHOOK_RETENTION_DAYS", 30)
+WEBHOOK_DRAINERS = env.int("WEBHOOK_DRAINERS", 4)
 
 env.complete()
 
@@ -162,6 +163,7 @@ AUTH_PASSWORD_VALIDATORS = [
 # ── Database, cache, tasks ──────────────────────────────────────────────────────────
 
 if DATABASE["ENGINE"] == "django.db.backends.sqlite3":
+    WEBHOOK_DRAINERS = 1  # there is one writer anyway
     # Writers queue up instead of failing: BEGIN IMMEDIATE takes the lock before the first read.
     DATABASE |= {
         "CONN_MAX_AGE": None,

@@ -1,3 +1,76 @@
 """Fixtures that every test may use."""
 
 from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from webhooks_core import profiles, wakeup
+from webhooks_core.profiles import EventType, WebhookProfile
+from webhooks_core.retry import RetryPolicy
+from webhooks_core.signing import sha256_signature
+from webhooks_core.targets import UrlPolicy
+
+PLAIN = WebhookProfile(
+    name="plain",
+    event_types={
+        name: EventType(name=name, description=name, sample={"n": 1})
+        for name in ("thing.made", "thing.lost")
+    },
+    receives=lambda types, event_type: event_type in types,
+    envelope=lambda it: {
+        "id": it.id,
+        "type": it.type,
+        "created_at": it.created_at,
+        "data": it.data,
+    },
+    headers=lambda it: {
+        "X-Event": it.event_id,
+        "X-Delivery": it.delivery_id,
+        "X-Timestamp": str(it.timestamp),
+        "X-Signature": sha256_signature(it.secrets[0], it.timestamp, it.body),
+    },
+    retry=RetryPolicy((60, 300)),
+    timeout_s=1.0,
+    url_policy=UrlPolicy(local_schemes=frozenset({"http", "https"})),
+    quota=100,
+    endpoint_prefix="ep_",
+    disable_after=3,
+)
+
+
+@pytest.fixture
+def plain(monkeypatch) -> Iterator[WebhookProfile]:
+    """A product of its own, so that the engine is tested without any other."""
+    monkeypatch.setitem(profiles._profiles, "plain", PLAIN)
+    return PLAIN
+
+
+@pytest.fixture
+def use_profile(monkeypatch, plain):
+    """Change fields of the plain profile: `use_profile(timeout_s=0.2)`."""
+
+    def change(**fields: object) -> WebhookProfile:
+        changed = replace(plain, **fields)
+        monkeypatch.setitem(profiles._profiles, "plain", changed)
+        return changed
+
+    return change
+
+
+@pytest.fixture(autouse=True)
+def calls(monkeypatch) -> list[str]:
+    """Calls of the drain, kept instead of queued: no worker runs beside a test."""
+    made: list[str] = []
+    monkeypatch.setattr(wakeup, "enqueue", lambda task: bool(made.append(task)) or True)
+    return made
+
+
+@pytest.fixture
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

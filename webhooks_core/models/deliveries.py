@@ -12,6 +12,8 @@ from django.utils import timezone
 
 from webhooks_core.models.endpoints import Endpoint
 
+ANSWER_BYTES = 4096  # of a receiver's answer, kept for people
+
 
 class Event(models.Model):
     """Something that happened; `body` is the exact bytes that are signed and sent."""
@@ -198,7 +200,7 @@ class Outcome(models.TextChoices):
 class Attempt(models.Model):
     """One try, written when it ended."""
 
-    delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE)
+    delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, db_index=False)
     number = models.PositiveIntegerField()
     started_at = models.DateTimeField()
     duration_ms = models.PositiveIntegerField(default=0)
@@ -206,6 +208,11 @@ class Attempt(models.Model):
     code = models.PositiveSmallIntegerField(null=True)
     error = models.CharField(max_length=512, blank=True)
     answer = models.BinaryField(default=b"")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["delivery", "number"], name="attempt_once")
+        ]
 
     def __str__(self) -> str:
         return f"attempt {self.number}: {self.outcome}"

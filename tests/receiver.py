@@ -1,0 +1,92 @@
+"""A real HTTP receiver on loopback that records what arrives and answers as it is told."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Received:
+    path: str
+    headers: dict[str, str]
+    body: bytes
+    at: float = field(default_factory=time.time)
+
+
+class Receiver:
+    """Answers with `statuses` in order, the last one for ever; `delay` seconds late."""
+
+    def __init__(self, *statuses: int, delay: float = 0.0) -> None:
+        self.statuses = list(statuses) or [204]
+        self.delay = delay
+        self.headers: dict[str, str] = {}
+        self.answer = b""
+        self.requests: list[Received] = []
+        self.peak = self._open = 0
+        self._lock = threading.Lock()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}/hook"
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                status = receiver._next(
+                    Received(self.path, dict(self.headers.items()), body)
+                )
+                time.sleep(receiver.delay)
+                receiver._done()
+                self.send_response(status)
+                for name, value in receiver.headers.items():
+                    self.send_header(name, value)
+                if status != 204:
+                    self.send_header("Content-Length", str(len(receiver.answer)))
+                self.end_headers()
+                if status != 204:
+                    self.wfile.write(receiver.answer)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        return Handler
+
+    def _next(self, request: Received) -> int:
+        with self._lock:
+            self.requests.append(request)
+            self._open += 1
+            self.peak = max(self.peak, self._open)
+            return self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
+
+    def _done(self) -> None:
+        with self._lock:
+            self._open -= 1
+
+    @contextmanager
+    def running(self) -> Iterator[Receiver]:
+        thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._server.shutdown()
+            self._server.server_close()
+            thread.join()
+
+
+def receiver(*statuses: int, delay: float = 0.0) -> Any:
+    """Return a context manager that runs a Receiver."""
+    return Receiver(*statuses, delay=delay).running()

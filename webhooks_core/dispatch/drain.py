@@ -1,0 +1,223 @@
+"""The drain: a shift of some seconds that claims, sends and settles what is due.
+
+The calling thread owns the database; the sender's thread owns the network. Nothing is sent
+before its claim is committed, and no network call happens inside a transaction.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import structlog
+from django.db import InterfaceError, OperationalError, connection
+from django.utils import timezone
+
+from webhooks_core import publishing, wakeup
+from webhooks_core.dispatch import shifts, sweep
+from webhooks_core.dispatch.claims import Claim, Claims
+from webhooks_core.dispatch.lanes import Lanes
+from webhooks_core.dispatch.sender import Sender
+from webhooks_core.dispatch.settling import settle
+from webhooks_core.models import Lane, Shift
+from webhooks_core.transport import Answer
+
+SHIFT_S = 20.0
+# Due within this time is waited for. Longer than a sweep's period and the scheduler's tick
+# together, so that no retry is late for want of a shift.
+LINGER = timedelta(seconds=95)
+BUSY_TICK_S = 0.02
+IDLE_TICK_S = 0.05
+RENEW_EVERY_S = 3.0
+TEND_EVERY_S = 1.0
+DATABASE_PAUSE_S = 0.5
+# Answers are kept in memory while the database is away; the task's time-out is the end.
+DATABASE_PATIENCE_S = 60.0
+
+log = structlog.stdlib.get_logger(__name__)
+
+
+def never() -> bool:
+    return False
+
+
+def drain(
+    *,
+    stop: Callable[[], bool] = never,
+    linger: timedelta = LINGER,
+    shift_s: float = SHIFT_S,
+) -> int:
+    """Send what is due, and what falls due within `linger`; return the number of attempts.
+
+    Returns 0 at once when every slot is taken. Leaves after `shift_s` seconds, or soon after
+    `stop()` turns true: what has not been started is given back, open requests are awaited.
+    """
+    shift = shifts.start()
+    if shift is None:
+        return 0
+    with Sender() as sender:
+        attempts = _Drain(shift, sender, stop=stop, linger=linger).run(shift_s)
+    # A commit between our last look and the end of the shift found us alive and did not call.
+    if not stop() and due_by(timezone.now() + linger, shift):
+        wakeup.call()
+    return attempts
+
+
+def due_by(time: datetime, shift: Shift) -> bool:
+    """Tell whether a free lane, or one of this shift's, has work by a time."""
+    return Lane.objects.due(time, owner=shift.pk).exists()
+
+
+class _Drain:
+    def __init__(
+        self,
+        shift: Shift,
+        sender: Sender,
+        *,
+        stop: Callable[[], bool],
+        linger: timedelta,
+    ) -> None:
+        self._shift = shift
+        self._sender = sender
+        self._stop = stop
+        self._linger = linger
+        self._lanes = Lanes(shift)
+        self._claims = Claims(shift, self._lanes)
+        self._unsettled: list[tuple[Claim, Answer]] = []
+        self._renewed = time.monotonic()
+        self._tended = 0.0
+        self._attempts = 0
+        self._lost = False
+
+    def run(self, shift_s: float) -> int:
+        until = time.monotonic() + shift_s
+        try:
+            while time.monotonic() < until and not self._stop() and not self._lost:
+                if not self._guarded(self._work):
+                    break
+            self._leave()
+        finally:
+            self._guarded(lambda: shifts.end(self._shift, attempts=self._attempts))
+        return self._attempts
+
+    def _work(self) -> bool:
+        """Look, claim, send, settle: one round. False when there is nothing to stay for."""
+        now = timezone.now()
+        self._lanes.take_due(now)
+        self._sender.submit(self._claims.take(now))
+        self._round()
+        self._tend()
+        return bool(self._claims) or self._expects_work(timezone.now())
+
+    def _round(self) -> None:
+        """Wait for answers for a moment and write them down."""
+        if self._claims:
+            self._receive(self._sender.collect(wait_s=BUSY_TICK_S))
+        elif not self._lanes.due(timezone.now()):
+            time.sleep(IDLE_TICK_S)
+        self._settle()
+        self._renew()
+
+    def _tend(self) -> None:
+        """Do now and then what has no hurry."""
+        now = time.monotonic()
+        if now - self._tended > TEND_EVERY_S:
+            # A large fan-out goes on at every round until it is done.
+            self._tended = 0.0 if publishing.continue_fan_outs() else now
+            sweep.sweep_if_due()
+            self._release_far(timezone.now())
+
+    def _expects_work(self, now: datetime) -> bool:
+        """Tell whether anything is due soon, in our lanes or in free ones."""
+        self._release_far(now)
+        return bool(self._lanes) or due_by(now + self._linger, self._shift)
+
+    def _release_far(self, now: datetime) -> None:
+        """Release lanes that have no work within the time that we would linger."""
+        near = now + self._linger
+        self._lanes.release(
+            lane.pk
+            for lane in self._lanes.values()
+            if not lane.claimed and (lane.look_at is None or lane.look_at > near)
+        )
+
+    def _receive(self, answers: list[Answer]) -> None:
+        for answer in answers:
+            claim = self._claims.pop(answer.key)
+            self._unsettled.append((claim, answer))
+            self._adapt(answer)
+
+    def _adapt(self, answer: Answer) -> None:
+        """Give quick receivers wider windows, slow ones the narrowest."""
+        lane = self._lanes[answer.lane]
+        if answer.outcome is None or answer.is_slow:
+            lane.narrow()
+        elif not lane.claimed and lane.is_due(timezone.now()):
+            lane.widen()
+
+    def _settle(self) -> None:
+        if not self._unsettled:
+            return
+        now = timezone.now()
+        settled = settle(self._shift, self._unsettled, now=now)
+        for claim, answer in self._unsettled:
+            if answer.outcome is None:  # given back
+                self._expect(claim.endpoint.pk, now)
+        for it in settled:
+            if it.retry_at:
+                self._expect(it.claim.endpoint.pk, it.retry_at)
+        self._attempts += len(settled)
+        self._unsettled = []
+
+    def _expect(self, pk: int, at: datetime) -> None:
+        lane = self._lanes[pk]
+        lane.look_at = min(lane.look_at or at, at)
+
+    def _renew(self) -> None:
+        if time.monotonic() - self._renewed > RENEW_EVERY_S:
+            self._lost = not shifts.renew(self._shift)
+            self._renewed = time.monotonic()
+
+    def _leave(self) -> None:
+        """Let a successor start, then await what is open and give the lanes back."""
+        self._sender.withdraw()
+        if not self._lost:
+            self._guarded(self._hand_over)
+        while self._claims or self._unsettled:
+            if not self._guarded(self._round_and_release):
+                break
+        if not self._lost:
+            self._guarded(self._release_idle)
+
+    def _hand_over(self) -> None:
+        shifts.give_up_slot(self._shift)
+        self._release_idle()
+        if not self._stop():
+            wakeup.call()
+
+    def _round_and_release(self) -> bool:
+        self._round()
+        self._release_idle()
+        return True
+
+    def _release_idle(self) -> None:
+        self._lanes.release(it.pk for it in self._lanes.values() if not it.claimed)
+
+    def _guarded(self, work: Callable[[], bool | None]) -> bool:
+        """Do database work; while the database is away, keep what we know and try again.
+
+        Returns False when the work said so, or when patience ran out: what was claimed is
+        then found by the next shift as interrupted.
+        """
+        until = time.monotonic() + DATABASE_PATIENCE_S
+        while True:
+            try:
+                return work() is not False
+            except (OperationalError, InterfaceError) as error:
+                log.warning("the database is away", error=type(error).__name__)
+                if time.monotonic() > until or connection.in_atomic_block:
+                    return False
+                connection.close()
+                self._lanes.look_again(timezone.now())
+                time.sleep(DATABASE_PAUSE_S)

@@ -1,0 +1,139 @@
+"""Settling: answers become rows. Whatever turned out alike is one UPDATE."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import structlog
+from django.db import transaction
+from django.db.models import F
+
+from webhooks_core.dispatch.claims import Claim
+from webhooks_core.dispatch.outcome import Verdict, judge
+from webhooks_core.models import Attempt, Delivery, Endpoint, Outcome, Shift
+from webhooks_core.transport import Answer
+
+log = structlog.stdlib.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """One ended attempt, judged. `retry_at` is when to try again, None for never."""
+
+    claim: Claim
+    answer: Answer
+    verdict: Verdict
+    retry_at: datetime | None
+
+
+def settle(
+    shift: Shift, ended: Sequence[tuple[Claim, Answer]], *, now: datetime
+) -> list[Settled]:
+    """Write how attempts ended, fenced by the shift; return them judged.
+
+    Endpoints come before deliveries, as everywhere, so that two writers cannot deadlock.
+    """
+    settled = _judge_all(ended, now)
+    untried = [claim.pk for claim, answer in ended if answer.outcome is None]
+    with transaction.atomic():
+        _count(settled, now)
+        Delivery.objects.unclaim(untried, claim=shift.pk)
+        _move(shift, settled, now)
+        Attempt.objects.bulk_create(
+            (_attempt(it) for it in settled),
+            ignore_conflicts=True,  # a commit that the database did not confirm
+        )
+    for it in settled:
+        if it.verdict.is_final:
+            _log_failure(it)
+    return settled
+
+
+def _judge_all(ended: Iterable[tuple[Claim, Answer]], now: datetime) -> list[Settled]:
+    """Judge what was tried. What failed alike waits alike, jitter included."""
+    verdicts: dict[tuple[object, ...], Verdict] = {}
+    settled: list[Settled] = []
+    for claim, answer in ended:
+        if answer.outcome is None:
+            continue
+        key = (claim.endpoint.pk, claim.tried, answer.outcome, answer.error)
+        if key not in verdicts or answer.retry_after is not None:
+            verdicts[key] = judge(claim.profile, tried=claim.tried, answer=answer)
+        settled.append(
+            Settled(claim, answer, verdicts[key], _retry_at(verdicts[key], now))
+        )
+    return settled
+
+
+def _retry_at(verdict: Verdict, now: datetime) -> datetime | None:
+    return None if verdict.pause_s is None else now + timedelta(seconds=verdict.pause_s)
+
+
+def _count(settled: Iterable[Settled], now: datetime) -> None:
+    """Count failures in a row per endpoint, and disable those that reach the limit."""
+    runs: dict[int, list[Settled]] = defaultdict(list)
+    for it in settled:
+        runs[it.claim.endpoint.pk].append(it)
+    clean = [pk for pk, run in runs.items() if run[-1].verdict.delivered]
+    Endpoint.objects.filter(pk__in=clean).update(consecutive_failures=0, updated_at=now)
+    for pk in sorted(runs.keys() - set(clean)):
+        _count_failures(pk, runs[pk], now)
+
+
+def _count_failures(pk: int, run: Sequence[Settled], now: datetime) -> None:
+    failures, since_success = 0, False
+    for it in run:
+        since_success = since_success or it.verdict.delivered
+        failures = 0 if it.verdict.delivered else failures + 1
+    before = 0 if since_success else F("consecutive_failures")
+    Endpoint.objects.filter(pk=pk).update(
+        consecutive_failures=before + failures, updated_at=now
+    )
+    limit = run[-1].claim.profile.disable_after
+    if limit and Endpoint.objects.disable_failing(threshold=limit, pks=[pk]):
+        log.warning("endpoint disabled", endpoint=run[-1].claim.endpoint.public_id)
+
+
+def _move(shift: Shift, settled: Iterable[Settled], now: datetime) -> None:
+    """Move deliveries to their next state: one UPDATE for all that share it."""
+    delivered: list[int] = []
+    others: dict[tuple[int, datetime | None, str], list[int]] = defaultdict(list)
+    for it in settled:
+        if it.verdict.delivered:
+            delivered.append(it.claim.pk)
+        else:
+            key = (it.claim.endpoint.pk, it.retry_at, it.verdict.error)
+            others[key].append(it.claim.pk)
+    if delivered:
+        Delivery.objects.deliver(delivered, claim=shift.pk, at=now)
+    for (_, retry_at, error), pks in others.items():
+        if retry_at:
+            Delivery.objects.reschedule(pks, claim=shift.pk, at=retry_at, error=error)
+        else:
+            Delivery.objects.claimed(pks, claim=shift.pk).fail(error=error)
+
+
+def _attempt(it: Settled) -> Attempt:
+    return Attempt(
+        delivery_id=it.claim.pk,
+        number=it.claim.number,
+        started_at=it.answer.started_at,
+        duration_ms=it.answer.duration_ms,
+        outcome=it.answer.outcome or Outcome.INTERRUPTED,
+        code=it.answer.code,
+        error=it.answer.error[:512],
+        answer=it.answer.body,
+    )
+
+
+def _log_failure(it: Settled) -> None:
+    log.warning(
+        "delivery failed",
+        delivery=it.claim.pk,
+        endpoint=it.claim.endpoint.public_id,
+        attempts=it.claim.number,
+        error=it.verdict.error,
+    )

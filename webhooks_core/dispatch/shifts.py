@@ -1,0 +1,135 @@
+"""Shifts: who may take work, for how long, and what is left when one dies."""
+
+from __future__ import annotations
+
+import os
+import socket
+from datetime import datetime, timedelta
+
+import structlog
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from webhooks_core.dispatch.outcome import MAX_INTERRUPTIONS
+from webhooks_core.models import Attempt, Bell, Delivery, Lane, Outcome, Shift
+
+LEASE = timedelta(seconds=15)
+INTERRUPTED = "interrupted: the worker died"
+
+log = structlog.stdlib.get_logger(__name__)
+
+
+def start() -> Shift | None:
+    """Begin a shift in a free slot; None when every slot is taken by a living one."""
+    bury_dead()
+    for slot in range(settings.WEBHOOK_DRAINERS):
+        if shift := _take(slot):
+            # From here on commits need not call: this shift looks by itself.
+            Bell.objects.update_or_create(pk=1, defaults={"called_at": None})
+            return shift
+    return None
+
+
+def _take(slot: int) -> Shift | None:
+    if Shift.objects.filter(slot=slot).exists():
+        return None
+    try:
+        with transaction.atomic():
+            return Shift.objects.create(
+                slot=slot,
+                host=socket.gethostname()[:255],
+                pid=os.getpid(),
+                lease_until=timezone.now() + LEASE,
+            )
+    except IntegrityError:
+        return None  # another worker was quicker
+
+
+def renew(shift: Shift) -> bool:
+    """Prolong the lease; False when somebody has already buried this shift."""
+    until = timezone.now() + LEASE
+    return (
+        Shift.objects.filter(pk=shift.pk, ended_at=None).update(lease_until=until) == 1
+    )
+
+
+def give_up_slot(shift: Shift) -> None:
+    """Let a successor take new work while this shift waits for its last answers."""
+    Shift.objects.filter(pk=shift.pk).update(slot=None)
+
+
+def end(shift: Shift, *, attempts: int) -> None:
+    """End a shift, and free whatever it still holds.
+
+    That is nothing, unless the database went away and did not confirm a commit.
+    """
+    now = timezone.now()
+    with transaction.atomic():
+        Shift.objects.filter(pk=shift.pk, ended_at=None).update(
+            slot=None, ended_at=now, attempts=attempts
+        )
+        _free(shift, now)
+
+
+def bury_dead() -> int:
+    """End every shift whose lease ran out and free what it held; return how many."""
+    now = timezone.now()
+    # A lease further ahead than we ever give one was written before the clock was set back.
+    dead = Q(lease_until__lt=now) | Q(lease_until__gt=now + 2 * LEASE)
+    return sum(
+        _bury(shift, dead, now)
+        for shift in Shift.objects.filter(dead, ended_at=None).order_by("pk")
+    )
+
+
+def _bury(shift: Shift, dead: Q, now: datetime) -> bool:
+    with transaction.atomic():
+        won = Shift.objects.filter(dead, pk=shift.pk, ended_at=None).update(
+            slot=None, ended_at=now
+        )
+        if not won:
+            return False
+        interrupted = _free(shift, now)
+    log.warning("a worker died", shift=shift.pk, interrupted=interrupted)
+    return True
+
+
+def _free(shift: Shift, now: datetime) -> int:
+    """Free what a shift holds; return how many attempts it saw no end of."""
+    interrupted = _interrupt(shift, now)
+    Lane.objects.filter(owner=shift.pk).update(owner=None, next_due_at=now)
+    return interrupted
+
+
+def _interrupt(shift: Shift, now: datetime) -> int:
+    """Record the attempts of which a shift saw no end, and make them due again."""
+    claimed = Delivery.objects.filter(claim=shift.pk, status=Delivery.Status.PENDING)
+    cut = list(claimed.values_list("pk", "attempts"))
+    if not cut:
+        return 0
+    Attempt.objects.bulk_create(
+        Attempt(
+            delivery_id=pk,
+            number=number,
+            started_at=shift.started_at,
+            outcome=Outcome.INTERRUPTED,
+            error=INTERRUPTED,
+        )
+        for pk, number in cut
+    )
+    claimed.filter(interruptions__gte=MAX_INTERRUPTIONS - 1).update(
+        status=Delivery.Status.FAILED,
+        interruptions=F("interruptions") + 1,
+        next_attempt_at=None,
+        claim=None,
+        last_error=INTERRUPTED,
+    )
+    claimed.update(
+        interruptions=F("interruptions") + 1,
+        next_attempt_at=now,
+        claim=None,
+        last_error=INTERRUPTED,
+    )
+    return len(cut)

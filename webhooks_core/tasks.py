@@ -1,0 +1,22 @@
+"""What django-q2 calls. A task is a hint: losing one loses nothing."""
+
+from __future__ import annotations
+
+from django.utils import timezone
+
+from webhooks_core import wakeup
+from webhooks_core.dispatch import drain as engine
+from webhooks_core.dispatch import sweep as sweeper
+from webhooks_core.models import Lane
+
+
+def drain() -> int:
+    """Work one shift; return the number of attempts."""
+    return engine.drain()
+
+
+def sweep() -> None:
+    """Repair and tidy; call a drain when work is due before the next sweep."""
+    sweeper.sweep()
+    if Lane.objects.due(timezone.now() + engine.LINGER, owner=0).exists():
+        wakeup.call()
