@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -43,7 +43,7 @@ PLAIN = WebhookProfile(
 
 
 @pytest.fixture
-def plain(monkeypatch) -> Iterator[WebhookProfile]:
+def plain(monkeypatch) -> WebhookProfile:
     """A product of its own, so that the engine is tested without any other."""
     monkeypatch.setitem(profiles._profiles, "plain", PLAIN)
     return PLAIN
@@ -53,8 +53,8 @@ def plain(monkeypatch) -> Iterator[WebhookProfile]:
 def use_profile(monkeypatch, plain):
     """Change fields of the plain profile: `use_profile(timeout_s=0.2)`."""
 
-    def change(**fields: object) -> WebhookProfile:
-        changed = replace(plain, **fields)
+    def change(**fields: Any) -> WebhookProfile:
+        changed: WebhookProfile = replace(plain, **fields)
         monkeypatch.setitem(profiles._profiles, "plain", changed)
         return changed
 
@@ -65,7 +65,12 @@ def use_profile(monkeypatch, plain):
 def calls(monkeypatch) -> list[str]:
     """Calls of the drain, kept instead of queued: no worker runs beside a test."""
     made: list[str] = []
-    monkeypatch.setattr(wakeup, "enqueue", lambda task: bool(made.append(task)) or True)
+
+    def keep(task: str) -> bool:
+        made.append(task)
+        return True
+
+    monkeypatch.setattr(wakeup, "enqueue", keep)
     return made
 
 

@@ -55,6 +55,7 @@ def test_a_failure_is_retried_with_the_same_bytes_and_a_fresh_signature():
         assert failed.status == Delivery.Status.PENDING
         assert failed.last_error == "HTTP 500"
         assert failed.attempts == 1
+        assert failed.next_attempt_at is not None
         assert failed.next_attempt_at > timezone.now() + timedelta(seconds=58)
         assert Endpoint.objects.get().consecutive_failures == 1
         assert drain() == 0  # not due yet
