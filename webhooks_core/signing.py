@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 from collections.abc import Sequence
 
@@ -15,7 +14,7 @@ class SignatureError(ValueError):
 
 def _hex(secret: str, timestamp: str, body: bytes) -> str:
     message = timestamp.encode() + b"." + body
-    return hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()
+    return hmac.digest(secret.encode(), message, "sha256").hex()
 
 
 def sha256_signature(secret: str, timestamp: int, body: bytes) -> str:

@@ -8,11 +8,10 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import partial
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -33,8 +32,7 @@ class BlockedAddressError(OSError):
     """The host leads to an address that no webhook may be sent to."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """One attempt to be made. `lane` groups requests of which `limit` may run at once.
 
     `sign` returns the headers for a unix time in seconds. Raises SecretUnreadableError.
@@ -50,24 +48,26 @@ class Request:
     reach: Reach
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """How an attempt ended; `outcome` None means that it was given back untried."""
 
     key: int
     lane: int
+    started_at: datetime
     outcome: Outcome | None
     code: int | None = None
     error: str = ""
-    body: bytes = b""
     retry_after: float | None = None
-    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    body: bytes = b""
     duration_ms: int = 0
 
     @property
     def is_slow(self) -> bool:
         """Whether the receiver is one behind which nothing should wait."""
-        return self.outcome in {Outcome.TIMEOUT, Outcome.CONNECT, Outcome.DNS}
+        return self.outcome in _SLOW
+
+
+_SLOW = frozenset({Outcome.TIMEOUT, Outcome.CONNECT, Outcome.DNS})
 
 
 class GuardedResolver(AbstractResolver):
@@ -92,6 +92,10 @@ class GuardedResolver(AbstractResolver):
         await self._system.close()
 
 
+# Whether an attempt made a connection of its own, told by the only place that makes them.
+_connected: ContextVar[list[bool]] = ContextVar("connected")
+
+
 def guarded_socket(reach: Reach, address_info: Any) -> socket.socket:
     """Make a socket for an address that may be called; nothing can connect without it.
 
@@ -100,12 +104,9 @@ def guarded_socket(reach: Reach, address_info: Any) -> socket.socket:
     family, kind, protocol, _, address = address_info
     if not reach.allows(str(address[0]).partition("%")[0]):
         raise BlockedAddressError
+    if (connected := _connected.get(None)) is not None:
+        connected.append(True)
     return socket.socket(family, kind, protocol)
-
-
-async def _mark_reuse(_: Any, context: SimpleNamespace, __: Any) -> None:
-    if context.trace_request_ctx is not None:
-        context.trace_request_ctx.reused = True
 
 
 def client(reach: Reach) -> aiohttp.ClientSession:
@@ -113,8 +114,6 @@ def client(reach: Reach) -> aiohttp.ClientSession:
 
     No cookies, no redirects, no decompression, no proxies or credentials from the environment.
     """
-    trace = aiohttp.TraceConfig()
-    trace.on_connection_reuseconn.append(_mark_reuse)
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(
             limit=0,
@@ -131,62 +130,74 @@ def client(reach: Reach) -> aiohttp.ClientSession:
             "Accept": "*/*",
             "Accept-Encoding": "identity",
         },
-        trace_configs=[trace],
     )
 
 
 async def attempt(request: Request, session: aiohttp.ClientSession) -> Answer:
     """Make one attempt within its deadline; raises nothing but a cancellation."""
     wall, started = datetime.now(UTC), time.perf_counter()
-    seen = await _try(request, session, int(wall.timestamp()))
-    elapsed = round((time.perf_counter() - started) * 1000)
-    return Answer(
-        request.key, request.lane, started_at=wall, duration_ms=elapsed, **seen
-    )
+    answer = await _try(request, session, wall)
+    return answer._replace(duration_ms=round((time.perf_counter() - started) * 1000))
 
 
 async def _try(
-    request: Request, session: aiohttp.ClientSession, now: int
-) -> dict[str, Any]:
+    request: Request, session: aiohttp.ClientSession, wall: datetime
+) -> Answer:
     try:
-        headers = request.sign(now)
+        headers = request.sign(int(wall.timestamp()))
         async with asyncio.timeout(request.timeout_s):
-            response = await _post_once_more_if_stale(request, session, headers)
-        return await _seen(response)
+            response = await _post(request, session, headers)
+        return await _answer(request, response, wall)
     except SecretUnreadableError:
         outcome, text = Outcome.UNSIGNED, "the signing secret cannot be read"
     except TimeoutError:
         outcome, text = Outcome.TIMEOUT, f"no answer within {request.timeout_s:g} s"
     except Exception as error:  # noqa: BLE001 - whatever a receiver does, the others go on
         outcome, text = classify(error)
-    return {"outcome": outcome, "error": text}
+    return Answer(request.key, request.lane, wall, outcome, error=text)
 
 
-async def _post_once_more_if_stale(
+async def _post(
     request: Request, session: aiohttp.ClientSession, headers: Mapping[str, str]
 ) -> aiohttp.ClientResponse:
     """POST; when a kept connection turns out to be closed, POST again on a fresh one."""
-    context = SimpleNamespace(reused=False)
-    post = partial(session.post, request.url, data=request.body, allow_redirects=False)
+    connected: list[bool] = []
+    _connected.set(connected)
     try:
-        return await post(headers=headers, trace_request_ctx=context)
+        return await session.post(
+            request.url, data=request.body, headers=headers, allow_redirects=False
+        )
     except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-        if not context.reused:
+        if connected:
             raise
-    return await post(headers={**headers, "Connection": "close"})
+    return await session.post(
+        request.url,
+        data=request.body,
+        headers={**headers, "Connection": "close"},
+        allow_redirects=False,
+    )
 
 
-async def _seen(response: aiohttp.ClientResponse) -> dict[str, Any]:
+async def _answer(
+    request: Request, response: aiohttp.ClientResponse, wall: datetime
+) -> Answer:
     """Return what an answer tells. Its status line has decided; the rest may fail."""
     code = response.status
-    is_ok = 200 <= code < 300
-    return {
-        "outcome": Outcome.OK if is_ok else Outcome.HTTP,
-        "code": code,
-        "error": "" if is_ok else f"HTTP {code}",
-        "retry_after": retry_after(response.headers.get("Retry-After", "")),
-        "body": (await _read(response))[:ANSWER_BYTES],
-    }
+    body = b"" if response.content.at_eof() else await _read(response)
+    if 200 <= code < 300:
+        return Answer(
+            request.key, request.lane, wall, Outcome.OK, code, body=body[:ANSWER_BYTES]
+        )
+    return Answer(
+        request.key,
+        request.lane,
+        wall,
+        Outcome.HTTP,
+        code,
+        error=f"HTTP {code}",
+        retry_after=retry_after(response.headers.get("Retry-After", "")),
+        body=body[:ANSWER_BYTES],
+    )
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:

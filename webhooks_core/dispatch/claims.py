@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from ipaddress import ip_network
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 
 from webhooks_core import profiles
 from webhooks_core.addresses import Network
-from webhooks_core.dispatch.lanes import Lanes, LaneState, heads
+from webhooks_core.dispatch.lanes import Head, Lanes, LaneState, heads
 from webhooks_core.models import Delivery, Endpoint, Event, Shift
 from webhooks_core.profiles import Sending, WebhookProfile
 from webhooks_core.transport import Request
@@ -23,17 +22,34 @@ MAX_CLAIMED = 1024
 MAX_BYTES = 32 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """One attempt that this shift has taken upon itself; `number` counts from 1."""
+class Body(NamedTuple):
+    """What of an event is needed to send it."""
 
-    pk: int
+    public_id: str
+    type: str
+    bytes: bytes
+
+
+class Claim(NamedTuple):
+    """One attempt that this shift has taken upon itself."""
+
+    head: Head
     endpoint: Endpoint
     profile: WebhookProfile
-    number: int
-    tried: int
-    size: int
-    request: Request
+
+    @property
+    def pk(self) -> int:
+        return self.head.pk
+
+    @property
+    def number(self) -> int:
+        """The number of this attempt, from 1."""
+        return self.head.attempts + 1
+
+    @property
+    def tried(self) -> int:
+        """The attempts that the retry policy counts, this one included."""
+        return self.number - self.head.interruptions
 
 
 class Claims:
@@ -54,8 +70,8 @@ class Claims:
     def pop(self, pk: int) -> Claim:
         """Forget a claim that has been settled."""
         claim = self._open.pop(pk)
-        self._bytes -= claim.size
-        self._lanes[claim.request.lane].claimed -= 1
+        self._bytes -= claim.head.size
+        self._lanes[claim.head.lane].claimed -= 1
         return claim
 
     def take(self, now: datetime) -> list[Request]:
@@ -68,11 +84,11 @@ class Claims:
             self._end_waiting(endpoints.values())
             due = self._choose(self._allot(lanes, endpoints), now)
             claimed = self._claim(due)
-            events = _events(claimed)
-        return [
-            self._open_claim(it, endpoints[it.endpoint_id], events[it.event_id])
-            for it in claimed
-        ]
+            bodies = _bodies(claimed)
+        signers = {pk: _Signer(endpoint, now) for pk, endpoint in endpoints.items()}
+        for head in claimed:
+            self._open_claim(head, endpoints[head.lane])
+        return [signers[it.lane].request(it, bodies[it.event_pk]) for it in claimed]
 
     def _end_waiting(self, endpoints: Iterable[Endpoint]) -> None:
         for endpoint in endpoints:
@@ -95,53 +111,34 @@ class Claims:
                 allotted.append((lane.pk, room))
         return allotted
 
-    def _choose(
-        self, wanted: Sequence[tuple[int, int]], now: datetime
-    ) -> list[Delivery]:
+    def _choose(self, wanted: Sequence[tuple[int, int]], now: datetime) -> list[Head]:
         """Return the deliveries to claim, and set when each lane is looked at next."""
-        room, budget, due = dict(wanted), MAX_BYTES - self._bytes, []
+        room, budget = dict(wanted), MAX_BYTES - self._bytes
+        due: list[Head] = []
         for pk in room:
             self._lanes[pk].look_at = None
-        for delivery in heads(wanted):
-            lane = self._lanes[delivery.endpoint_id]
-            at = delivery.next_attempt_at or now
-            if at > now or room[lane.pk] == 0 or budget <= 0:
-                lane.look_at = min(lane.look_at or at, at)
+        for head in heads(wanted):
+            if head.due_at > now or room[head.lane] == 0 or budget <= 0:
+                self._lanes[head.lane].expect(head.due_at)
                 continue
-            room[lane.pk] -= 1
-            budget -= delivery.size  # type: ignore[attr-defined] # selected by heads()
-            due.append(delivery)
+            room[head.lane] -= 1
+            budget -= head.size
+            due.append(head)
         return due
 
-    def _claim(self, due: Sequence[Delivery]) -> list[Delivery]:
-        pks = [delivery.pk for delivery in due]
+    def _claim(self, due: Sequence[Head]) -> list[Head]:
+        pks = [head.pk for head in due]
         if Delivery.objects.claim(pks, claim=self._shift.pk) == len(pks):
             return list(due)
         # Somebody ended some of them in the meantime.
-        mine = set(
-            Delivery.objects.claimed(pks, claim=self._shift.pk).values_list(
-                "pk", flat=True
-            )
-        )
-        return [delivery for delivery in due if delivery.pk in mine]
+        claimed = Delivery.objects.claimed(pks, claim=self._shift.pk)
+        mine = set(claimed.values_list("pk", flat=True))
+        return [head for head in due if head.pk in mine]
 
-    def _open_claim(
-        self, delivery: Delivery, endpoint: Endpoint, event: Event
-    ) -> Request:
-        profile = profiles.get(endpoint.profile)
-        request = _request(delivery, endpoint, event, profile)
-        self._open[delivery.pk] = Claim(
-            pk=delivery.pk,
-            endpoint=endpoint,
-            profile=profile,
-            number=delivery.attempts + 1,
-            tried=delivery.attempts + 1 - delivery.interruptions,
-            size=event.size,
-            request=request,
-        )
-        self._bytes += event.size
-        self._lanes[endpoint.pk].claimed += 1
-        return request
+    def _open_claim(self, head: Head, endpoint: Endpoint) -> None:
+        self._open[head.pk] = Claim(head, endpoint, profiles.get(endpoint.profile))
+        self._bytes += head.size
+        self._lanes[head.lane].claimed += 1
 
 
 def _endpoints(pks: Sequence[int]) -> dict[int, Endpoint]:
@@ -150,8 +147,14 @@ def _endpoints(pks: Sequence[int]) -> dict[int, Endpoint]:
     return {endpoint.pk: endpoint for endpoint in rows}
 
 
-def _events(deliveries: Sequence[Delivery]) -> Mapping[int, Event]:
-    return Event.objects.in_bulk({delivery.event_id for delivery in deliveries})
+def _bodies(heads: Sequence[Head]) -> dict[int, Body]:
+    rows = Event.objects.filter(pk__in={head.event_pk for head in heads})
+    return {
+        pk: Body(public_id, event_type, bytes(body))
+        for pk, public_id, event_type, body in rows.values_list(
+            "pk", "public_id", "type", "body"
+        )
+    }
 
 
 @lru_cache(maxsize=4)
@@ -159,37 +162,44 @@ def _networks(texts: tuple[str, ...]) -> tuple[Network, ...]:
     return tuple(ip_network(text) for text in texts)
 
 
-def _request(
-    delivery: Delivery, endpoint: Endpoint, event: Event, profile: WebhookProfile
-) -> Request:
-    networks = _networks(tuple(settings.WEBHOOK_ALLOWED_TARGETS))
-    return Request(
-        key=delivery.pk,
-        lane=endpoint.pk,
-        limit=endpoint.max_in_flight,
-        url=endpoint.url,
-        body=bytes(event.body),
-        sign=partial(_headers, profile, endpoint, event, delivery.public_id),
-        timeout_s=profile.timeout_s,
-        reach=profile.url_policy.reach(
+class _Signer:
+    """Makes the requests of one endpoint, as it is at this claim."""
+
+    def __init__(self, endpoint: Endpoint, now: datetime) -> None:
+        self._endpoint = endpoint
+        self._profile = profiles.get(endpoint.profile)
+        self._now = now
+        networks = _networks(tuple(settings.WEBHOOK_ALLOWED_TARGETS))
+        self._reach = self._profile.url_policy.reach(
             endpoint.url, networks=networks if endpoint.trusted else ()
-        ),
-    )
+        )
 
+    @cached_property
+    def _secrets(self) -> list[str]:
+        return self._endpoint.secrets(now=self._now)
 
-def _headers(
-    profile: WebhookProfile,
-    endpoint: Endpoint,
-    event: Event,
-    delivery_id: str,
-    timestamp: int,
-) -> Mapping[str, str]:
-    sending = Sending(
-        event_id=event.public_id,
-        event_type=event.type,
-        delivery_id=delivery_id,
-        timestamp=timestamp,
-        body=bytes(event.body),
-        secrets=endpoint.secrets(now=timezone.now()),
-    )
-    return {"Content-Type": "application/json", **profile.headers(sending)}
+    def request(self, head: Head, event: Body) -> Request:
+        return Request(
+            key=head.pk,
+            lane=head.lane,
+            limit=self._endpoint.max_in_flight,
+            url=self._endpoint.url,
+            body=event.bytes,
+            sign=partial(self._headers, head.public_id, event),
+            timeout_s=self._profile.timeout_s,
+            reach=self._reach,
+        )
+
+    def _headers(
+        self, delivery_id: str, event: Body, timestamp: int
+    ) -> Mapping[str, str]:
+        """Return the headers of an attempt. Raises SecretUnreadableError."""
+        sending = Sending(
+            event_id=event.public_id,
+            event_type=event.type,
+            delivery_id=delivery_id,
+            timestamp=timestamp,
+            body=event.bytes,
+            secrets=self._secrets,
+        )
+        return {"Content-Type": "application/json", **self._profile.headers(sending)}

@@ -161,18 +161,14 @@ class _Drain:
             return
         now = timezone.now()
         settled = settle(self._shift, self._unsettled, now=now)
-        for claim, answer in self._unsettled:
+        for _, answer in self._unsettled:
             if answer.outcome is None:  # given back
-                self._expect(claim.endpoint.pk, now)
+                self._lanes[answer.lane].expect(now)
         for it in settled:
             if it.retry_at:
-                self._expect(it.claim.endpoint.pk, it.retry_at)
+                self._lanes[it.answer.lane].expect(it.retry_at)
         self._attempts += len(settled)
         self._unsettled = []
-
-    def _expect(self, pk: int, at: datetime) -> None:
-        lane = self._lanes[pk]
-        lane.look_at = min(lane.look_at or at, at)
 
     def _renew(self) -> None:
         if time.monotonic() - self._renewed > RENEW_EVERY_S:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
 from django.db import connection, transaction
 from django.db.models import Q
 
-from webhooks_core.models import Delivery, Lane, Shift
+from webhooks_core.models import Lane, Shift
 
 MAX_LANES = 2000
 MAX_WINDOW = 128
@@ -46,6 +47,10 @@ class LaneState:
         """Open the window for an endpoint; return how many more may be claimed."""
         self.window = max(self.window, 2 * in_flight)
         return max(self.window - self.claimed, 0)
+
+    def expect(self, at: datetime) -> None:
+        """Note that a delivery is due at a time."""
+        self.look_at = min(self.look_at or at, at)
 
     def widen(self) -> None:
         self.window = min(self.window * 2, MAX_WINDOW)
@@ -122,25 +127,48 @@ class Lanes:
             del self._owned[pk]
 
 
-def heads(wanted: Sequence[tuple[int, int]]) -> list[Delivery]:
+class Head(NamedTuple):
+    """A waiting delivery near the head of its lane; `size` is that of its event in bytes."""
+
+    pk: int
+    public_id: str
+    event_pk: int
+    lane: int
+    attempts: int
+    interruptions: int
+    due_at: datetime
+    size: int
+
+
+def heads(wanted: Sequence[tuple[int, int]]) -> list[Head]:
     """Return the earliest waiting deliveries of each lane: one more than asked for.
 
-    Each also has the `size` of its event in bytes. The extra one tells when the lane must be looked at again. One indexed range per lane:
-    the cost does not grow with the backlog.
+    The extra one tells when the lane must be looked at again. One indexed range per lane:
+    the cost does not grow with the backlog. Written in SQL, since the ORM has no such query
+    and its model instances would be half of the cost of a claim.
     """
-    found: list[Delivery] = []
+    found: list[Head] = []
     for start in range(0, len(wanted), LANES_PER_QUERY):
         part = wanted[start : start + LANES_PER_QUERY]
         sql = " UNION ALL ".join([_HEAD] * len(part))
         params = [value for pk, room in part for value in (pk, room + 1)]
-        found += Delivery.objects.raw(sql, params)
+        with connection.cursor() as cursor:
+            cursor.execute(sql, params)
+            found += map(_head, cursor.fetchall())
     return found
 
 
+def _head(row: tuple[Any, ...]) -> Head:
+    *facts, due_at, size = row
+    if due_at.tzinfo is None:  # SQLite's driver reads times as naive
+        due_at = due_at.replace(tzinfo=UTC)
+    return Head._make((*facts, due_at, size))
+
+
 _HEAD = (
-    "SELECT * FROM (SELECT id, public_id, event_id, endpoint_id, attempts, interruptions,"
-    " next_attempt_at, (SELECT size FROM webhooks_core_event WHERE"
-    " webhooks_core_event.id = event_id) AS size FROM webhooks_core_delivery"
-    " WHERE endpoint_id = %s AND status = 0 AND claim IS NULL"
-    " ORDER BY next_attempt_at, id LIMIT %s) AS head"
+    "SELECT * FROM (SELECT d.id, d.public_id, d.event_id, d.endpoint_id, d.attempts,"
+    " d.interruptions, d.next_attempt_at, e.size"
+    " FROM webhooks_core_delivery d JOIN webhooks_core_event e ON e.id = d.event_id"
+    " WHERE d.endpoint_id = %s AND d.status = 0 AND d.claim IS NULL"
+    " ORDER BY d.next_attempt_at, d.id LIMIT %s) AS head"
 )

@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Self
 
 import aiohttp
@@ -24,10 +24,14 @@ MAX_IN_FLIGHT = 512
 STALE_AFTER_S = 1.0
 
 
-@dataclass(slots=True)
-class _Queue:
-    waiting: deque[tuple[float, Request]] = field(default_factory=deque)
-    running: int = 0
+class _Lane:
+    """What waits for one receiver, and how many are with it now."""
+
+    __slots__ = ("running", "waiting")
+
+    def __init__(self) -> None:
+        self.waiting: deque[tuple[float, Request]] = deque()
+        self.running = 0
 
 
 class Sender:
@@ -36,7 +40,7 @@ class Sender:
     def __init__(self) -> None:
         self._answers: deque[Answer] = deque()
         self._idle = threading.Event()
-        self._queues: dict[int, _Queue] = {}
+        self._lanes: dict[int, _Lane] = {}
         self._hungry: dict[int, None] = {}
         self._running = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -80,61 +84,72 @@ class Sender:
     def _accept(self, requests: Sequence[Request]) -> None:
         now = self._loop.time()
         for request in requests:
-            queue = self._queues.setdefault(request.lane, _Queue())
-            queue.waiting.append((now, request))
-        for lane in {request.lane: None for request in requests}:
-            self._pump(lane)
-        self._check_idle()
+            lane = self._lanes.setdefault(request.lane, _Lane())
+            lane.waiting.append((now, request))
+        for pk in {request.lane: None for request in requests}:
+            self._run(pk)
 
-    def _pump(self, lane: int) -> None:
-        """Start what a lane may start now."""
-        queue = self._queues[lane]
-        while queue.waiting and queue.running < queue.waiting[0][1].limit:
-            if self._running >= MAX_IN_FLIGHT:
-                self._hungry[lane] = None
-                return
-            since, request = queue.waiting.popleft()
-            if self._loop.time() - since > STALE_AFTER_S:
-                self._answers.append(Answer(request.key, lane, None))
-                continue
-            queue.running += 1
+    def _run(self, pk: int) -> None:
+        """Start as many runners as the lane's limit and ours allow."""
+        lane = self._lanes[pk]
+        wanted = min(len(lane.waiting), self._limit(lane) - lane.running)
+        for _ in range(min(wanted, MAX_IN_FLIGHT - self._running)):
+            lane.running += 1
             self._running += 1
-            task = self._loop.create_task(self._attempt(request))
+            task = self._loop.create_task(self._runner(pk, lane))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        if not queue.waiting and not queue.running:
-            del self._queues[lane]
+        if lane.waiting and self._running >= MAX_IN_FLIGHT:
+            self._hungry[pk] = None
 
-    async def _attempt(self, request: Request) -> None:
-        answer = await attempt(request, self._client(request.reach))
-        queue = self._queues[request.lane]
-        queue.running -= 1
+    def _limit(self, lane: _Lane) -> int:
+        return lane.waiting[0][1].limit if lane.waiting else 0
+
+    async def _runner(self, pk: int, lane: _Lane) -> None:
+        """Send what waits in a lane, one after another, until nothing does."""
+        while lane.waiting and lane.running <= self._limit(lane):
+            since, request = lane.waiting.popleft()
+            if self._loop.time() - since > STALE_AFTER_S:
+                self._return(request)
+                continue
+            answer = await attempt(request, self._client(request.reach))
+            self._answers.append(answer)
+            if answer.is_slow:
+                self._give_back(lane)
+            if self._hungry:
+                break  # others wait for a place: go to the end of the line
+        self._finish(pk, lane)
+
+    def _finish(self, pk: int, lane: _Lane) -> None:
+        lane.running -= 1
         self._running -= 1
-        self._answers.append(answer)
-        if answer.is_slow:
-            self._give_back(request.lane)
-        self._pump(request.lane)
-        if self._hungry:
-            lane = next(iter(self._hungry))
-            del self._hungry[lane]
-            if lane in self._queues:
-                self._pump(lane)
-        self._check_idle()
+        if lane.waiting:
+            self._hungry[pk] = None
+        elif not lane.running:
+            del self._lanes[pk]
+        while self._hungry and self._running < MAX_IN_FLIGHT:
+            hungry = next(iter(self._hungry))
+            del self._hungry[hungry]
+            if hungry in self._lanes:
+                self._run(hungry)
+        if not self._lanes:
+            self._idle.set()
 
-    def _give_back(self, lane: int) -> None:
-        waiting = self._queues[lane].waiting
-        self._answers.extend(Answer(it.key, lane, None) for _, it in waiting)
-        waiting.clear()
+    def _return(self, request: Request) -> None:
+        now = datetime.now(UTC)
+        self._answers.append(Answer(request.key, request.lane, now, None))
+
+    def _give_back(self, lane: _Lane) -> None:
+        while lane.waiting:
+            self._return(lane.waiting.popleft()[1])
 
     def _give_back_all(self) -> None:
-        for lane in list(self._queues):
-            self._give_back(lane)
-            self._pump(lane)
         self._hungry.clear()
-        self._check_idle()
-
-    def _check_idle(self) -> None:
-        if not self._queues:
+        for pk, lane in list(self._lanes.items()):
+            self._give_back(lane)
+            if not lane.running:
+                del self._lanes[pk]
+        if not self._lanes:
             self._idle.set()
 
     def _client(self, reach: Reach) -> aiohttp.ClientSession:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 import structlog
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F
 
 from webhooks_core.dispatch.claims import Claim
 from webhooks_core.dispatch.outcome import Verdict, judge
-from webhooks_core.models import Attempt, Delivery, Endpoint, Outcome, Shift
+from webhooks_core.models import Delivery, Endpoint, Shift
 from webhooks_core.transport import Answer
 
 log = structlog.stdlib.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(NamedTuple):
     """One ended attempt, judged. `retry_at` is when to try again, None for never."""
 
     claim: Claim
@@ -42,10 +41,7 @@ def settle(
         _count(settled, now)
         Delivery.objects.unclaim(untried, claim=shift.pk)
         _move(shift, settled, now)
-        Attempt.objects.bulk_create(
-            (_attempt(it) for it in settled),
-            ignore_conflicts=True,  # a commit that the database did not confirm
-        )
+        _record(settled)
     for it in settled:
         if it.verdict.is_final:
             _log_failure(it)
@@ -116,17 +112,34 @@ def _move(shift: Shift, settled: Iterable[Settled], now: datetime) -> None:
             Delivery.objects.claimed(pks, claim=shift.pk).fail(error=error)
 
 
-def _attempt(it: Settled) -> Attempt:
-    return Attempt(
-        delivery_id=it.claim.pk,
-        number=it.claim.number,
-        started_at=it.answer.started_at,
-        duration_ms=it.answer.duration_ms,
-        outcome=it.answer.outcome or Outcome.INTERRUPTED,
-        code=it.answer.code,
-        error=it.answer.error[:512],
-        answer=it.answer.body,
-    )
+# One executemany for all: half of the time of bulk_create goes into composing SQL. A commit
+# that the database did not confirm is written again, hence the conflicts.
+_INSERT = (
+    "INSERT INTO webhooks_core_attempt"
+    " (delivery_id, number, started_at, duration_ms, outcome, code, error, answer)"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
+)
+
+
+def _record(settled: Iterable[Settled]) -> None:
+    adapt = connection.ops.adapt_datetimefield_value
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            _INSERT,
+            [
+                (
+                    claim.pk,
+                    claim.number,
+                    adapt(answer.started_at),
+                    answer.duration_ms,
+                    str(answer.outcome),
+                    answer.code,
+                    answer.error[:512],
+                    answer.body,
+                )
+                for claim, answer, *_ in settled
+            ],
+        )
 
 
 def _log_failure(it: Settled) -> None:

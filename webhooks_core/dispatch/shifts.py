@@ -105,7 +105,10 @@ def _free(shift: Shift, now: datetime) -> int:
 
 def _interrupt(shift: Shift, now: datetime) -> int:
     """Record the attempts of which a shift saw no end, and make them due again."""
-    claimed = Delivery.objects.filter(claim=shift.pk, status=Delivery.Status.PENDING)
+    lanes = Lane.objects.filter(owner=shift.pk).values("pk")
+    claimed = Delivery.objects.filter(
+        endpoint__in=lanes, claim=shift.pk, status=Delivery.Status.PENDING
+    )
     cut = list(claimed.values_list("pk", "attempts"))
     if not cut:
         return 0

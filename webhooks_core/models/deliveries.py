@@ -22,7 +22,6 @@ class Event(models.Model):
     profile = models.CharField(max_length=32)
     owner = models.CharField(max_length=128)
     type = models.CharField(max_length=128)
-    body = models.BinaryField()
     size = models.PositiveIntegerField()
     created_at = models.DateTimeField(default=timezone.now)
     dedupe_key = models.CharField(max_length=255, null=True, blank=True)  # noqa: DJ001 - unique where set
@@ -30,6 +29,8 @@ class Event(models.Model):
     # have no delivery yet. Null: all have.
     fanout_after = models.BigIntegerField(null=True, blank=True)
     fanout_until = models.BigIntegerField(null=True, blank=True)
+    # The last column: SQLite reads a row up to the column that is asked for.
+    body = models.BinaryField()
 
     class Meta:
         constraints = [
@@ -113,7 +114,8 @@ class Delivery(models.Model):
     """One event for one endpoint, and all that is known about sending it.
 
     `next_attempt_at` is set exactly while the delivery is pending. `claim` is the id of the
-    shift that is trying it now. `interruptions` are attempts of which we saw no end: they
+    shift that is trying it now; no index holds it, so that PostgreSQL can claim in place.
+    `copy` counts the replays of an event to an endpoint from 1. `interruptions` are attempts of which we saw no end: they
     count in `attempts`, but neither against the receiver nor the retry policy.
     """
 
@@ -128,8 +130,9 @@ class Delivery(models.Model):
         REPLAY = "replay"
 
     public_id = models.CharField(max_length=40, unique=True)
-    event = models.ForeignKey(Event, on_delete=models.CASCADE)
-    endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE)
+    # No indexes of their own: each is the head of one below, and every index costs each claim.
+    event = models.ForeignKey(Event, on_delete=models.CASCADE, db_index=False)
+    endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE, db_index=False)
     status = models.PositiveSmallIntegerField(
         choices=Status.choices, default=Status.PENDING
     )
@@ -143,6 +146,7 @@ class Delivery(models.Model):
     trigger = models.CharField(
         max_length=8, choices=Trigger.choices, default=Trigger.EVENT
     )
+    copy = models.PositiveIntegerField(default=0)
 
     objects = DeliveryQuerySet.as_manager()
 
@@ -150,9 +154,7 @@ class Delivery(models.Model):
         verbose_name_plural = "deliveries"
         constraints = [
             models.UniqueConstraint(
-                fields=["event", "endpoint"],
-                condition=Q(trigger="event"),
-                name="delivery_once",
+                fields=["event", "endpoint", "copy"], name="delivery_once"
             ),
             models.CheckConstraint(
                 condition=Q(status=0, next_attempt_at__isnull=False)
@@ -170,11 +172,6 @@ class Delivery(models.Model):
                 fields=["endpoint", "next_attempt_at", "id"],
                 condition=Q(status=0),
                 name="delivery_due",
-            ),
-            models.Index(
-                fields=["claim"],
-                condition=Q(claim__isnull=False),
-                name="delivery_claim",
             ),
             models.Index(fields=["endpoint", "-id"], name="delivery_of_endpoint"),
         ]
