@@ -1,0 +1,81 @@
+"""System checks: a half-configured production does not start. Each has an id and a way out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core import checks
+from django.http.request import validate_host
+
+MIN_SECRET_KEY = 50
+
+
+@checks.register(checks.Tags.security)
+def check_production(**_: Any) -> list[checks.CheckMessage]:
+    """Return what is wrong with a production's settings; nothing locally."""
+    return [] if settings.LOCAL else list(_faults())
+
+
+def _faults() -> Iterator[checks.CheckMessage]:
+    base = urlsplit(settings.BASE_URL)
+    if base.scheme != "https":
+        yield checks.Error(
+            "BASE_URL is not https.",
+            hint="Tokens and signatures travel over it: give the https origin.",
+            id="signpost.E001",
+        )
+    if not validate_host(base.hostname or "", settings.ALLOWED_HOSTS):
+        yield checks.Error(
+            "ALLOWED_HOSTS does not hold the host of BASE_URL.",
+            hint=f"Add {base.hostname} to ALLOWED_HOSTS.",
+            id="signpost.E002",
+        )
+    if "*" in settings.ALLOWED_HOSTS:
+        yield checks.Error(
+            "ALLOWED_HOSTS accepts every host.",
+            hint="Name the hosts that this service is reached by.",
+            id="signpost.E003",
+        )
+    if settings.DEBUG:
+        yield checks.Error(
+            "DEBUG is on in production.",
+            hint="Unset DEBUG: its pages show settings and source to strangers.",
+            id="signpost.E004",
+        )
+    yield from _secret_faults()
+    yield from _engine_faults()
+
+
+def _secret_faults() -> Iterator[checks.CheckMessage]:
+    if len(settings.SECRET_KEY) < MIN_SECRET_KEY or len(set(settings.SECRET_KEY)) < 10:
+        yield checks.Error(
+            f"SECRET_KEY is shorter than {MIN_SECRET_KEY} characters or too uniform.",
+            hint="Make one: python -c 'import secrets; print(secrets.token_urlsafe(50))'",
+            id="signpost.E005",
+        )
+    if settings.SECRET_KEY in settings.WEBHOOK_SECRET_KEYS:
+        yield checks.Error(
+            "WEBHOOK_SECRET_KEYS holds SECRET_KEY.",
+            hint="Give them keys of their own, so that one leak is not two.",
+            id="signpost.E006",
+        )
+
+
+def _engine_faults() -> Iterator[checks.CheckMessage]:
+    engine = settings.DATABASES["default"]["ENGINE"]
+    if settings.REDIS_URL and engine.endswith("sqlite3"):
+        yield checks.Warning(
+            "REDIS_URL is set, but the database is SQLite.",
+            hint="Machines cannot share SQLite: set DATABASE_URL to PostgreSQL, or "
+            "leave REDIS_URL empty.",
+            id="signpost.W001",
+        )
+    if settings.Q_CLUSTER["workers"] < 2:
+        yield checks.Warning(
+            "WORKERS is below 2.",
+            hint="A shift that awaits a slow receiver needs a second worker beside it.",
+            id="signpost.W002",
+        )

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import pytest
+from cryptography.fernet import Fernet
+from django.core import checks
+
+from config.checks import check_production
+
+SOUND = {
+    "LOCAL": False,
+    "DEBUG": False,
+    "BASE_URL": "https://signpost.example",
+    "ALLOWED_HOSTS": ["signpost.example"],
+    "SECRET_KEY": "0123456789abcdefghijklmnopqrstuvwxyz-ABCDEFGHIJKLMNOP",
+    "WEBHOOK_SECRET_KEYS": [Fernet.generate_key().decode()],
+    "REDIS_URL": "",
+}
+
+
+@pytest.fixture
+def production(settings):
+    for name, value in SOUND.items():
+        setattr(settings, name, value)
+    return settings
+
+
+def test_a_sound_production_passes(production):
+    assert check_production() == []
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "value"),
+    [
+        ("E001", "BASE_URL", "http://signpost.example"),
+        ("E002", "ALLOWED_HOSTS", ["elsewhere.example"]),
+        ("E003", "ALLOWED_HOSTS", ["*"]),
+        ("E004", "DEBUG", True),
+        ("E005", "SECRET_KEY", "short"),
+        ("E005", "SECRET_KEY", "x" * 60),
+        ("E006", "WEBHOOK_SECRET_KEYS", [SOUND["SECRET_KEY"]]),
+    ],
+)
+def test_a_half_configured_production_is_refused(production, number, name, value):
+    setattr(production, name, value)
+    [found] = check_production()
+    assert isinstance(found, checks.Error)
+    assert found.id == f"signpost.{number}"
+    assert found.hint
+    production.LOCAL = True
+    assert check_production() == []
+
+
+def test_a_subdomain_wildcard_holds_the_host_of_the_base_url(production):
+    production.ALLOWED_HOSTS = [".example"]
+    assert check_production() == []
+
+
+def test_redis_beside_sqlite_is_a_warning(production, monkeypatch):
+    production.REDIS_URL = "redis://127.0.0.1:6379/0"
+    engine = {"ENGINE": "django.db.backends.sqlite3"}
+    monkeypatch.setitem(production.DATABASES, "default", engine)
+    [found] = check_production()
+    assert isinstance(found, checks.Warning)
+    assert (found.id, bool(found.hint)) == ("signpost.W001", True)
+
+
+def test_a_single_worker_is_a_warning(production):
+    production.Q_CLUSTER = {"workers": 1}
+    [found] = check_production()
+    assert (found.id, bool(found.hint)) == ("signpost.W002", True)

@@ -1,0 +1,37 @@
+"""Send what is due now, in this process; for a machine without a task cluster, or by hand."""
+
+from __future__ import annotations
+
+import signal
+from argparse import ArgumentParser
+from datetime import timedelta
+from types import FrameType
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from webhooks_core.dispatch.drain import drain
+
+
+class Command(BaseCommand):
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--linger",
+            type=float,
+            default=0.0,
+            metavar="SECONDS",
+            help="wait for work that falls due within this time (default: %(default)s)",
+        )
+
+    def handle(self, *args: Any, linger: float, **options: Any) -> None:
+        stopped: list[int] = []
+
+        def stop(number: int, _: FrameType | None) -> None:
+            stopped.append(number)
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, stop)
+        attempts = drain(stop=lambda: bool(stopped), linger=timedelta(seconds=linger))
+        self.stdout.write(f"{attempts} attempts")
