@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -100,6 +101,13 @@ def redis_url(value: str) -> str:
     return value
 
 
+def rate(value: str) -> str:
+    """Return a rate such as `60/hour`, or the empty text for no limit."""
+    if value and not re.fullmatch(r"[1-9][0-9]*/(second|minute|hour|day)", value):
+        raise EnvError("Not a rate such as 60/hour (per second, minute, hour or day).")
+    return value
+
+
 PARSERS: dict[str, Callable[[str], Any]] = {
     "origin": origin,
     "words": words,
@@ -107,6 +115,7 @@ PARSERS: dict[str, Callable[[str], Any]] = {
     "networks": networks,
     "database": database,
     "redis_url": redis_url,
+    "rate": rate,
 }
 
 

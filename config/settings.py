@@ -65,6 +65,9 @@ WEBHOOK_ALLOWED_TARGETS = env.networks("WEBHOOK_ALLOWED_TARGETS", "")
 WEBHOOK_RETENTION_DAYS = env.int("WEBHOOK_RETENTION_DAYS", 30)
 WEBHOOK_DRAINERS = env.int("WEBHOOK_DRAINERS", 4)
 
+RECORDING_CREATE_RATE = env.rate("RECORDING_CREATE_RATE", "" if LOCAL else "60/hour")
+RECORDING_TEST_RATE = env.rate("RECORDING_TEST_RATE", "" if LOCAL else "120/hour")
+
 env.complete()
 
 if LOCAL:
@@ -254,7 +257,18 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "WEBHOOKS": [
+        "recording.openapi.SUMMARY_COMPLETED_WEBHOOK",
+        "recording.openapi.PING_WEBHOOK",
+    ],
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "recording.openapi.add_schemas",
+    ],
 }
+
+# Requests per account: `<number>/<second, minute, hour or day>`, or empty for no limit.
+RECORDING_RATES = {"create": RECORDING_CREATE_RATE, "test": RECORDING_TEST_RATE}
 
 LOGGING_CONFIG = None
 logs.configure(level=LOG_LEVEL, as_json=not LOCAL)

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.conf import settings
 
 
 class RecordingConfig(AppConfig):
     name = "recording"
+
+    def ready(self) -> None:
+        from recording import webhooks
+        from webhooks_core import profiles
+
+        profiles.register(
+            webhooks.profile(base_url=settings.BASE_URL, local=settings.LOCAL)
+        )

@@ -54,6 +54,7 @@ def test_production_starts_when_every_variable_is_set():
         ("WEBHOOK_SECRET_KEYS", "short", "WEBHOOK_SECRET_KEYS: Holds a key"),
         ("WEBHOOK_SECRET_KEYS", "", "WEBHOOK_SECRET_KEYS: Needs at least one key."),
         ("WEBHOOK_ALLOWED_TARGETS", "10.0.0.0/33", "WEBHOOK_ALLOWED_TARGETS: Holds"),
+        ("RECORDING_TEST_RATE", "often", "RECORDING_TEST_RATE: Not a rate such as"),
         ("WORKERS", "many", "WORKERS: Not a valid integer."),
         ("ENVIRONMENT", "staging", "ENVIRONMENT: 'staging' is neither"),
     ],

@@ -1,0 +1,47 @@
+"""Errors outside the products' views, in the shape of the product that owns the address.
+
+An answer is a function of the request, the status that Django would send, and the exception.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+from django.views import defaults
+
+from recording import errors as recording
+
+Answer = Callable[[HttpRequest, int, BaseException | None], HttpResponse]
+
+# Who answers at and below a prefix; the longest that fits decides.
+OWNERS: dict[str, Answer] = {"/v1": recording.response_for}
+
+
+def owner(path: str) -> Answer | None:
+    """Return who answers for a path; None leaves it to Django's own pages."""
+    parts = path.split("/")
+    prefixes = ("/".join(parts[:end]) for end in range(len(parts), 1, -1))
+    return next((OWNERS[prefix] for prefix in prefixes if prefix in OWNERS), None)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer what Django refused: a bad Host header, too large a form, … (handler400)."""
+    if answer := owner(request.path):
+        return answer(request, 400, exception)
+    return defaults.bad_request(request, exception)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer an unknown address (handler404)."""
+    if answer := owner(request.path):
+        return answer(request, 404, exception)
+    return defaults.page_not_found(request, exception)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Answer a crash (handler500); Django has logged it and still handles the exception."""
+    if answer := owner(request.path):
+        return answer(request, 500, sys.exception())
+    return defaults.server_error(request)

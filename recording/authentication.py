@@ -1,0 +1,60 @@
+"""Who is calling: `Authorization: Bearer <token>`, for exactly one account."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from django.contrib.auth.models import User
+from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.request import Request
+
+from recording import tokens
+from recording.errors import UnauthorizedError
+
+TokenChecker = Callable[[str], User | None]
+
+# Asked in this order; the first that knows a token decides whose it is.
+TOKEN_CHECKERS: tuple[TokenChecker, ...] = (tokens.authenticate,)
+
+CREDENTIALS = re.compile(rb"bearer +([!-~]{1,4096}) *", re.IGNORECASE)
+
+
+def challenge(*, refused: bool) -> str:
+    """Return the WWW-Authenticate header of a 401 (RFC 6750 section 3).
+
+    `refused` tells a token that is not valid from a request without one.
+    """
+    error = ', error="invalid_token"' if refused else ""
+    return f'Bearer realm="signpost"{error}'
+
+
+def owner_of(token: str) -> User | None:
+    """Return the account of a valid bearer token, whatever its kind."""
+    for check in TOKEN_CHECKERS:
+        if user := check(token):
+            return user
+    return None
+
+
+class BearerAuthentication(BaseAuthentication):
+    """Refuses every request without a valid bearer token."""
+
+    def authenticate(self, request: Request) -> tuple[User, str]:
+        header = get_authorization_header(request)
+        match = CREDENTIALS.fullmatch(header)
+        if match is None:
+            raise UnauthorizedError(
+                "Send an access token: Authorization: Bearer <access_token>.",
+                headers={"WWW-Authenticate": challenge(refused=False)},
+            )
+        user = owner_of(match[1].decode())
+        if user is None or not user.is_active:
+            raise UnauthorizedError(
+                "The access token is not valid.",
+                headers={"WWW-Authenticate": challenge(refused=True)},
+            )
+        return user, "bearer"
+
+    def authenticate_header(self, request: Request) -> str:
+        return challenge(refused=False)

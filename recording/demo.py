@@ -1,0 +1,26 @@
+"""What a demo user starts with: one recording and one personal token."""
+
+from __future__ import annotations
+
+import orjson
+from django.contrib.auth.models import User
+
+from recording import recordings, tokens
+from recording.models import PersonalToken, Recording
+from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
+
+TOKEN_DAYS = 30
+
+
+def load(*, user: User) -> str | None:
+    """Give a user a recording and a token where there are none; return the token's text.
+
+    None when the user has a token already: its text is not kept anywhere.
+    """
+    if not Recording.objects.filter(account=user).exists():
+        recordings.import_recording(
+            account=user, raw=orjson.dumps(SUMMARY_COMPLETED_SAMPLE)
+        )
+    if PersonalToken.objects.filter(user=user).exists():
+        return None
+    return tokens.create(user=user, days=TOKEN_DAYS, name="demo").text

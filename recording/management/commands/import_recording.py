@@ -1,0 +1,52 @@
+"""Import a recording from a JSON file; its subscribers receive summary.completed."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from recording import recordings
+from recording.documents import MAX_BYTES, DocumentError
+from recording.management.accounts import user_named
+
+
+class Command(BaseCommand):
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", help="the JSON file, or - for standard input")
+        parser.add_argument("--account", required=True, metavar="USER")
+        parser.add_argument(
+            "--no-event", action="store_true", help="store only; publish nothing"
+        )
+
+    def handle(
+        self, *args: Any, file: str, account: str, no_event: bool, **options: Any
+    ) -> None:
+        user, raw = user_named(account), self.read(file)
+        try:
+            imported = recordings.import_recording(
+                account=user, raw=raw, publish_event=not no_event
+            )
+        except DocumentError as error:
+            raise CommandError(f"{file}: {error}; nothing was stored") from error
+        if imported.ignored:
+            self.stderr.write(f"ignored unknown fields: {', '.join(imported.ignored)}")
+        done = "imported" if imported.is_new else "updated"
+        event = imported.event.public_id if imported.event else "no event"
+        self.stdout.write(f"{done} {imported.recording.audio_id}: {event}")
+
+    def read(self, file: str) -> bytes:
+        """Return the file's bytes, one more than the limit at most."""
+        try:
+            if file == "-":
+                return sys.stdin.buffer.read(MAX_BYTES + 1)
+            with Path(file).open("rb") as stream:
+                return stream.read(MAX_BYTES + 1)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise CommandError(f"{file}: {reason}") from error

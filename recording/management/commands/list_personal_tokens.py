@@ -1,0 +1,45 @@
+"""List personal API tokens: never the tokens themselves, only their first characters."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.utils import timezone
+
+from recording.management.accounts import user_named
+from recording.models import PersonalToken
+from webhooks_core.times import iso
+
+HEADINGS = ("id", "token", "user", "state", "created", "expires", "last used", "name")
+
+
+class Command(BaseCommand):
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("user", nargs="?", help="only the tokens of this user")
+
+    def handle(self, *args: Any, user: str | None, **options: Any) -> None:
+        rows = PersonalToken.objects.select_related("user").order_by("id")
+        if user is not None:
+            rows = rows.filter(user=user_named(user))
+        now = timezone.now()
+        self.stdout.write("\t".join(HEADINGS))
+        for token in rows.iterator():
+            self.stdout.write("\t".join(columns(token, now)))
+
+
+def columns(token: PersonalToken, now: datetime) -> tuple[str, ...]:
+    return (
+        str(token.pk),
+        f"{token.shown}…",
+        token.user.get_username(),
+        token.state(now),
+        iso(token.created_at),
+        iso(token.expires_at),
+        iso(token.last_used_at) if token.last_used_at else "never",
+        token.name,
+    )

@@ -1,0 +1,48 @@
+"""Revoke personal API tokens, by id or all of a user; they stop working at once."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+from django.utils import timezone
+
+from recording.management.accounts import user_named
+from recording.models import PersonalToken
+from recording.models.tokens import PersonalTokenQuerySet
+
+
+class Command(BaseCommand):
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("ids", nargs="*", type=int, metavar="ID")
+        parser.add_argument("--user", help="together with --all")
+        parser.add_argument("--all", action="store_true", help="all tokens of --user")
+
+    def handle(
+        self, *args: Any, ids: list[int], user: str | None, **options: Any
+    ) -> None:
+        every = options["all"]
+        if bool(ids) == every or every != (user is not None):
+            raise CommandError("give either the ids of tokens or --user USER --all")
+        with transaction.atomic():
+            rows = of_user(user) if user is not None else of_ids(ids)
+            self.stdout.write(f"revoked {rows.revoke(timezone.now())}")
+
+
+def of_user(username: str) -> PersonalTokenQuerySet:
+    return PersonalToken.objects.filter(user=user_named(username))
+
+
+def of_ids(ids: list[int]) -> PersonalTokenQuerySet:
+    """Return these tokens. Raises CommandError, so that nothing happens, if one is absent."""
+    # What does not fit the column cannot be a token.
+    possible = [number for number in ids if 0 < number < 2**63]
+    rows = PersonalToken.objects.filter(pk__in=possible)
+    if absent := set(ids) - set(rows.values_list("pk", flat=True)):
+        names = ", ".join(map(str, sorted(absent)))
+        raise CommandError(f"there is no token with id {names}; nothing was revoked")
+    return rows

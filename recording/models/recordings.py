@@ -1,0 +1,51 @@
+"""Recordings as they were imported, to the letter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+MAX_ID_LENGTH = 255
+
+
+class RecordingQuerySet(models.QuerySet["Recording"]):
+    def without_document(self) -> RecordingQuerySet:
+        """The same rows, leaving the document (megabytes each) in the database."""
+        return self.defer("document")
+
+
+class Recording(models.Model):
+    """One recording of an account; `document` is what was imported, as JSON bytes.
+
+    Bytes and not JSONField: a database's own JSON type reorders keys, rewrites numbers and
+    refuses NUL, and texts are kept to the letter.
+    """
+
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    audio_id = models.CharField(max_length=MAX_ID_LENGTH)
+    document = models.BinaryField()
+    size = models.PositiveIntegerField(help_text="Bytes of the document.")
+    created_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(default=timezone.now)
+
+    objects = RecordingQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "audio_id"], name="recording_of_account"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.audio_id
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The document's fields (recording, "data of summary.completed")."""
+        content: dict[str, Any] = orjson.loads(self.document)
+        return content

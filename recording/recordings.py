@@ -1,0 +1,78 @@
+"""Recordings of an account: where they come from, and what their summaries set off."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from recording import documents, payloads
+from recording.models import Recording
+from recording.subscriptions import owner_id
+from recording.webhooks import PROFILE, SUMMARY_COMPLETED
+from webhooks_core import publishing
+from webhooks_core.models import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import did; `event` is None when nothing was published."""
+
+    recording: Recording
+    is_new: bool
+    event: Event | None
+    ignored: tuple[str, ...]
+
+
+def import_recording(
+    *, account: User, raw: bytes, publish_event: bool = True
+) -> Imported:
+    """Store a recording file and publish summary.completed, both or neither.
+
+    The first import of an audio_id publishes; a later one replaces the recording and
+    publishes when its summaries or its report_id changed. Raises documents.DocumentError.
+    """
+    document = documents.read(raw)
+    # Before the transaction: converting and trimming may take a while.
+    data = payloads.build(document.content) if publish_event else None
+    with transaction.atomic():
+        recording, before = _store(account, document.content)
+        event = None
+        if data is not None and _is_news(before, document.content):
+            event = publishing.publish(
+                profile=PROFILE,
+                owner=owner_id(account),
+                event_type=SUMMARY_COMPLETED,
+                data=data,
+            )
+    return Imported(recording, before is None, event, document.ignored)
+
+
+def _store(
+    account: User, content: Mapping[str, Any]
+) -> tuple[Recording, dict[str, Any] | None]:
+    """Create or replace a recording; return it and its content from before, if any."""
+    document = orjson.dumps(content)
+    recording, is_new = Recording.objects.select_for_update().get_or_create(
+        account=account,
+        audio_id=content["audio_id"],
+        defaults={"document": document, "size": len(document)},
+    )
+    if is_new:
+        return recording, None
+    before = recording.content
+    recording.document, recording.size = document, len(document)
+    recording.updated_at = timezone.now()
+    recording.save(update_fields=["document", "size", "updated_at"])
+    return recording, before
+
+
+def _is_news(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> bool:
+    return before is None or any(
+        before.get(name) != after.get(name) for name in ("summaries", "report_id")
+    )

@@ -1,0 +1,74 @@
+"""Personal API tokens: made on the command line, checked at every request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from recording.models import PersonalToken
+from webhooks_core import tokens
+
+PREFIX = "rec_pat_"
+MAX_DAYS = 365
+SHOWN_LENGTH = len(PREFIX) + 4
+
+
+class TokenInputError(ValueError):
+    """A token that cannot be made as asked; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """A new token and its text, which is shown this once."""
+
+    token: PersonalToken
+    text: str
+
+
+def create(*, user: User, days: int, name: str = "") -> Created:
+    """Create a token that expires after `days`, 1 to 365. Raises TokenInputError."""
+    if not 1 <= days <= MAX_DAYS:
+        raise TokenInputError(f"days must be between 1 and {MAX_DAYS}")
+    if len(name) > 100:
+        raise TokenInputError("the name is longer than 100 characters")
+    if not name.isprintable():
+        raise TokenInputError("the name holds characters that cannot be shown")
+    text, now = tokens.make(PREFIX), timezone.now()
+    token = PersonalToken.objects.create(
+        user=user,
+        name=name,
+        shown=text[:SHOWN_LENGTH],
+        digest=tokens.digest(text),
+        created_at=now,
+        expires_at=now + timedelta(days=days),
+    )
+    return Created(token, text)
+
+
+def authenticate(token: str) -> User | None:
+    """Return the active user whose live personal token this is, or None. One query.
+
+    At most once an hour a second query notes the use.
+    """
+    if not tokens.is_well_formed(token, PREFIX):
+        return None
+    now = timezone.now()
+    found = (
+        PersonalToken.objects.live(now)
+        .select_related("user")
+        .filter(digest=tokens.digest(token))
+        .first()
+    )
+    if found is None:
+        return None
+    found.use(now)
+    return found.user
+
+
+def prune() -> int:
+    """Delete the tokens that can never work again; return how many."""
+    deleted, _ = PersonalToken.objects.dead(timezone.now()).delete()
+    return deleted

@@ -1,0 +1,164 @@
+"""The endpoints under /v1: each translates a request into a use case and its answer back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+from django.contrib.auth.models import User
+from django.http import HttpResponse
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from recording import errors, openapi, subscriptions
+from recording.authentication import BearerAuthentication
+from recording.errors import BadRequestError
+from recording.parsers import StrictJSONParser, json_object, positive_integer
+from recording.renderers import JSONRenderer
+from recording.throttles import CreateThrottle, TestThrottle
+
+
+class IgnoreAccept(BaseContentNegotiation):
+    """JSON in, JSON out, whatever `Accept` or `?format=` ask for."""
+
+    def select_parser(
+        self, request: Request, parsers: Iterable[BaseParser]
+    ) -> BaseParser | None:
+        media_type = request.content_type.partition(";")[0].strip().lower()
+        fitting = (parser for parser in parsers if parser.media_type == media_type)
+        return next(fitting, None)
+
+    def select_renderer(
+        self,
+        request: Request,
+        renderers: Iterable[BaseRenderer],
+        format_suffix: str | None = None,
+    ) -> tuple[BaseRenderer, str]:
+        return JSONRenderer(), JSONRenderer.media_type
+
+
+class RecordingView(APIView):
+    """Checks, in this order: method, token, throttle; then the method's own checks."""
+
+    authentication_classes = (BearerAuthentication,)
+    parser_classes = (StrictJSONParser,)
+    renderer_classes = (JSONRenderer,)
+    content_negotiation_class = IgnoreAccept
+    metadata_class = None
+
+    @property
+    def default_response_headers(self) -> dict[str, str]:
+        return {"Cache-Control": "no-store"}
+
+    def get_exception_handler(self) -> Callable[..., Response | None]:
+        return errors.handle
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        if request.method not in self.allowed_methods:
+            raise errors.MethodNotAllowedError(
+                headers={"Allow": ", ".join(self.allowed_methods)}
+            )
+        # OPTIONS tells what a route can do, and that is no secret.
+        self.check_caller = request.method != "OPTIONS"
+        super().initial(request, *args, **kwargs)
+
+    def perform_authentication(self, request: Request) -> None:
+        if self.check_caller:
+            super().perform_authentication(request)
+
+    def check_throttles(self, request: Request) -> None:
+        if self.check_caller:
+            super().check_throttles(request)
+
+    def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
+        return Response(status=204, headers={"Allow": ", ".join(self.allowed_methods)})
+
+    @property
+    def account(self) -> User:
+        return cast("User", self.request.user)
+
+
+class SubscriptionsView(RecordingView):
+    """GET and POST /v1/webhooks."""
+
+    def get_throttles(self) -> list[Any]:
+        return [CreateThrottle()] if self.request.method == "POST" else []
+
+    @openapi.LIST
+    def get(self, request: Request) -> Response:
+        return Response({"items": subscriptions.subscriptions(self.account)})
+
+    @openapi.CREATE
+    def post(self, request: Request) -> Response:
+        body = json_object(request)
+        url, events = subscriptions.read_url(body), subscriptions.read_events(body)
+        created = subscriptions.create(account=self.account, url=url, events=events)
+        return Response(subscriptions.shown_once(created), status=201)
+
+
+class SubscriptionView(RecordingView):
+    """PATCH and DELETE /v1/webhooks/{endpoint_id}."""
+
+    @openapi.UPDATE
+    def patch(self, request: Request, endpoint_id: str) -> Response:
+        subscription = subscriptions.find(self.account, endpoint_id)
+        body = json_object(request)
+        updated = subscriptions.update(
+            account=self.account,
+            subscription=subscription,
+            url=subscriptions.read_url(body),
+            events=subscriptions.read_events(body),
+        )
+        return Response({"item": subscriptions.shown(updated)})
+
+    @openapi.DELETE
+    def delete(self, request: Request, endpoint_id: str) -> Response:
+        subscriptions.delete(subscriptions.find(self.account, endpoint_id))
+        return Response({"ok": True})
+
+
+class TestView(RecordingView):
+    """POST /v1/webhooks/{endpoint_id}/test."""
+
+    __test__ = False  # the name is the endpoint's, not a test case's
+    throttle_classes = (TestThrottle,)
+
+    @openapi.TEST
+    def post(self, request: Request, endpoint_id: str) -> Response:
+        event = subscriptions.send_test(account=self.account, endpoint_id=endpoint_id)
+        return Response({"event_id": event.public_id, "queued": True})
+
+
+class DeliveriesView(RecordingView):
+    """GET /v1/webhooks/{endpoint_id}/deliveries."""
+
+    @openapi.DELIVERIES
+    def get(self, request: Request, endpoint_id: str) -> Response:
+        subscription = subscriptions.find(self.account, endpoint_id)
+        page = positive_integer(request, "page", default=1)
+        page_size = positive_integer(request, "page_size", default=20, maximum=100)
+        items = subscriptions.deliveries(subscription, page=page, page_size=page_size)
+        return Response({"items": items})
+
+
+class SamplesView(RecordingView):
+    """GET /v1/webhook-events/samples."""
+
+    @openapi.SAMPLES
+    def get(self, request: Request) -> HttpResponse:
+        event_type = request.query_params.get("event")
+        if not event_type:
+            raise BadRequestError("event is required: the event type.")
+        subscriptions.check_event_type("event", event_type)
+        limit = positive_integer(request, "limit", default=3, maximum=10)
+        bodies = subscriptions.recent_events(
+            account=self.account, event_type=event_type, limit=limit
+        )
+        # The stored bytes, as they were signed and sent.
+        return HttpResponse(
+            b"[" + b",".join(bodies) + b"]", content_type="application/json"
+        )
