@@ -1,0 +1,150 @@
+"""Recordings and personal tokens for operators: shown, imported and revoked, never edited."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import orjson
+from django import forms
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+
+from recording import documents, recordings
+from recording.models import PersonalToken, Recording
+from recording.models.tokens import PersonalTokenQuerySet
+
+# Enough to recognise a recording by; the rest of some megabytes helps nobody in a page.
+SHOWN_CHARACTERS = 20_000
+
+
+class ImportForm(forms.ModelForm[Recording]):
+    """A recording file, pasted or uploaded."""
+
+    text = forms.CharField(
+        required=False,
+        strip=False,
+        label="JSON",
+        widget=forms.Textarea(attrs={"rows": 20, "cols": 90}),
+        help_text="Paste the file here, or upload it below (large ones only there).",
+    )
+    file = forms.FileField(required=False)
+    publish_event = forms.BooleanField(
+        required=False, initial=True, help_text="Send summary.completed to subscribers."
+    )
+
+    class Meta:
+        model = Recording
+        fields = ("account",)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = self.cleaned_data
+        text, file = cleaned.get("text") or "", cleaned.get("file")
+        if bool(text) == (file is not None):
+            raise forms.ValidationError("Paste the JSON or upload a file, one of both.")
+        raw = file.read(documents.MAX_BYTES + 1) if file else text.encode()
+        try:
+            documents.read(raw)
+        except documents.DocumentError as error:
+            raise forms.ValidationError(f"{error}; nothing was stored.") from error
+        return cleaned | {"raw": raw}
+
+
+@admin.register(Recording)
+class RecordingAdmin(admin.ModelAdmin[Recording]):
+    form = ImportForm
+    list_display = ("audio_id", "account", "size", "created_at", "updated_at")
+    list_select_related = ("account",)
+    list_per_page = 50
+    search_fields = ("audio_id", "account__username")
+    search_help_text = "Recording id or user name"
+    date_hierarchy = "created_at"
+    ordering = ("-id",)
+    autocomplete_fields = ("account",)
+    import_fields: ClassVar = ("account", "text", "file", "publish_event")
+    shown_fields: ClassVar = (*list_display, "json")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Recording]:
+        return Recording.objects.without_document().order_by("-id")
+
+    def get_fields(self, request: HttpRequest, obj: Recording | None = None) -> Any:
+        return self.import_fields if obj is None else self.shown_fields
+
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: Recording | None = None
+    ) -> Any:
+        return () if obj is None else self.shown_fields
+
+    def has_change_permission(
+        self, request: HttpRequest, obj: Recording | None = None
+    ) -> bool:
+        return False
+
+    def save_model(
+        self, request: HttpRequest, obj: Recording, form: Any, change: bool
+    ) -> None:
+        account: User = form.cleaned_data["account"]
+        imported = recordings.import_recording(
+            account=account,
+            raw=form.cleaned_data["raw"],
+            publish_event=form.cleaned_data["publish_event"],
+        )
+        # The admin goes on with `obj`: it becomes the row, new or known before.
+        obj.pk, obj.audio_id = imported.recording.pk, imported.recording.audio_id
+        event = imported.event.public_id if imported.event else "none"
+        self.message_user(request, f"Imported {obj.audio_id}; event: {event}.")
+        if imported.ignored:
+            names = ", ".join(imported.ignored)
+            self.message_user(request, f"Ignored unknown fields: {names}.", "WARNING")
+
+    @admin.display(description="JSON")
+    def json(self, obj: Recording) -> str:
+        text = orjson.dumps(obj.content, option=orjson.OPT_INDENT_2).decode()
+        more = "\n…" if len(text) > SHOWN_CHARACTERS else ""
+        return text[:SHOWN_CHARACTERS] + more
+
+
+@admin.register(PersonalToken)
+class PersonalTokenAdmin(admin.ModelAdmin[PersonalToken]):
+    list_display = (
+        "shown",
+        "user",
+        "name",
+        "state",
+        "created_at",
+        "expires_at",
+        "last_used_at",
+    )
+    list_select_related = ("user",)
+    list_per_page = 50
+    search_fields = ("shown", "user__username", "name")
+    search_help_text = "First characters of the token, user name or name"
+    ordering = ("-id",)
+    fields = (*list_display, "revoked_at")
+    readonly_fields = fields
+    actions = ("revoke",)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False  # a token's text is shown once, on the command line
+
+    def has_change_permission(
+        self, request: HttpRequest, obj: PersonalToken | None = None
+    ) -> bool:
+        return False
+
+    def has_revoke_permission(self, request: HttpRequest) -> bool:
+        return super().has_change_permission(request)
+
+    @admin.display
+    def state(self, obj: PersonalToken) -> str:
+        return obj.state(timezone.now())
+
+    @admin.action(description="Revoke selected tokens", permissions=["revoke"])
+    def revoke(self, request: HttpRequest, queryset: PersonalTokenQuerySet) -> None:
+        live = list(queryset.filter(revoked_at=None))
+        revoked = queryset.revoke(timezone.now())
+        for token in live:
+            self.log_change(request, token, "Revoked.")
+        self.message_user(request, f"Revoked {revoked}.")

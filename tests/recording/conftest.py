@@ -1,0 +1,82 @@
+"""Accounts, tokens and a client that speaks JSON."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from recording import tokens
+
+# A literal address: it needs no resolver, and nothing is ever sent to it in these tests.
+URL = "https://93.184.216.34/hook"
+OTHER_URL = "https://93.184.216.34/other"
+
+
+class Api:
+    """A client with one account's token; `answer` of a call is (status, JSON)."""
+
+    def __init__(self, user: User) -> None:
+        self.user = user
+        self.owner = str(user.pk)
+        self.token = tokens.create(user=user, days=30).text
+        self.client = Client(raise_request_exception=False)
+
+    def send(self, method, path, body=None, **options):
+        if body is not None and not isinstance(body, bytes):
+            body = orjson.dumps(body)
+        headers = {"Authorization": f"Bearer {self.token}"} | options.pop("headers", {})
+        return self.client.generic(
+            method,
+            f"/v1/{path}",
+            body or b"",
+            **{"content_type": "application/json"} | options,
+            headers=headers,
+        )
+
+    def get(self, path, **options):
+        return self.send("GET", path, **options)
+
+    def post(self, path, body=None, **options):
+        return self.send("POST", path, body, **options)
+
+    def patch(self, path, body=None, **options):
+        return self.send("PATCH", path, body, **options)
+
+    def delete(self, path, **options):
+        return self.send("DELETE", path, **options)
+
+    def create(self, url=URL, events=("summary.completed",)):
+        answer = self.post("webhooks", {"url": url, "events": list(events)})
+        assert answer.status_code == 201, answer.content
+        return answer.json()
+
+
+def error_of(answer, status, code):
+    """Assert the one shape of every error; return the message."""
+    assert answer.status_code == status, answer.content
+    body = answer.json()
+    assert answer["Content-Type"] == "application/json"
+    assert set(body) == {"error"}
+    assert set(body["error"]) == {"code", "message"}
+    assert body["error"]["code"] == code
+    message = body["error"]["message"]
+    assert isinstance(message, str)
+    assert message
+    return message
+
+
+@pytest.fixture
+def user(db) -> User:
+    return User.objects.create_user("ada")
+
+
+@pytest.fixture
+def api(user) -> Api:
+    return Api(user)
+
+
+@pytest.fixture
+def stranger(db) -> Api:
+    return Api(User.objects.create_user("mallory"))

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from recording import authentication, tokens
+from tests.recording.conftest import error_of
+from webhooks_core import tokens as opaque
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
+@pytest.mark.spec("recording", "protected requests carry Authorization: Bearer")
+def test_a_live_token_opens_the_door(api, scheme):
+    headers = {"Authorization": f"{scheme} {api.token}"}
+    assert api.get("webhooks", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("_case", "header"),
+    [
+        ("no header", ""),
+        ("another scheme", "Basic YTpi"),
+        ("the scheme alone", "Bearer"),
+        ("the scheme and a space", "Bearer "),
+        ("the token alone", "{token}"),
+        ("two tokens", "Bearer {token} {token}"),
+        ("a list", "Bearer {token}, Bearer {token}"),
+        ("a quoted token", 'Bearer "{token}"'),
+        ("the token and a NUL", "Bearer {token}\0"),
+        ("not ASCII", "Bearer {token}ü"),
+        ("no space", "Bearer{token}"),
+        ("a tab", "Bearer\t{token}"),
+        ("another case", "Bearer {swapped}"),
+        ("one character less", "Bearer {shorter}"),
+        ("a stranger's", "Bearer rec_pat_x"),
+        ("well formed and unknown", "Bearer {unknown}"),
+        ("of another kind", "Bearer {other}"),
+        ("very long", "Bearer " + "x" * 5000),
+    ],
+)
+@pytest.mark.spec(
+    "recording", "missing or invalid Bearer token yields 401 unauthorized"
+)
+def test_anything_else_is_401_with_a_challenge(api, _case, header):
+    header = header.format(
+        token=api.token,
+        swapped=api.token.swapcase(),
+        shorter=api.token[:-1],
+        unknown=opaque.make(tokens.PREFIX),
+        other=opaque.make("gw_key_"),
+    )
+    answer = api.get("webhooks", headers={"Authorization": header})
+    error_of(answer, 401, "unauthorized")
+    assert answer["WWW-Authenticate"].startswith("Bearer realm=")
+    assert api.token not in answer.content.decode()
+
+
+def test_the_challenge_tells_a_refused_token_from_a_missing_one(api):
+    missing = api.get("webhooks", headers={"Authorization": ""})
+    refused = api.get("webhooks", headers={"Authorization": "Bearer nonsense"})
+    assert "error" not in missing["WWW-Authenticate"]
+    assert 'error="invalid_token"' in refused["WWW-Authenticate"]
+
+
+def test_a_token_in_the_query_or_a_session_is_no_token(api):
+    answer = api.get(
+        f"webhooks?access_token={api.token}", headers={"Authorization": ""}
+    )
+    error_of(answer, 401, "unauthorized")
+    client = Client()
+    client.force_login(api.user)
+    error_of(client.get("/v1/webhooks"), 401, "unauthorized")
+
+
+def test_an_inactive_user_is_refused_whatever_a_checker_says(api, monkeypatch):
+    api.user.is_active = False
+    monkeypatch.setattr(authentication, "TOKEN_CHECKERS", (lambda _: api.user,))
+    error_of(api.get("webhooks"), 401, "unauthorized")
+
+
+def test_checkers_are_asked_in_order_until_one_knows_the_token(
+    api, stranger, monkeypatch
+):
+    checkers = (lambda _: None, lambda _: stranger.user, lambda _: api.user)
+    monkeypatch.setattr(authentication, "TOKEN_CHECKERS", checkers)
+    assert authentication.owner_of("x") == stranger.user
+
+
+def test_no_cookie_is_read_or_set(api):
+    assert not api.get("webhooks").cookies
