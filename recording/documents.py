@@ -19,7 +19,10 @@ MAX_TITLE_LENGTH = 2000
 BOM = b"\xef\xbb\xbf"
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-ISO_8601 = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d.*)?", re.ASCII | re.DOTALL)
+ISO_8601 = re.compile(
+    r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?)?",
+    re.ASCII,
+)
 
 
 class DocumentError(ValueError):
@@ -93,13 +96,19 @@ def _boolean(value: Any, path: Path, _: set[str]) -> bool:
 
 def _time(value: Any, path: Path, ignored: set[str]) -> str:
     text: str = _text(at_most=64)(value, path, ignored)
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        text = ""
-    if not ISO_8601.fullmatch(text):
+    # The library alone accepts other separators and a NUL at the end.
+    if not ISO_8601.fullmatch(text) or not _exists(text):
         raise FieldError(path, "must be an ISO 8601 time")
     return text
+
+
+def _exists(time: str) -> bool:
+    """Tell whether a well-formed time is in the calendar and on the clock."""
+    try:
+        datetime.fromisoformat(time)
+    except ValueError:
+        return False
+    return True
 
 
 def _array(item: Reader) -> Reader:

@@ -1,0 +1,281 @@
+"""Delivery records: their fields, their pages, and whole deliveries to a real receiver."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import orjson
+import pytest
+import time_machine
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from recording import recordings
+from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
+from tests.receiver import receiver
+from tests.recording.conftest import error_of
+from webhooks_core.dispatch import drain as engine
+from webhooks_core.models import Delivery, Endpoint, Event
+from webhooks_core.publishing import publish
+from webhooks_core.signing import verify_sha256
+
+pytestmark = pytest.mark.django_db
+
+FIELDS = [
+    "id",
+    "endpoint_id",
+    "event_id",
+    "event_type",
+    "status",
+    "attempts",
+    "last_error",
+    "delivered_at",
+    "created_at",
+]
+
+
+def ready(api, count=1):
+    for number in range(count):
+        publish(
+            profile="recording",
+            owner=api.owner,
+            event_type="summary.completed",
+            data={"audio_id": f"aud_{number}"},
+        )
+
+
+def records(api, endpoint_id, query=""):
+    answer = api.get(f"webhooks/{endpoint_id}/deliveries{query}")
+    assert answer.status_code == 200
+    assert list(answer.json()) == ["items"]
+    return answer.json()["items"]
+
+
+@pytest.fixture
+def endpoint_id(api):
+    return api.create()["endpoint_id"]
+
+
+@pytest.mark.spec("recording", "Delivery record fields")
+def test_a_waiting_delivery_has_exactly_the_fields_of_the_spec(api, endpoint_id):
+    ready(api)
+    [record] = records(api, endpoint_id)
+    delivery = Delivery.objects.select_related("event").get()
+    assert list(record) == FIELDS
+    assert record["id"] == delivery.public_id
+    assert record["id"].startswith("dlv_")
+    assert record["endpoint_id"] == endpoint_id
+    assert record["event_id"] == delivery.event.public_id
+    assert record["event_id"].startswith("evt_")
+    assert record["event_type"] == "summary.completed"
+    assert (record["status"], record["attempts"]) == (0, 0)
+    assert (record["last_error"], record["delivered_at"]) == ("", "")
+    assert record["created_at"].endswith("Z")
+
+
+@pytest.mark.spec("recording", "page (default 1), page_size (default 20, max 100)")
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", range(20)),
+        ("?page=1", range(20)),
+        ("?page=2", range(20, 40)),
+        ("?page=6", range(100, 103)),
+        ("?page=7", []),
+        ("?page=999999999999999999999999", []),
+        ("?page=" + "9" * 5000, []),
+        ("?page_size=1", range(1)),
+        ("?page_size=100", range(100)),
+        ("?page_size=101", range(100)),
+        ("?page_size=" + "9" * 30, range(100)),
+        ("?page=2&page_size=100", range(100, 103)),
+        ("?page=0002&page_size=0050", range(50, 100)),
+        ("?page=3&page=2", range(20, 40)),
+        ("?unknown=x", range(20)),
+    ],
+    ids=lambda value: str(value)[:36],
+)
+def test_pages_are_newest_first(api, endpoint_id, query, expected):
+    ready(api, 103)
+    newest_first = Delivery.objects.order_by("-id").values_list("public_id", flat=True)
+    shown = [record["id"] for record in records(api, endpoint_id, query)]
+    assert shown == [newest_first[at] for at in expected]
+
+
+WRONG_COUNTS = [
+    "",
+    "0",
+    "00",
+    "-1",
+    "x",
+    "1.0",
+    "1e3",
+    "+1",
+    "%201",
+    "1%20",
+    "%00",
+    "1%00",
+    "%EF%BC%91",
+    "%D9%A1",
+    "%ED%A0%80",
+    "%ff",
+    "0x1",
+    "1_0",
+    "true",
+    "null",
+    "[]",
+    "NaN",
+]
+
+
+@pytest.mark.parametrize("value", WRONG_COUNTS)
+@pytest.mark.parametrize("name", ["page", "page_size"])
+@pytest.mark.spec("recording", "not an integer or below 1: 400")
+def test_wrong_pages_are_refused(api, endpoint_id, name, value):
+    path = f"webhooks/{endpoint_id}/deliveries?{name}={value}"
+    assert name in error_of(api.get(path), 400, "bad_request")
+
+
+def test_records_are_those_of_one_subscription(api, endpoint_id):
+    other = api.create()["endpoint_id"]
+    ready(api)
+    [mine], [others] = records(api, endpoint_id), records(api, other)
+    assert mine["event_id"] == others["event_id"]
+    assert mine["id"] != others["id"]
+
+
+def test_records_cost_the_same_queries_however_many_and_never_read_bodies(
+    api, endpoint_id
+):
+    records(api, endpoint_id)
+    counts = []
+    for count in (1, 30):
+        ready(api, count)
+        with CaptureQueriesContext(connection) as queries:
+            records(api, endpoint_id, "?page_size=100")
+        counts.append(len(queries))
+        assert not any('"body"' in query["sql"] for query in queries)
+    assert counts == [3, 3]  # token, subscription, records
+
+
+# ── To a real receiver ──────────────────────────────────────────────────────────────
+
+
+def drain():
+    return engine.drain(linger=timedelta(0))
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.spec("recording", "receiving an event: headers, body, signature")
+def test_an_imported_recording_arrives_signed_and_its_record_says_so(api):
+    with receiver(204) as it:
+        created = api.create(url=it.url)
+        recordings.import_recording(
+            account=api.user, raw=orjson.dumps(SUMMARY_COMPLETED_SAMPLE)
+        )
+        assert drain() == 1
+    [request] = it.requests
+    [record] = records(api, created["endpoint_id"])
+    assert request.headers["Content-Type"] == "application/json"
+    assert request.headers["X-Recording-Event"] == "summary.completed"
+    assert request.headers["X-Recording-Delivery"] == record["id"]
+    verify_sha256(
+        created["secret"],
+        timestamp=request.headers["X-Recording-Timestamp"],
+        signature=request.headers["X-Recording-Signature"],
+        body=request.body,
+        now=request.at,
+        tolerance_s=5,
+    )
+    body = orjson.loads(request.body)
+    assert list(body) == ["id", "type", "created_at", "data"]
+    assert body["id"] == record["event_id"] == Event.objects.get().public_id
+    assert body["data"] == SUMMARY_COMPLETED_SAMPLE
+    assert (record["status"], record["attempts"], record["last_error"]) == (1, 1, "")
+    assert record["delivered_at"].endswith("Z")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.spec("recording", "attempt fails: attempts, last_error, retry in a minute")
+def test_a_failure_then_a_success_show_in_the_record_and_the_counter(api):
+    with receiver(500, 204) as it:
+        endpoint_id = api.create(url=it.url)["endpoint_id"]
+        ready(api)
+        now = timezone.now()
+        assert drain() == 1
+        [record] = records(api, endpoint_id)
+        assert (record["status"], record["attempts"]) == (0, 1)
+        assert "500" in record["last_error"]
+        assert record["delivered_at"] == ""
+        [shown] = api.get("webhooks").json()["items"]
+        assert shown["consecutive_failures"] == 1
+        assert shown["updated_at"] > shown["created_at"]
+        waits = Delivery.objects.get().next_attempt_at
+        assert waits is not None
+        assert timedelta(seconds=59) < waits - now < timedelta(seconds=70)
+        with time_machine.travel(now + timedelta(seconds=70)):
+            assert drain() == 1
+    [record] = records(api, endpoint_id)
+    assert (record["status"], record["attempts"]) == (1, 2)
+    assert "500" in record["last_error"]  # kept after the success
+    [shown] = api.get("webhooks").json()["items"]
+    assert shown["consecutive_failures"] == 0
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.spec("recording", "up to 5 retries, then terminal failure (2)")
+def test_after_the_sixth_attempt_a_delivery_has_failed(api):
+    with receiver(500) as it:
+        endpoint_id = api.create(url=it.url)["endpoint_id"]
+        ready(api)
+        now = timezone.now()
+        for minutes in (0, 2, 8, 25, 42, 60):
+            with time_machine.travel(now + timedelta(minutes=minutes)):
+                assert drain() == 1
+    [record] = records(api, endpoint_id)
+    assert (record["status"], record["attempts"]) == (2, 6)
+    assert len(it.requests) == 6
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.spec("recording", "disabled after 20 consecutive failed attempts")
+def test_twenty_failures_disable_and_a_new_url_sends_what_waited(api):
+    with receiver(500) as broken, receiver(204) as sound:
+        endpoint_id = api.create(url=broken.url)["endpoint_id"]
+        Endpoint.objects.update(max_in_flight=1)
+        ready(api, 21)
+        drain()
+        [shown] = api.get("webhooks").json()["items"]
+        assert shown["status"] == 2
+        assert shown["consecutive_failures"] >= 20
+        ready(api)  # published while disabled: no record
+        assert Delivery.objects.count() == 21
+        body = {"url": sound.url, "events": ["summary.completed"]}
+        shown = api.patch(f"webhooks/{endpoint_id}", body).json()["item"]
+        assert (shown["status"], shown["consecutive_failures"]) == (1, 0)
+        drain()
+    assert len(sound.requests) == 21
+    assert set(Delivery.objects.values_list("status", flat=True)) == {1}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.spec("recording", "test queues a signed event of type webhook.ping")
+def test_a_ping_arrives_signed(api):
+    with receiver(204) as it:
+        created = api.create(url=it.url, events=[])
+        event_id = api.post(f"webhooks/{created['endpoint_id']}/test").json()[
+            "event_id"
+        ]
+        drain()
+    [request] = it.requests
+    assert request.headers["X-Recording-Event"] == "webhook.ping"
+    assert orjson.loads(request.body)["id"] == event_id
+    verify_sha256(
+        created["secret"],
+        timestamp=request.headers["X-Recording-Timestamp"],
+        signature=request.headers["X-Recording-Signature"],
+        body=request.body,
+        now=request.at,
+        tolerance_s=5,
+    )

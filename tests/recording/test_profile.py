@@ -1,0 +1,130 @@
+"""The dialect: what the spec's tables say about sending."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from itertools import repeat
+from typing import Any
+
+import orjson
+import pytest
+
+from recording import webhooks
+from webhooks_core import profiles
+from webhooks_core.profiles import Happening, Sending
+
+PROFILE = profiles.get("recording")
+
+
+@pytest.mark.spec("recording", "retries at about 1, 5, 15, 15 and 15 minutes")
+def test_the_pauses_are_those_of_the_spec_and_at_most_a_tenth_longer():
+    for attempts, pause in enumerate((60, 300, 900, 900, 900), start=1):
+        delays = {
+            PROFILE.retry.delay_after(attempt, retry_after=7200)
+            for attempt in repeat(attempts, 50)
+        }
+        assert all(delay and pause <= delay <= pause * 1.1 for delay in delays)
+        assert len(delays) > 1
+    assert PROFILE.retry.delay_after(6) is None
+
+
+@pytest.mark.spec("recording", "limits: 5 seconds, 20 failures, 5 subscriptions")
+def test_the_limits_are_those_of_the_spec():
+    assert PROFILE.timeout_s == pytest.approx(5)
+    assert (PROFILE.disable_after, PROFILE.quota) == (20, 5)
+    prefixes = (PROFILE.endpoint_prefix, PROFILE.event_prefix, PROFILE.delivery_prefix)
+    assert prefixes == ("ep_", "evt_", "dlv_")
+
+
+@pytest.mark.spec("recording", "event types")
+def test_the_event_types_are_those_of_the_spec():
+    assert list(PROFILE.event_types) == ["summary.completed", "webhook.ping"]
+
+
+@pytest.mark.spec(
+    "recording", "signature = sha256= + hex(HMAC_SHA256(secret, ts.body))"
+)
+def test_the_headers_of_an_attempt():
+    body = b'{"id":"evt_1"}'
+    sending = Sending(
+        event_id="evt_1",
+        event_type="summary.completed",
+        delivery_id="dlv_1",
+        timestamp=1_800_000_000,
+        body=body,
+        secrets=("whsec_new", "whsec_old"),
+    )
+    key, message = b"whsec_new", b"1800000000." + body
+    assert PROFILE.headers(sending) == {
+        "Content-Type": "application/json",
+        "X-Recording-Event": "summary.completed",
+        "X-Recording-Delivery": "dlv_1",
+        "X-Recording-Timestamp": "1800000000",
+        "X-Recording-Signature": "sha256="
+        + hmac.new(key, message, hashlib.sha256).hexdigest(),
+    }
+
+
+@pytest.mark.spec("recording", "event envelope: all fields always present")
+def test_the_envelope_has_four_fields_in_order():
+    happening = Happening(
+        id="evt_1", type="t", owner="1", created_at="now", data={"a": 1}, context={}
+    )
+    assert (
+        orjson.dumps(PROFILE.envelope(happening))
+        == b'{"id":"evt_1","type":"t","created_at":"now","data":{"a":1}}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("types", "event_type", "expected"),
+    [
+        (["summary.completed"], "summary.completed", True),
+        (["webhook.ping"], "summary.completed", False),
+        (["webhook.ping"], "webhook.ping", False),
+        ([], "summary.completed", False),
+    ],
+)
+def test_which_lists_receive(types, event_type, expected):
+    assert PROFILE.receives(types, event_type) is expected
+
+
+@pytest.mark.parametrize(
+    ("base_url", "own"),
+    [
+        ("http://127.0.0.1:8000", ("localhost", 8000)),
+        ("http://[::1]", ("localhost", 80)),
+        ("https://signpost.example", ("signpost.example", 443)),
+        ("https://signpost.example:8443", ("signpost.example", 8443)),
+    ],
+)
+def test_our_own_listener_is_where_the_base_url_points(base_url, own):
+    policy = webhooks.url_policy(base_url=base_url, local=True)
+    assert policy.own == frozenset({own})
+
+
+def test_each_sample_fits_its_schema():
+    for event_type in PROFILE.event_types.values():
+        assert_fits(event_type.sample, event_type.schema)
+
+
+def assert_fits(value, schema):
+    """Check the few words of JSON Schema that our schemas use."""
+    kinds: dict[str, Any] = {
+        "string": str,
+        "integer": int,
+        "boolean": bool,
+        "number": (int, float),
+    }
+    if schema["type"] == "object":
+        assert (
+            set(schema.get("required", [])) <= set(value) <= set(schema["properties"])
+        )
+        for name, member in value.items():
+            assert_fits(member, schema["properties"][name])
+    elif schema["type"] == "array":
+        for item in value:
+            assert_fits(item, schema["items"])
+    else:
+        assert isinstance(value, kinds[schema["type"]])

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import orjson
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
+from tests.recording.conftest import error_of
+from tests.recording.test_deliveries import WRONG_COUNTS
+from webhooks_core.models import Event
+from webhooks_core.publishing import publish
+
+pytestmark = pytest.mark.django_db
+
+PATH = "webhook-events/samples?event=summary.completed"
+
+
+def ready(api, count):
+    return [
+        publish(
+            profile="recording",
+            owner=api.owner,
+            event_type="summary.completed",
+            data={"audio_id": f"aud_{number}"},
+        )
+        for number in range(count)
+    ]
+
+
+@pytest.mark.spec("recording", "samples: one synthetic payload, prefix evt_sample_")
+def test_without_events_there_is_one_synthetic_sample(api):
+    answer = api.get(PATH + "&limit=10")
+    assert (answer.status_code, answer["Content-Type"]) == (200, "application/json")
+    [sample] = answer.json()
+    assert list(sample) == ["id", "type", "created_at", "data"]
+    assert sample["id"].startswith("evt_sample_")
+    assert sample["type"] == "summary.completed"
+    assert sample["data"] == SUMMARY_COMPLETED_SAMPLE
+    assert not Event.objects.exists()
+
+
+def test_a_synthetic_ping_has_a_ping_s_data(api):
+    [sample] = api.get("webhook-events/samples?event=webhook.ping").json()
+    assert sample["type"] == "webhook.ping"
+    assert list(sample["data"]) == ["endpoint_id"]
+
+
+@pytest.mark.spec("recording", "recent payloads when available, newest first")
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ("", 3),
+        ("&limit=1", 1),
+        ("&limit=10", 10),
+        ("&limit=11", 10),
+        ("&limit=" + "9" * 40, 10),
+    ],
+)
+def test_stored_events_are_shown_to_the_byte_newest_first(api, query, count):
+    events = ready(api, 12)
+    answer = api.get(PATH + query)
+    newest = [bytes(event.body) for event in reversed(events)][:count]
+    assert answer.content == b"[" + b",".join(newest) + b"]"
+    assert len(answer.json()) == count
+
+
+@pytest.mark.spec("recording", "events (pings too) are stored even without subscribers")
+def test_pings_are_samples_too(api):
+    endpoint_id = api.create(events=[])["endpoint_id"]
+    event_id = api.post(f"webhooks/{endpoint_id}/test").json()["event_id"]
+    [sample] = api.get("webhook-events/samples?event=webhook.ping").json()
+    assert sample["id"] == event_id
+
+
+def test_another_account_s_events_are_never_shown(api, stranger):
+    ready(api, 2)
+    [sample] = stranger.get(PATH).json()
+    assert sample["id"].startswith("evt_sample_")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "?event=",
+        "?event=nope",
+        "?event=SUMMARY.COMPLETED",
+        "?event=summary.completed%00",
+        "?event=%00",
+        "?event=%ED%A0%80",
+        "?event=summary.completed&event=nope",
+        "?event=" + "x" * 5000,
+        "?type=summary.completed",
+    ],
+)
+@pytest.mark.spec("recording", "samples: event is required; unknown type 400")
+def test_a_missing_or_unknown_type_is_refused(api, query):
+    answer = api.get(f"webhook-events/samples{query}")
+    message = error_of(answer, 400, "bad_request")
+    assert "event" in message
+    assert len(message) < 200
+
+
+@pytest.mark.parametrize("value", WRONG_COUNTS)
+@pytest.mark.spec("recording", "samples limit default 3, max 10; below 1: 400")
+def test_a_wrong_limit_is_refused(api, value):
+    answer = api.get(f"{PATH}&limit={value}")
+    assert "limit" in error_of(answer, 400, "bad_request")
+
+
+def test_samples_cost_the_same_queries_however_many(api):
+    api.get(PATH)
+    counts = []
+    for count in (1, 9):
+        ready(api, count)
+        with CaptureQueriesContext(connection) as queries:
+            assert orjson.loads(api.get(PATH + "&limit=10").content)
+        counts.append(len(queries))
+    assert counts == [2, 2]  # token, events
