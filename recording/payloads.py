@@ -15,6 +15,11 @@ from webhooks_core.profiles import Happening
 # The size of a whole body, in bytes, that is aimed at (recording, "Payload size").
 TARGET = 1_048_576
 
+# More HTML than this, in bytes, passes unchanged: some of it takes the converter quadratic
+# time (300,000 times `<!doctype`: 30 s), and no summary is that long.
+LONGEST_HTML = TARGET
+CONVERSION = ConversionOptions(extract_metadata=False, max_input_size=LONGEST_HTML)
+
 TRANSCRIPT_FIELDS = ("language", "text", "truncated", "segments")
 
 # Of the JSON escapes and of UTF-8, the longest unit that a cut can fall into.
@@ -60,9 +65,13 @@ def _trimmed(data: Mapping[str, Any], *, room: int) -> dict[str, Any]:
     transcript.pop("segments", None)
     if _fits(data, transcript, room):
         return transcript
+    whole = transcript["text"]
+    if not whole:
+        return transcript
     cut = transcript | {"text": "", "truncated": True}
-    text = prefix(transcript["text"], size=room - _size(data, cut))
-    return cut | {"text": text} if transcript["text"] else transcript
+    text = prefix(whole, size=room - _size(data, cut))
+    # `true` is a byte shorter than `false`: what did not fit whole might fit now.
+    return cut | {"text": whole[:-1] if text == whole else text}
 
 
 def _size(data: Mapping[str, Any], transcript: Mapping[str, Any]) -> int:
@@ -98,9 +107,7 @@ def converted(summary: Mapping[str, Any]) -> Mapping[str, Any]:
 def _markdown(html: str) -> str | None:
     """Return HTML as Markdown; None on any error, warning or blank result."""
     try:
-        result = html_to_markdown.convert(
-            html, ConversionOptions(extract_metadata=False)
-        )
+        result = html_to_markdown.convert(html, CONVERSION)
     except Exception:  # noqa: BLE001 - whatever a converter does to strangers' HTML
         return None
     if result.warnings or not (result.content or "").strip():

@@ -89,6 +89,12 @@ def test_segments_go_before_the_text_and_truncated_tells_a_cut(content, target):
     assert after.get("segments") in (None, before.get("segments"))
 
 
+def test_a_body_one_byte_over_the_target_loses_a_character():
+    whole = len(body_of(with_text("ab", truncated=False)))
+    data = build(with_text("ab"), target=whole - 1)
+    assert data["transcript"] == {"text": "a", "truncated": True}
+
+
 @given(text=TEXT, size=st.integers(-5, 500))
 def test_a_prefix_is_the_longest_that_fits(text, size):
     kept = prefix(text, size=size)
@@ -194,6 +200,7 @@ def test_other_formats_pass_unchanged(format_):
     [
         ("an error: binary data", "%PDF-1.4 \x00\x01" * 50),
         ("a warning: nested too deep", "<ul><li>" * 20_000 + "x"),
+        ("too long to convert", "<p>x</p>" * 131_073),
         ("a blank result: comments only", "<!-- nothing -->"),
         ("a blank result: script", "<script>alert(1)</script>"),
         ("a blank result: empty", ""),

@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+from datetime import timedelta
+
+import orjson
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission, User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from recording import recordings, tokens
+from recording.models import PersonalToken, Recording
+from webhooks_core.models import Event
+
+pytestmark = pytest.mark.django_db
+
+RECORDINGS = "/admin/recording/recording/"
+TOKENS = "/admin/recording/personaltoken/"
+
+
+def imported(user, audio_id, **fields):
+    raw = orjson.dumps({"audio_id": audio_id, **fields})
+    return recordings.import_recording(account=user, raw=raw).recording
+
+
+def page(client, address):
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def queries_of(client, address):
+    with CaptureQueriesContext(connection) as queries:
+        page(client, address)
+    return len(queries)
+
+
+# ── Recordings ──────────────────────────────────────────────────────────────────────
+
+
+def test_recordings_are_listed_and_searched(admin_client, user):
+    imported(user, "aud_1")
+    imported(user, "aud_2")
+    assert "aud_1" in page(admin_client, RECORDINGS)
+    assert "aud_1" not in page(admin_client, f"{RECORDINGS}?q=aud_2")
+    assert "aud_1" in page(admin_client, f"{RECORDINGS}?q=ada")
+
+
+def test_the_lists_cost_the_same_queries_however_long(admin_client, user):
+    counts = []
+    for start in (0, 10):
+        for number in range(start, start + 5):
+            imported(user, f"aud_{number}")
+            tokens.create(user=user, days=1)
+        pages = (RECORDINGS, TOKENS)
+        counts.append([queries_of(admin_client, address) for address in pages])
+    assert counts[0] == counts[1]
+
+
+def test_a_list_never_reads_the_documents(admin_client, user):
+    imported(user, "aud_1")
+    with CaptureQueriesContext(connection) as queries:
+        page(admin_client, RECORDINGS)
+    assert not any('"document"' in query["sql"] for query in queries)
+
+
+def test_what_strangers_wrote_is_shown_escaped_and_cut(admin_client, user):
+    recording = imported(user, "<b>aud</b>", title="<script>x</script>" + "y" * 1900)
+    text = page(admin_client, f"{RECORDINGS}{recording.pk}/change/")
+    assert "<script>x" not in text
+    assert "&lt;script&gt;x" in text
+    assert "<b>aud" not in page(admin_client, RECORDINGS)
+    long = imported(user, "aud_long", transcript={"text": "z" * 100_000})
+    text = page(admin_client, f"{RECORDINGS}{long.pk}/change/")
+    assert text.count("z") < 25_000
+    assert "…" in text
+
+
+def test_a_recording_cannot_be_edited(admin_client, user):
+    recording = imported(user, "aud_1")
+    address = f"{RECORDINGS}{recording.pk}/change/"
+    answer = admin_client.post(address, {"account": user.pk, "text": "{}"})
+    assert answer.status_code == 403
+    assert Recording.objects.get().content == {"audio_id": "aud_1"}
+
+
+@pytest.mark.spec("recording", "recordings come from the command and the admin")
+@pytest.mark.parametrize("way", ["text", "file"])
+def test_a_recording_is_imported_by_pasting_or_uploading(admin_client, user, way):
+    text = '{"audio_id": "aud_1", "title": "é", "colour": 1}'
+    value = text if way == "text" else SimpleUploadedFile("a.json", text.encode())
+    answer = admin_client.post(
+        f"{RECORDINGS}add/",
+        {"account": user.pk, way: value, "publish_event": "on"},
+        follow=True,
+    )
+    shown = answer.content.decode()
+    assert Recording.objects.get(account=user).content == {
+        "audio_id": "aud_1",
+        "title": "é",
+    }
+    assert Event.objects.get().public_id in shown
+    assert "Ignored unknown fields: colour." in shown
+    assert LogEntry.objects.filter(object_id=str(Recording.objects.get().pk)).exists()
+
+
+def test_an_import_may_update_and_publish_nothing(admin_client, user):
+    recording = imported(user, "aud_1")
+    Event.objects.all().delete()
+    text = '{"audio_id": "aud_1", "report_id": "rep_1"}'
+    answer = admin_client.post(f"{RECORDINGS}add/", {"account": user.pk, "text": text})
+    assert answer.status_code == 302
+    assert Recording.objects.get(pk=recording.pk).content["report_id"] == "rep_1"
+    assert not Event.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("_case", "fields", "words"),
+    [
+        ("nothing", {}, "Paste the JSON or upload a file"),
+        ("no JSON", {"text": "{\n nope"}, "line 2, column"),
+        (
+            "a field",
+            {"text": '{"audio_id": "a",\n "title": 1}'},
+            "line 2, column 11: title must be a string; nothing was stored.",
+        ),
+        ("NUL", {"text": '{"audio_id": "a\0"}'}, "Null characters are not allowed"),
+    ],
+)
+def test_a_faulty_import_is_told_and_stores_nothing(
+    admin_client, user, _case, fields, words
+):
+    answer = admin_client.post(f"{RECORDINGS}add/", {"account": user.pk} | fields)
+    assert answer.status_code == 200
+    assert words in answer.content.decode()
+    assert not Recording.objects.exists()
+
+
+def test_text_and_file_together_are_refused(admin_client, user):
+    file = SimpleUploadedFile("a.json", b'{"audio_id": "b"}')
+    fields = {"account": user.pk, "text": '{"audio_id": "a"}', "file": file}
+    answer = admin_client.post(f"{RECORDINGS}add/", fields)
+    assert "one of both" in answer.content.decode()
+    assert not Recording.objects.exists()
+
+
+def test_an_unknown_account_is_refused(admin_client):
+    fields = {"account": 999, "text": '{"audio_id": "a"}'}
+    assert admin_client.post(f"{RECORDINGS}add/", fields).status_code == 200
+    assert not Recording.objects.exists()
+
+
+# ── Tokens ──────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def created(user):
+    return tokens.create(user=user, days=9, name="laptop")
+
+
+def revoke(client, token):
+    fields = {"action": "revoke", "_selected_action": [token.pk]}
+    return client.post(TOKENS, fields, follow=True)
+
+
+def test_neither_a_token_nor_its_hash_is_ever_shown(admin_client, created):
+    change = f"{TOKENS}{created.token.pk}/change/"
+    for address in (TOKENS, change):
+        text = page(admin_client, address)
+        assert created.text not in text
+        assert created.token.digest not in text
+        assert created.token.shown in text
+    found = page(admin_client, f"{TOKENS}?q={created.token.digest[:20]}")
+    assert created.token.shown not in found
+
+
+def test_revoking_ends_a_token_and_is_logged_once(admin_client, created):
+    assert "Revoked 1." in revoke(admin_client, created.token).content.decode()
+    assert tokens.authenticate(created.text) is None
+    assert "Revoked 0." in revoke(admin_client, created.token).content.decode()
+    assert LogEntry.objects.filter(change_message="Revoked.").count() == 1
+
+
+def test_a_token_is_neither_made_nor_edited_in_the_admin(admin_client, created):
+    assert admin_client.get(f"{TOKENS}add/").status_code == 403
+    change = f"{TOKENS}{created.token.pk}/change/"
+    later = timezone.now() + timedelta(days=999)
+    assert admin_client.post(change, {"expires_at": later}).status_code == 403
+
+
+def test_who_may_only_look_cannot_revoke(client, created):
+    staff = User.objects.create_user("staff", is_staff=True)
+    staff.user_permissions.add(Permission.objects.get(codename="view_personaltoken"))
+    client.force_login(staff)
+    assert created.token.shown in page(client, TOKENS)
+    revoke(client, created.token)
+    assert PersonalToken.objects.get().revoked_at is None
+
+
+def test_a_get_changes_nothing(admin_client, created):
+    admin_client.get(TOKENS, {"action": "revoke", "_selected_action": created.token.pk})
+    assert PersonalToken.objects.get().revoked_at is None
