@@ -66,6 +66,30 @@ def test_a_malformed_variable_is_one_clear_error(name, value, words):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("given", "rates"),
+    [
+        (PRODUCTION, "{'create': '60/hour', 'test': '120/hour'}"),
+        (PRODUCTION | {"RECORDING_TEST_RATE": ""}, "{'create': '60/hour', 'test': ''}"),
+        ({}, "{'create': '', 'test': ''}"),
+    ],
+    ids=["production", "production without a limit", "local"],
+)
+def test_creating_and_testing_are_limited_in_production_alone(given, rates):
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from config import settings as s; print(s.RECORDING_RATES)",
+        ],
+        env={"PATH": os.environ["PATH"]} | given,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == rates
+
+
 def test_every_fault_is_told_at_once():
     done = start(DEBUG="perhaps", WORKERS="many")
     assert "DEBUG:" in done.stderr

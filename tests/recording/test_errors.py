@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
+import orjson
 import pytest
+from django.conf import settings
 from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
 from django.db import InterfaceError, OperationalError
 from django.http import HttpResponse
@@ -271,3 +277,37 @@ def test_too_large_a_form_elsewhere_is_told_in_the_shape(rf):
     assert answer.status_code == 413
     answer = config_errors.bad_request(rf.post("/v1/x"), TooManyFieldsSent())
     assert answer.status_code == 400
+
+
+ASK = """
+from django.core.wsgi import get_wsgi_application
+get_wsgi_application()
+from django.conf import settings
+from django.test import Client
+from webhooks_core import tokens
+answer = Client(raise_request_exception=False).get(
+    "/v1/webhooks",
+    headers={"Authorization": "Bearer " + tokens.make("rec_pat_"), "Host": "localhost"},
+)
+print(answer.status_code, answer["Retry-After"], answer.content.decode())
+"""
+
+
+@pytest.mark.parametrize(
+    "url", ["postgres://nobody:hidden@127.0.0.1:1/none", "sqlite:////nowhere/none.db"]
+)
+@pytest.mark.spec("recording", "503 unavailable: database away")
+def test_a_database_that_is_away_is_told_as_503(url):
+    done = subprocess.run(
+        [sys.executable, "-c", ASK],
+        env={"PATH": os.environ["PATH"], "DATABASE_URL": url}
+        | {"DJANGO_SETTINGS_MODULE": "config.settings"},
+        cwd=settings.BASE_DIR,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    status, retry_after, body = done.stdout.split(maxsplit=2)
+    assert (status, retry_after) == ("503", "5")
+    assert orjson.loads(body)["error"]["code"] == "unavailable"
+    assert "hidden" not in done.stdout + done.stderr
