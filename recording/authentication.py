@@ -55,6 +55,3 @@ class BearerAuthentication(BaseAuthentication):
                 headers={"WWW-Authenticate": challenge(refused=True)},
             )
         return user, "bearer"
-
-    def authenticate_header(self, request: Request) -> str:
-        return challenge(refused=False)

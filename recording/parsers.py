@@ -48,7 +48,9 @@ def json_object(request: Request) -> dict[str, Any]:
     Raises BadRequestError, PayloadTooLargeError or (from DRF) UnsupportedMediaType.
     """
     if request.stream is None:
-        raise BadRequestError("The body is empty; send a JSON object.")
+        raise BadRequestError(
+            "The body is empty: send a JSON object, and its Content-Length."
+        )
     body = request.data
     if not isinstance(body, dict):
         raise BadRequestError("The body must be a JSON object.")

@@ -162,6 +162,17 @@ def test_records_cost_the_same_queries_however_many_and_never_read_bodies(
 # ── To a real receiver ──────────────────────────────────────────────────────────────
 
 
+def verify(request, secret):
+    verify_sha256(
+        secret,
+        timestamp=request.headers["X-Recording-Timestamp"],
+        signature=request.headers["X-Recording-Signature"],
+        body=request.body,
+        now=request.at,
+        tolerance_s=5,
+    )
+
+
 def drain():
     return engine.drain(linger=timedelta(0))
 
@@ -180,14 +191,7 @@ def test_an_imported_recording_arrives_signed_and_its_record_says_so(api):
     assert request.headers["Content-Type"] == "application/json"
     assert request.headers["X-Recording-Event"] == "summary.completed"
     assert request.headers["X-Recording-Delivery"] == record["id"]
-    verify_sha256(
-        created["secret"],
-        timestamp=request.headers["X-Recording-Timestamp"],
-        signature=request.headers["X-Recording-Signature"],
-        body=request.body,
-        now=request.at,
-        tolerance_s=5,
-    )
+    verify(request, created["secret"])
     body = orjson.loads(request.body)
     assert list(body) == ["id", "type", "created_at", "data"]
     assert body["id"] == record["event_id"] == Event.objects.get().public_id
@@ -271,11 +275,4 @@ def test_a_ping_arrives_signed(api):
     [request] = it.requests
     assert request.headers["X-Recording-Event"] == "webhook.ping"
     assert orjson.loads(request.body)["id"] == event_id
-    verify_sha256(
-        created["secret"],
-        timestamp=request.headers["X-Recording-Timestamp"],
-        signature=request.headers["X-Recording-Signature"],
-        body=request.body,
-        now=request.at,
-        tolerance_s=5,
-    )
+    verify(request, created["secret"])

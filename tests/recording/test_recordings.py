@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import io
 import sys
-import threading
 
 import orjson
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
-from django.db import OperationalError, connection
+from django.db import OperationalError
 
 from recording import demo, payloads, recordings, tokens
 from recording.documents import DocumentError
 from recording.models import PersonalToken, Recording
 from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
+from tests.recording.conftest import at_once
 from webhooks_core import publishing
 from webhooks_core.models import Delivery, Event
 
@@ -154,26 +154,14 @@ def test_a_long_transcript_is_trimmed_in_the_event_and_whole_in_the_store(user):
 
 @pytest.mark.django_db(transaction=True)
 def test_of_two_first_imports_at_once_one_is_the_first(user):
-    start, results = threading.Barrier(4), []
-
     def run():
-        start.wait()
-        try:
-            while True:
-                try:
-                    results.append(imported(user, {"audio_id": "aud_1"}).is_new)
-                except OperationalError:
-                    # SQLite in memory, unlike a file, does not wait for a lock.
-                    continue
-                return
-        finally:
-            connection.close()
+        while True:
+            try:
+                return imported(user, {"audio_id": "aud_1"}).is_new
+            except OperationalError:
+                continue  # SQLite in memory, unlike a file, does not wait for a lock
 
-    threads = [threading.Thread(target=run) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    results = at_once(4, run)
     assert sorted(results) == [False, False, False, True]
     assert Event.objects.count() == Recording.objects.count() == 1
 

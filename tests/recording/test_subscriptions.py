@@ -3,7 +3,6 @@ from __future__ import annotations
 import base64
 import re
 import socket
-import threading
 from copy import copy
 from datetime import timedelta
 from typing import Any
@@ -17,8 +16,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from recording import webhooks
-from tests.recording.conftest import OTHER_URL, URL, Api, error_of
+from recording import subscriptions, webhooks
+from recording.errors import NotFoundError
+from tests.recording.conftest import OTHER_URL, URL, Api, at_once, error_of
 from webhooks_core import profiles
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.publishing import publish
@@ -220,25 +220,15 @@ def test_a_full_quota_is_told_after_the_faults_of_the_fields(api):
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.spec("recording", "5 subscriptions per account")
 def test_of_many_creations_at_once_only_five_succeed(api):
-    start, statuses = threading.Barrier(12), []
-
     def create():
         mine = copy(api)
         mine.client = Client()
-        start.wait()
-        try:
-            # SQLite in memory, unlike a file, does not wait for a lock: 503, come again.
-            while (status := mine.post("webhooks", {"url": URL}).status_code) == 503:
-                continue
-            statuses.append(status)
-        finally:
-            connection.close()
+        # SQLite in memory, unlike a file, does not wait for a lock: 503, come again.
+        while (status := mine.post("webhooks", {"url": URL}).status_code) == 503:
+            continue
+        return status
 
-    threads = [threading.Thread(target=create) for _ in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    statuses = at_once(12, create)
     assert sorted(statuses) == [201] * 5 + [429] * 7
     assert Endpoint.objects.filter(owner=api.owner).count() == 5
 
@@ -401,6 +391,32 @@ def test_a_deleted_subscription_is_gone_and_what_waited_has_failed(api):
     error_of(api.delete(f"webhooks/{endpoint_id}"), 404, "not_found")
     ready(api, "aud_2")
     assert Delivery.objects.count() == 1
+
+
+def test_of_two_deletions_at_once_the_second_finds_nothing(api):
+    subscription = subscriptions.find(api.user, api.create()["endpoint_id"])
+    subscriptions.delete(subscription)
+    with pytest.raises(NotFoundError):
+        subscriptions.delete(subscription)
+
+
+def test_an_update_of_what_was_deleted_meanwhile_changes_nothing(api):
+    subscription = subscriptions.find(api.user, api.create()["endpoint_id"])
+    subscriptions.delete(subscription)
+    with pytest.raises(NotFoundError):
+        subscriptions.update(
+            account=api.user, subscription=subscription, url=OTHER_URL, events=[]
+        )
+    assert Endpoint.objects.get().url == URL
+
+
+def test_a_subscription_disabled_meanwhile_is_enabled_by_the_new_url(api):
+    subscription = subscriptions.find(api.user, api.create()["endpoint_id"])
+    disable(subscription.public_id)
+    updated = subscriptions.update(
+        account=api.user, subscription=subscription, url=OTHER_URL, events=[]
+    )
+    assert (updated.status, updated.consecutive_failures) == (1, 0)
 
 
 # ── Whose it is ─────────────────────────────────────────────────────────────────────
