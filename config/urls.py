@@ -16,7 +16,7 @@ WEBHOOKS = "v1/webhooks"
 urlpatterns = [
     path(WEBHOOKS, recording.SubscriptionsView.as_view()),
     path(f"{WEBHOOKS}/<str:endpoint_id>", recording.SubscriptionView.as_view()),
-    path(f"{WEBHOOKS}/<str:endpoint_id>/test", recording.TestView.as_view()),
+    path(f"{WEBHOOKS}/<str:endpoint_id>/test", recording.PingView.as_view()),
     path(
         f"{WEBHOOKS}/<str:endpoint_id>/deliveries", recording.DeliveriesView.as_view()
     ),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import structlog
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, JsonResponse
@@ -17,6 +18,8 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 
 RETRY_AFTER_S = 5
+
+log = structlog.stdlib.get_logger("recording")
 
 
 class RecordingError(Exception):
@@ -125,6 +128,8 @@ def handle(error: Exception, _: dict[str, Any]) -> Response | None:
     told = translate(error)
     if told is None:
         return None
+    if isinstance(told, UnavailableError):
+        log.error("a needed service is away", exc_info=error)
     return Response(told.body, status=told.status_code, headers=told.headers)
 
 

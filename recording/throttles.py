@@ -24,6 +24,5 @@ class CreateThrottle(AccountThrottle):
     scope = "create"
 
 
-class TestThrottle(AccountThrottle):
+class PingThrottle(AccountThrottle):
     scope = "test"
-    __test__ = False  # the name is the endpoint's, not a test case's

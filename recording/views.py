@@ -19,7 +19,7 @@ from recording.authentication import BearerAuthentication
 from recording.errors import BadRequestError
 from recording.parsers import StrictJSONParser, json_object, positive_integer
 from recording.renderers import JSONRenderer
-from recording.throttles import CreateThrottle, TestThrottle
+from recording.throttles import CreateThrottle, PingThrottle
 
 
 class IgnoreAccept(BaseContentNegotiation):
@@ -121,11 +121,10 @@ class SubscriptionView(RecordingView):
         return Response({"ok": True})
 
 
-class TestView(RecordingView):
+class PingView(RecordingView):
     """POST /v1/webhooks/{endpoint_id}/test."""
 
-    __test__ = False  # the name is the endpoint's, not a test case's
-    throttle_classes = (TestThrottle,)
+    throttle_classes = (PingThrottle,)
 
     @openapi.TEST
     def post(self, request: Request, endpoint_id: str) -> Response:

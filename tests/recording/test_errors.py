@@ -168,11 +168,14 @@ def fail_with(monkeypatch, error):
     ids=lambda error: type(error).__name__,
 )
 @pytest.mark.spec("recording", "503 unavailable with Retry-After")
-def test_a_needed_service_that_is_away_is_503(api, monkeypatch, error):
+def test_a_needed_service_that_is_away_is_503_and_logged(
+    api, monkeypatch, caplog, error
+):
     fail_with(monkeypatch, error)
     answer = api.get("webhooks")
     message = error_of(answer, 503, "unavailable")
     assert int(answer["Retry-After"]) > 0
+    assert "a needed service is away" in caplog.text
     assert "10.0.0.5" not in message
 
 
