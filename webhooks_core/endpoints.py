@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+import orjson
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from webhooks_core import ids, profiles, secrets, wakeup
+from webhooks_core import headers, ids, profiles, secrets, wakeup
 from webhooks_core.models import Delivery, Endpoint, EndpointSecret, Lane
+from webhooks_core.secrets import Sealed
+from webhooks_core.signing import standard_key
 
 
 class QuotaExceededError(Exception):
@@ -104,6 +107,34 @@ def change_url(endpoint: Endpoint, url: str, **fields: Any) -> Endpoint:
     if endpoint.status == Endpoint.Status.DISABLED and url != endpoint.url:
         fields |= {"status": Endpoint.Status.ACTIVE, "consecutive_failures": 0}
     return update(endpoint, url=url, **fields)
+
+
+def pause(endpoint: Endpoint) -> Endpoint:
+    """Send nothing until `resume()`; what is published meanwhile waits."""
+    return update(endpoint, paused_at=timezone.now())
+
+
+def resume(endpoint: Endpoint) -> Endpoint:
+    """End a pause; what waited goes out at once."""
+    return update(endpoint, paused_at=None)
+
+
+def set_custom_headers(endpoint: Endpoint, values: Mapping[str, str]) -> Endpoint:
+    """Have every delivery carry these headers too. Raises HeaderError."""
+    checked = headers.check(values)
+    sealed = Sealed.of(orjson.dumps(checked).decode()) if checked else None
+    return update(endpoint, custom_headers=sealed)
+
+
+def set_standard_headers(endpoint: Endpoint, *, wanted: bool) -> Endpoint:
+    """Send the headers of Standard Webhooks beside the product's own, or no longer.
+
+    Raises ValueError when the secret is not of the form that they need.
+    """
+    if wanted:
+        for secret in endpoint.secrets(now=timezone.now()):
+            standard_key(secret)
+    return update(endpoint, standard_headers=wanted)
 
 
 def delete(endpoint: Endpoint) -> bool:

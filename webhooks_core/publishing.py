@@ -66,7 +66,7 @@ def publish_test(
 ) -> Event:
     """Store a test event for one endpoint, whatever its event list; return the event.
 
-    The event is stored in any case; a delivery only when the endpoint receives.
+    The event is stored in any case; a delivery only when the endpoint is subscribed.
     """
     dialect = profiles.get(endpoint.profile)
     with transaction.atomic():
@@ -77,7 +77,7 @@ def publish_test(
             data=data,
             context=context,
         )
-        if endpoint.is_receiving:
+        if endpoint.is_subscribed:
             deliver(event, [endpoint.pk], trigger=Delivery.Trigger.TEST)
     return event
 
@@ -175,7 +175,7 @@ def _matching(event: Event, dialect: WebhookProfile, *, after: int) -> list[int]
     """Return the ids of the endpoints that receive an event, ascending."""
     rows = (
         Endpoint.objects.of(event.profile, event.owner)
-        .receiving()
+        .subscribed()
         .filter(pk__gt=after)
         .order_by("pk")
         .values_list("pk", "event_types")

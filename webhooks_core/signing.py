@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hmac
 from collections.abc import Sequence
 
@@ -29,6 +30,25 @@ def timestamped_signature(secrets: Sequence[str], timestamp: int, body: bytes) -
     """
     signatures = (f"v1={_hex(secret, str(timestamp), body)}" for secret in secrets)
     return ",".join((f"t={timestamp}", *signatures))
+
+
+def standard_signature(
+    secrets: Sequence[str], message_id: str, timestamp: int, body: bytes
+) -> str:
+    """Return the `webhook-signature` of Standard Webhooks: one `v1,<base64>` per secret."""
+    message = f"{message_id}.{timestamp}.".encode() + body
+    digests = (hmac.digest(standard_key(it), message, "sha256") for it in secrets)
+    return " ".join("v1," + base64.b64encode(it).decode() for it in digests)
+
+
+def standard_key(secret: str) -> bytes:
+    """Return the key as Standard Webhooks reads a secret: `whsec_`, then base64.
+
+    Raises ValueError for a secret that is not of that form.
+    """
+    if not secret.startswith("whsec_"):
+        raise ValueError("the secret does not start with whsec_")
+    return base64.b64decode(secret.removeprefix("whsec_"), validate=True)
 
 
 def verify_sha256(

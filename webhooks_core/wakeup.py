@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cache
 
 import structlog
@@ -24,12 +24,12 @@ CALL_AGAIN_AFTER = timedelta(seconds=5)
 log = structlog.stdlib.get_logger(__name__)
 
 
-def ring(endpoint_ids: Sequence[int]) -> None:
-    """Tell the lanes of these endpoints that they have work, and call a drain if none runs.
+def ring(endpoint_ids: Sequence[int], *, at: datetime | None = None) -> None:
+    """Tell the lanes of these endpoints when they have work, and call a drain if none runs.
 
     Runs after the commit, so that no caller's transaction holds the hot rows.
     """
-    Lane.objects.ring(endpoint_ids, at=timezone.now())
+    Lane.objects.ring(endpoint_ids, at=at or timezone.now())
     call()
 
 

@@ -8,6 +8,7 @@ from functools import cached_property, lru_cache, partial
 from ipaddress import ip_network
 from typing import NamedTuple
 
+import orjson
 from django.conf import settings
 from django.db import transaction
 
@@ -16,6 +17,7 @@ from webhooks_core.addresses import Network
 from webhooks_core.dispatch.lanes import Head, Lanes, LaneState, heads
 from webhooks_core.models import Delivery, Endpoint, Event, Shift
 from webhooks_core.profiles import Sending, WebhookProfile
+from webhooks_core.signing import standard_signature
 from webhooks_core.transport import Request
 
 MAX_CLAIMED = 1024
@@ -202,4 +204,26 @@ class _Signer:
             body=event.bytes,
             secrets=self._secrets,
         )
-        return {"Content-Type": "application/json", **self._profile.headers(sending)}
+        return {
+            **self._custom_headers,
+            "Content-Type": "application/json",
+            **self._profile.headers(sending),
+            **(standard_headers(sending) if self._endpoint.standard_headers else {}),
+        }
+
+    @cached_property
+    def _custom_headers(self) -> dict[str, str]:
+        sealed = self._endpoint.custom_headers
+        return {} if sealed is None else dict(orjson.loads(sealed.reveal()))
+
+
+def standard_headers(sending: Sending) -> dict[str, str]:
+    """Return the headers of Standard Webhooks, whose message id is the event's."""
+    signature = standard_signature(
+        sending.secrets, sending.event_id, sending.timestamp, sending.body
+    )
+    return {
+        "webhook-id": sending.event_id,
+        "webhook-timestamp": str(sending.timestamp),
+        "webhook-signature": signature,
+    }

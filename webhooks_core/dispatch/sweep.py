@@ -78,12 +78,12 @@ def ring_forgotten(now: datetime) -> int:
 def remove_old(before: datetime) -> int:
     """Remove a batch of events that nobody waits for, with all that hangs on them.
 
-    What waits for a receiving endpoint is never removed, whatever its age.
+    What waits for a subscribed endpoint is never removed, whatever its age.
     """
     awaited = Delivery.objects.filter(
         event=OuterRef("pk"),
         status=Delivery.Status.PENDING,
-        endpoint__in=Endpoint.objects.receiving(),
+        endpoint__in=Endpoint.objects.subscribed(),
     )
     with transaction.atomic():
         old = Event.objects.filter(~Exists(awaited), created_at__lt=before)

@@ -19,14 +19,13 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         """Those that an owner has, deleted ones not counted."""
         return self.filter(profile=profile, owner=owner, deleted_at=None)
 
+    def subscribed(self) -> Self:
+        """Those that get a delivery of what is published now."""
+        return self.filter(deleted_at=None, active=True, status=Endpoint.Status.ACTIVE)
+
     def receiving(self) -> Self:
-        """Those that deliveries are sent to now."""
-        return self.filter(
-            deleted_at=None,
-            paused_at=None,
-            active=True,
-            status=Endpoint.Status.ACTIVE,
-        )
+        """Those that deliveries are sent to now: for a paused one they wait."""
+        return self.subscribed().filter(paused_at=None)
 
     def disable_failing(self, *, threshold: int, pks: Sequence[int]) -> list[int]:
         """Disable those among `pks` that failed too often in a row; return which."""
@@ -104,13 +103,18 @@ class Endpoint(models.Model):
         return self.public_id
 
     @property
-    def is_receiving(self) -> bool:
+    def is_subscribed(self) -> bool:
+        """As `EndpointQuerySet.subscribed`."""
         return (
             self.deleted_at is None
-            and self.paused_at is None
             and self.active
             and self.status == self.Status.ACTIVE
         )
+
+    @property
+    def is_receiving(self) -> bool:
+        """As `EndpointQuerySet.receiving`."""
+        return self.is_subscribed and self.paused_at is None
 
     @property
     def ends_waiting(self) -> str:

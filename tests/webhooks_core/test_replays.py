@@ -1,0 +1,143 @@
+"""Sending again: the same event, the same bytes, a new delivery."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from tests.receiver import receiver
+from tests.webhooks_core.making import drain, endpoint, event, only
+from webhooks_core import endpoints, replays
+from webhooks_core.models import Delivery, Lane
+from webhooks_core.replays import NotSubscribedError
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
+
+
+@pytest.fixture
+def failed(use_profile):
+    """Three deliveries that failed for good, and the receiver that is sound again."""
+    use_profile(retry=use_profile().retry.__class__(()), disable_after=None)
+    with receiver(500, 500, 500, 204) as it:
+        target = endpoint(it.url)
+        for _ in range(3):
+            event()
+        assert drain() == 3
+        assert set(Delivery.objects.values_list("status", flat=True)) == {2}
+        yield it, target
+
+
+def test_a_replay_is_a_new_delivery_of_the_same_bytes(failed):
+    it, _ = failed
+    first = Delivery.objects.earliest("pk")
+    made = replays.replay(first)
+    assert drain() == 1
+    made.refresh_from_db()
+    assert (made.status, made.copy, made.trigger) == (1, 1, "replay")
+    assert it.requests[-1].body == bytes(first.event.body)
+    first.refresh_from_db()
+    assert first.status == Delivery.Status.FAILED
+
+
+def test_all_that_failed_is_counted_and_sent_at_a_pace(failed):
+    _, target = failed
+    since = timezone.now() - timedelta(minutes=1)
+    assert replays.failed_since(target, since).count() == 3
+    seen: list[replays.Replay] = []
+    queued = replays.replay_failed(
+        target, since=since, per_second=0.1, on_progress=seen.append
+    )
+    assert queued == 3
+    assert [(it.queued, it.total) for it in seen] == [(3, 3)]
+    due = Delivery.objects.filter(copy=1).order_by("pk")
+    times = [it.next_attempt_at for it in due if it.next_attempt_at]
+    assert [times[n + 1] - times[n] for n in (0, 1)] == [timedelta(seconds=10)] * 2
+    assert Lane.objects.get().next_due_at == times[0]
+    with time_machine.travel(timezone.now() + timedelta(seconds=30)):
+        assert drain() == 3
+    assert set(due.values_list("status", flat=True)) == {1}
+
+
+def test_what_was_replayed_is_not_replayed_again(failed):
+    _, target = failed
+    since = timezone.now() - timedelta(minutes=1)
+    assert replays.replay_failed(target, since=since) == 3
+    assert replays.replay_failed(target, since=since) == 0
+
+
+def test_what_failed_before_is_left_alone(failed):
+    _, target = failed
+    assert replays.failed_since(target, timezone.now()).count() == 0
+
+
+def test_nothing_is_replayed_to_an_endpoint_that_is_gone(failed):
+    _, target = failed
+    endpoints.delete(target)
+    target.refresh_from_db()
+    with pytest.raises(NotSubscribedError):
+        replays.replay(Delivery.objects.select_related("endpoint").earliest("pk"))
+    with pytest.raises(NotSubscribedError):
+        replays.replay_failed(target, since=timezone.now())
+    assert Delivery.objects.count() == 3
+
+
+def test_the_command_counts_first_and_then_queues(failed, capsys):
+    _, target = failed
+    call_command("webhooks_replay", endpoint=target.public_id, dry_run=True)
+    assert Delivery.objects.count() == 3
+    call_command("webhooks_replay", endpoint=target.public_id)
+    assert Delivery.objects.count() == 6
+    out = capsys.readouterr().out
+    assert out.count("3 failed deliveries since") == 2
+    assert "3 of 3 queued" in out
+
+
+def test_the_command_replays_one_delivery(failed, capsys):
+    one = Delivery.objects.earliest("pk").public_id
+    call_command("webhooks_replay", delivery=one, dry_run=True)
+    call_command("webhooks_replay", delivery=one)
+    made = Delivery.objects.get(copy=1)
+    assert f"queued as {made.public_id}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"delivery": "dlv_none"}, "there is no delivery dlv_none"),
+        ({"endpoint": "ep_none"}, "there is no endpoint ep_none"),
+    ],
+)
+def test_the_command_names_what_is_not_there(options, words):
+    with pytest.raises(CommandError, match=words):
+        call_command("webhooks_replay", **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"since": "yesterday"}, "neither a time nor a duration"),
+        ({"since": "2026-13-45T00:00Z"}, "neither a time nor a duration"),
+        ({"per_second": 0}, "--per-second must be above 0"),
+    ],
+)
+def test_the_command_refuses_nonsense(failed, options, words):
+    _, target = failed
+    with pytest.raises(CommandError, match=words):
+        call_command("webhooks_replay", endpoint=target.public_id, **options)
+    assert Delivery.objects.count() == 3
+
+
+def test_a_paused_endpoint_gets_nothing_until_it_is_resumed():
+    with receiver(204) as it:
+        target = endpoints.pause(endpoint(it.url))
+        event()
+        assert drain() == 0
+        assert it.requests == []
+        assert only().status == Delivery.Status.PENDING
+        endpoints.resume(target)
+        assert drain() == 1
+    assert only().status == Delivery.Status.DELIVERED

@@ -1,0 +1,65 @@
+"""Headers that an owner may add to the deliveries of an endpoint. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+MAX_HEADERS = 20
+MAX_VALUE = 1024
+_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}", re.ASCII)
+_VALUE = re.compile(r"[\x20-\x7e]*", re.ASCII)
+# Ours, a connection's own (RFC 9110 section 7.6.1), and whatever claims an identity that a
+# proxy in front of the receiver may trust.
+_REFUSED = frozenset(
+    [
+        "accept-encoding",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "cookie",
+        "expect",
+        "forwarded",
+        "host",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "user-agent",
+        "via",
+        "x-real-ip",
+        "x-principal-id",
+        "x-tenant-id",
+    ]
+)
+_REFUSED_PREFIXES = ("x-forwarded-", "x-recording-", "x-gateway-", "webhook-")
+
+
+class HeaderError(ValueError):
+    """A header that deliveries cannot carry; the message names it."""
+
+
+def check(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers if deliveries may carry them all. Raises HeaderError."""
+    if len(headers) > MAX_HEADERS:
+        raise HeaderError(f"at most {MAX_HEADERS} headers")
+    if len({name.lower() for name in headers}) < len(headers):
+        raise HeaderError("a header is named twice")
+    for name, value in headers.items():
+        _check_one(name, value)
+    return dict(headers)
+
+
+def _check_one(name: str, value: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise HeaderError(f"{name[:64]!r} is not a header name")
+    lower = name.lower()
+    if lower in _REFUSED or lower.startswith(_REFUSED_PREFIXES):
+        raise HeaderError(f"{name} cannot be set")
+    if len(value) > MAX_VALUE or not _VALUE.fullmatch(value):
+        raise HeaderError(f"the value of {name} is not plain text")

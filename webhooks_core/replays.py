@@ -1,0 +1,104 @@
+"""Sending again what was sent or has failed: a new delivery of the same event, same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, Max, OuterRef, QuerySet
+from django.utils import timezone
+
+from webhooks_core import ids, profiles, wakeup
+from webhooks_core.models import Delivery, Endpoint
+
+BATCH = 200
+
+
+class NotSubscribedError(Exception):
+    """The endpoint is deleted, disabled or inactive: nothing could be sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """How much of a replay has been queued."""
+
+    queued: int
+    total: int
+
+
+def replay(delivery: Delivery, *, at: datetime | None = None) -> Delivery:
+    """Queue the event of a delivery for its endpoint once more. Raises NotSubscribedError."""
+    if not delivery.endpoint.is_subscribed:
+        raise NotSubscribedError
+    while True:
+        try:
+            with transaction.atomic():
+                return _copy(delivery, at or timezone.now())
+        except IntegrityError:  # another replay of it took the number
+            continue
+
+
+def _copy(delivery: Delivery, at: datetime) -> Delivery:
+    same = Delivery.objects.filter(
+        event=delivery.event_id, endpoint=delivery.endpoint_id
+    )
+    last = same.aggregate(last=Max("copy"))["last"]
+    made = Delivery.objects.create(
+        public_id=ids.make(profiles.get(delivery.endpoint.profile).delivery_prefix),
+        event_id=delivery.event_id,
+        endpoint_id=delivery.endpoint_id,
+        trigger=Delivery.Trigger.REPLAY,
+        copy=last + 1,
+        next_attempt_at=at,
+    )
+    transaction.on_commit(
+        partial(wakeup.ring, [delivery.endpoint_id], at=at), robust=True
+    )
+    return made
+
+
+def failed_since(endpoint: Endpoint, since: datetime) -> QuerySet[Delivery]:
+    """Return what failed for good since a time and was not replayed yet, oldest first."""
+    later = Delivery.objects.filter(
+        event=OuterRef("event"),
+        endpoint=OuterRef("endpoint"),
+        copy__gt=OuterRef("copy"),
+    )
+    return (
+        Delivery.objects.filter(
+            ~Exists(later),
+            endpoint=endpoint,
+            status=Delivery.Status.FAILED,
+            created_at__gte=since,
+        )
+        .select_related("endpoint")
+        .order_by("pk")
+    )
+
+
+def replay_failed(
+    endpoint: Endpoint,
+    *,
+    since: datetime,
+    per_second: float = 50,
+    on_progress: Callable[[Replay], None] = lambda _: None,
+) -> int:
+    """Queue all that failed since a time at a pace; return how many.
+
+    Raises NotSubscribedError. Interrupted, it goes on where it was when it is called again.
+    """
+    if not endpoint.is_subscribed:
+        raise NotSubscribedError
+    failed = failed_since(endpoint, since)
+    total, start = failed.count(), timezone.now()
+    queued = 0
+    while part := list(failed[:BATCH]):
+        with transaction.atomic():
+            for number, delivery in enumerate(part, start=queued):
+                replay(delivery, at=start + timedelta(seconds=number / per_second))
+        queued += len(part)
+        on_progress(Replay(queued, max(total, queued)))
+    return queued
