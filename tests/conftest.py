@@ -6,6 +6,7 @@ import socket
 from dataclasses import replace
 from typing import Any
 
+import hypothesis
 import pytest
 
 from webhooks_core import profiles, wakeup
@@ -13,6 +14,14 @@ from webhooks_core.profiles import EventType, WebhookProfile
 from webhooks_core.retry import RetryPolicy
 from webhooks_core.signing import sha256_signature
 from webhooks_core.targets import UrlPolicy
+
+# A slow machine is no fault of the code: no test is timed.
+hypothesis.settings.register_profile(
+    "untimed",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("untimed")
 
 PLAIN = WebhookProfile(
     name="plain",
