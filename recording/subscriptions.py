@@ -131,11 +131,8 @@ def update(
     if url and url != subscription.url:
         check_url(url, trusted=subscription.trusted)
     with transaction.atomic():
-        # Locked: whether it is disabled decides what a new url does.
         current = _get(account, subscription.public_id, lock=True)
-        if not url or url == current.url:
-            return endpoints.update(current, event_types=events)
-        return endpoints.change_url(current, url, event_types=events)
+        return endpoints.update(current, url=url or current.url, event_types=events)
 
 
 def delete(subscription: Endpoint) -> None:

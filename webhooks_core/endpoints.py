@@ -85,15 +85,16 @@ def _is_taken(endpoint: Endpoint) -> bool:
 def update(endpoint: Endpoint, **fields: Any) -> Endpoint:
     """Change fields of an endpoint; return it as it is afterwards.
 
-    Whatever makes it receive again sends at once what waited; whatever ends what waits
-    (see `Endpoint.ends_waiting`) ends it here.
+    Another url makes a disabled endpoint active again, with its counter at 0. Whatever makes
+    it receive again sends at once what waited; whatever ends what waits (see
+    `Endpoint.ends_waiting`) ends it here.
     """
     with transaction.atomic():
         locked = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
         was_receiving = locked.is_receiving
-        for name, value in (fields | {"updated_at": timezone.now()}).items():
-            setattr(locked, name, value)
-        locked.save(update_fields=[*fields, "updated_at"])
+        if locked.is_disabled and fields.get("url", locked.url) != locked.url:
+            fields |= {"status": Endpoint.Status.ACTIVE, "consecutive_failures": 0}
+        _set(locked, **fields, updated_at=timezone.now())
         if locked.ends_waiting:
             _waiting(locked).fail(error=locked.ends_waiting)
         elif locked.is_receiving and not was_receiving:
@@ -102,11 +103,10 @@ def update(endpoint: Endpoint, **fields: Any) -> Endpoint:
     return locked
 
 
-def change_url(endpoint: Endpoint, url: str, **fields: Any) -> Endpoint:
-    """Give an endpoint another URL; a disabled one is active again with its counter at 0."""
-    if endpoint.status == Endpoint.Status.DISABLED and url != endpoint.url:
-        fields |= {"status": Endpoint.Status.ACTIVE, "consecutive_failures": 0}
-    return update(endpoint, url=url, **fields)
+def _set(endpoint: Endpoint, **fields: Any) -> None:
+    for name, value in fields.items():
+        setattr(endpoint, name, value)
+    endpoint.save(update_fields=list(fields))
 
 
 def pause(endpoint: Endpoint) -> Endpoint:

@@ -109,7 +109,7 @@ def test_what_waited_goes_to_the_new_url_when_a_disabled_endpoint_gets_one():
         drain()
         target.refresh_from_db()
         assert target.status == Endpoint.Status.DISABLED
-        endpoints.change_url(target, sound.url)
+        endpoints.update(target, url=sound.url)
         assert drain() == 3
     assert len(sound.requests) == 3
     target.refresh_from_db()

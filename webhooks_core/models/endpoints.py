@@ -103,6 +103,10 @@ class Endpoint(models.Model):
         return self.public_id
 
     @property
+    def is_disabled(self) -> bool:
+        return self.status == self.Status.DISABLED
+
+    @property
     def is_subscribed(self) -> bool:
         """As `EndpointQuerySet.subscribed`."""
         return (
