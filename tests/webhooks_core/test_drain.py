@@ -12,7 +12,7 @@ from django.utils import timezone
 from tests.receiver import receiver
 from tests.webhooks_core.making import drain, endpoint, event, only
 from webhooks_core import endpoints
-from webhooks_core.models import Attempt, Delivery, Endpoint, Lane, Shift
+from webhooks_core.models import Attempt, Bell, Delivery, Endpoint, Lane, Shift
 from webhooks_core.signing import verify_sha256
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
@@ -212,3 +212,20 @@ def test_a_lane_whose_call_was_lost_is_found_by_the_sweep():
             assert sweep().rung == 1
             assert drain() == 1
     assert len(it.requests) == 1
+
+
+def test_a_shift_with_more_lanes_than_hands_calls_another(settings, calls, monkeypatch):
+    from webhooks_core.dispatch import drain as engine
+    from webhooks_core.dispatch import lanes
+
+    settings.WEBHOOK_DRAINERS = 2
+    monkeypatch.setattr(lanes, "TAKE_AT_ONCE", 2)
+    monkeypatch.setattr(engine, "TAKE_AT_ONCE", 2)
+    with receiver(204) as it:
+        for number in range(6):
+            endpoint(it.url, owner=f"owner {number}")
+            event(f"owner {number}")
+        calls.clear()
+        Bell.objects.update(called_at=None)
+        assert drain() == 6
+    assert calls == ["webhooks_core.tasks.drain"]

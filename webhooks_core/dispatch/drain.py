@@ -11,13 +11,14 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import structlog
+from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 from django.utils import timezone
 
 from webhooks_core import publishing, wakeup
 from webhooks_core.dispatch import shifts, sweep
 from webhooks_core.dispatch.claims import Claim, Claims
-from webhooks_core.dispatch.lanes import Lanes
+from webhooks_core.dispatch.lanes import TAKE_AT_ONCE, Lanes
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.dispatch.settling import settle
 from webhooks_core.models import Lane, Shift
@@ -89,6 +90,7 @@ class _Drain:
         self._tended = 0.0
         self._attempts = 0
         self._lost = False
+        self._busy = False
 
     def run(self, shift_s: float) -> int:
         until = time.monotonic() + shift_s
@@ -104,7 +106,7 @@ class _Drain:
     def _work(self) -> bool:
         """Look, claim, send, settle: one round. False when there is nothing to stay for."""
         now = timezone.now()
-        self._lanes.take_due(now)
+        self._busy = self._lanes.take_due(now) == TAKE_AT_ONCE
         self._sender.submit(self._claims.take(now))
         self._round()
         self._tend()
@@ -123,10 +125,18 @@ class _Drain:
         """Do now and then what has no hurry."""
         now = time.monotonic()
         if now - self._tended > TEND_EVERY_S:
+            if self._busy:
+                self._call_another()
             # A large fan-out goes on at every round until it is done.
             self._tended = 0.0 if publishing.continue_fan_outs() else now
             sweep.sweep_if_due()
             self._release_far(timezone.now())
+
+    def _call_another(self) -> None:
+        """Ask for help while lanes wait that we have no hands for."""
+        at_work = Shift.objects.live(timezone.now()).count()
+        if at_work < settings.WEBHOOK_DRAINERS:
+            wakeup.call(at_work=at_work)
 
     def _expects_work(self, now: datetime) -> bool:
         """Tell whether anything is due soon, in our lanes or in free ones."""

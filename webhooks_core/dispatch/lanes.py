@@ -17,6 +17,8 @@ from django.db.models import Q
 from webhooks_core.models import Lane, Shift
 
 MAX_LANES = 2000
+# A few at a time, so that shifts that start together share what is due.
+TAKE_AT_ONCE = 32
 MAX_WINDOW = 128
 LANES_PER_QUERY = 100
 
@@ -77,7 +79,7 @@ class Lanes:
 
     def take_due(self, now: datetime) -> int:
         """Lease lanes with work, and hear the bells of our own; return how many."""
-        room = max(MAX_LANES - len(self), 1)
+        room = min(max(MAX_LANES - len(self), 1), TAKE_AT_ONCE)
         due = list(
             Lane.objects.due(now, owner=self._shift.pk).values_list("pk", flat=True)[
                 :room
