@@ -1,0 +1,174 @@
+"""Real processes of this project: started with an environment of their own, ended by pid."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from uuid import uuid4
+
+ROOT = Path(__file__).resolve().parent.parent
+PATIENCE_S = 45
+MARK = "SIGNPOST_TEST_MARK"
+
+
+class Running:
+    """A process and its output so far; `mark` is in the environment of all its descendants."""
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        cwd: Path = ROOT,
+        closed_stdin: bool = False,
+    ) -> None:
+        self.mark = uuid4().hex
+        self.lines: list[str] = []
+        command = [sys.executable, *arguments]
+        if closed_stdin:
+            command = ["/bin/sh", "-c", 'exec "$@" <&-', "sh", *command]
+        self.process = subprocess.Popen(
+            command,
+            env=dict(environment) | {MARK: self.mark},
+            cwd=cwd,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
+        self.pid = self.process.pid
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        with self.process.stdout as stream:
+            for line in stream:
+                self.lines.append(line)
+
+    @property
+    def output(self) -> str:
+        return "".join(self.lines)
+
+    def wait_for(self, words: str) -> None:
+        """Wait until these words were printed."""
+        until(lambda: words in self.output or self._is_over(), words)
+        assert words in self.output, f"{words!r} never came:\n{self.output}"
+
+    def _is_over(self) -> bool:
+        return self.process.poll() is not None and not self._reader.is_alive()
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        """Send a signal and return the exit status."""
+        os.kill(self.pid, number)
+        return self.status()
+
+    def status(self) -> int:
+        """Wait for the end; return the exit status."""
+        code = self.process.wait(PATIENCE_S)
+        self._reader.join(PATIENCE_S)
+        return code
+
+    def family(self) -> list[int]:
+        """Return the pids of all live processes that descend from this one, itself included."""
+        return family(self.mark)
+
+    def children(self, pid: int | None = None) -> list[int]:
+        """Return the pids of the children of one process, in the order of their start."""
+        parent = self.pid if pid is None else pid
+        return sorted(
+            child for child in self.family() if status_field(child, "PPid") == parent
+        )
+
+    def child(self, word: str) -> int:
+        """Return the pid of the child whose command line holds a word."""
+        return next(p for p in self.children() if word in command_line(p))
+
+    def wait_until_nothing_is_left(self) -> None:
+        until(lambda: not self.family(), "no process left")
+
+    def clean_up(self) -> None:
+        while alive := self.family():
+            for pid in alive:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.02)
+        self.process.wait(PATIENCE_S)
+
+
+@contextlib.contextmanager
+def running(
+    *arguments: str,
+    environment: Mapping[str, str],
+    cwd: Path = ROOT,
+    closed_stdin: bool = False,
+) -> Iterator[Running]:
+    """Run `python arguments…`; whatever it left behind is killed at the end."""
+    process = Running(
+        arguments, environment=environment, cwd=cwd, closed_stdin=closed_stdin
+    )
+    try:
+        yield process
+    finally:
+        process.clean_up()
+
+
+def environment(**variables: str) -> dict[str, str]:
+    """Return an environment with nothing in it but what a process needs."""
+    inherited = {
+        name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ
+    }
+    return inherited | variables
+
+
+def until(
+    holds: Callable[[], object], claim: str, *, seconds: float = PATIENCE_S
+) -> None:
+    """Wait until something holds; fail with the claim when it never does."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, f"waited in vain for: {claim}"
+        time.sleep(0.02)
+
+
+def family(mark: str) -> list[int]:
+    """Return the pids of all live processes whose environment holds a mark."""
+    needle = f"{MARK}={mark}".encode()
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if needle in (folder / "environ").read_bytes():
+                found.append(int(folder.name))
+    return found
+
+
+def status_field(pid: int, name: str) -> int:
+    """Return a number of /proc/<pid>/status; -1 when the process is gone."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith(f"{name}:"):
+                return int(line.split()[1])
+    return -1
+
+
+def command_line(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    return ""
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    """Return a port that nobody listens on now."""
+    kind = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(kind, socket.SOCK_STREAM) as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+from django_q.signing import SignedPackage
+
+from tests.running import (
+    ROOT,
+    Running,
+    environment,
+    running,
+    until,
+)
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
+]
+
+
+@pytest.fixture(scope="module")
+def migrated(tmp_path_factory) -> Path:
+    file: Path = tmp_path_factory.mktemp("cluster") / "migrated.sqlite3"
+    subprocess.run(
+        [sys.executable, "manage.py", "migrate", "-v0"],
+        env=environment(DATABASE_URL=f"sqlite:///{file}"),
+        cwd=ROOT,
+        check=True,
+    )
+    return file
+
+
+@pytest.fixture
+def database(migrated: Path, tmp_path: Path) -> Path:
+    with closing(sqlite3.connect(migrated)) as source:
+        source.execute("pragma wal_checkpoint(truncate)")
+    return Path(shutil.copy(migrated, tmp_path / "cluster.sqlite3"))
+
+
+@pytest.fixture
+def start(database: Path) -> Iterator[Callable[..., Running]]:
+    """Return a function that starts a cluster and waits until its five processes are there."""
+    contexts = []
+
+    def start(*options: str, workers: int = 2) -> Running:
+        context = running(
+            "manage.py",
+            "qcluster",
+            *options,
+            environment=environment(
+                DATABASE_URL=f"sqlite:///{database}", WORKERS=str(workers)
+            ),
+        )
+        contexts.append(context)
+        cluster = context.__enter__()
+        until(lambda: len(cluster.family()) == workers + 4, "all processes")
+        return cluster
+
+    yield start
+    for context in contexts:
+        context.__exit__(None, None, None)
+
+
+@pytest.fixture
+def give(database: Path, tmp_path: Path) -> Callable[..., Path]:
+    """Return a function that queues a task and returns the file that the task signs."""
+
+    def give(task: str) -> Path:
+        file = tmp_path / f"{uuid.uuid4().hex}.pid"
+        package = SignedPackage.dumps(
+            {
+                "id": uuid.uuid4().hex,
+                "name": task,
+                "func": f"tests.cluster_tasks.{task}",
+                "args": (str(file),),
+                "kwargs": {},
+                "started": timezone.now(),
+            }
+        )
+        with closing(sqlite3.connect(database, timeout=20)) as connection, connection:
+            connection.execute(
+                "insert into django_q_ormq (key, payload, lock) values (?, ?, ?)",
+                ("signpost", package, "2020-01-01 00:00:00"),
+            )
+        return file
+
+    return give
+
+
+def signed(file: Path) -> int:
+    """Wait for a task to sign; return the pid of the worker that ran it."""
+    until(lambda: file.exists() and file.read_text(), "a signature")
+    return int(file.read_text())
+
+
+def sentinel_of(cluster: Running) -> int:
+    return cluster.children()[0]
+
+
+def test_a_task_is_run(start, give):
+    cluster = start()
+    assert signed(give("sign")) in cluster.family()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_running_task_sees_the_wish_to_stop_and_nothing_is_left(start, give, number):
+    cluster = start()
+    file = give("work_until_stopped")
+    signed(file)
+    assert cluster.end(number) == 0
+    assert file.with_suffix(".stopped").exists()
+    assert cluster.family() == []
+    assert "Traceback" not in cluster.output
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_to_every_process_at_once_still_lets_the_task_end(start, give, number):
+    cluster = start()
+    file = give("work_until_stopped")
+    signed(file)
+    os.killpg(cluster.pid, number)
+    assert cluster.status() == 0
+    assert file.with_suffix(".stopped").exists()
+    assert cluster.family() == []
+
+
+def test_a_second_signal_ends_a_task_that_does_not_listen(start, give):
+    cluster = start()
+    signed(give("work_for_ever"))
+    os.kill(cluster.pid, signal.SIGTERM)
+    until(lambda: len(cluster.family()) < 6, "the idle ones to leave")
+    assert cluster.end() == 1
+    assert "tasks were cut off" in cluster.output
+    cluster.wait_until_nothing_is_left()
+
+
+def test_no_process_outlives_a_killed_parent(start, give):
+    cluster = start()
+    signed(give("work_for_ever"))
+    assert cluster.end(signal.SIGKILL) == -signal.SIGKILL
+    cluster.wait_until_nothing_is_left()
+
+
+def test_a_killed_sentinel_takes_its_children_along_and_is_replaced(start, give):
+    cluster = start()
+    signed(give("work_for_ever"))
+    before = set(cluster.family()) - {cluster.pid}
+    os.kill(sentinel_of(cluster), signal.SIGKILL)
+    until(lambda: not before & set(cluster.family()), "the old processes to die")
+    assert signed(give("sign")) in cluster.family()
+    assert "the sentinel ended with -9" in cluster.output
+    assert cluster.end() == 0
+
+
+def test_killing_any_idle_process_makes_nobody_deaf(start, give):
+    cluster = start()
+    for victim in cluster.children(sentinel_of(cluster)):
+        os.kill(victim, signal.SIGKILL)
+        for _ in range(2):
+            assert signed(give("sign")) in cluster.family()
+    assert cluster.end() == 0
+    assert cluster.family() == []
+
+
+def test_a_killed_busy_worker_is_replaced_and_the_others_go_on(start, give):
+    cluster = start(workers=1)
+    os.kill(signed(give("work_for_ever")), signal.SIGKILL)
+    assert signed(give("sign")) in cluster.family()
+
+
+def test_a_cluster_through_which_no_task_gets_is_started_again(start, give):
+    cluster = start("--deaf-after", "2")
+    for process in cluster.children(sentinel_of(cluster)):
+        os.kill(process, signal.SIGSTOP)
+    cluster.wait_for("no task was run for 2 s")
+    assert signed(give("sign")) in cluster.family()
+
+
+def test_an_idle_cluster_is_not_taken_for_a_deaf_one(start, give):
+    cluster = start("--deaf-after", "2")
+    before = set(cluster.family())
+    time.sleep(5)
+    assert signed(give("sign")) in before
+    assert set(cluster.family()) == before
+    assert cluster.end() == 0
+
+
+def test_a_cluster_that_cannot_start_gives_up_with_a_clear_line(database):
+    variables = environment(
+        DATABASE_URL=f"sqlite:///{database}", REDIS_URL="redis://127.0.0.1:1/0"
+    )
+    with running("manage.py", "qcluster", environment=variables) as cluster:
+        assert cluster.status() == 1
+        assert "CommandError: gave up after 4 starts" in cluster.output
+        assert "Traceback" not in cluster.output
+
+
+def test_run_once_does_what_waits_and_ends(database, give):
+    file = give("sign")
+    variables = environment(DATABASE_URL=f"sqlite:///{database}")
+    with running("manage.py", "qcluster", "--run-once", environment=variables) as it:
+        assert it.status() == 0
+        signed(file)
+
+
+def test_a_cluster_whose_starter_is_gone_does_not_stay(database):
+    variables = environment(DATABASE_URL=f"sqlite:///{database}")
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    arguments = ("manage.py", "qcluster", "--die-with", str(dead.pid))
+    with running(*arguments, environment=variables) as cluster:
+        assert cluster.status() == -signal.SIGKILL
+
+
+def test_only_the_first_process_of_a_cluster_listens_to_a_terminal(start, give):
+    cluster = start()
+    before = set(cluster.family())
+    for pid in before - {cluster.pid}:
+        os.kill(pid, signal.SIGINT)
+        os.kill(pid, signal.SIGTERM)
+    for _ in range(2):
+        assert signed(give("sign")) in before
+    assert set(cluster.family()) == before

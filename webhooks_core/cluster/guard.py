@@ -1,0 +1,81 @@
+"""django-q2's sentinel, mended: its children die with it, and a killed one makes nobody deaf."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from multiprocessing import Process, active_children
+from multiprocessing.synchronize import Event
+from typing import Any
+from uuid import UUID
+
+import structlog
+from django_q.brokers import Broker
+from django_q.cluster import Sentinel as StockSentinel
+from django_q.pusher import pusher
+from django_q.worker import worker
+
+from webhooks_core.cluster.beat import BeatingBroker
+from webhooks_core.cluster.locks import harden, timer
+
+log = structlog.stdlib.get_logger(__name__)
+
+FROM_OUTSIDE = {signal.SIGINT, signal.SIGTERM}
+
+
+class Sentinel(StockSentinel):  # type: ignore[misc]
+    """Starts the workers, the pusher and the monitor, and replaces those that die.
+
+    It and they are deaf to SIGINT and SIGTERM: a terminal and a service manager send these to
+    every process at once, and only the process that started the cluster may decide to stop.
+    """
+
+    def __init__(self, *args: Any, deaf_after_s: float) -> None:
+        super().__init__(*args, start=False)
+        self._deaf_after_s = deaf_after_s
+        for number in FROM_OUTSIDE:
+            signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, FROM_OUTSIDE)
+        harden(self.task_queue)
+        harden(self.result_queue)
+        self.start()
+
+    def spawn_process(self, target: Any, *args: Any) -> Process:
+        process: Process = super().spawn_process(target, *args)
+        process.terminate = process.kill  # type: ignore[method-assign]  # SIGTERM is ignored
+        return process
+
+    def spawn_pusher(self) -> Process:
+        broker = BeatingBroker(
+            self.broker,
+            every_s=self._deaf_after_s / 20,
+            lost_after_s=self._deaf_after_s / 3,
+        )
+        return self.spawn_process(pusher, self.task_queue, self.event_out, broker)
+
+    def spawn_worker(self) -> None:
+        busy = timer("f", -1)
+        self.spawn_process(
+            worker, self.task_queue, self.result_queue, busy, self.timeout
+        )
+
+
+def guard(
+    stop: Event,
+    started: Event,
+    cluster_id: UUID,
+    broker: Broker | None,
+    timeout_s: int | None,
+    deaf_after_s: float,
+) -> None:
+    """Be the sentinel's process: work until `stop` is set, and leave no child behind."""
+    try:
+        Sentinel(
+            stop, started, cluster_id, broker, timeout_s, deaf_after_s=deaf_after_s
+        )
+    except Exception as error:  # noqa: BLE001 - whatever it was ends this process, and is told
+        log.error("the sentinel failed", error=f"{type(error).__name__}: {error}")  # noqa: TRY400 - one line
+        sys.exit(1)
+    finally:
+        for child in active_children():
+            child.kill()

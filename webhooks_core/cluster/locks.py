@@ -1,0 +1,73 @@
+"""Locks between forked processes that the kernel gives back when their holder is killed.
+
+An idle worker waits for its next task with the queue's lock in its hand. With the semaphores of
+multiprocessing, killing that worker leaves the lock taken for ever and all other workers deaf.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import tempfile
+import time
+from multiprocessing import Value
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from django_q.queues import Queue
+
+TRY_AGAIN_S = 0.005
+
+
+class ProcessLock:
+    """A re-entrant lock between processes; it does not keep threads of one process apart."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the lock lives
+        self._depth = 0
+        self._holder = 0
+
+    def acquire(self) -> bool:
+        """Take the lock, waiting for it as long as its holder lives."""
+        if self._holder != os.getpid():  # a fork inherits the count, but not the lock
+            self._holder, self._depth = os.getpid(), 0
+        if self._depth == 0:
+            self._wait()
+        self._depth += 1
+        return True
+
+    def release(self) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            fcntl.lockf(self._file, fcntl.LOCK_UN)
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *exception: object) -> None:
+        self.release()
+
+    def _wait(self) -> None:
+        while True:
+            try:
+                fcntl.lockf(self._file, fcntl.LOCK_EX)
+            except OSError as error:
+                # The kernel counts per process and takes two threads of one for a circle.
+                if error.errno != errno.EDEADLK:
+                    raise
+                time.sleep(TRY_AGAIN_S)
+            else:
+                return
+
+
+def harden(queue: Queue) -> Queue:
+    """Give a queue, before anybody uses it, locks that outlive nobody; return it."""
+    queue._rlock, queue._wlock = ProcessLock(), ProcessLock()  # noqa: SLF001 - there is no public way
+    queue.size.count = timer("i", 0)
+    return queue
+
+
+def timer(kind: str, value: float) -> Any:
+    """Return a number in shared memory under such a lock."""
+    return Value(kind, value, lock=ProcessLock())  # type: ignore[call-overload]

@@ -1,0 +1,51 @@
+"""Run the background tasks, deliveries among them, until told to stop by SIGTERM or Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+from django_q.management.commands.qcluster import Command as StockCommand
+
+from webhooks_core import processes
+from webhooks_core.cluster.keeper import ClusterFailedError, Keeper
+
+DEAF_AFTER_S = 300
+
+
+class Command(StockCommand):  # type: ignore[misc]
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--deaf-after",
+            type=float,
+            default=DEAF_AFTER_S,
+            metavar="SECONDS",
+            help="start the processes again when no task was run for so long (%(default)s)",
+        )
+        parser.add_argument(
+            "--die-with", type=int, metavar="PID", help="end when this parent dies"
+        )
+
+    def handle(
+        self,
+        *args: Any,
+        run_once: bool,
+        cluster_name: str | None,
+        deaf_after: float,
+        die_with: int | None,
+        **options: Any,
+    ) -> None:
+        if die_with is not None:
+            processes.die_with(die_with)
+        if cluster_name:
+            os.environ["Q_CLUSTER_NAME"] = cluster_name
+        processes.children_die_with_us()
+        try:
+            Keeper(deaf_after_s=deaf_after).run(once=run_once)
+        except ClusterFailedError as error:
+            raise CommandError(str(error)) from error

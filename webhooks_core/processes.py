@@ -1,0 +1,65 @@
+"""Processes that die with their parent, even when the parent is killed and cannot say goodbye."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+from functools import cache
+
+PR_SET_PDEATHSIG = 1
+LOOK_EVERY_S = 0.25
+
+
+def die_with(parent: int) -> None:
+    """Have this process killed as soon as `parent`, the process that started it, has died.
+
+    Linux does it at once (prctl(2), PR_SET_PDEATHSIG); elsewhere a thread looks.
+    """
+    if sys.platform == "linux":
+        _prctl()(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    else:
+        watch(parent)
+    # The parent may have died before the line above: nobody would tell us any more.
+    if os.getppid() != parent:
+        _die()
+
+
+def watch(parent: int) -> None:
+    """Kill this process within a moment of its parent's death: die_with() without a kernel."""
+    threading.Thread(target=_look, args=(parent,), daemon=True).start()
+
+
+def children_die_with_us() -> None:
+    """Have every process that is forked from now on, by this one or by its children, do so."""
+    _prctl()  # loaded before the fork: a library must not be looked for in a fresh child
+    os.register_at_fork(before=_remember, after_in_child=_follow)
+
+
+_forking: list[int] = []
+
+
+def _remember() -> None:
+    _forking[:] = [os.getpid()]
+
+
+def _follow() -> None:
+    die_with(_forking[0])
+
+
+@cache
+def _prctl() -> ctypes._NamedFuncPointer:
+    return ctypes.CDLL(None, use_errno=True).prctl
+
+
+def _look(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(LOOK_EVERY_S)
+    _die()
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
