@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -46,6 +47,7 @@ def local_secret(name: str) -> Any:
 SECRET_KEY = env.str("SECRET_KEY", local_secret("secret-key"))
 DEBUG = env.bool("DEBUG", False)
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", locally("localhost,127.0.0.1,[::1]"))
+BASE_URL_GIVEN = not {"BASE_URL", "BASE_URL_FILE"}.isdisjoint(os.environ)
 BASE_URL = env.origin("BASE_URL", locally("http://127.0.0.1:8000"))
 DATABASE = env.database(
     "DATABASE_URL", locally(f"sqlite:///{quote(str(VAR_DIR / 'signpost.sqlite3'))}")

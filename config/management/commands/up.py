@@ -1,0 +1,178 @@
+"""Start everything: migrations, demo data, the web server and the background tasks."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sys
+import time
+from argparse import ArgumentParser
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import Error as DatabaseError
+from django.db import connection, connections
+from django.urls import Resolver404, resolve
+
+from config import demo_data, listening
+from config.supervisor import Program, Supervisor
+
+# What there is to see. An address that the map of this version does not have is left out.
+PLACES = {
+    "Home": "/",
+    "Catalogue (GraphQL)": "/graphql",
+    "Recording webhooks": "/v1/webhooks",
+    "Gateway webhooks": "/v1/webhooks/subscriptions",
+    "Chat completions": "/v2/chat/completions",
+    "API reference": "/docs",
+    "Administration": "/admin/",
+}
+
+
+class Command(BaseCommand):
+    help = __doc__
+    requires_system_checks = ()  # they follow when the port is ours
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1", help="default: %(default)s")
+        parser.add_argument("--port", default="8000", help="default: %(default)s")
+        demo = parser.add_mutually_exclusive_group()
+        demo.add_argument(
+            "--no-demo", action="store_true", help="leave an empty database empty"
+        )
+        demo.add_argument(
+            "--demo",
+            action="store_true",
+            help="add what is missing of the demo data even when the database has users",
+        )
+        parser.add_argument("--no-web", action="store_true", help="no web server")
+        parser.add_argument("--no-worker", action="store_true", help="no tasks")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        began = time.monotonic()
+        try:
+            listener = self._listener(**options)
+            self._prepare(**options)
+        except listening.ListenError as error:
+            raise CommandError(str(error)) from error
+        except DatabaseError as error:
+            raise CommandError(_told(error)) from error
+        except KeyboardInterrupt:
+            raise CommandError("stopped before anything was started.") from None
+        programs = _programs(listener, with_worker=not options["no_worker"])
+        ready = listening.Probe(listener, _question()) if listener else lambda: True
+        sys.exit(
+            Supervisor(
+                programs,
+                say=self._say,
+                ready=ready,
+                on_ready=lambda: self._announce(time.monotonic() - began),
+            ).run()
+        )
+
+    def _listener(self, **options: Any) -> socket.socket | None:
+        """Settle where to listen; return the socket, or nothing without a web server."""
+        host, port = options["host"], listening.port_number(options["port"])
+        listening.check_host(host, loopback_only=settings.LOCAL)
+        if options["demo"] and not settings.LOCAL:
+            raise CommandError("--demo: a production instance gets no demo data.")
+        if options["no_web"] and options["no_worker"]:
+            raise CommandError("--no-web and --no-worker together leave nothing to do.")
+        _settle_base_url(listening.origin(host, port))
+        return None if options["no_web"] else listening.listen(host, port)
+
+    def _prepare(self, *, no_demo: bool, demo: bool, **options: Any) -> None:
+        self.check()
+        call_command("migrate", interactive=False, verbosity=0)
+        if demo or (settings.LOCAL and not no_demo and demo_data.is_wanted()):
+            self._show(demo_data.load())
+        connections.close_all()
+
+    def _show(self, made: demo_data.Made) -> None:
+        if made.password:
+            self._say(
+                f"Demo user: {demo_data.USER}   password: {made.password}   "
+                "(shown only this once)"
+            )
+        if made.personal_token:
+            self._say(
+                f"Personal token of {demo_data.USER}: {made.personal_token}   "
+                "(shown only this once)"
+            )
+
+    def _announce(self, seconds: float) -> None:
+        self._say("")
+        self._say(f"Signpost is ready ({seconds:.1f} s). Stop it with Ctrl-C.")
+        self._say("")
+        for name, path in PLACES.items():
+            if _exists(path):
+                self._say(f"  {name:<22}{settings.BASE_URL}{path}")
+        self._say(f"  {'Database':<22}{_database()}")
+        self._say("")
+
+    def _say(self, line: str) -> None:
+        # Whoever read our output may have left: that is no reason to stop serving.
+        with contextlib.suppress(BrokenPipeError):
+            self.stdout.write(line)
+            self.stdout.flush()
+
+
+def _settle_base_url(origin: str) -> None:
+    """Have BASE_URL follow --host and --port unless it was given.
+
+    Settings are made of it before a command can speak, so this process starts over.
+    """
+    if settings.BASE_URL_GIVEN or origin == settings.BASE_URL:
+        return
+    os.environ["BASE_URL"] = origin
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - ourselves
+
+
+def _programs(listener: socket.socket | None, *, with_worker: bool) -> list[Program]:
+    programs = []
+    if listener:
+        number = listener.fileno()
+        programs.append(
+            Program("the web server", _command("web", "--fd", str(number)), [number])
+        )
+    if with_worker:
+        programs.append(Program("the task cluster", _command("qcluster")))
+    return programs
+
+
+def _command(*arguments: str) -> list[str]:
+    manage = str(settings.BASE_DIR / "manage.py")
+    return [sys.executable, manage, *arguments, "--die-with", str(os.getpid())]
+
+
+def _question() -> bytes:
+    host = urlsplit(settings.BASE_URL).netloc
+    return (
+        f"GET /healthz HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
+    )
+
+
+def _exists(path: str) -> bool:
+    """Tell whether the map has this very address, not only a pattern that fits it."""
+    try:
+        return resolve(path).route.strip("^$") == path.removeprefix("/")
+    except Resolver404:
+        return False
+
+
+def _database() -> str:
+    """Name the database, without its password."""
+    at = connection.settings_dict
+    if connection.vendor == "sqlite":
+        return str(at["NAME"])
+    return f"{connection.vendor} {at['HOST']}:{at['PORT'] or 5432}/{at['NAME']}"
+
+
+def _told(error: DatabaseError) -> str:
+    return (
+        f"the database {_database()} is not usable: {str(error).partition(chr(10))[0]}"
+    )

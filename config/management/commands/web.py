@@ -1,0 +1,50 @@
+"""Run the web server alone, until told to stop by SIGTERM or Ctrl-C."""
+
+from __future__ import annotations
+
+import socket
+from argparse import SUPPRESS, ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from config import listening, web
+from webhooks_core import processes
+
+
+class Command(BaseCommand):
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1", help="default: %(default)s")
+        parser.add_argument("--port", default="8000", help="default: %(default)s")
+        parser.add_argument("--fd", type=int, help=SUPPRESS)
+        parser.add_argument(
+            "--die-with", type=int, metavar="PID", help="end when this parent dies"
+        )
+
+    def handle(
+        self,
+        *args: Any,
+        host: str,
+        port: str,
+        fd: int | None,
+        die_with: int | None,
+        **options: Any,
+    ) -> None:
+        if die_with is not None:
+            processes.die_with(die_with)
+        listener = _listener(host, port) if fd is None else socket.socket(fileno=fd)
+        settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
+        from config.asgi import application
+
+        web.serve(application, listener)
+
+
+def _listener(host: str, port: str) -> socket.socket:
+    try:
+        listening.check_host(host, loopback_only=settings.LOCAL)
+        return listening.listen(host, listening.port_number(port))
+    except listening.ListenError as error:
+        raise CommandError(str(error)) from error

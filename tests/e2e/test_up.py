@@ -1,0 +1,402 @@
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import requests
+
+from tests.deploy_check import PRODUCTION
+from tests.running import (
+    ROOT,
+    Running,
+    command_line,
+    environment,
+    free_port,
+    running,
+    until,
+)
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
+]
+READY = "Signpost is ready"
+# The supervisor, the web server, the cluster, its sentinel, worker, monitor and pusher.
+EVERYBODY = 7
+
+
+def variables(file: Path, **more: str) -> dict[str, str]:
+    """Return an environment whose data is in this SQLite file alone."""
+    return environment(DATABASE_URL=f"sqlite:///{file}", WORKERS="1", **more)
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory) -> Path:
+    """A database that an instance has been started on before."""
+    file: Path = tmp_path_factory.mktemp("up") / "template.sqlite3"
+    port = str(free_port())
+    arguments = ("manage.py", "up", "--port", port, "--no-worker")
+    with running(*arguments, environment=variables(file)) as it:
+        it.wait_for(READY)
+        assert it.end() == 0
+    return file
+
+
+@pytest.fixture
+def data(template: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(template, tmp_path / "up.sqlite3"))
+
+
+def start(data: Path, *options: str, **more: str):
+    """Run `manage.py up`, on a free port unless told otherwise."""
+    if "--port" not in options:
+        options += ("--port", str(free_port()))
+    return running("manage.py", "up", *options, environment=variables(data, **more))
+
+
+def wait_for_everybody(it: Running) -> None:
+    it.wait_for(READY)
+    until(lambda: len(it.family()) == EVERYBODY, "all processes")
+
+
+def url_of(it: Running) -> str:
+    found = re.search(r"http://\S+?(?=/admin/)", it.output)
+    assert found, it.output
+    return found.group()
+
+
+def rows(data: Path) -> dict[str, list[tuple[object, ...]]]:
+    """Return all that is stored."""
+    with closing(sqlite3.connect(data)) as connection:
+        names = [
+            name
+            for (name,) in connection.execute(
+                "select name from sqlite_master where type = 'table'"
+            )
+        ]
+        return {n: connection.execute(f"select * from {n}").fetchall() for n in names}  # noqa: S608
+
+
+# ── Start and stop ──────────────────────────────────────────────────────────────────
+
+
+def test_the_first_start_makes_the_demo_user_and_shows_the_password_only_once(
+    tmp_path,
+):
+    data = tmp_path / "new.sqlite3"
+    with start(data, "--no-worker") as it:
+        it.wait_for(READY)
+        [password] = re.findall(r"Demo user: demo   password: (\S+)", it.output)
+        session = requests.Session()
+        login = url_of(it) + "/admin/login/"
+        session.get(login)
+        answer = session.post(
+            login,
+            {
+                "username": "demo",
+                "password": password,
+                "csrfmiddlewaretoken": session.cookies["csrftoken"],
+                "next": "/admin/",
+            },
+            headers={"Referer": login},
+        )
+        assert (answer.status_code, answer.url) == (200, url_of(it) + "/admin/")
+        assert it.end() == 0
+        assert it.output.count(password) == 1
+    assert not [
+        file for file in tmp_path.iterdir() if password.encode() in file.read_bytes()
+    ]
+    with start(data, "--no-worker") as it:
+        it.wait_for(READY)
+        assert "password" not in it.output
+        assert it.end() == 0
+
+
+def test_a_second_start_changes_nothing(data):
+    before = rows(data)
+    with start(data, "--no-worker") as it:
+        it.wait_for(READY)
+        assert it.end() == 0
+    assert rows(data) == before
+
+
+def test_no_demo_leaves_an_empty_database_empty_and_demo_fills_it_later(tmp_path):
+    data = tmp_path / "empty.sqlite3"
+    with start(data, "--no-demo", "--no-worker") as it:
+        it.wait_for(READY)
+        assert it.end() == 0
+    assert rows(data)["auth_user"] == []
+    with closing(sqlite3.connect(data)) as connection, connection:
+        connection.execute(
+            "insert into auth_user (id, password, is_superuser, username, last_name, email,"
+            " is_staff, is_active, date_joined, first_name)"
+            " values (1, '', 0, 'somebody', '', '', 0, 1, '2030-01-01', '')"
+        )
+    with start(data, "--no-worker") as it:
+        it.wait_for(READY)
+        assert it.end() == 0
+    assert len(rows(data)["auth_user"]) == 1
+    with start(data, "--demo", "--no-worker") as it:
+        it.wait_for(READY)
+        assert it.end() == 0
+        assert "Demo user: demo" in it.output
+    assert len(rows(data)["auth_user"]) == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_stop_signal_leaves_no_process_behind_and_the_port_free(data, number):
+    port = str(free_port())
+    for _ in range(2):
+        with start(data, "--port", port) as it:
+            wait_for_everybody(it)
+            assert it.end(number) == 0
+            assert it.family() == []
+            assert "Traceback" not in it.output
+
+
+def test_a_request_in_progress_is_answered_before_the_end(data):
+    with start(data, "--no-worker") as it:
+        it.wait_for(READY)
+        host, port = url_of(it).removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as client:
+            head = f"POST /admin/ HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 5\r\n\r\n"
+            client.sendall(head.encode())
+            client.sendall(b"12")
+            os.kill(it.pid, signal.SIGTERM)
+            it.wait_for("Stopping")
+            client.sendall(b"345")
+            assert client.recv(1000).startswith(b"HTTP/1.1 ")
+        assert it.status() == 0
+
+
+def test_ctrl_c_in_a_terminal_is_heard_once(data):
+    with start(data) as it:
+        wait_for_everybody(it)
+        os.killpg(it.pid, signal.SIGINT)
+        assert it.status() == 0
+        assert it.output.count("Stopping") == 1
+        assert it.family() == []
+
+
+# ── Deaths ──────────────────────────────────────────────────────────────────────────
+
+
+def test_no_process_outlives_a_killed_supervisor(data):
+    with start(data) as it:
+        wait_for_everybody(it)
+        os.kill(it.pid, signal.SIGKILL)
+        it.wait_until_nothing_is_left()
+        assert it.status() == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    ("word", "name"), [("web", "the web server"), ("qcluster", "the task cluster")]
+)
+def test_a_child_that_is_killed_ends_everything_with_a_line_that_names_it(
+    data, word, name
+):
+    with start(data) as it:
+        wait_for_everybody(it)
+        os.kill(it.child(word), signal.SIGKILL)
+        assert it.status() == 1
+        assert f"{name} ended unexpectedly (killed by SIGKILL)" in it.output
+        it.wait_until_nothing_is_left()
+
+
+def test_a_killed_sentinel_does_not_end_the_instance(data):
+    with start(data) as it:
+        wait_for_everybody(it)
+        before = it.family()
+        [sentinel] = it.children(it.child("qcluster"))
+        os.kill(sentinel, signal.SIGKILL)
+        until(
+            lambda: len(it.family()) == EVERYBODY and it.family() != before,
+            "a new sentinel with its children",
+        )
+        assert answers(url_of(it) + "/admin/login/")
+        assert it.end() == 0
+        assert it.family() == []
+
+
+# ── What it refuses ─────────────────────────────────────────────────────────────────
+
+
+def test_a_busy_port_is_one_clear_line_before_anything_is_done(tmp_path):
+    data = tmp_path / "none.sqlite3"
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with start(data, "--port", str(port)) as it:
+            assert it.status() == 1
+            [line] = it.lines
+            assert line.startswith(
+                f"CommandError: port {port} on 127.0.0.1 is in use: "
+            )
+    assert not data.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--host", "0.0.0.0"), "--host: '0.0.0.0' is not a loopback address"),  # noqa: S104
+        (("--host", "192.0.2.1"), "--host: '192.0.2.1' is not a loopback address"),
+        (("--host", ""), "--host: '' is not a loopback address"),
+        (("--port", "http"), "--port: 'http' is not a port"),
+        (("--port", "0"), "--port: '0' is not a port"),
+        (("--port", "65536"), "--port: '65536' is not a port"),
+        (("--port", "-1"), "--port: '-1' is not a port"),
+        (("--port", "٨٠٨٠"), "is not a port"),
+        (("--no-web", "--no-worker"), "leave nothing to do"),
+    ],
+)
+def test_an_option_that_cannot_be_is_one_clear_line(tmp_path, options, words):
+    data = tmp_path / "none.sqlite3"
+    with start(data, *options) as it:
+        assert it.status() == 1
+        [line] = it.lines
+        assert words in line
+    assert not data.exists()
+
+
+def production(**more: str) -> dict[str, str]:
+    return environment(**(PRODUCTION | more))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--demo",), "--demo: a production instance gets no demo data."),
+        (("--host", "192.0.2.1"), "cannot listen on 192.0.2.1 port"),
+    ],
+)
+def test_production_refuses(options, words):
+    arguments = ("manage.py", "up", "--port", str(free_port()), *options)
+    with running(*arguments, environment=production()) as it:
+        assert it.status() == 1
+        assert words in it.output
+        assert "Traceback" not in it.output
+
+
+def test_a_database_that_is_away_is_one_clear_line_without_the_password():
+    away = production(DATABASE_URL="postgres://signpost:hidden@127.0.0.1:1/signpost")
+    arguments = ("manage.py", "up", "--port", str(free_port()))
+    with running(*arguments, environment=away) as it:
+        assert it.status() == 1
+        assert "postgresql 127.0.0.1:1/signpost is not usable" in it.output
+        assert "Traceback" not in it.output
+        assert "hidden" not in it.output
+
+
+def test_a_database_file_that_cannot_be_is_one_clear_line(tmp_path):
+    with start(tmp_path / "no" / "folder.sqlite3") as it:
+        assert it.status() == 1
+        assert "folder.sqlite3 is not usable: unable to open database" in it.output
+        assert "Traceback" not in it.output
+
+
+def test_production_gets_no_demo_data(tmp_path):
+    data = tmp_path / "production.sqlite3"
+    variables = production(DATABASE_URL=f"sqlite:///{data}", WORKERS="1")
+    arguments = ("manage.py", "up", "--port", str(free_port()), "--no-worker")
+    with running(*arguments, environment=variables) as it:
+        it.wait_for(READY)
+        assert it.end() == 0
+    assert rows(data)["auth_user"] == []
+
+
+# ── Where it runs ───────────────────────────────────────────────────────────────────
+
+
+def test_ipv6_and_closed_standard_input(data):
+    port = str(free_port("::1"))
+    arguments = ("manage.py", "up", "--host", "::1", "--port", port)
+    with running(*arguments, environment=variables(data), closed_stdin=True) as it:
+        wait_for_everybody(it)
+        assert url_of(it) == f"http://[::1]:{port}"
+        assert answers(url_of(it) + "/admin/login/")
+        assert it.end() == 0
+
+
+def test_a_folder_with_a_space_in_its_name(tmp_path):
+    folder = tmp_path / "my folder"
+    folder.mkdir()
+    shutil.copy(ROOT / "manage.py", folder)
+    for name in ("config", "catalog", "recording", "gateway", "webhooks_core"):
+        shutil.copytree(ROOT / name, folder / name)
+    shutil.copytree(ROOT / "templates", folder / "templates")
+    arguments = ("manage.py", "up", "--port", str(free_port()))
+    with running(*arguments, environment=environment(WORKERS="1"), cwd=folder) as it:
+        wait_for_everybody(it)
+        assert it.end() == 0
+    assert (folder / "var" / "signpost.sqlite3").exists()
+
+
+def test_a_base_url_that_was_given_stays(data):
+    port = str(free_port())
+    given = "http://localhost:" + port
+    with start(data, "--port", port, "--no-worker", BASE_URL=given) as it:
+        it.wait_for(READY)
+        assert url_of(it) == given
+        assert it.end() == 0
+
+
+def test_only_the_worker_or_only_the_web_server(data):
+    with start(data, "--no-web") as it:
+        it.wait_for(READY)
+        assert ["qcluster" in command_line(pid) for pid in it.children()] == [True]
+        assert it.end() == 0
+    with start(data, "--no-worker") as it:
+        it.wait_for(READY)
+        assert ["web" in command_line(pid) for pid in it.children()] == [True]
+        assert it.end() == 0
+
+
+def test_output_that_nobody_reads_any_more_ends_nothing(data):
+    reader, writer = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "up", "--port", str(port := free_port())],
+        env=variables(data),
+        cwd=ROOT,
+        stdout=writer,
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(writer)
+    os.close(reader)
+    try:
+        url = f"http://127.0.0.1:{port}/admin/login/"
+        until(lambda: answers(url), "an answer")
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def answers(url: str) -> bool:
+    try:
+        return requests.get(url, timeout=20).status_code == 200
+    except requests.ConnectionError:
+        return False
+
+
+def test_the_web_server_runs_alone(data):
+    port = str(free_port())
+    arguments = ("manage.py", "web", "--port", port)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with running(*arguments, environment=variables(data)) as it:
+            until(lambda: answers(f"http://127.0.0.1:{port}/admin/login/"), "an answer")
+            assert it.end(number) == 0
+            assert "Traceback" not in it.output
+
+
+@pytest.mark.parametrize("option", [("--host", "0.0.0.0"), ("--port", "x")])  # noqa: S104
+def test_the_web_server_alone_refuses_the_same(data, option):
+    with running("manage.py", "web", *option, environment=variables(data)) as it:
+        assert it.status() == 1
+        assert it.output.startswith(f"CommandError: {option[0]}: ")
