@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from django.utils import timezone
 
-from webhooks_core import wakeup
+from webhooks_core import stopping, wakeup
 from webhooks_core.dispatch import drain as engine
 from webhooks_core.dispatch import sweep as sweeper
 from webhooks_core.models import Lane
 
 
 def drain() -> int:
-    """Work one shift; return the number of attempts."""
-    return engine.drain()
+    """Work one shift, cut short when the cluster is to stop; return the number of attempts."""
+    return engine.drain(stop=stopping.is_set)
 
 
 def sweep() -> None:

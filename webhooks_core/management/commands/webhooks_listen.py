@@ -1,0 +1,133 @@
+"""Receive webhooks, show each, and tell whether its signature holds; fail or hang on purpose."""
+
+from __future__ import annotations
+
+import math
+import signal
+import sys
+from argparse import ArgumentParser, ArgumentTypeError
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from webhooks_core.receiving import printing
+from webhooks_core.receiving.examination import Received, examine
+from webhooks_core.receiving.receiver import Receiver
+
+
+def status_code(text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) == 3 and 200 <= int(text) <= 599:
+        return int(text)
+    raise ArgumentTypeError(f"{text!r} is not a status from 200 to 599")
+
+
+def port_number(text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535:
+        return int(text)
+    raise ArgumentTypeError(f"{text!r} is not a port from 0 to 65535")
+
+
+def seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if 0 <= value <= 3600:
+        return value
+    raise ArgumentTypeError(f"{text!r} is not a number of seconds from 0 to 3600")
+
+
+class Command(BaseCommand):
+    help = __doc__
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1", help="default: %(default)s")
+        parser.add_argument(
+            "--port",
+            type=port_number,
+            default=9000,
+            help="default: %(default)s; 0: any",
+        )
+        parser.add_argument(
+            "--secret",
+            action="append",
+            default=[],
+            help="a signing secret (repeatable; else WEBHOOKS_LISTEN_SECRETS, which no "
+            "list of processes shows)",
+        )
+        parser.add_argument(
+            "--status",
+            action="append",
+            type=status_code,
+            help="answer with this (repeatable: one after the other, the last for ever)",
+        )
+        parser.add_argument(
+            "--delay",
+            type=seconds,
+            default=0,
+            help="seconds to wait before each answer",
+        )
+        parser.add_argument(
+            "--tolerance",
+            type=seconds,
+            default=300,
+            help="the oldest signature to accept, in seconds; 0: any (%(default)s)",
+        )
+        shown = parser.add_mutually_exclusive_group()
+        shown.add_argument("--quiet", action="store_true", help="no bodies")
+        shown.add_argument("--json", action="store_true", help="one JSON object a line")
+
+    def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
+        self._options = options
+        self._secrets = [*options["secret"], *settings.WEBHOOKS_LISTEN_SECRETS]
+        try:
+            receiver = Receiver(
+                host,
+                port,
+                on_request=self._show,
+                on_fault=self._complain,
+                statuses=options["status"] or (204,),
+                delay_s=options["delay"],
+            )
+        except (OSError, UnicodeError) as error:
+            raise CommandError(
+                f"cannot listen on {host} port {port}: {error}"
+            ) from error
+        self._serve(receiver)
+
+    def _serve(self, receiver: Receiver) -> None:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        self._say(f"Listening on {receiver.url}, any path. Stop with Ctrl-C.")
+        if not self._secrets:
+            self._say("No --secret was given: signatures are not checked.")
+        try:
+            receiver.serve_forever(poll_interval=0.1)
+        except KeyboardInterrupt:
+            self._say("Stopped.")
+        finally:
+            receiver.server_close()
+
+    def _show(self, received: Received, status: int) -> None:
+        verdict = examine(
+            received, secrets=self._secrets, tolerance_s=self._options["tolerance"]
+        )
+        if self._options["json"]:
+            self._write(self.stdout, printing.as_json(received, verdict, status))
+            return
+        self._say(printing.one_line(received, verdict, status))
+        if not self._options["quiet"]:
+            self._say(printing.body(received))
+
+    def _complain(self, told: str) -> None:
+        self._write(self.stderr, f"({told})")
+
+    def _say(self, line: str) -> None:
+        # With --json standard output is for machines alone.
+        self._write(self.stderr if self._options["json"] else self.stdout, line)
+
+    def _write(self, stream: Any, line: str) -> None:
+        encoding = getattr(stream, "encoding", None) or sys.getdefaultencoding()
+        stream.write(line.encode(encoding, "backslashreplace").decode(encoding))
+        stream.flush()

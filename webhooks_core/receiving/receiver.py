@@ -1,0 +1,130 @@
+"""A small receiver of webhooks for people and demonstrations; not for production traffic."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import socketserver
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from webhooks_core.receiving.examination import Received
+
+MAX_BODY = 8 * 1024 * 1024
+IDLE_S = 60
+BODILESS = {HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED}
+
+
+class Receiver(ThreadingHTTPServer):
+    """Takes POSTs, tells each to `on_request` with the answer's status, and answers.
+
+    The n-th request is answered with the n-th status; the last one repeats. `on_fault` hears
+    of requests that cannot be read. Both are called from many threads, one call at a time.
+    """
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        on_request: Callable[[Received, int], None],
+        on_fault: Callable[[str], None] = lambda _: None,
+        statuses: Sequence[int] = (204,),
+        delay_s: float = 0,
+    ) -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.delay_s = delay_s
+        self._on_request = on_request
+        self._on_fault = on_fault
+        self._statuses: Iterator[int] = itertools.chain(
+            statuses, itertools.repeat(statuses[-1])
+        )
+        self._one_at_a_time = threading.Lock()
+        super().__init__((host, port), _Handler)
+
+    @property
+    def url(self) -> str:
+        host, port = self.server_address[:2]
+        name = f"[{host!s}]" if self.address_family == socket.AF_INET6 else str(host)
+        return f"http://{name}:{port}"
+
+    def server_bind(self) -> None:
+        # The stock one looks the host's name up, which can take long and leaves the machine.
+        socketserver.TCPServer.server_bind(self)
+
+    def take(self, received: Received) -> int:
+        """Tell of a request; return the status to answer it with."""
+        with self._one_at_a_time:
+            status = next(self._statuses)
+            self._on_request(received, status)
+        return status
+
+    def fault(self, told: str) -> None:
+        with self._one_at_a_time:
+            self._on_fault(told)
+
+    def handle_error(self, *_: Any) -> None:
+        self.fault("a connection broke off")
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Receiver
+    protocol_version = "HTTP/1.1"
+    timeout = IDLE_S
+
+    def do_POST(self) -> None:
+        if (size := self._size()) is None:
+            return
+        body = self.rfile.read(size)
+        received = Received(
+            path=self.path,
+            headers={name.lower(): value for name, value in self.headers.items()},
+            body=body,
+            at=time.time(),
+        )
+        status = self.server.take(received)
+        time.sleep(self.server.delay_s)
+        self.send_response(status)
+        if status not in BODILESS:
+            self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def _size(self) -> int | None:
+        """Return the length of the body; None when the request was refused for it."""
+        text = self.headers.get("Content-Length", "")
+        if (
+            not (text.isascii() and text.isdigit())
+            or "Transfer-Encoding" in self.headers
+        ):
+            self.send_error(HTTPStatus.LENGTH_REQUIRED)
+            return None
+        if len(text) > 12 or int(text) > MAX_BODY:
+            self.send_error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+            return None
+        return int(text)
+
+    def send_error(self, code: int, *_: Any) -> None:
+        """Refuse what cannot be read, repeating nothing of it, and hang up."""
+        status = HTTPStatus(code)
+        self.server.fault(f"a request was refused: {status.value} {status.phrase}")
+        self.close_connection = True
+        self.request_version = (
+            self.protocol_version
+        )  # else 0.9, whose answers have no head
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.send_header("Connection", "close")
+        self.end_headers()
+
+    def version_string(self) -> str:
+        return "signpost"
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name
+        """Log nothing: lines of the base class repeat what strangers sent."""
