@@ -9,10 +9,12 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
+import redis
+from django.conf import settings
 from django.utils import timezone
 from django_q.signing import SignedPackage
 
@@ -49,32 +51,50 @@ def database(migrated: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(migrated, tmp_path / "cluster.sqlite3"))
 
 
-@pytest.fixture
-def start(database: Path) -> Iterator[Callable[..., Running]]:
-    """Return a function that starts a cluster and waits until its five processes are there."""
-    contexts = []
-
-    def start(*options: str, workers: int = 2) -> Running:
-        context = running(
-            "manage.py",
-            "qcluster",
-            *options,
-            environment=environment(
-                DATABASE_URL=f"sqlite:///{database}", WORKERS=str(workers)
-            ),
-        )
-        contexts.append(context)
-        cluster = context.__enter__()
-        until(lambda: len(cluster.family()) == workers + 4, "all processes")
-        return cluster
-
-    yield start
-    for context in contexts:
-        context.__exit__(None, None, None)
+@pytest.fixture(params=["orm", "redis"])
+def queue(request) -> str:
+    """The queue that a test uses: in the database, or one of its own in Redis."""
+    if request.param == "redis" and not settings.REDIS_URL:
+        pytest.skip("REDIS_URL is not set")
+    return str(request.param)
 
 
 @pytest.fixture
-def give(database: Path, tmp_path: Path) -> Callable[..., Path]:
+def variables(queue: str, database: Path) -> Iterator[dict[str, str]]:
+    own = {"DATABASE_URL": f"sqlite:///{database}"}
+    if queue == "orm":
+        yield own
+        return
+    name = f"test-{uuid.uuid4().hex}"
+    yield own | {"REDIS_URL": settings.REDIS_URL, "Q_CLUSTER_NAME": name}
+    with redis.from_url(settings.REDIS_URL) as client:
+        client.delete(f"django_q:{name}:q")
+
+
+@pytest.fixture
+def start(variables: dict[str, str]) -> Iterator[Callable[..., Running]]:
+    """Return a function that starts a cluster and waits until all its processes are there."""
+    with ExitStack() as stack:
+
+        def start(*options: str, workers: int = 2) -> Running:
+            cluster = stack.enter_context(
+                running(
+                    "manage.py",
+                    "qcluster",
+                    *options,
+                    environment=environment(**variables, WORKERS=str(workers)),
+                )
+            )
+            until(lambda: len(cluster.family()) == workers + 4, "all processes")
+            return cluster
+
+        yield start
+
+
+@pytest.fixture
+def give(
+    variables: dict[str, str], database: Path, tmp_path: Path
+) -> Callable[..., Path]:
     """Return a function that queues a task and returns the file that the task signs."""
 
     def give(task: str) -> Path:
@@ -89,6 +109,10 @@ def give(database: Path, tmp_path: Path) -> Callable[..., Path]:
                 "started": timezone.now(),
             }
         )
+        if name := variables.get("Q_CLUSTER_NAME"):
+            with redis.from_url(settings.REDIS_URL) as client:
+                client.rpush(f"django_q:{name}:q", package)
+            return file
         with closing(sqlite3.connect(database, timeout=20)) as connection, connection:
             connection.execute(
                 "insert into django_q_ormq (key, payload, lock) values (?, ?, ?)",
@@ -207,10 +231,9 @@ def test_a_cluster_that_cannot_start_gives_up_with_a_clear_line(database):
         assert "Traceback" not in cluster.output
 
 
-def test_run_once_does_what_waits_and_ends(database, give):
-    file = give("sign")
-    variables = environment(DATABASE_URL=f"sqlite:///{database}")
-    with running("manage.py", "qcluster", "--run-once", environment=variables) as it:
+def test_run_once_does_what_waits_and_ends(variables, give):
+    file, own = give("sign"), environment(**variables)
+    with running("manage.py", "qcluster", "--run-once", environment=own) as it:
         assert it.status() == 0
         signed(file)
 

@@ -15,6 +15,7 @@ from django_q.cluster import Sentinel as StockSentinel
 from django_q.pusher import pusher
 from django_q.worker import worker
 
+from webhooks_core import wakeup
 from webhooks_core.cluster.beat import BeatingBroker
 from webhooks_core.cluster.locks import harden, timer
 
@@ -38,6 +39,8 @@ class Sentinel(StockSentinel):  # type: ignore[misc]
         signal.pthread_sigmask(signal.SIG_UNBLOCK, FROM_OUTSIDE)
         harden(self.task_queue)
         harden(self.result_queue)
+        # What waited while nobody worked goes out now, not at the first tick of the schedule.
+        wakeup.enqueue(wakeup.DRAIN)
         self.start()
 
     def spawn_process(self, target: Any, *args: Any) -> Process:

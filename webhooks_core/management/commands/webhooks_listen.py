@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import signal
-import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
@@ -128,6 +127,5 @@ class Command(BaseCommand):
         self._write(self.stderr if self._options["json"] else self.stdout, line)
 
     def _write(self, stream: Any, line: str) -> None:
-        encoding = getattr(stream, "encoding", None) or sys.getdefaultencoding()
-        stream.write(line.encode(encoding, "backslashreplace").decode(encoding))
+        stream.write(line)
         stream.flush()
