@@ -17,6 +17,11 @@ from uuid import uuid4
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE_S = 45
 MARK = "SIGNPOST_TEST_MARK"
+INHERITED = (
+    "PATH",
+    "HOME",
+    "COVERAGE_PROCESS_CONFIG",
+)  # the last: lines run here count too
 
 
 class Running:
@@ -124,9 +129,7 @@ def running(
 
 def environment(**variables: str) -> dict[str, str]:
     """Return an environment with nothing in it but what a process needs."""
-    inherited = {
-        name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ
-    }
+    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
     return inherited | variables
 
 

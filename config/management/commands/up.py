@@ -146,7 +146,8 @@ def _programs(listener: socket.socket | None, *, with_worker: bool) -> list[Prog
 
 def _command(*arguments: str) -> list[str]:
     manage = str(settings.BASE_DIR / "manage.py")
-    return [sys.executable, manage, *arguments, "--die-with", str(os.getpid())]
+    own = ("--skip-checks", "--die-with", str(os.getpid()))  # the checks have been made
+    return [sys.executable, manage, *arguments, *own]
 
 
 def _question() -> bytes:
