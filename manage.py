@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A character that the terminal does not know must not end a command.
+        sys.stdout.reconfigure(errors="backslashreplace")
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 
-from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.db import transaction
+
+from recording import demo as recording_demo
 
 USER = "demo"
 
@@ -21,15 +23,14 @@ class Made:
 
 def is_wanted() -> bool:
     """Tell whether the database is empty: nobody has an account."""
-    return not get_user_model().objects.exists()
+    return not User.objects.exists()
 
 
 @transaction.atomic
 def load() -> Made:
     """Make what is missing of the demo data, and leave alone what is there."""
-    password = None
-    users = get_user_model().objects
-    if not users.filter(username=USER).exists():
+    users, password = User.objects, None
+    if (user := users.filter(username=USER).first()) is None:
         password = secrets.token_urlsafe(12)
-        users.create_superuser(USER, f"{USER}@example.com", password)
-    return Made(password=password, personal_token=None)
+        user = users.create_superuser(USER, f"{USER}@example.com", password)
+    return Made(password=password, personal_token=recording_demo.load(user=user))

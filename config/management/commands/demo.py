@@ -1,0 +1,82 @@
+"""Show one round trip of each service against a running instance, step by step."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError
+from django.db import Error as DatabaseError
+from environs import EnvError
+
+from config import demo_data, environment
+from config.demonstration import catalogue, recording
+from config.demonstration.steps import Client, StepError, Steps
+
+
+class Command(BaseCommand):
+    help = __doc__
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--url", default=settings.BASE_URL, help="of the instance (%(default)s)"
+        )
+        parser.add_argument(
+            "--user", default=demo_data.USER, help="whose account is used (%(default)s)"
+        )
+        parser.add_argument(
+            "--failing",
+            action="store_true",
+            help="answer the first attempt with 500 and await the retry, a minute later",
+        )
+        parser.add_argument(
+            "--timeout",
+            type=float,
+            default=30,
+            metavar="SECONDS",
+            help="how long to wait for an event (%(default)s)",
+        )
+
+    def handle(self, *args: Any, url: str, user: str, **options: Any) -> None:
+        steps, client = Steps(self._say), Client(_origin(url))
+        try:
+            with steps.step(f"The instance at {client.url} answers"):
+                there = client.answer("POST", "/graphql").status_code
+            account = _account(user)
+            with recording.personal_token(steps, account) as client.token:
+                if there != 404:
+                    catalogue.run(steps, client)
+                recording.run(
+                    steps,
+                    client,
+                    user=account,
+                    failing=options["failing"],
+                    patience_s=options["timeout"],
+                )
+        except StepError as error:
+            raise CommandError(str(error)) from error
+        except DatabaseError as error:
+            raise CommandError(f"the database is not usable: {error}") from error
+        except KeyboardInterrupt:
+            raise CommandError("interrupted.") from None
+        self._say("All of it works.")
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()
+
+
+def _origin(url: str) -> str:
+    try:
+        return environment.origin(url)
+    except (EnvError, ValueError) as error:
+        raise CommandError(f"--url: {error}") from error
+
+
+def _account(name: str) -> User:
+    if user := User.objects.filter(username=name).first():
+        return user
+    raise StepError(f"there is no user {name!r} in this database: name one with --user")
