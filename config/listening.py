@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -95,6 +96,7 @@ class Probe:
             self._client.sendall(self.request)
         if not select.select([self._client], [], [], 0)[0]:
             return False
-        with self._client as client:
+        with self._client as client, contextlib.suppress(ConnectionError):
             self._client = None
             return client.recv(5) == b"HTTP/"
+        return False

@@ -47,11 +47,13 @@ class Supervisor:
         with self._listening():
             try:
                 trouble = self._start() or self._watch()
+                self.say(
+                    f"{trouble}: stopping everything." if trouble else "Stopping …"
+                )
             finally:
                 late = self._stop()
-        for line in (trouble, late):
-            if line:
-                self.say(line)
+        if late:
+            self.say(late)
         return 1 if trouble or late else 0
 
     @contextlib.contextmanager
@@ -88,12 +90,11 @@ class Supervisor:
         while not self._signals:
             for name, process in self._running.items():
                 if (status := process.poll()) is not None:
-                    return f"{name} ended unexpectedly ({_told(status)}): stopping everything."
+                    return f"{name} ended unexpectedly ({_told(status)})"
             if not announced and self.ready():
                 announced = True
                 self.on_ready()
             time.sleep(LOOK_EVERY_S)
-        self.say("Stopping …")
         return ""
 
     def _stop(self) -> str:

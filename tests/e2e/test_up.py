@@ -13,7 +13,10 @@ from pathlib import Path
 
 import pytest
 import requests
+from django.conf import settings
+from django.core.management.base import CommandError
 
+from config.management.commands import up
 from tests.deploy_check import PRODUCTION
 from tests.running import (
     ROOT,
@@ -275,6 +278,7 @@ def production(**more: str) -> dict[str, str]:
     [
         (("--demo",), "--demo: a production instance gets no demo data."),
         (("--host", "192.0.2.1"), "cannot listen on 192.0.2.1 port"),
+        (("--host", "a" * 64), "is not a known address"),
     ],
 )
 def test_production_refuses(options, words):
@@ -300,6 +304,22 @@ def test_a_database_file_that_cannot_be_is_one_clear_line(tmp_path):
         assert it.status() == 1
         assert "folder.sqlite3 is not usable: unable to open database" in it.output
         assert "Traceback" not in it.output
+
+
+def test_ctrl_c_before_anything_was_started_is_one_clear_line(monkeypatch):
+    def interrupted(_command, **_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(up, "call_command", interrupted)
+    with pytest.raises(CommandError, match="stopped before anything was started"):
+        up.Command().handle(
+            host="127.0.0.1",
+            port=settings.BASE_URL.rpartition(":")[2],
+            no_demo=True,
+            demo=False,
+            no_web=True,
+            no_worker=False,
+        )
 
 
 def test_production_gets_no_demo_data(tmp_path):

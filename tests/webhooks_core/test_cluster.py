@@ -210,6 +210,7 @@ def test_a_cluster_through_which_no_task_gets_is_started_again(start, give):
         os.kill(process, signal.SIGSTOP)
     cluster.wait_for("no task was run for 2 s")
     assert signed(give("sign")) in cluster.family()
+    assert cluster.end() == 0
 
 
 def test_an_idle_cluster_is_not_taken_for_a_deaf_one(start, give):

@@ -5,6 +5,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
@@ -189,28 +190,26 @@ class Listener:
         return answer
 
 
+@contextmanager
+def listening(*options: str, **variables: str) -> Iterator[Listener]:
+    port = free_port()
+    arguments = ("manage.py", "webhooks_listen", "--port", str(port), *options)
+    with running(*arguments, environment=environment(**variables)) as process:
+        process.wait_for("Listening on")
+        yield Listener(process, port)
+        if process.process.poll() is None:
+            assert process.end() == 0
+        assert "Traceback" not in process.output
+
+
 @pytest.fixture
 def listen() -> Iterator[Callable[..., Listener]]:
-    contexts = []
+    with ExitStack() as stack:
 
-    def listen(*options: str, **variables: str) -> Listener:
-        port = free_port()
-        context = running(
-            "manage.py",
-            "webhooks_listen",
-            "--port",
-            str(port),
-            *options,
-            environment=environment(**variables),
-        )
-        contexts.append(context)
-        process = context.__enter__()
-        process.wait_for("Listening on")
-        return Listener(process, port)
+        def listen(*options: str, **variables: str) -> Listener:
+            return stack.enter_context(listening(*options, **variables))
 
-    yield listen
-    for context in contexts:
-        context.__exit__(None, None, None)
+        yield listen
 
 
 def fresh(secret: str = SECRET) -> dict[str, Any]:
@@ -286,11 +285,8 @@ def test_a_hostile_request_is_refused_and_the_next_one_is_served(
 
 @pytest.fixture(scope="module")
 def listener_of_module() -> Iterator[Listener]:
-    port = free_port()
-    arguments = ("manage.py", "webhooks_listen", "--port", str(port))
-    with running(*arguments, environment=environment()) as process:
-        process.wait_for("Listening on")
-        yield Listener(process, port)
+    with listening() as listener:
+        yield listener
 
 
 def test_a_connection_that_breaks_off_disturbs_nobody(listener_of_module):

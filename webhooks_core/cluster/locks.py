@@ -11,6 +11,7 @@ import fcntl
 import os
 import tempfile
 import time
+import weakref
 from multiprocessing import Value
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,9 @@ class ProcessLock:
     """A re-entrant lock between processes; it does not keep threads of one process apart."""
 
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the lock lives
+        with tempfile.TemporaryFile() as file:
+            self._file = os.dup(file.fileno())
+        weakref.finalize(self, os.close, self._file)
         self._depth = 0
         self._holder = 0
 

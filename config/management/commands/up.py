@@ -116,7 +116,7 @@ class Command(BaseCommand):
 
     def _say(self, line: str) -> None:
         # Whoever read our output may have left: that is no reason to stop serving.
-        with contextlib.suppress(BrokenPipeError):
+        with contextlib.suppress(OSError):
             self.stdout.write(line)
             self.stdout.flush()
 
