@@ -1,0 +1,80 @@
+"""The commands of README.md, run as a newcomer would, against an instance of its own."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.running import ROOT, environment, free_port, running
+
+README = (ROOT / "README.md").read_text()
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
+    pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed"),
+]
+
+
+@dataclass(frozen=True)
+class Instance:
+    database: str
+    port: int
+
+    def run(self, name: str) -> str:
+        """Run the block that opens with ```sh name; return what it printed."""
+        found = re.search(
+            rf"^```sh {name}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE
+        )
+        assert found, f"README.md has no block {name}"
+        script = found.group(1)
+        for written, real in {
+            "127.0.0.1:8000": f"127.0.0.1:{self.port}",
+            ".venv/bin/python": sys.executable,
+            "9000": str(free_port()),
+        }.items():
+            script = script.replace(written, real)
+        url = f"http://127.0.0.1:{self.port}"
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", script],
+            env=environment(DATABASE_URL=self.database, BASE_URL=url),
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=50,
+            check=False,
+        )
+        assert done.returncode in {0, 143}, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def instance(tmp_path_factory) -> Iterator[Instance]:
+    folder: Path = tmp_path_factory.mktemp("readme")
+    database, port = f"sqlite:///{folder / 'readme.sqlite3'}", free_port()
+    command = ("manage.py", "up", "--port", str(port))
+    with running(*command, environment=environment(DATABASE_URL=database)) as process:
+        process.wait_for("Signpost is ready")
+        yield Instance(database, port)
+
+
+def test_the_demo_runs(instance):
+    assert "All of it works." in instance.run("demo")
+
+
+def test_the_signed_event_arrives_and_verifies(instance):
+    printed = instance.run("event")
+    assert "summary.completed" in printed
+    assert "verified" in printed
+    assert "Fireworks at **nine**" in printed
+
+
+def test_the_page_is_short():
+    assert len(README.splitlines()) <= 120
