@@ -16,6 +16,8 @@ from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 from environs import EnvError, EnvValidationError, FileAwareEnv
 
+from recording.oauth import redirects
+
 
 def is_loopback(host: str) -> bool:
     """Tell whether a host name or literal address means this machine alone."""
@@ -108,6 +110,14 @@ def rate(value: str) -> str:
     return value
 
 
+def redirect_addresses(value: str) -> list[str]:
+    """Return a list of https addresses or origins that applications may be sent back to."""
+    for word in words(value):
+        if not redirects.is_public(word):
+            raise EnvError(f"Holds {word!r}, which is not an https address or origin.")
+    return words(value)
+
+
 PARSERS: dict[str, Callable[[str], Any]] = {
     "origin": origin,
     "words": words,
@@ -116,6 +126,7 @@ PARSERS: dict[str, Callable[[str], Any]] = {
     "database": database,
     "redis_url": redis_url,
     "rate": rate,
+    "redirect_addresses": redirect_addresses,
 }
 
 

@@ -57,6 +57,7 @@ def configure(*, level: int, as_json: bool) -> None:
             "loggers": {
                 "django.request": {"level": "ERROR"},  # RequestLogMiddleware tells 4xx
                 "django-q": {"level": "WARNING"},
+                "axes": {"level": "WARNING"},  # who logs in is nobody's business
                 **{name: {"level": "WARNING"} for name in NEVER_BELOW_WARNING},
             },
         }

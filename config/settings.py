@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 import django_stubs_ext
 from csp.constants import NONE, SELF
+from django.conf import global_settings
 from django.core.exceptions import ImproperlyConfigured
 
 from config import logs
@@ -71,6 +73,17 @@ WEBHOOK_DRAINERS = env.int("WEBHOOK_DRAINERS", 4)
 RECORDING_CREATE_RATE = env.rate("RECORDING_CREATE_RATE", "" if LOCAL else "60/hour")
 RECORDING_TEST_RATE = env.rate("RECORDING_TEST_RATE", "" if LOCAL else "120/hour")
 
+TRUSTED_PROXY_COUNT = env.int("TRUSTED_PROXY_COUNT", 0)
+OAUTH_ALLOWED_REDIRECTS = env.redirect_addresses("OAUTH_ALLOWED_REDIRECTS", locally(""))
+OAUTH_CLIENTS_PER_ADDRESS = env.int("OAUTH_CLIENTS_PER_ADDRESS", 500)
+OAUTH_UNUSED_CLIENT_DAYS = env.int("OAUTH_UNUSED_CLIENT_DAYS", 90)
+OAUTH_REFRESH_LEEWAY = env.int("OAUTH_REFRESH_LEEWAY", 60)
+OAUTH_RATES = {
+    "register": env.rate("OAUTH_REGISTER_RATE", "" if LOCAL else "30/hour"),
+    "authorize": env.rate("OAUTH_AUTHORIZE_RATE", "" if LOCAL else "60/minute"),
+    "token": env.rate("OAUTH_TOKEN_RATE", "" if LOCAL else "300/minute"),
+}
+
 env.complete()
 
 if LOCAL:
@@ -101,6 +114,9 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django_q",
     "rest_framework",
+    "recording.oauth.apps.OAuthConfig",
+    "oauth2_provider",
+    "axes",
     "drf_spectacular",
     "drf_spectacular_sidecar",
 ]
@@ -116,6 +132,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -156,6 +173,13 @@ STORAGES = {
 }
 MEDIA_ROOT = VAR_DIR / "media"
 
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+LOGIN_URL = "/accounts/login"
+LOGIN_REDIRECT_URL = "/accounts/clients"
+LOGOUT_REDIRECT_URL = "/accounts/login"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (
@@ -241,6 +265,18 @@ CONTENT_SECURITY_POLICY = {
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_048_576
 
+# Ten wrong passwords lock one user name for one address, so that nobody can lock an operator out.
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_RESET_ON_SUCCESS = True
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_DISABLE_ACCESS_LOG = True
+AXES_VERBOSE = False
+AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "next", "csrfmiddlewaretoken"]
+AXES_CLIENT_IP_CALLABLE = "recording.oauth.throttles.client_address"
+AXES_LOCKOUT_CALLABLE = "recording.oauth.views.accounts.locked_out"
+
 # ── The products ────────────────────────────────────────────────────────────────────
 
 REST_FRAMEWORK = {
@@ -251,6 +287,49 @@ REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "UNAUTHENTICATED_USER": None,
 }
+
+PASSWORD_HASHERS = [
+    *global_settings.PASSWORD_HASHERS,  # what people choose
+    "recording.oauth.hashers.RandomSecretHasher",  # client secrets
+]
+
+OAUTH2_PROVIDER_APPLICATION_MODEL = "recording_oauth.Application"
+OAUTH2_PROVIDER_GRANT_MODEL = "recording_oauth.Grant"
+OAUTH2_PROVIDER = {
+    "OAUTH2_SERVER_CLASS": "oauthlib.oauth2.WebApplicationServer",
+    "OAUTH2_VALIDATOR_CLASS": "recording.oauth.validator.Validator",
+    "ACCESS_TOKEN_GENERATOR": "recording.oauth.validator.make_access_token",
+    "REFRESH_TOKEN_GENERATOR": "recording.oauth.validator.make_refresh_token",
+    "CLIENT_SECRET_HASHER": "random_sha256",
+    "APPLICATION_ADMIN_CLASS": "recording.oauth.admin.ApplicationAdmin",
+    "ACCESS_TOKEN_ADMIN_CLASS": "recording.oauth.admin.AccessTokenAdmin",
+    "REFRESH_TOKEN_ADMIN_CLASS": "recording.oauth.admin.RefreshTokenAdmin",
+    "GRANT_ADMIN_CLASS": "recording.oauth.admin.GrantAdmin",
+    "ID_TOKEN_ADMIN_CLASS": "recording.oauth.admin.HiddenAdmin",
+    "SCOPES": {"mcp:connect": "Manage webhooks and receive recording events"},
+    "AUTHORIZATION_CODE_EXPIRE_SECONDS": 60,
+    "ACCESS_TOKEN_EXPIRE_SECONDS": 3600,
+    # The toolkit counts from the access token's end; together they are 90 days.
+    "REFRESH_TOKEN_EXPIRE_SECONDS": 90 * 86_400 - 3600,
+    "REFRESH_TOKEN_REUSE_PROTECTION": True,
+    "OIDC_ISS_ENDPOINT": BASE_URL,
+    "OAUTH2_RESPONSE_TYPES_SUPPORTED": ["code"],
+    "OAUTH2_GRANT_TYPES_SUPPORTED": ["authorization_code", "refresh_token"],
+    # RFC 9700, all of it but REDIRECT_URI_SCHEME: native applications need http on loopback.
+    "COMPLIANT_BCP_RFC9700_IMPLICIT_GRANT": True,
+    "COMPLIANT_BCP_RFC9700_PASSWORD_GRANT": True,
+    "COMPLIANT_BCP_RFC9700_PKCE_METHOD": True,
+    "COMPLIANT_BCP_RFC9700_PKCE_REQUIRED": True,
+    "COMPLIANT_BCP_RFC9700_ACCESS_TOKEN_TRANSPORT": True,
+    "COMPLIANT_BCP_RFC9700_AUTHZ_RESPONSE_ISS": True,
+    "COMPLIANT_BCP_RFC9700_TOKEN_STORAGE": True,
+    "COMPLIANT_BCP_RFC9700_REFRESH_TOKEN": True,
+    "COMPLIANT_BCP_RFC9700_REDIRECT_URI_MATCHING": True,
+}
+SILENCED_SYSTEM_CHECKS = [
+    # http redirect addresses: our own policy lets them pass to loopback alone.
+    "oauth2_provider.W008",
+]
 
 SPECTACULAR_SETTINGS = {
     "TITLE": "Signpost",

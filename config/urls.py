@@ -7,6 +7,8 @@ from django.urls import path
 
 from recording import views as recording
 
+from recording.oauth.views import accounts, authorize, machines
+
 handler400 = "config.errors.bad_request"
 handler404 = "config.errors.not_found"
 handler500 = "config.errors.server_error"
@@ -14,6 +16,22 @@ handler500 = "config.errors.server_error"
 WEBHOOKS = "v1/webhooks"
 
 urlpatterns = [
+    path(
+        ".well-known/oauth-authorization-server",
+        machines.authorization_server,
+        name="oauth-server-metadata",
+    ),
+    path(".well-known/oauth-protected-resource", machines.protected_resource),
+    path(
+        ".well-known/oauth-protected-resource/<path:path>", machines.protected_resource
+    ),
+    path("oauth/register", machines.register),
+    path("oauth/authorize", authorize.authorize, name="oauth-authorize"),
+    path("oauth/token", machines.token),
+    path("oauth/revoke", machines.revoke),
+    path("accounts/login", accounts.Login.as_view(), name="login"),
+    path("accounts/logout", accounts.Logout.as_view(), name="logout"),
+    path("accounts/clients", accounts.clients, name="account-clients"),
     path(WEBHOOKS, recording.SubscriptionsView.as_view()),
     path(f"{WEBHOOKS}/<str:endpoint_id>", recording.SubscriptionView.as_view()),
     path(f"{WEBHOOKS}/<str:endpoint_id>/test", recording.PingView.as_view()),

@@ -15,6 +15,7 @@ PRODUCTION = {
     "BASE_URL": "https://signpost.example",
     "DATABASE_URL": "postgres://signpost@127.0.0.1:5432/signpost",
     "REDIS_URL": "redis://127.0.0.1:6379/0",
+    "OAUTH_ALLOWED_REDIRECTS": "",
     "WEBHOOK_SECRET_KEYS": Fernet.generate_key().decode(),
 }
 

@@ -1,0 +1,119 @@
+"""Operators see applications and connections, and end them; no secret is ever shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from recording.oauth import sessions
+
+
+class ReadOnlyAdmin(admin.ModelAdmin[Any]):
+    """History is shown, not edited."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class HiddenAdmin(ReadOnlyAdmin):
+    """A table that the toolkit brings and that stays empty here."""
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return False
+
+
+class ApplicationAdmin(admin.ModelAdmin[Any]):
+    """Applications; the redirect policy holds here as in registration."""
+
+    fields = (
+        "name",
+        "redirect_uris",
+        "client_id",
+        "token_endpoint_auth_method",
+        "registration_source",
+        "registered_address",
+        "created",
+        "last_used_at",
+    )
+    readonly_fields = fields[2:]
+    list_display = (
+        "client_id",
+        "name",
+        "token_endpoint_auth_method",
+        "registration_source",
+        "registered_address",
+        "created",
+        "last_used_at",
+    )
+    list_filter = ("registration_source", "token_endpoint_auth_method")
+    search_fields = ("name", "client_id", "registered_address")
+    ordering = ("-created",)
+    view_on_site = False
+    show_full_result_count = False
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Refuse: `manage.py createapplication` tells a secret once, a form would keep it."""
+        return False
+
+
+class TokenAdmin(ReadOnlyAdmin):
+    """Tokens of connections; the one action ends a whole connection."""
+
+    list_select_related = ("application", "user")
+    search_fields = ("application__name", "application__client_id", "user__username")
+    ordering = ("-created",)
+    show_full_result_count = False
+    actions = ("end_connections",)
+
+    def has_end_permission(self, request: HttpRequest) -> bool:
+        """Tell whether somebody may end connections: whoever may delete tokens."""
+        return request.user.has_perm("oauth2_provider.delete_refreshtoken")
+
+    @admin.action(
+        description="End the connections of these tokens", permissions=["end"]
+    )
+    def end_connections(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        rows = list(queryset)
+        for row in rows:
+            sessions.end(row)
+        LogEntry.objects.log_actions(
+            user_id=request.user.pk or 0,
+            queryset=rows,
+            action_flag=CHANGE,
+            change_message="Connection ended",
+        )
+        self.message_user(request, "The connections were ended.", messages.SUCCESS)
+
+
+class AccessTokenAdmin(TokenAdmin):
+    """Access tokens, each valid for an hour."""
+
+    fields = ("user", "application", "scope", "resource", "created", "expires")
+    list_display = ("pk", "user", "application", "created", "expires")
+
+
+class RefreshTokenAdmin(TokenAdmin):
+    """Refresh tokens: the live ones are the connections."""
+
+    fields = ("user", "application", "resource", "token_family", "created", "revoked")
+    list_display = ("pk", "user", "application", "created", "revoked", "token_family")
+    list_filter = (("revoked", admin.EmptyFieldListFilter),)
+
+
+class GrantAdmin(ReadOnlyAdmin):
+    """Authorization codes, of which only hashes are known."""
+
+    fields = ("user", "application", "redirect_uri", "scope", "resource")
+    list_display = ("pk", "user", "application", "created", "expires", "token_family")
+    list_select_related = ("application", "user")
+    search_fields = ("application__name", "application__client_id", "user__username")

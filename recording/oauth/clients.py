@@ -1,0 +1,236 @@
+"""Register applications on their own request (RFC 7591) and recognise them (RFC 6749, 2.3)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import secrets
+import unicodedata
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Self
+from urllib.parse import unquote_plus
+
+import orjson
+from django.conf import settings
+from django.contrib.auth.hashers import check_password
+from django.utils import timezone
+from oauth2_provider.generators import generate_client_id
+
+from recording.oauth import redirects
+from recording.oauth.errors import (
+    InvalidClientError,
+    InvalidClientMetadataError,
+    InvalidRedirectUriError,
+    InvalidRequestError,
+    TooManyRequestsError,
+)
+from recording.oauth.models import Application, AuthMethod, redirect_policy
+from recording.oauth.parameters import Parameters
+
+SCOPE = "mcp:connect"
+GRANT_TYPES = ["authorization_code", "refresh_token"]
+RESPONSE_TYPES = ["code"]
+MAX_NAME = 100
+MAX_REDIRECTS = 10
+UNUSED = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """What an application says of itself, checked."""
+
+    redirect_uris: tuple[str, ...]
+    name: str
+    auth_method: AuthMethod
+
+    @classmethod
+    def parse(cls, body: bytes) -> Self:
+        """Read a registration; unknown members are ignored, null counts as absent.
+
+        Raises InvalidClientMetadataError and InvalidRedirectUriError.
+        """
+        try:
+            document = orjson.loads(body)
+        except orjson.JSONDecodeError as error:
+            raise InvalidClientMetadataError("The body is not JSON.") from error
+        if not isinstance(document, dict):
+            raise InvalidClientMetadataError("The body is not a JSON object.")
+        given = {name: value for name, value in document.items() if value is not None}
+        _require_subset(given, "grant_types", GRANT_TYPES, needed="authorization_code")
+        _require_subset(given, "response_types", RESPONSE_TYPES, needed="code")
+        if given.get("scope", SCOPE) not in {SCOPE, ""}:
+            raise InvalidClientMetadataError(f"The only scope is {SCOPE}.")
+        return cls(
+            redirect_uris=_redirect_uris(given.get("redirect_uris")),
+            name=_name(given.get("client_name", "")),
+            auth_method=_auth_method(given),
+        )
+
+
+def _require_subset(
+    given: dict[str, Any], member: str, supported: list[str], *, needed: str
+) -> None:
+    values = given.get(member, supported)
+    if not isinstance(values, list) or not all(value in supported for value in values):
+        raise InvalidClientMetadataError(
+            f"{member} must be a list of {', '.join(supported)}."
+        )
+    if needed not in values:
+        raise InvalidClientMetadataError(f"{member} must hold {needed}.")
+
+
+def _redirect_uris(given: object) -> tuple[str, ...]:
+    if not isinstance(given, list) or not 0 < len(given) <= MAX_REDIRECTS:
+        raise InvalidRedirectUriError(
+            f"redirect_uris must be a list of 1 to {MAX_REDIRECTS} addresses."
+        )
+    for number, uri in enumerate(given):
+        if not isinstance(uri, str):
+            raise InvalidRedirectUriError(f"redirect_uris[{number}] is not a text.")
+        try:
+            redirect_policy().check(uri)
+        except redirects.RedirectRefusedError as error:
+            raise InvalidRedirectUriError(
+                f"redirect_uris[{number}]: {error}"
+            ) from error
+    return tuple(dict.fromkeys(given))
+
+
+def _name(given: object) -> str:
+    if not isinstance(given, str) or len(given) > MAX_NAME:
+        raise InvalidClientMetadataError(
+            f"client_name must be a text of at most {MAX_NAME} characters."
+        )
+    # Control and format characters can turn the text of a consent page around.
+    if any(unicodedata.category(character).startswith("C") for character in given):
+        raise InvalidClientMetadataError("client_name holds control characters.")
+    return given.strip()
+
+
+def _auth_method(given: dict[str, Any]) -> AuthMethod:
+    method = given.get("token_endpoint_auth_method", AuthMethod.BASIC)
+    if method not in AuthMethod.values:
+        raise InvalidClientMetadataError(
+            f"token_endpoint_auth_method must be one of {', '.join(AuthMethod.values)}."
+        )
+    return AuthMethod(method)
+
+
+def register(*, metadata: Metadata, address: str) -> tuple[Application, str]:
+    """Store a new application; returns it with its secret, which is empty for public ones.
+
+    Raises TooManyRequestsError when this address has as many applications as it may have.
+    """
+    _keep_room(address)
+    public = metadata.auth_method == AuthMethod.NONE
+    secret = "" if public else secrets.token_hex(32)
+    application = Application.objects.create(
+        client_id=generate_client_id(),
+        client_secret=secret,
+        hash_client_secret=not public,
+        client_type=Application.CLIENT_PUBLIC
+        if public
+        else Application.CLIENT_CONFIDENTIAL,
+        authorization_grant_type=Application.GRANT_AUTHORIZATION_CODE,
+        registration_source=Application.RegistrationSource.DCR,
+        redirect_uris=" ".join(metadata.redirect_uris),
+        name=metadata.name,
+        token_endpoint_auth_method=metadata.auth_method,
+        registered_address=address or None,
+    )
+    return application, secret
+
+
+def _keep_room(address: str) -> None:
+    cap = settings.OAUTH_CLIENTS_PER_ADDRESS
+    mine = Application.objects.registered_from(address or None)
+    if mine.count() < cap * 0.9:
+        return
+    mine.never_used(before=timezone.now() - UNUSED).delete()
+    if mine.count() >= cap:
+        raise TooManyRequestsError(
+            "This address has registered as many clients as it may.", retry_after=3600
+        )
+
+
+def registration(application: Application, secret: str) -> dict[str, Any]:
+    """Return the answer of RFC 7591 section 3.2.1; the secret is told only here."""
+    document: dict[str, Any] = {
+        "client_id": application.client_id,
+        "client_id_issued_at": int(application.created.timestamp()),
+        "redirect_uris": application.redirect_uris.split(),
+        "token_endpoint_auth_method": application.token_endpoint_auth_method,
+        "grant_types": GRANT_TYPES,
+        "response_types": RESPONSE_TYPES,
+        "scope": SCOPE,
+    }
+    if application.name:
+        document["client_name"] = application.name
+    if secret:
+        document |= {"client_secret": secret, "client_secret_expires_at": 0}
+    return document
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """How a request says which application it comes from: one method, never two."""
+
+    client_id: str
+    secret: str
+    method: AuthMethod
+
+    @classmethod
+    def read(cls, parameters: Parameters, authorization: str) -> Self:
+        """Return the credentials of a request; raises InvalidClientError, InvalidRequestError."""
+        if authorization:
+            credentials = cls._basic(authorization)
+            if parameters.get("client_secret"):
+                raise InvalidRequestError(
+                    "Authenticate in the header or in the body, not in both."
+                )
+            if parameters.get("client_id") not in {"", credentials.client_id}:
+                raise InvalidClientError("client_id differs from the header's.")
+            return credentials
+        parameters.require("client_id")
+        secret = parameters.get("client_secret")
+        method = AuthMethod.POST if secret else AuthMethod.NONE
+        return cls(parameters.get("client_id"), secret, method)
+
+    @classmethod
+    def _basic(cls, authorization: str) -> Self:
+        scheme, _, encoded = authorization.partition(" ")
+        if scheme.lower() != "basic":
+            raise InvalidClientError("Only HTTP Basic authenticates clients.")
+        try:
+            text = base64.b64decode(encoded.strip(), validate=True).decode()
+        except (binascii.Error, ValueError) as error:
+            raise InvalidClientError("The Basic credentials are malformed.") from error
+        # Both halves are form-encoded first (RFC 6749 section 2.3.1).
+        name, colon, secret = text.partition(":")
+        if not colon:
+            raise InvalidClientError("The Basic credentials are malformed.")
+        return cls(unquote_plus(name), unquote_plus(secret), AuthMethod.BASIC)
+
+
+def authenticate(credentials: Credentials) -> Application:
+    """Return the application, if it used exactly the method it registered for.
+
+    Raises InvalidClientError, the same for an unknown application and a wrong secret.
+    """
+    if "\x00" in credentials.client_id:
+        raise InvalidClientError
+    application: Application | None = Application.objects.filter(
+        client_id=credentials.client_id
+    ).first()
+    if application is None:
+        raise InvalidClientError
+    if application.token_endpoint_auth_method != credentials.method:
+        raise InvalidClientError(
+            f"This client registered for {application.token_endpoint_auth_method}."
+        )
+    if application.is_confidential and not check_password(
+        credentials.secret, application.client_secret
+    ):
+        raise InvalidClientError
+    return application

@@ -1,0 +1,63 @@
+"""What clients discover: the authorization server (RFC 8414), the protected resource (RFC 9728)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+
+from recording.oauth import resources
+from recording.oauth.clients import GRANT_TYPES, RESPONSE_TYPES, SCOPE
+from recording.oauth.models import AuthMethod
+
+AUTH_METHODS = [AuthMethod.BASIC.value, AuthMethod.POST.value, AuthMethod.NONE.value]
+RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
+
+
+def authorization_server() -> dict[str, Any]:
+    """Return the metadata of RFC 8414 section 2; every address starts with BASE_URL."""
+    base = settings.BASE_URL
+    return {
+        "issuer": base,
+        "authorization_endpoint": f"{base}/oauth/authorize",
+        "token_endpoint": f"{base}/oauth/token",
+        "registration_endpoint": f"{base}/oauth/register",
+        "scopes_supported": [SCOPE],
+        "response_types_supported": RESPONSE_TYPES,
+        "response_modes_supported": ["query"],
+        "grant_types_supported": GRANT_TYPES,
+        "code_challenge_methods_supported": ["S256"],
+        "token_endpoint_auth_methods_supported": AUTH_METHODS,
+        "revocation_endpoint": f"{base}/oauth/revoke",
+        "revocation_endpoint_auth_methods_supported": AUTH_METHODS,
+        "authorization_response_iss_parameter_supported": True,
+        "service_documentation": f"{base}/docs",
+    }
+
+
+def protected_resource(path: str) -> dict[str, Any] | None:
+    """Return the metadata of RFC 9728 section 2 for a path; None when it is not ours."""
+    if not resources.is_protected_path(path):
+        return None
+    return {
+        "resource": f"{settings.BASE_URL}{path}",
+        "authorization_servers": [settings.BASE_URL],
+        "scopes_supported": [SCOPE],
+        "bearer_methods_supported": ["header"],
+        "resource_name": "Signpost recording",
+        "resource_documentation": f"{settings.BASE_URL}/docs",
+    }
+
+
+def challenge(path: str, *, error: str = "") -> str:
+    """Return the `WWW-Authenticate` of a 401 (RFC 6750 section 3, RFC 9728 section 5.1).
+
+    `error` is `invalid_token` when a token was presented, empty when there was none.
+    """
+    suffix = path if resources.is_protected_path(path) else ""
+    values = {"realm": "recording"} | ({"error": error} if error else {})
+    values |= {
+        "resource_metadata": f"{settings.BASE_URL}{RESOURCE_METADATA}{suffix}",
+        "scope": SCOPE,
+    }
+    return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in values.items())

@@ -1,0 +1,139 @@
+"""The tables that the toolkit lets us own: applications, and codes that are stored as hashes."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+from oauth2_provider.models import AbstractApplication, AbstractGrant, RefreshToken
+
+from recording.oauth import redirects
+
+USE_RESOLUTION = timedelta(hours=1)
+REFRESH_LIFETIME = timedelta(days=90)
+
+
+def redirect_policy() -> redirects.RedirectPolicy:
+    """Return the policy of this instance."""
+    return redirects.RedirectPolicy(frozenset(settings.OAUTH_ALLOWED_REDIRECTS))
+
+
+class AuthMethod(models.TextChoices):
+    """How an application authenticates at the token endpoint (RFC 7591 section 2)."""
+
+    NONE = "none"
+    BASIC = "client_secret_basic"
+    POST = "client_secret_post"
+
+
+class ApplicationQuerySet(models.QuerySet["Application"]):
+    """Questions about applications."""
+
+    def registered_from(self, address: str) -> ApplicationQuerySet:
+        """Those that registered themselves from this address."""
+        return self.filter(registered_address=address)
+
+    def never_used(self, *, before: datetime) -> ApplicationQuerySet:
+        """Self-registered ones, created before this time, that never got a token."""
+        return self.filter(
+            registration_source=Application.RegistrationSource.DCR,
+            last_used_at=None,
+            created__lt=before,
+        )
+
+    def idle(self, *, since: datetime) -> ApplicationQuerySet:
+        """Self-registered ones without any use since this time and without a live session."""
+        live = RefreshToken.objects.filter(
+            application=OuterRef("pk"),
+            revoked=None,
+            created__gte=timezone.now() - REFRESH_LIFETIME,
+        )
+        found: ApplicationQuerySet = self.annotate(
+            used=Coalesce("last_used_at", "created")
+        ).filter(
+            ~Exists(live),
+            registration_source=Application.RegistrationSource.DCR,
+            used__lt=since,
+        )
+        return found
+
+
+class ApplicationManager(models.Manager.from_queryset(ApplicationQuerySet)):  # type: ignore[misc]
+    """What the toolkit calls beside our questions."""
+
+    def get_by_natural_key(self, client_id: str) -> Application:
+        found: Application = self.get(client_id=client_id)
+        return found
+
+
+class Application(AbstractApplication):
+    """A client: something that acts for accounts which connected it."""
+
+    token_endpoint_auth_method = models.CharField(
+        max_length=32, choices=AuthMethod.choices, default=AuthMethod.BASIC
+    )
+    registered_address = models.GenericIPAddressField(
+        null=True, blank=True, editable=False
+    )
+    last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    objects = ApplicationManager()
+
+    class Meta(AbstractApplication.Meta):
+        indexes = [
+            models.Index(
+                fields=["registered_address"], name="oauth_application_address"
+            )
+        ]
+
+    def clean(self) -> None:
+        """Apply the same policy as dynamic registration to admin pages and commands."""
+        super().clean()
+        if self.authorization_grant_type != self.GRANT_AUTHORIZATION_CODE:
+            raise ValidationError(
+                {"authorization_grant_type": "Only authorization-code is served."}
+            )
+        if self.skip_authorization:
+            raise ValidationError({"skip_authorization": "Consent is always asked."})
+        if self.client_type == self.CLIENT_PUBLIC:
+            self.token_endpoint_auth_method = AuthMethod.NONE
+        elif not self.is_confidential:
+            raise ValidationError(
+                {"client_type": "A confidential application needs a secret."}
+            )
+        for uri in self.redirect_uris.split():
+            try:
+                redirect_policy().check(uri)
+            except redirects.RedirectRefusedError as error:
+                raise ValidationError({"redirect_uris": f"{uri}: {error}"}) from error
+
+    def redirect_uri_allowed(self, uri: str) -> bool:
+        """Tell whether this address was registered, and whether the policy still allows it."""
+        registered = self.redirect_uris.split()
+        return redirect_policy().allows(uri) and any(
+            redirects.is_same(one, uri) for one in registered
+        )
+
+    @property
+    def is_confidential(self) -> bool:
+        return bool(self.token_endpoint_auth_method != AuthMethod.NONE)
+
+    def note_use(self) -> None:
+        """Remember that it got a token, at most hourly."""
+        now = timezone.now()
+        unused = Q(last_used_at=None) | Q(last_used_at__lt=now - USE_RESOLUTION)
+        Application.objects.filter(unused, pk=self.pk).update(last_used_at=now)
+
+
+class Grant(AbstractGrant):
+    """An authorization code. `code` holds its SHA-256; a used one stays to catch its replay."""
+
+    token_family: models.UUIDField[UUID | None, UUID | None] = models.UUIDField(
+        null=True, editable=False
+    )

@@ -1,0 +1,96 @@
+"""Which addresses an application may be sent back to. Pure functions: no Django, no network."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+MAX_LENGTH = 2048
+
+# The characters of RFC 3986, without `#` (RFC 6749 section 3.1.2 forbids a fragment) and `@`,
+# `*`, `\` and their like in the authority: what a browser might read differently is refused.
+TAIL = r"(?P<tail>(?:/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?(?:\?[A-Za-z0-9._~!$&'()*+,;=:@%/?-]*)?)"
+LOOPBACK = re.compile(
+    rf"http://(?P<host>127\.0\.0\.1|localhost|\[::1\])(?::(?P<port>\d{{1,5}}))?{TAIL}",
+    re.ASCII,
+)
+PUBLIC = re.compile(
+    rf"https://(?P<host>[a-z0-9](?:[a-z0-9.-]{{0,252}}[a-z0-9])?)(?::(?P<port>\d{{1,5}}))?{TAIL}",
+    re.ASCII,
+)
+
+# What we add to the query; a second one could make a client read the wrong one (RFC 9207).
+RESERVED = re.compile(r"[?&](?:code|state|iss|error|error_description)=")
+
+
+class RedirectRefusedError(ValueError):
+    """A redirect URI that no application may have; the text says why."""
+
+
+def _parts(pattern: re.Pattern[str], uri: str) -> re.Match[str] | None:
+    found = pattern.fullmatch(uri) if len(uri) <= MAX_LENGTH else None
+    if found is None or RESERVED.search(found["tail"]):
+        return None
+    if found["port"] is not None and not 0 < int(found["port"]) <= 65_535:
+        return None
+    return found
+
+
+def is_loopback(uri: str) -> bool:
+    """Tell whether this is plain http to this very machine (RFC 8252 section 7.3)."""
+    return _parts(LOOPBACK, uri) is not None
+
+
+def is_public(uri: str) -> bool:
+    """Tell whether this is an https address (or origin) that may stand on the allow-list."""
+    return _parts(PUBLIC, uri) is not None
+
+
+def origin(uri: str) -> str:
+    """Return scheme, host and port of a URI that the policy has accepted."""
+    return re.match(r"[a-z]+://[^/?]*", uri)[0]  # type: ignore[index]
+
+
+def is_same(registered: str, requested: str) -> bool:
+    """Compare by characters; only the port of a loopback address may differ.
+
+    Native applications listen on whatever port the system gives them (RFC 8252 section 7.3);
+    everything else is an exact comparison (RFC 9700 section 2.1).
+    """
+    if registered == requested:
+        return True
+    one, other = _parts(LOOPBACK, registered), _parts(LOOPBACK, requested)
+    return bool(
+        one and other and one.group("host", "tail") == other.group("host", "tail")
+    )
+
+
+@dataclass(frozen=True)
+class RedirectPolicy:
+    """Loopback for everybody; https only where the operator said so.
+
+    `allowed` holds exact https addresses, and origins (no path) that allow any path of theirs.
+    """
+
+    allowed: frozenset[str]
+
+    def check(self, uri: str) -> None:
+        """Raise RedirectRefusedError unless an application may be sent to this address."""
+        if is_loopback(uri):
+            return
+        if not is_public(uri):
+            raise RedirectRefusedError(
+                "Neither an https address nor http to 127.0.0.1, localhost or [::1]; "
+                "userinfo, fragments, reserved query parameters (code, state, iss, error) "
+                f"and more than {MAX_LENGTH} characters are refused."
+            )
+        if uri not in self.allowed and origin(uri) not in self.allowed:
+            raise RedirectRefusedError("This https address is not on the allow-list.")
+
+    def allows(self, uri: str) -> bool:
+        """Tell whether `check` would accept this address."""
+        try:
+            self.check(uri)
+        except RedirectRefusedError:
+            return False
+        return True

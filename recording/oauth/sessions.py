@@ -1,0 +1,108 @@
+"""A connection of one account: a family of access and refresh tokens that live and die together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.db.models import Count, Max, Min, Q
+from django.utils import timezone
+from oauth2_provider.models import AccessToken, RefreshToken
+
+from recording.oauth.models import REFRESH_LIFETIME, Application, Grant
+
+
+@contextmanager
+def locked_account(user_id: int) -> Iterator[Any]:
+    """Open a transaction in which nobody else mints or revokes tokens of this account.
+
+    Yields the user. Without one lock for both, a refresh that runs beside a revocation could
+    slip a new token past it. The lock leaves foreign keys to the user alone.
+    """
+    with transaction.atomic():
+        users = get_user_model().objects
+        yield users.select_for_update(no_key=True).get(pk=user_id)
+
+
+def _revoke(members: Q) -> int:
+    now = timezone.now()
+    live = RefreshToken.objects.filter(members, revoked=None)
+    revoked: int = live.update(revoked=now, updated=now)
+    AccessToken.objects.filter(
+        pk__in=RefreshToken.objects.filter(members).values("access_token_id")
+    ).delete()
+    return revoked
+
+
+def revoke_family(family: UUID, *, user_id: int) -> None:
+    """End one connection: every refresh and access token of it, however often it rotated."""
+    with locked_account(user_id):
+        _revoke(Q(token_family=family))
+
+
+def end(token: AccessToken | RefreshToken) -> None:
+    """End the connection that an access or refresh token belongs to."""
+    refresh = token if isinstance(token, RefreshToken) else token.refresh_token
+    revoke_family(refresh.token_family, user_id=refresh.user_id)
+
+
+def disconnect(user: Any, application: Application) -> bool:
+    """End every connection of an account with an application; False if there was none.
+
+    Codes that were not yet exchanged die too.
+    """
+    with locked_account(user.pk):
+        codes, _ = Grant.objects.filter(
+            user=user, application=application, token_family=None
+        ).delete()
+        tokens = _revoke(Q(user=user, application=application))
+    return bool(codes or tokens)
+
+
+def is_alive(token: RefreshToken, *, now: datetime) -> bool:
+    """Tell whether a refresh token may be used: current, or rotated a moment ago.
+
+    Real clients refresh from several processes at once, so the token that was rotated stays
+    good for a leeway, as long as its connection has not ended.
+    """
+    if now - token.created >= REFRESH_LIFETIME:
+        return False
+    if token.revoked is None:
+        return True
+    leeway = timedelta(seconds=settings.OAUTH_REFRESH_LEEWAY)
+    family = RefreshToken.objects.filter(token_family=token.token_family, revoked=None)
+    return bool(now - token.revoked < leeway and family.exists())
+
+
+def rotate(token: RefreshToken, *, now: datetime) -> None:
+    """Retire a refresh token; the leeway counts from its first use."""
+    RefreshToken.objects.filter(pk=token.pk, revoked=None).update(
+        revoked=now, updated=now
+    )
+
+
+def connected_applications(user: Any) -> Any:
+    """Return the applications with live connections of an account, the latest used first.
+
+    Each has `connections` (how many), `connected_at` and `refreshed_at`.
+    """
+    live = Q(
+        refreshtoken__user=user,
+        refreshtoken__revoked=None,
+        refreshtoken__created__gt=timezone.now() - REFRESH_LIFETIME,
+    )
+    return (
+        Application.objects.filter(live)
+        .annotate(
+            connections=Count("refreshtoken__token_family", distinct=True),
+            connected_at=Min("refreshtoken__created"),
+            refreshed_at=Max("refreshtoken__created"),
+        )
+        .order_by("-refreshed_at")
+    )

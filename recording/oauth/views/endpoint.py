@@ -1,0 +1,54 @@
+"""What all endpoints for machines share: methods, throttle, and errors that are always JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+
+import structlog
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.debug import sensitive_post_parameters
+from redis.exceptions import RedisError
+
+from recording.oauth import throttles
+from recording.oauth.errors import (
+    MethodNotAllowedError,
+    OAuthError,
+    ServerError,
+    UnavailableError,
+)
+
+log = structlog.stdlib.get_logger("signpost.oauth")
+
+View = Callable[..., HttpResponse]
+
+
+def endpoint(*methods: str, throttle: str = "") -> Callable[[View], View]:
+    """Make a view answer every failure in the shape of RFC 6749 section 5.2."""
+
+    def decorate(view: View) -> View:
+        @csrf_exempt
+        @sensitive_post_parameters()
+        @wraps(view)
+        def answer(request: HttpRequest, **kwargs: str) -> HttpResponse:
+            if request.method not in methods:
+                return MethodNotAllowedError(methods).response()
+            try:
+                if throttle:
+                    throttles.check(request, throttle)
+                return view(request, **kwargs)
+            except OAuthError as error:
+                return error.response()
+            except (OperationalError, InterfaceError, RedisError):
+                log.exception("a service that oauth needs is away")
+                return UnavailableError(retry_after=5).response()
+            except Exception:
+                # Clients of OAuth expect JSON, always.
+                log.exception("oauth request failed")
+                return ServerError().response()
+
+        return answer
+
+    return decorate
