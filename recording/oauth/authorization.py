@@ -48,9 +48,7 @@ class Authorization:
         address that was not registered (RFC 6749 section 4.1.2.1).
         """
         parameters.require("client_id", "redirect_uri")
-        application = Application.objects.filter(
-            client_id=parameters.get("client_id")
-        ).first()
+        application = Application.objects.named(parameters.get("client_id"))
         if application is None:
             raise InvalidRequestError("The application is not known here.")
         if not application.redirect_uri_allowed(parameters.get("redirect_uri")):

@@ -59,7 +59,7 @@ class Metadata:
         given = {name: value for name, value in document.items() if value is not None}
         _require_subset(given, "grant_types", GRANT_TYPES, needed="authorization_code")
         _require_subset(given, "response_types", RESPONSE_TYPES, needed="code")
-        if given.get("scope", SCOPE) not in {SCOPE, ""}:
+        if given.get("scope", SCOPE) not in (SCOPE, ""):
             raise InvalidClientMetadataError(f"The only scope is {SCOPE}.")
         return cls(
             redirect_uris=_redirect_uris(given.get("redirect_uris")),
@@ -218,11 +218,7 @@ def authenticate(credentials: Credentials) -> Application:
 
     Raises InvalidClientError, the same for an unknown application and a wrong secret.
     """
-    if "\x00" in credentials.client_id:
-        raise InvalidClientError
-    application: Application | None = Application.objects.filter(
-        client_id=credentials.client_id
-    ).first()
+    application = Application.objects.named(credentials.client_id)
     if application is None:
         raise InvalidClientError
     if application.token_endpoint_auth_method != credentials.method:

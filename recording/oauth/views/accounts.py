@@ -9,8 +9,8 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import LoginView, LogoutView
-from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import get_object_or_404, redirect, render
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
@@ -84,9 +84,9 @@ def locked_out(
 def clients(request: HttpRequest) -> HttpResponse:
     """List the applications that act for this account; POST ends one's connections."""
     if request.method == "POST":
-        application = get_object_or_404(
-            Application, client_id=request.POST.get("client_id", "")
-        )
+        application = Application.objects.named(request.POST.get("client_id", ""))
+        if application is None:
+            raise Http404
         if sessions.disconnect(request.user, application):
             messages.success(request, f"{_called(application)} was disconnected.")
         return redirect("account-clients")

@@ -1,0 +1,79 @@
+"""Requests at the same instant: one side wins, nobody sees a 5xx, nothing slips through."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from threading import Barrier, Thread
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from oauth2_provider.models import AccessToken, RefreshToken
+
+from tests.oauth.flows import App
+
+pytestmark = pytest.mark.usefixtures("parallel_database")
+
+
+@pytest.fixture
+def app(parallel_database) -> App:
+    visitor = Client()
+    user = User.objects.create_user("ada")
+    visitor.force_login(user, "django.contrib.auth.backends.ModelBackend")
+    return App.registered(visitor)
+
+
+def together(*calls: Callable[[], Any]) -> list[Any]:
+    """Run all of these at once, each with a database connection of its own."""
+    barrier, results = Barrier(len(calls)), []
+
+    def run(call: Callable[[], Any]) -> None:
+        try:
+            barrier.wait()
+            results.append(call())
+        finally:
+            connection.close()
+
+    threads = [Thread(target=run, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == len(calls)
+    return results
+
+
+def test_of_eight_exchanges_of_one_code_one_succeeds(app):
+    for _ in range(5):
+        code = app.code()
+        answers = together(*[partial(app.exchange, code)] * 8)
+        assert Counter(answer.status_code for answer in answers) == {200: 1, 400: 7}
+        refused = [answer for answer in answers if answer.status_code == 400]
+        assert {answer.json()["error"] for answer in refused} == {"invalid_grant"}
+        # The others were replays: what the winner got is revoked.
+        assert not RefreshToken.objects.filter(revoked=None).exists()
+        assert not AccessToken.objects.exists()
+
+
+def test_eight_refreshes_of_one_token_all_survive(app):
+    token = app.tokens()["refresh_token"]
+    answers = together(*[partial(app.refresh, token)] * 8)
+    assert {answer.status_code for answer in answers} == {200}
+    fresh = {answer.json()["refresh_token"] for answer in answers}
+    assert len(fresh) == 8
+    assert RefreshToken.objects.values("token_family").distinct().count() == 1
+    assert {app.refresh(one).status_code for one in fresh} == {200}
+
+
+def test_no_refresh_slips_past_a_revocation(app):
+    for _ in range(8):
+        token = app.tokens()["refresh_token"]
+        refresh, revoke = partial(app.refresh, token), partial(app.revoke, token)
+        answers = together(*[refresh] * 4, revoke, *[refresh] * 3)
+        assert {answer.status_code for answer in answers} <= {200, 400}
+        assert not RefreshToken.objects.filter(revoked=None).exists()
+        assert not AccessToken.objects.exists()

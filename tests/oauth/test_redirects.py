@@ -1,0 +1,138 @@
+"""Where a browser may be sent with a code: exactly where the client registered."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from recording.oauth.models import Application
+from tests.oauth.flows import REDIRECT, App
+
+PUBLIC = "https://app.example/callback"
+
+
+@pytest.fixture
+def public(visitor, settings) -> App:
+    """A client with an https address that the operator allows."""
+    settings.OAUTH_ALLOWED_REDIRECTS = [PUBLIC, "https://other.example"]
+    return App.registered(visitor, redirect=PUBLIC)
+
+
+# ── Redirect addresses (RFC 9700 section 4.1) ───────────────────────────────────────
+
+VARIANTS = [
+    "https://app.example/callback/",
+    "https://app.example/callback/../callback",
+    "https://app.example/callback?x=1",
+    "https://app.example/callback?",
+    "https://app.example/callback#f",
+    "https://app.example/Callback",
+    "https://app.example/%63allback",
+    "https://app.example:443/callback",
+    "https://app.example:8443/callback",
+    "https://app.example./callback",
+    "https://APP.example/callback",
+    "https://sub.app.example/callback",
+    "https://app.example.evil.example/callback",
+    "https://app.example@evil.example/callback",
+    "https://evil.example/https://app.example/callback",
+    "https://app.example\\@evil.example/callback",
+    "http://app.example/callback",
+    "HTTPS://app.example/callback",
+    "//app.example/callback",
+    "/callback",
+    "javascript:alert(1)",
+    "data:text/html,x",
+    "https://other.example/callback",
+    "https://app.example/callback https://evil.example",
+    "https://app.example/callback;evil",
+    "https://app.example/callback\u3002",
+]
+
+
+@pytest.mark.parametrize("address", VARIANTS)
+def test_no_variant_of_a_registered_address_is_followed(public, address):
+    answer = public.visitor.get(public.address(redirect_uri=address))
+    assert answer.status_code == 400
+    assert "Location" not in answer
+    assert answer["Content-Type"].startswith("text/html")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://127.0.0.1@evil.example/",
+        "http://2130706433/",
+        "http://0x7f.1/",
+        "http://127.1/",
+        "http://127.0.0.2/",
+        "http://0.0.0.0/",
+        "http://[::]/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://localhost.evil.example/",
+        "http://localhost./",
+        "http://LOCALHOST/",
+        "http://127.0.0.1:0/",
+        "http://127.0.0.1:65536/",
+        "http://127.0.0.1:/",
+        "http://127.0.0.1/#f",
+        "http://127.0.0.1\\@evil.example/",
+        "http://127.0.0.1%2f@evil.example/",
+        "http://127.0.0.1/\r\nX: y",
+        "http://127.0.0.1/\x00",
+        "http://127.0.0.1/ a",
+        "http://127.0.0.1/?code=mine",
+        "http://127.0.0.1/?a=b&iss=mine",
+        "https://127.0.0.1/",
+        "https://evil.example/",
+        "https://*.other.example/",
+        "https://other.example@evil.example/",
+        "cursor://callback",
+        "urn:ietf:wg:oauth:2.0:oob",
+        "",
+        "x" * 3000,
+        "http://127.0.0.1/" + "x" * 2048,
+        7,
+        None,
+        ["http://127.0.0.1/"],
+    ],
+)
+def test_registration_refuses_addresses_outside_the_policy(public, address):
+    before = Application.objects.count()
+    body = {"redirect_uris": [REDIRECT, address]}
+    answer = Client().post("/oauth/register", body, "application/json")
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_redirect_uri")
+    assert Application.objects.count() == before
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://127.0.0.1/cb",
+        "http://127.0.0.1:4000/cb",
+        "http://localhost:4000/cb",
+        "http://[::1]:4000/cb?x=1",
+        "http://[::1]",
+        PUBLIC,
+        "https://other.example/any/path?x=1",
+    ],
+)
+@pytest.mark.spec("recording", "Authentication 2: loopback exempt, https allow-listed")
+def test_loopback_and_listed_addresses_are_accepted(public, address):
+    assert App.registered(public.visitor, redirect=address).decide()["code"]
+
+
+def test_only_the_port_of_a_loopback_address_may_differ(app):
+    assert (
+        app.visitor.get(
+            app.address(redirect_uri=REDIRECT.replace("4567", "9"))
+        ).status_code
+        == 200
+    )
+    for other in ("http://localhost:4567/callback", "http://127.0.0.1:9/callback/"):
+        assert app.visitor.get(app.address(redirect_uri=other)).status_code == 400
+
+
+def test_an_address_that_leaves_the_allow_list_is_refused_at_once(public, settings):
+    settings.OAUTH_ALLOWED_REDIRECTS = []
+    assert public.visitor.get(public.address()).status_code == 400
