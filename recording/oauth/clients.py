@@ -218,7 +218,7 @@ def authenticate(credentials: Credentials) -> Application:
 
     Raises InvalidClientError, the same for an unknown application and a wrong secret.
     """
-    application = Application.objects.named(credentials.client_id)
+    application: Application | None = Application.objects.named(credentials.client_id)
     if application is None:
         raise InvalidClientError
     if application.token_endpoint_auth_method != credentials.method:

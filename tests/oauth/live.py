@@ -1,0 +1,33 @@
+"""A running server and a person with a browser, for client libraries that speak HTTP."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import requests
+
+CSRF = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
+
+
+@dataclass
+class Person:
+    """Somebody who is logged in and presses Allow."""
+
+    url: str
+    session: requests.Session
+
+    def allow(self, address: str) -> str:
+        """Open an authorization address, allow it, and return where the browser is sent."""
+        page = self.session.get(address, allow_redirects=False, timeout=10)
+        assert page.status_code == 200, page.text
+        found = CSRF.search(page.text)
+        assert found
+        answer = self.session.post(
+            address,
+            data={"csrfmiddlewaretoken": found[1], "allow": "yes"},
+            allow_redirects=False,
+            timeout=10,
+        )
+        assert answer.status_code == 303, answer.text
+        return answer.headers["Location"]
