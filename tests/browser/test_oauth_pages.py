@@ -1,0 +1,169 @@
+"""Login, consent and connected apps in Chromium: by keyboard, without scripts, under the CSP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socket import AF_INET, AF_INET6
+from threading import Thread
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from playwright.sync_api import Page, expect
+
+from tests.oauth.flows import App, query_of
+
+
+@pytest.fixture
+def account(db) -> User:
+    return User.objects.create_user("ada", "ada@example.org", "correct horse")
+
+
+class Callback(ThreadingHTTPServer):
+    """A native application's own listener; `seen` holds what the browser brought."""
+
+    def __init__(self, host: str) -> None:
+        self.address_family = AF_INET6 if ":" in host else AF_INET
+        self.seen: list[str] = []
+        super().__init__((host, 0), Answer)
+
+    @property
+    def address(self) -> str:
+        host = {"::1": "[::1]"}.get(self.server_address[0], self.server_address[0])
+        return f"http://{host}:{self.server_address[1]}/callback"
+
+
+class Answer(BaseHTTPRequestHandler):
+    server: Callback
+
+    def do_GET(self) -> None:
+        if self.path.startswith("/callback?"):
+            self.server.seen.append(self.path)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"connected")
+
+    def log_message(self, *args: Any) -> None:
+        """Say nothing: the path holds a code."""
+
+
+@pytest.fixture
+def listen() -> Iterator[Callable[[str], Callback]]:
+    """Start a client's listener: `listen("127.0.0.1")`."""
+    running: list[Callback] = []
+
+    def start(host: str) -> Callback:
+        running.append(Callback(host))
+        Thread(target=running[-1].serve_forever, daemon=True).start()
+        return running[-1]
+
+    yield start
+    for server in running:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def callback(listen) -> Callback:
+    return listen("127.0.0.1")
+
+
+def log_in(page: Page) -> None:
+    """Log in by keyboard alone; the first field has the focus."""
+    expect(page.get_by_label("User name")).to_be_focused()
+    page.keyboard.type("ada")
+    page.keyboard.press("Tab")
+    page.keyboard.type("correct horse")
+    page.keyboard.press("Enter")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
+def test_a_person_logs_in_and_allows_by_keyboard(
+    live_server, page, complaints, listen, account, host
+):
+    callback = listen("127.0.0.1" if host == "localhost" else host)
+    address = callback.address.replace("127.0.0.1", host)
+    app = App.registered(Client(), redirect=address)
+    page.goto(live_server.url + app.address())
+    log_in(page)
+    expect(page.get_by_role("heading", name="Allow access?")).to_be_visible()
+    expect(page.get_by_text("Notebook")).to_be_visible()
+    shown = address.removesuffix("/callback")
+    expect(page.get_by_text(shown, exact=True)).to_be_visible()
+    page.get_by_role("button", name="Allow", exact=True).focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/callback?*")
+    assert app.exchange(query_of(callback.seen[0])["code"]).status_code == 200
+    assert complaints == []
+
+
+def test_a_denial_reaches_the_client(live_server, page, complaints, callback, account):
+    app = App.registered(Client(), redirect=callback.address)
+    page.goto(live_server.url + app.address())
+    log_in(page)
+    page.get_by_role("button", name="Deny").click()
+    page.wait_for_url("**/callback?*")
+    assert query_of(callback.seen[0])["error"] == "access_denied"
+    assert complaints == []
+
+
+def test_an_error_after_the_login_reaches_the_client_under_the_csp(
+    live_server, page, complaints, callback, account
+):
+    app = App.registered(Client(), redirect=callback.address)
+    page.goto(live_server.url + app.address(scope="admin"))
+    log_in(page)
+    page.wait_for_url("**/callback?*")
+    assert query_of(callback.seen[0])["error"] == "invalid_scope"
+    assert complaints == []
+
+
+def test_the_policy_stops_a_form_that_leads_elsewhere(
+    live_server, page, complaints, callback, account
+):
+    app = App.registered(Client(), redirect=callback.address)
+    page.goto(live_server.url + app.address())
+    log_in(page)
+    page.get_by_role("button", name="Deny").wait_for()
+    page.evaluate("document.forms[1].action = 'http://127.0.0.1:9/callback?x=1'")
+    page.get_by_role("button", name="Deny").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(300)
+    assert callback.seen == []
+    assert any("form-action" in complaint for complaint in complaints)
+
+
+def test_a_wrong_password_is_told_and_the_field_has_the_focus(
+    live_server, page, complaints, account
+):
+    page.goto(live_server.url + "/accounts/login")
+    page.get_by_label("User name").fill("ada")
+    page.get_by_label("Password").fill("wrong")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("alert")).to_contain_text("correct username and password")
+    expect(page.get_by_label("Password")).to_be_focused()
+    assert complaints == []
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_connected_apps_are_seen_and_ended_at_any_width(
+    live_server, page, complaints, account, width
+):
+    visitor = Client()
+    visitor.force_login(account, "django.contrib.auth.backends.ModelBackend")
+    app = App.registered(visitor, client_name="N" * 100)
+    tokens = app.tokens()
+    page.set_viewport_size({"width": width, "height": 640})
+    page.goto(live_server.url + "/accounts/clients")
+    log_in(page)
+    overflow = "document.documentElement.scrollWidth - window.innerWidth"
+    button = page.get_by_role("button", name=f"Disconnect {'N' * 100}")
+    expect(button).to_be_visible()
+    assert page.evaluate(overflow) <= 0
+    button.click()
+    expect(page.get_by_role("status")).to_contain_text("was disconnected")
+    assert app.refresh(tokens["refresh_token"]).status_code == 400
+    assert page.locator("script").count() == 0
+    assert complaints == []
