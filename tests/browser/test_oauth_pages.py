@@ -31,8 +31,8 @@ class Callback(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        host = {"::1": "[::1]"}.get(self.server_address[0], self.server_address[0])
-        return f"http://{host}:{self.server_address[1]}/callback"
+        host = "[::1]" if self.address_family == AF_INET6 else "127.0.0.1"
+        return f"http://{host}:{self.server_port}/callback"
 
 
 class Answer(BaseHTTPRequestHandler):
@@ -67,7 +67,8 @@ def listen() -> Iterator[Callable[[str], Callback]]:
 
 @pytest.fixture
 def callback(listen) -> Callback:
-    return listen("127.0.0.1")
+    server: Callback = listen("127.0.0.1")
+    return server
 
 
 def log_in(page: Page) -> None:

@@ -12,6 +12,8 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
+from django.utils.module_loading import import_string
+from django_q.models import Schedule
 from oauth2_provider.models import AccessToken, RefreshToken
 
 from recording.oauth import access
@@ -231,3 +233,10 @@ def test_clients_of_operators_are_never_purged(db):
     with time_machine.travel(timezone.now() + timedelta(days=1000)):
         call_command("purge_oauth", stdout=StringIO())
     assert Application.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_the_worker_purges_every_hour():
+    schedule = Schedule.objects.get(name="oauth: purge")
+    assert schedule.schedule_type == Schedule.HOURLY
+    assert set(import_string(schedule.func)().values()) == {0}
