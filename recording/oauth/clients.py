@@ -137,14 +137,14 @@ def register(*, metadata: Metadata, address: str) -> tuple[Application, str]:
         redirect_uris=" ".join(metadata.redirect_uris),
         name=metadata.name,
         token_endpoint_auth_method=metadata.auth_method,
-        registered_address=address or None,
+        registered_address=address,
     )
     return application, secret
 
 
 def _keep_room(address: str) -> None:
     cap = settings.OAUTH_CLIENTS_PER_ADDRESS
-    mine = Application.objects.registered_from(address or None)
+    mine = Application.objects.registered_from(address)
     if mine.count() < cap * 0.9:
         return
     mine.never_used(before=timezone.now() - UNUSED).delete()

@@ -70,26 +70,18 @@ class ApplicationQuerySet(models.QuerySet["Application"]):
         return found
 
 
-class ApplicationManager(models.Manager.from_queryset(ApplicationQuerySet)):  # type: ignore[misc]
-    """What the toolkit calls beside our questions."""
-
-    def get_by_natural_key(self, client_id: str) -> Application:
-        found: Application = self.get(client_id=client_id)
-        return found
-
-
 class Application(AbstractApplication):
     """A client: something that acts for accounts which connected it."""
 
     token_endpoint_auth_method = models.CharField(
         max_length=32, choices=AuthMethod.choices, default=AuthMethod.BASIC
     )
-    registered_address = models.GenericIPAddressField(
-        null=True, blank=True, editable=False
+    registered_address = models.CharField(
+        max_length=64, blank=True, default="", editable=False
     )
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
 
-    objects = ApplicationManager()
+    objects = ApplicationQuerySet.as_manager()
 
     class Meta(AbstractApplication.Meta):
         indexes = [

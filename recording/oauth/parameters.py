@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
+from django.core.exceptions import TooManyFieldsSent
 from django.http import HttpRequest, QueryDict
 from django.http.request import UnreadablePostError
 
@@ -88,8 +88,6 @@ def body_of(request: HttpRequest) -> bytes:
         raise PayloadTooLargeError
     try:
         body = request.body
-    except RequestDataTooBig as error:
-        raise PayloadTooLargeError from error
     except UnreadablePostError as error:
         raise InvalidRequestError("The body ended early.") from error
     if len(body) > MAX_BODY:

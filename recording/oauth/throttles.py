@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from ipaddress import ip_address
 from typing import Any
 
 from django.conf import settings
@@ -18,12 +19,15 @@ def client_address(request: Any) -> str:
     `TRUSTED_PROXY_COUNT` proxies each append one entry to X-Forwarded-For; whatever stands left
     of those is the sender's own claim and is never believed.
     """
-    peer: str = request.META.get("REMOTE_ADDR") or ""
+    peer: str = (request.META.get("REMOTE_ADDR") or "")[:64]
     count = settings.TRUSTED_PROXY_COUNT
     claims = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
-    if count and len(claims) >= count:
-        return claims[-count].strip()[:64] or peer
-    return peer
+    if not count or len(claims) < count:
+        return peer
+    try:
+        return str(ip_address(claims[-count].strip()))
+    except ValueError:
+        return peer
 
 
 class AddressThrottle(SimpleRateThrottle):

@@ -7,7 +7,8 @@ PURGE = "recording.oauth.purge.purge"
 
 def schedule(apps, editor):
     apps.get_model("django_q", "Schedule").objects.get_or_create(
-        func=PURGE, defaults={"name": "oauth: purge", "schedule_type": "H", "repeats": -1}
+        func=PURGE,
+        defaults={"name": "oauth: purge", "schedule_type": "H", "repeats": -1},
     )
 
 
