@@ -6,8 +6,7 @@ from django.contrib import admin
 from django.urls import path
 
 from recording import views as recording
-
-from recording.oauth.views import accounts, authorize, machines
+from recording.oauth.views import accounts, authorize, machines, tokens
 
 handler400 = "config.errors.bad_request"
 handler404 = "config.errors.not_found"
@@ -32,6 +31,8 @@ urlpatterns = [
     path("accounts/login", accounts.Login.as_view(), name="login"),
     path("accounts/logout", accounts.Logout.as_view(), name="logout"),
     path("accounts/clients", accounts.clients, name="account-clients"),
+    path("accounts/tokens", tokens.personal_tokens, name="account-tokens"),
+    path("accounts/tokens/revoke", tokens.revoke, name="account-token-revoke"),
     path(WEBHOOKS, recording.SubscriptionsView.as_view()),
     path(f"{WEBHOOKS}/<str:endpoint_id>", recording.SubscriptionView.as_view()),
     path(f"{WEBHOOKS}/<str:endpoint_id>/test", recording.PingView.as_view()),

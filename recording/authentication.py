@@ -11,22 +11,15 @@ from rest_framework.request import Request
 
 from recording import tokens
 from recording.errors import UnauthorizedError
+from recording.oauth import access
+from recording.oauth.metadata import challenge
 
 TokenChecker = Callable[[str], User | None]
 
 # Asked in this order; the first that knows a token decides whose it is.
-TOKEN_CHECKERS: tuple[TokenChecker, ...] = (tokens.authenticate,)
+TOKEN_CHECKERS: tuple[TokenChecker, ...] = (tokens.authenticate, access.authenticate)
 
 CREDENTIALS = re.compile(rb"bearer +([!-~]{1,4096}) *", re.IGNORECASE)
-
-
-def challenge(*, refused: bool) -> str:
-    """Return the WWW-Authenticate header of a 401 (RFC 6750 section 3).
-
-    `refused` tells a token that is not valid from a request without one.
-    """
-    error = ', error="invalid_token"' if refused else ""
-    return f'Bearer realm="signpost"{error}'
 
 
 def owner_of(token: str) -> User | None:
@@ -46,12 +39,12 @@ class BearerAuthentication(BaseAuthentication):
         if match is None:
             raise UnauthorizedError(
                 "Send an access token: Authorization: Bearer <access_token>.",
-                headers={"WWW-Authenticate": challenge(refused=False)},
+                headers={"WWW-Authenticate": challenge(request.path)},
             )
         user = owner_of(match[1].decode())
         if user is None or not user.is_active:
             raise UnauthorizedError(
                 "The access token is not valid.",
-                headers={"WWW-Authenticate": challenge(refused=True)},
+                headers={"WWW-Authenticate": challenge(request.path, refused=True)},
             )
         return user, "bearer"

@@ -49,13 +49,13 @@ def protected_resource(path: str) -> dict[str, Any] | None:
     }
 
 
-def challenge(path: str, *, error: str = "") -> str:
+def challenge(path: str, *, refused: bool = False) -> str:
     """Return the `WWW-Authenticate` of a 401 (RFC 6750 section 3, RFC 9728 section 5.1).
 
-    `error` is `invalid_token` when a token was presented, empty when there was none.
+    `refused` tells a token that is not valid from a request without one.
     """
     suffix = path if resources.is_protected_path(path) else ""
-    values = {"realm": "recording"} | ({"error": error} if error else {})
+    values = {"realm": "signpost"} | ({"error": "invalid_token"} if refused else {})
     values |= {
         "resource_metadata": f"{settings.BASE_URL}{RESOURCE_METADATA}{suffix}",
         "scope": SCOPE,

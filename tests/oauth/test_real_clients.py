@@ -36,7 +36,6 @@ METHODS = ["none", "client_secret_basic", "client_secret_post"]
 
 @pytest.fixture
 def person(live_server, settings) -> Person:
-    settings.ROOT_URLCONF = "tests.oauth.urls"
     settings.BASE_URL = live_server.url
     visitor, session = Client(), requests.Session()
     visitor.force_login(

@@ -1,0 +1,206 @@
+"""Measure what authentication costs: requests/s with and without it, queries, CPU of a refresh."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import logging
+import statistics
+import time
+from argparse import ArgumentParser
+from collections.abc import Callable
+from io import BytesIO
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+from wsgiref.util import setup_testing_defaults
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.handlers.wsgi import WSGIHandler
+from django.core.management.base import BaseCommand
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext, override_settings
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.request import Request
+
+from recording import tokens
+from recording.oauth import clients
+from recording.oauth.authorization import Authorization
+from recording.oauth.models import Application, AuthMethod
+from recording.oauth.parameters import FORM, Parameters
+from recording.views import SubscriptionsView
+
+REDIRECT = "http://127.0.0.1/"
+VERIFIER = "v" * 64
+ROUNDS = 9
+TARGET_SHARE, TARGET_CPU_MS = 0.6, 10.0
+
+
+class BenchError(Exception):
+    """A request of the benchmark was not answered as it should be."""
+
+
+class EndOfBenchError(Exception):
+    """Rolls the benchmark's transaction back: nothing of it stays."""
+
+
+class Open(BaseAuthentication):
+    """Lets everybody in as one user, without asking anything."""
+
+    user: User
+
+    def authenticate(self, request: Request) -> tuple[User, str]:
+        return self.user, "open"
+
+
+class Bench:
+    """One account with a token of each kind, called through the whole WSGI stack."""
+
+    def __init__(self) -> None:
+        self.handler = WSGIHandler()
+        Open.user = User.objects.create_user("bench-auth")
+        self.application, self.secret = clients.register(
+            metadata=clients.Metadata((REDIRECT,), "bench", AuthMethod.BASIC),
+            address="",
+        )
+        pair = self.token(
+            grant_type="authorization_code", **self._code(self.application)
+        )
+        self.refresh_token = pair["refresh_token"]
+        self.bearers = {
+            "OAuth token": pair["access_token"],
+            "personal token": tokens.create(user=Open.user, days=1).text,
+        }
+
+    @staticmethod
+    def _code(application: Application) -> dict[str, str]:
+        digest = hashlib.sha256(VERIFIER.encode()).digest()
+        asked = {
+            "response_type": "code",
+            "client_id": application.client_id,
+            "redirect_uri": REDIRECT,
+            "code_challenge": base64.urlsafe_b64encode(digest).decode().rstrip("="),
+            "code_challenge_method": "S256",
+        }
+        address = Authorization(application, Parameters(asked)).allow(Open.user)
+        (code,) = parse_qs(urlsplit(address).query)["code"]
+        return {"code": code, "redirect_uri": REDIRECT, "code_verifier": VERIFIER}
+
+    def token(self, **form: str) -> dict[str, Any]:
+        """Call the token endpoint as a confidential client."""
+        pair = f"{self.application.client_id}:{self.secret}".encode()
+        basic = "Basic " + base64.b64encode(pair).decode()
+        answer: dict[str, Any] = json.loads(
+            self.call("POST", "/oauth/token", basic, urlencode(form).encode())
+        )
+        return answer
+
+    def refresh(self) -> None:
+        """Rotate the refresh token once."""
+        pair = self.token(grant_type="refresh_token", refresh_token=self.refresh_token)
+        self.refresh_token = pair["refresh_token"]
+
+    def get(self, bearer: str = "") -> None:
+        """List the account's webhooks."""
+        self.call("GET", "/v1/webhooks", f"Bearer {bearer}" if bearer else "")
+
+    def call(
+        self, method: str, path: str, authorization: str = "", body: bytes = b""
+    ) -> bytes:
+        """Send one request; raises BenchError unless the answer is 200."""
+        origin = urlsplit(settings.BASE_URL)
+        environ: dict[str, Any] = {
+            "REQUEST_METHOD": method,
+            "PATH_INFO": path,
+            "REMOTE_ADDR": "127.0.0.1",
+            "HTTP_HOST": origin.netloc,
+            "wsgi.url_scheme": origin.scheme,
+            "wsgi.input": BytesIO(body),
+            "CONTENT_LENGTH": str(len(body)),
+        }
+        if body:
+            environ["CONTENT_TYPE"] = FORM
+        if authorization:
+            environ["HTTP_AUTHORIZATION"] = authorization
+        setup_testing_defaults(environ)
+        response = self.handler(environ, lambda _status, _headers: None)
+        content = b"".join(response)
+        response.close()
+        if response.status_code != 200:
+            raise BenchError(f"{method} {path}: {response.status_code} {content!r}")
+        return content
+
+
+def rate(call: Callable[[], None], times: int) -> float:
+    """Return calls per second."""
+    started = time.perf_counter()
+    for _ in range(times):
+        call()
+    return times / (time.perf_counter() - started)
+
+
+def queries(call: Callable[[], None]) -> int:
+    """Return how many queries a call makes."""
+    with CaptureQueriesContext(connection) as captured:
+        call()
+    return len(captured)
+
+
+def cpu_ms(call: Callable[[], None], times: int) -> float:
+    """Return the processor time of a call in milliseconds."""
+    started = time.process_time()
+    for _ in range(times):
+        call()
+    return (time.process_time() - started) * 1000 / times
+
+
+class Command(BaseCommand):
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--requests", type=int, default=200, help="per round")
+
+    @override_settings(OAUTH_RATES={"token": ""})
+    def handle(self, *args: Any, requests: int, **options: Any) -> None:
+        logging.disable(logging.INFO)
+        try:
+            with transaction.atomic():
+                self.measure(Bench(), requests)
+                raise EndOfBenchError
+        except EndOfBenchError:
+            self.stdout.write("Nothing of this was kept in the database.")
+        finally:
+            logging.disable(logging.NOTSET)
+
+    def measure(self, bench: Bench, requests: int) -> None:
+        """Print one line per kind of token, and one for the token endpoint."""
+        checked = SubscriptionsView.authentication_classes
+        rates: dict[str, list[float]] = {"none": []} | {
+            name: [] for name in bench.bearers
+        }
+        count = {}
+        # Each round measures all variants, so that a busy machine disturbs them alike.
+        for _ in range(ROUNDS):
+            SubscriptionsView.authentication_classes = (Open,)
+            rates["none"].append(rate(bench.get, requests))
+            count["none"] = queries(bench.get)
+            SubscriptionsView.authentication_classes = checked
+            for name, bearer in bench.bearers.items():
+                call = lambda bearer=bearer: bench.get(bearer)  # noqa: E731
+                rates[name].append(rate(call, requests))
+                count[name] = queries(call)
+        base = statistics.median(rates["none"])
+        for name, measured in rates.items():
+            per_second = statistics.median(measured)
+            self.stdout.write(
+                f"GET /v1/webhooks, {name + ':':<16}{per_second:7.0f} requests/s"
+                f" {per_second / base:5.2f} of none"
+                f" {count[name] - count['none']:+d} queries"
+            )
+        self.stdout.write(
+            f"POST /oauth/token, refresh, client_secret_basic: "
+            f"{cpu_ms(bench.refresh, requests):.2f} ms of CPU"
+            f" (limit {TARGET_CPU_MS:.0f}), {queries(bench.refresh)} queries"
+        )
+        self.stdout.write(f"Wanted: at least {TARGET_SHARE} of none, one query each.")

@@ -1,0 +1,100 @@
+"""The page where an account makes, sees and revokes its personal tokens."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from recording import tokens
+from recording.models import PersonalToken
+
+PAGE = "/accounts/tokens"
+
+
+def test_a_token_is_made_and_shown_once(visitor, account):
+    answer = visitor.post(PAGE, {"name": "build <b>server</b>", "days": "30"})
+    assert answer.status_code == 200
+    assert "no-store" in answer["Cache-Control"]
+    text = answer.context["created"].text
+    assert text in answer.content.decode()
+    assert "<b>server" not in answer.content.decode()
+    assert tokens.authenticate(text) == account
+    assert text not in visitor.get(PAGE).content.decode()
+    row = PersonalToken.objects.get()
+    assert timezone.now() + timedelta(days=29) < row.expires_at
+    assert row.expires_at < timezone.now() + timedelta(days=31)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {},
+        {"days": ""},
+        {"days": "0"},
+        {"days": "366"},
+        {"days": "-1"},
+        {"days": "x"},
+        {"days": "9" * 400},
+        {"days": "1.5"},
+        {"days": "30", "name": "x" * 101},
+        {"days": "30", "name": "a\x00b"},
+        {"days": "30", "name": "a\u202eb"},
+    ],
+)
+def test_a_bad_form_makes_no_token_and_says_why(visitor, form):
+    answer = visitor.post(PAGE, form)
+    assert answer.status_code == 400
+    assert 'role="alert"' in answer.content.decode()
+    assert not PersonalToken.objects.exists()
+
+
+def test_an_account_revokes_its_own_token(visitor, account):
+    created = tokens.create(user=account, days=1, name="mine")
+    page = visitor.post(f"{PAGE}/revoke", {"token": created.token.pk}, follow=True)
+    assert "The token was revoked." in page.content.decode()
+    assert "Revoked" in page.content.decode()
+    assert tokens.authenticate(created.text) is None
+
+
+def test_nobody_sees_or_revokes_the_tokens_of_another(visitor, account):
+    theirs = tokens.create(user=User.objects.create_user("eve"), days=1, name="theirs")
+    assert "theirs" not in visitor.get(PAGE).content.decode()
+    answer = visitor.post(f"{PAGE}/revoke", {"token": theirs.token.pk})
+    assert answer.status_code == 404
+    assert tokens.authenticate(theirs.text)
+
+
+@pytest.mark.parametrize("number", ["", "x", "-1", "0", "٣", "9" * 400, "1\x00"])
+def test_revoking_nothing_that_exists_is_not_found(visitor, number):
+    assert visitor.post(f"{PAGE}/revoke", {"token": number}).status_code == 404
+
+
+def test_the_page_tells_ended_tokens_from_live_ones(visitor, account):
+    tokens.create(user=account, days=1, name="short")
+    with time_machine.travel(timezone.now() + timedelta(days=2)):
+        page = visitor.get(PAGE).content.decode()
+    assert "Expired, was to end" in page
+    assert "Revoke<" not in page
+
+
+def test_the_page_needs_a_login_and_the_csrf_token(account):
+    assert Client().get(PAGE).status_code == 302
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(account, "django.contrib.auth.backends.ModelBackend")
+    assert strict.post(PAGE, {"days": "30"}).status_code == 403
+    assert strict.post(f"{PAGE}/revoke", {"token": "1"}).status_code == 403
+    assert strict.get(f"{PAGE}/revoke").status_code == 405
+
+
+def test_the_number_of_queries_does_not_grow_with_the_tokens(
+    visitor, account, django_assert_num_queries
+):
+    for _ in range(9):
+        tokens.create(user=account, days=1)
+    with django_assert_num_queries(3):
+        visitor.get(PAGE)
