@@ -202,6 +202,8 @@ if DATABASE["ENGINE"] == "django.db.backends.sqlite3":
             "timeout": 20,
             "init_command": f"PRAGMA journal_mode=WAL; PRAGMA synchronous={SQLITE_SYNCHRONOUS};",
         },
+        # Tests get a file as well: in memory, threads share one connection and no lock is real.
+        "TEST": {"NAME": str(VAR_DIR / "test.sqlite3")},
     }
 else:
     DATABASE |= {"CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection, connections
 from django.test import Client
 
 from tests.oauth.flows import App
@@ -33,25 +30,3 @@ def app(visitor) -> App:
 @pytest.fixture
 def confidential(visitor) -> App:
     return App.registered(visitor, "client_secret_basic")
-
-
-@pytest.fixture
-def parallel_database(transactional_db, tmp_path) -> Iterator[None]:
-    """A database that threads share as processes do.
-
-    SQLite's tests run in memory, where locking is another; here they get a file, as in
-    earnest.
-    """
-    if connection.vendor != "sqlite":
-        yield
-        return
-    file = str(tmp_path / "parallel.sqlite3")
-    with connection.cursor() as cursor:
-        cursor.execute("VACUUM INTO %s", [file])
-    kept, name = connections["default"], connection.settings_dict["NAME"]
-    connections.settings["default"]["NAME"] = file
-    del connections["default"]
-    yield
-    connections["default"].close()
-    connections.settings["default"]["NAME"] = name
-    connections["default"] = kept

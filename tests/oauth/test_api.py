@@ -11,7 +11,7 @@ from recording import tokens
 from tests.oauth.flows import FORM
 
 BASE = "http://127.0.0.1:8000"
-PATHS = ["/v1/webhooks", "/v1/webhooks/ep_1", "/v1/webhooks/ep_1/deliveries"]
+PATHS = ["/v1/webhooks", "/v1/webhooks/ep_1/deliveries"]
 
 
 def bearer(token: str) -> dict[str, str]:

@@ -16,11 +16,11 @@ from oauth2_provider.models import AccessToken, RefreshToken
 
 from tests.oauth.flows import App
 
-pytestmark = pytest.mark.usefixtures("parallel_database")
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def app(parallel_database) -> App:
+def app(transactional_db) -> App:
     visitor = Client()
     user = User.objects.create_user("ada")
     visitor.force_login(user, "django.contrib.auth.backends.ModelBackend")
