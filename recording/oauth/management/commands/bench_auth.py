@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import logging
+import secrets
 import statistics
 import time
 from argparse import ArgumentParser
@@ -19,7 +20,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.handlers.wsgi import WSGIHandler
 from django.core.management.base import BaseCommand
-from django.db import connection, transaction
+from django.db import connection
 from django.test.utils import CaptureQueriesContext, override_settings
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
@@ -55,7 +56,7 @@ class Bench:
 
     def __init__(self) -> None:
         self.handler = WSGIHandler()
-        Open.user = User.objects.create_user("bench-auth")
+        Open.user = User.objects.create_user(f"bench-{secrets.token_hex(8)}")
         self.application, self.secret = clients.register(
             metadata=clients.Metadata((REDIRECT,), "bench", AuthMethod.BASIC),
             address="",
@@ -68,6 +69,11 @@ class Bench:
             "OAuth token": pair["access_token"],
             "personal token": tokens.create(user=Open.user, days=1).text,
         }
+
+    def clear(self) -> None:
+        """Delete what the benchmark made."""
+        self.application.delete()
+        Open.user.delete()
 
     @staticmethod
     def _code(application: Application) -> dict[str, str]:
@@ -164,11 +170,11 @@ class Command(BaseCommand):
     @override_settings(OAUTH_RATES={"token": ""})
     def handle(self, *args: Any, requests: int, **options: Any) -> None:
         logging.disable(logging.INFO)
+        bench = Bench()
         try:
-            with transaction.atomic():
-                self.measure(Bench(), requests)
-                transaction.set_rollback(True)  # nothing of it stays
+            self.measure(bench, requests)
         finally:
+            bench.clear()
             logging.disable(logging.NOTSET)
 
     def measure(self, bench: Bench, requests: int) -> None:
