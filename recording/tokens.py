@@ -8,12 +8,19 @@ from datetime import timedelta
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from recording.lookup import TokenLookup
 from recording.models import PersonalToken
 from webhooks_core import tokens
 
 PREFIX = "rec_pat_"
 MAX_DAYS = 365
 SHOWN_LENGTH = len(PREFIX) + 4
+
+
+COLUMNS = ("id", "created_at", "expires_at", "last_used_at", "revoked_at")
+PERSONAL_TOKENS = TokenLookup(
+    lambda digest: PersonalToken.objects.filter(digest=digest), COLUMNS
+)
 
 
 class TokenInputError(ValueError):
@@ -55,17 +62,15 @@ def authenticate(token: str) -> User | None:
     """
     if not tokens.is_well_formed(token, PREFIX):
         return None
-    now = timezone.now()
-    found = (
-        PersonalToken.objects.live(now)
-        .select_related("user")
-        .filter(digest=tokens.digest(token))
-        .first()
-    )
+    found = PERSONAL_TOKENS.find(tokens.digest(token))
     if found is None:
         return None
-    found.use(now)
-    return found.user
+    values, user = found
+    row, now = PersonalToken(**dict(zip(COLUMNS, values, strict=True))), timezone.now()
+    if not user.is_active or row.state(now) != "live":
+        return None
+    row.use(now)
+    return user
 
 
 def prune() -> int:

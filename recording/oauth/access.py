@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.utils import timezone
 from oauth2_provider.models import AccessToken
 
+from recording.lookup import TokenLookup
 from recording.oauth import resources
 from recording.oauth.clients import SCOPE
 from recording.oauth.validator import ACCESS_PREFIX
 from webhooks_core import tokens
 
+ACCESS_TOKENS = TokenLookup(
+    lambda digest: AccessToken.objects.filter(token_checksum=digest),
+    ("expires", "scope", "resource"),
+)
 
-def authenticate(token: str) -> Any:
+
+def authenticate(token: str) -> User | None:
     """Return the user of a valid OAuth access token, or None; one query.
 
     Valid means: known, not expired, with the scope, for this resource (RFC 8707), and of a
@@ -22,19 +27,12 @@ def authenticate(token: str) -> Any:
     """
     if not tokens.is_well_formed(token, ACCESS_PREFIX):
         return None
-    found = (
-        AccessToken.objects.filter(
-            token_checksum=tokens.digest(token),
-            expires__gt=timezone.now(),
-            user__is_active=True,
-        )
-        .select_related("user")
-        .only("scope", "resource", "user")
-    )
-    for access in found:
-        if access.allow_scopes([SCOPE]) and _is_for_us(access.resource):
-            return access.user
-    return None
+    found = ACCESS_TOKENS.find(tokens.digest(token))
+    if found is None:
+        return None
+    (expires, scope, resource), user = found
+    alive = expires > timezone.now() and user.is_active
+    return user if alive and SCOPE in scope.split() and _is_for_us(resource) else None
 
 
 def _is_for_us(audience: list[str]) -> bool:

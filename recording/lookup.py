@@ -1,0 +1,62 @@
+"""Whose token is it? One query, compiled once: compiling is most of what so small a query costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from threading import local
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import connection
+from django.db.models import QuerySet
+
+# The password's hash is nobody's business here.
+USER_FIELDS = [
+    column.attname
+    for column in User._meta.concrete_fields  # noqa: SLF001 - public by use
+    if column.attname != "password"
+]
+
+
+@dataclass(frozen=True)
+class TokenLookup:
+    """Reads a token's columns and its user by the token's digest.
+
+    `rows` returns the rows of a digest, whose model has a foreign key `user`. The ORM takes
+    0.3 ms to compile such a query and 0.03 ms to run it, at every request of the API.
+    """
+
+    rows: Callable[[str], QuerySet[Any]]
+    columns: Sequence[str]
+    _compiled: local = field(default_factory=local)
+
+    def find(self, digest: str) -> tuple[tuple[Any, ...], User] | None:
+        """Return the values of `columns` and the user; None for an unknown digest."""
+        sql, convert = self._query()
+        with connection.cursor() as cursor:
+            cursor.execute(sql, [digest])
+            row = cursor.fetchone()
+        if row is None:
+            return None
+        values = tuple(next(iter(convert([row]))))
+        own = len(self.columns)
+        user = User.from_db(connection.alias, USER_FIELDS, values[own:])
+        return values[:own], user
+
+    def _query(self) -> tuple[str, Callable[[Any], Any]]:
+        """Return the SQL with one parameter, and what turns its rows into Python's values."""
+        if not hasattr(self._compiled, "query"):
+            self._compiled.query = self._compile()
+        found: tuple[str, Callable[[Any], Any]] = self._compiled.query
+        return found
+
+    def _compile(self) -> tuple[str, Callable[[Any], Any]]:
+        wanted = (*self.columns, *(f"user__{name}" for name in USER_FIELDS))
+        query = self.rows("").filter(user__isnull=False).values_list(*wanted).query
+        compiler = query.get_compiler(connection=connection)
+        sql, parameters = compiler.as_sql()
+        if tuple(parameters) != ("",):
+            raise TypeError("rows must have the digest as their only parameter")
+        converters = compiler.get_converters(column for column, _, _ in compiler.select)
+        return sql, lambda rows: compiler.apply_converters(rows, converters)
