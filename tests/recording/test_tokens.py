@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import json
 from datetime import timedelta
 
 import pytest
@@ -229,3 +230,16 @@ def test_prune_deletes_the_dead_alone(text, user):
     assert authenticate(text)
     with after(days=91):
         assert run("prune_personal_tokens") == "deleted 1\n"
+
+
+def test_programs_get_tokens_and_lists_as_json(user):
+    made = json.loads(
+        run("create_personal_token", "ada", "--days", "3", "--name", "ü", "--json")
+    )
+    assert authenticate(made["token"]) == user
+    (listed,) = json.loads(run("list_personal_tokens", "--json"))
+    assert listed["id"] == made["id"]
+    assert listed["expires_at"] == made["expires_at"]
+    assert (listed["user"], listed["name"], listed["state"]) == ("ada", "ü", "live")
+    assert listed["last_used_at"] is not None
+    assert made["token"] not in json.dumps(listed)

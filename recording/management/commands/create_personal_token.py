@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from argparse import ArgumentParser
 from typing import Any
 
@@ -9,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from recording import tokens
 from recording.management.accounts import user_named
+from webhooks_core.times import iso
 
 
 class Command(BaseCommand):
@@ -20,6 +22,9 @@ class Command(BaseCommand):
             "--days", type=int, required=True, help="until it expires, 1 to 365"
         )
         parser.add_argument("--name", default="", help="a name for lists")
+        parser.add_argument(
+            "--json", action="store_true", help="an object with id, token, expires_at"
+        )
 
     def handle(
         self, *args: Any, user: str, days: int, name: str, **options: Any
@@ -28,4 +33,9 @@ class Command(BaseCommand):
             created = tokens.create(user=user_named(user), days=days, name=name)
         except tokens.TokenInputError as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(created.text)
+        told = {
+            "id": created.token.pk,
+            "token": created.text,
+            "expires_at": iso(created.token.expires_at),
+        }
+        self.stdout.write(json.dumps(told) if options["json"] else created.text)

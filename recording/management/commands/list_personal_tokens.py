@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from argparse import ArgumentParser
 from datetime import datetime
 from typing import Any
@@ -21,15 +22,34 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("user", nargs="?", help="only the tokens of this user")
+        parser.add_argument("--json", action="store_true", help="a list of objects")
 
     def handle(self, *args: Any, user: str | None, **options: Any) -> None:
         rows = PersonalToken.objects.select_related("user").order_by("id")
         if user is not None:
             rows = rows.filter(user=user_named(user))
         now = timezone.now()
+        if options["json"]:
+            listed = [document(token, now) for token in rows.iterator()]
+            self.stdout.write(json.dumps(listed, ensure_ascii=False, indent=2))
+            return
         self.stdout.write("\t".join(HEADINGS))
         for token in rows.iterator():
             self.stdout.write("\t".join(columns(token, now)))
+
+
+def document(token: PersonalToken, now: datetime) -> dict[str, Any]:
+    """Return what `columns` tells, for programs: null for never."""
+    return {
+        "id": token.pk,
+        "token": token.shown,
+        "user": token.user.get_username(),
+        "state": token.state(now),
+        "created_at": iso(token.created_at),
+        "expires_at": iso(token.expires_at),
+        "last_used_at": iso(token.last_used_at) if token.last_used_at else None,
+        "name": token.name,
+    }
 
 
 def columns(token: PersonalToken, now: datetime) -> tuple[str, ...]:
