@@ -61,6 +61,11 @@ class ApplicationAdmin(admin.ModelAdmin[Any]):
     view_on_site = False
     show_full_result_count = False
 
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Let an application go with its tokens, which nobody may delete alone."""
+        deleted, counts, _, protected = super().get_deleted_objects(objs, request)
+        return deleted, counts, set(), protected
+
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Refuse: `manage.py createapplication` tells a secret once, a form would keep it."""
         return False

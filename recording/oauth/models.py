@@ -42,8 +42,11 @@ class ApplicationQuerySet(models.QuerySet["Application"]):
         return self.filter(client_id=client_id).first()
 
     def registered_from(self, address: str) -> ApplicationQuerySet:
-        """Those that registered themselves from this address."""
-        return self.filter(registered_address=address)
+        """Those that registered themselves, from this address."""
+        return self.filter(
+            registration_source=Application.RegistrationSource.DCR,
+            registered_address=address,
+        )
 
     def never_used(self, *, before: datetime) -> ApplicationQuerySet:
         """Self-registered ones, created before this time, that never got a token."""

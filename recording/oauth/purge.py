@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
+from django.db.models import Q
 from django.utils import timezone
 from oauth2_provider.models import AccessToken, RefreshToken
 
@@ -19,7 +20,9 @@ REPLAY_WATCH = timedelta(days=1)
 def purge() -> dict[str, int]:
     """Delete in batches of a thousand, so that nobody waits long; returns the counts.
 
-    Retired refresh tokens stay until they would have expired anyway: their use is an alarm.
+    Retired refresh tokens stay until they would have expired anyway: their use is an alarm. The
+    last access token of a connection stays with it: the toolkit's own `cleartokens` would take a
+    refresh token without one for an orphan.
     """
     now = timezone.now()
     idle_since = now - timedelta(days=settings.OAUTH_UNUSED_CLIENT_DAYS)
@@ -28,7 +31,12 @@ def purge() -> dict[str, int]:
         "refresh tokens": _delete(
             RefreshToken.objects.filter(created__lt=now - REFRESH_LIFETIME)
         ),
-        "access tokens": _delete(AccessToken.objects.filter(expires__lt=now)),
+        "access tokens": _delete(
+            AccessToken.objects.filter(
+                Q(refresh_token=None) | Q(refresh_token__revoked__isnull=False),
+                expires__lt=now,
+            )
+        ),
         "applications": _delete(Application.objects.idle(since=idle_since)),
     }
 

@@ -22,12 +22,13 @@ from recording.oauth.models import REFRESH_LIFETIME, Application, Grant
 def locked_account(user_id: int) -> Iterator[Any]:
     """Open a transaction in which nobody else mints or revokes tokens of this account.
 
-    Yields the user. Without one lock for both, a refresh that runs beside a revocation could
-    slip a new token past it. The lock leaves foreign keys to the user alone.
+    Yields the user, or None who was just deleted. Without one lock for both, a refresh that
+    runs beside a revocation could slip a new token past it. The lock leaves foreign keys to the
+    user alone.
     """
     with transaction.atomic():
         users = get_user_model().objects
-        yield users.select_for_update(no_key=True).get(pk=user_id)
+        yield users.select_for_update(no_key=True).filter(pk=user_id).first()
 
 
 def _revoke(members: Q) -> int:

@@ -177,12 +177,12 @@ class Validator(OAuth2Validator):
         request.resource = _audience(request)
         with sessions.locked_account(request.user.pk) as user:
             consume = self._consume_code if _is_code(request) else self._consume_refresh
-            family = consume(request) if user.is_active else None
+            family = consume(request) if user and user.is_active else None
             if family:
                 self._mint(token, request, user=user, family=family)
                 request.client.note_use()
         if family is None:
-            if _is_code(request) and user.is_active:
+            if _is_code(request):
                 # Ask again: this time the code is seen as used, and its tokens are revoked.
                 self.validate_code(
                     request.client_id, request.code, request.client, request

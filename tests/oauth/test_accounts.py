@@ -40,6 +40,19 @@ def test_an_account_sees_its_connected_clients_alone(app, visitor, account):
     assert "Notebook" not in stranger.get("/accounts/clients").content.decode()
 
 
+def test_the_page_counts_the_connections_of_this_account_alone(app, visitor):
+    stranger = Client()
+    stranger.force_login(User.objects.create_user("eve"), BACKEND)
+    for _ in range(2):
+        app.tokens()
+    theirs = App(stranger, app.client_id)
+    for _ in range(3):
+        theirs.tokens()
+    app.refresh(app.tokens()["refresh_token"])
+    (shown,) = visitor.get("/accounts/clients").context["applications"]
+    assert shown.connections == 3
+
+
 def test_disconnecting_ends_every_connection_and_waiting_code(app, visitor):
     first, second, waiting = app.tokens(), app.tokens(), app.code()
     other = App.registered(visitor).tokens()
@@ -146,6 +159,15 @@ def test_the_admin_applies_the_redirect_policy(app, staff):
     assert app.exchange("x").json()["error"] == "invalid_grant"
 
 
+def test_an_operator_deletes_an_application_with_its_tokens(app, staff):
+    tokens = app.tokens()
+    application = Application.objects.get()
+    address = f"/admin/recording_oauth/application/{application.pk}/delete/"
+    assert staff.post(address, {"post": "yes"}).status_code == 302
+    assert access.authenticate(tokens["access_token"]) is None
+    assert not Application.objects.exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "refusal"),
     [
@@ -204,7 +226,8 @@ def test_purging_keeps_what_lives_and_deletes_what_cannot_matter(app, visitor):
     with time_machine.travel(start + timedelta(days=2)):
         call_command("purge_oauth", stdout=StringIO())
         assert (Grant.objects.count(), RefreshToken.objects.count()) == (0, 2)
-        assert AccessToken.objects.count() == 0
+        assert AccessToken.objects.count() == 1
+        call_command("cleartokens", stdout=StringIO())
         late = app.refresh(fresh["refresh_token"])
         assert late.status_code == 200
     with time_machine.travel(start + timedelta(days=91)):

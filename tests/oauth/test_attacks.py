@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 import time_machine
@@ -12,6 +13,7 @@ from oauth2_provider.models import AccessToken, RefreshToken
 
 from recording.oauth import access
 from recording.oauth.models import Grant
+from recording.oauth.validator import Validator
 from tests.oauth.flows import REDIRECT, App, query_of
 
 PUBLIC = "https://app.example/callback"
@@ -154,7 +156,9 @@ def test_a_form_without_one_decision_is_refused(app, form):
 def test_consent_needs_the_csrf_token(app, account):
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(account, "django.contrib.auth.backends.ModelBackend")
-    assert strict.post(app.address(), {"allow": "yes"}).status_code == 403
+    answer = strict.post(app.address(), {"allow": "yes"})
+    assert answer.status_code == 403
+    assert "Nothing was changed." in answer.content.decode()
     assert not Grant.objects.exists()
 
 
@@ -312,3 +316,16 @@ def test_an_inactive_user_has_no_access_no_refresh_and_no_code(app, account):
     assert app.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
     assert app.exchange(code).json()["error"] == "invalid_grant"
     assert app.visitor.get(app.address()).status_code == 302
+
+
+def test_a_deleted_user_has_no_exchange(app, account, monkeypatch):
+    code, validate = app.code(), Validator.confirm_redirect_uri
+
+    def delete_meanwhile(*args: Any, **kwargs: Any) -> bool:
+        account.delete()
+        return bool(validate(*args, **kwargs))
+
+    monkeypatch.setattr(Validator, "confirm_redirect_uri", delete_meanwhile)
+    answer = app.exchange(code)
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+    assert not AccessToken.objects.exists()
