@@ -7,6 +7,7 @@ import fcntl
 import json
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ METHODS = ["none", "client_secret_basic", "client_secret_post"]
 
 
 @pytest.fixture
-def person(live_server, settings) -> Person:
+def person(live_server, settings) -> Iterator[Person]:
     settings.BASE_URL = live_server.url
     visitor, session = Client(), requests.Session()
     visitor.force_login(
@@ -44,7 +45,8 @@ def person(live_server, settings) -> Person:
     )
     name = django_settings.SESSION_COOKIE_NAME
     session.cookies.set(name, visitor.cookies[name].value)
-    return Person(live_server.url, session)
+    with session:
+        yield Person(live_server.url, session)
 
 
 # ── The MCP Python SDK ──────────────────────────────────────────────────────────────
@@ -134,7 +136,7 @@ def status(person: Person, token: dict[str, Any]) -> int:
 @pytest.mark.parametrize("method", METHODS)
 def test_authlib_connects_refreshes_and_revokes(person, method):
     document = registered(person, method)
-    session = AuthlibSession(
+    client = AuthlibSession(
         document["client_id"],
         document.get("client_secret"),
         token_endpoint_auth_method=method,
@@ -144,42 +146,51 @@ def test_authlib_connects_refreshes_and_revokes(person, method):
         code_challenge_method="S256",
     )
     verifier = "v" * 64
-    address, state = session.create_authorization_url(
-        f"{person.url}/oauth/authorize", code_verifier=verifier
-    )
-    location = person.allow(address)
-    endpoint = f"{person.url}/oauth/token"
-    token = session.fetch_token(
-        endpoint, authorization_response=location, state=state, code_verifier=verifier
-    )
-    assert status(person, token) == 200
-    fresh = session.refresh_token(endpoint, token["refresh_token"])
-    assert status(person, fresh) == 200
-    answer = session.revoke_token(f"{person.url}/oauth/revoke", fresh["refresh_token"])
-    assert answer.status_code == 200
-    assert status(person, fresh) == 401
+    with client as session:
+        address, state = session.create_authorization_url(
+            f"{person.url}/oauth/authorize", code_verifier=verifier
+        )
+        location = person.allow(address)
+        endpoint = f"{person.url}/oauth/token"
+        token = session.fetch_token(
+            endpoint,
+            authorization_response=location,
+            state=state,
+            code_verifier=verifier,
+        )
+        assert status(person, token) == 200
+        fresh = session.refresh_token(endpoint, token["refresh_token"])
+        assert status(person, fresh) == 200
+        answer = session.revoke_token(
+            f"{person.url}/oauth/revoke", fresh["refresh_token"]
+        )
+        assert answer.status_code == 200
+        assert status(person, fresh) == 401
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_requests_oauthlib_connects_and_refreshes(person, method, monkeypatch):
     monkeypatch.setenv("OAUTHLIB_INSECURE_TRANSPORT", "1")  # the test server has no TLS
     document = registered(person, method)
-    session = OAuth2Session(
+    client = OAuth2Session(
         document["client_id"], redirect_uri=REDIRECT, scope=["mcp:connect"], pkce="S256"
     )
-    address, _ = session.authorization_url(f"{person.url}/oauth/authorize")
-    endpoint, secret = f"{person.url}/oauth/token", document.get("client_secret")
-    how: dict[str, Any] = {"include_client_id": True}
-    if method == "client_secret_post":
-        how["client_secret"] = secret
-    if method == "client_secret_basic":
-        how = {"auth": requests.auth.HTTPBasicAuth(document["client_id"], secret or "")}
-    location = person.allow(address)
-    token = session.fetch_token(endpoint, authorization_response=location, **how)
-    assert status(person, token) == 200
-    how.pop("include_client_id", None)
-    fresh = session.refresh_token(endpoint, client_id=document["client_id"], **how)
-    assert status(person, fresh) == 200
+    with client as session:
+        address, _ = session.authorization_url(f"{person.url}/oauth/authorize")
+        endpoint, secret = f"{person.url}/oauth/token", document.get("client_secret")
+        how: dict[str, Any] = {"include_client_id": True}
+        if method == "client_secret_post":
+            how["client_secret"] = secret
+        if method == "client_secret_basic":
+            how = {
+                "auth": requests.auth.HTTPBasicAuth(document["client_id"], secret or "")
+            }
+        location = person.allow(address)
+        token = session.fetch_token(endpoint, authorization_response=location, **how)
+        assert status(person, token) == 200
+        how.pop("include_client_id", None)
+        fresh = session.refresh_token(endpoint, client_id=document["client_id"], **how)
+        assert status(person, fresh) == 200
 
 
 # ── Node ────────────────────────────────────────────────────────────────────────────
