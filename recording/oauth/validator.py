@@ -199,8 +199,11 @@ class Validator(OAuth2Validator):
 
     def _consume_refresh(self, request: Any) -> uuid.UUID | None:
         now = timezone.now()
-        token = RefreshToken.objects.get(pk=request.refresh_token_instance.pk)
-        if not sessions.is_alive(token, now=now):
+        # Read it again, now that nobody else can change it.
+        token = RefreshToken.objects.filter(
+            pk=request.refresh_token_instance.pk
+        ).first()
+        if token is None or not sessions.is_alive(token, now=now):
             return None
         sessions.rotate(token, now=now)
         family: uuid.UUID = token.token_family
