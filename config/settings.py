@@ -70,6 +70,10 @@ WEBHOOK_DRAINERS = env.int("WEBHOOK_DRAINERS", 4)
 
 RECORDING_CREATE_RATE = env.rate("RECORDING_CREATE_RATE", "" if LOCAL else "60/hour")
 RECORDING_TEST_RATE = env.rate("RECORDING_TEST_RATE", "" if LOCAL else "120/hour")
+CATALOG_WRITES = env.str("CATALOG_WRITES", "open" if LOCAL else "authenticated")
+CATALOG_INTROSPECTION = env.bool("CATALOG_INTROSPECTION", True)
+CATALOG_SUGGESTIONS = env.bool("CATALOG_SUGGESTIONS", True)
+CATALOG_ROW_BUDGET = env.int("CATALOG_ROW_BUDGET", 100_000)
 
 env.complete()
 
@@ -272,6 +276,8 @@ SPECTACULAR_SETTINGS = {
 
 # Requests per account: `<number>/<second, minute, hour or day>`, or empty for no limit.
 RECORDING_RATES = {"create": RECORDING_CREATE_RATE, "test": RECORDING_TEST_RATE}
+# Takes a bearer token and returns its user, or None.
+CATALOG_TOKEN_AUTHENTICATOR = "recording.tokens.authenticate"  # noqa: S105
 
 LOGGING_CONFIG = None
 logs.configure(level=LOG_LEVEL, as_json=not LOCAL)

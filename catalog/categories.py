@@ -1,0 +1,14 @@
+"""Changes to categories. Run each inside a transaction."""
+
+from __future__ import annotations
+
+from catalog.models import Category
+from catalog.text import DESCRIPTION_LENGTH, checked, checked_optional
+
+
+def add(*, name: str, description: str | None = None) -> int:
+    """Store a new category and return its key."""
+    checked(name, field="name")
+    if description is not None:
+        checked_optional(description, field="description", length=DESCRIPTION_LENGTH)
+    return Category.objects.create(name=name, description=description).pk
