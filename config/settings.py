@@ -150,6 +150,8 @@ TEMPLATES = [
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR_DIR / "static"
 WHITENOISE_USE_FINDERS = LOCAL  # production runs collectstatic
+if LOCAL:
+    STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # WhiteNoise warns without it
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
