@@ -124,12 +124,13 @@ class Compiler:
         self, type_name: TypeName, nodes: list[FieldNode], level: Level, prefix: str
     ) -> str:
         """Return a dict display of one object; `prefix` leads from the level's row to it."""
-        fields = self.selections.below(type_name, nodes).items()
-        shapes = (
-            f"{key!r}: {self.value(type_name, group, level, prefix)}"
-            for key, group in fields
-        )
-        return "{" + ", ".join(shapes) + "}"
+        fields = self.selections.below(type_name, nodes)
+        # Counts last, so that the books themselves are counted where they are loaded anyway.
+        order = sorted(fields, key=lambda key: fields[key][0].name.value == "bookCount")
+        values = {
+            key: self.value(type_name, fields[key], level, prefix) for key in order
+        }
+        return "{" + ", ".join(f"{key!r}: {values[key]}" for key in fields) + "}"
 
     def value(
         self, type_name: TypeName, nodes: list[FieldNode], level: Level, prefix: str
@@ -158,13 +159,18 @@ class Compiler:
         self, owner: Owner, nodes: list[FieldNode], level: Level, prefix: str
     ) -> str:
         key = level.column(f"{prefix.removesuffix('__')}_id" if prefix else "pk")
-        counted = nodes[0].name.value == "bookCount"
-        below = (
-            None if counted else self.level("Book", nodes, f"{owner}_id", grouped=True)
-        )
-        level.below.append(Below(owner, key, below))
-        table = f"b{len(level.below) - 1}"
-        return f"{table}.get(c{key}, 0)" if counted else f"{table}.get(c{key}) or []"
+        if nodes[0].name.value == "bookCount":
+            return self.count(owner, key, level)
+        books = self.level("Book", nodes, f"{owner}_id", grouped=True)
+        level.below.append(Below(owner, key, books))
+        return f"(b{len(level.below) - 1}.get(c{key}) or [])"
+
+    def count(self, owner: Owner, key: int, level: Level) -> str:
+        for place, below in enumerate(level.below):
+            if below.key == key and below.level:
+                return f"len(b{place}.get(c{key}) or ())"
+        level.below.append(Below(owner, key, None))
+        return f"b{len(level.below) - 1}.get(c{key}, 0)"
 
 
 def compiled(level: Level, shape: str, *, grouped: bool) -> Callable[..., Items]:

@@ -1,0 +1,157 @@
+"""Planned answers equal those of graphql-core to the byte."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from hypothesis import HealthCheck, given
+from hypothesis import settings as example_settings
+
+from catalog.execution.budget import RowBudget
+from catalog.execution.context import Context
+from catalog.execution.operations import Executor, GraphQLRequest
+from catalog.models import Book
+from catalog.schema.contract import schema
+from tests.catalog.factories import AuthorFactory, BookFactory, CategoryFactory
+from tests.catalog.selections import operations
+
+planned = Executor(schema)
+unplanned = Executor(schema, plans=False)
+
+
+def answers(text, variables=None, limit=100_000):
+    """Return the answers of both executors as JSON."""
+    return [
+        orjson.dumps(
+            executor.answer(
+                GraphQLRequest(text, None, variables), Context(budget=RowBudget(limit))
+            ).body
+        )
+        for executor in (planned, unplanned)
+    ]
+
+
+@pytest.fixture
+def shelf(db):
+    authors = AuthorFactory.create_batch(3)
+    categories = [CategoryFactory(description="Told"), CategoryFactory()]
+    for place, name in enumerate(["Beta", "alpha", "Alphabet", "ALPHA", "omega", "al"]):
+        BookFactory(
+            name=name,
+            author=authors[place % 2],
+            category=[None, *categories][place % 3],
+            page_count=place,
+        )
+
+
+@example_settings(
+    max_examples=400,
+    deadline=None,
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+    ],
+)
+@given(operation=operations())
+def test_a_plan_answers_any_selection_as_graphql_core_does(shelf, operation):
+    one, other = answers(*operation)
+    assert one == other
+    assert b'"data"' in one or b"FAILED" in one or b"COMPLEX" in one
+
+
+def test_the_random_operations_are_nearly_all_executed(shelf):
+    outcomes = []
+
+    @example_settings(max_examples=100, deadline=None, database=None)
+    @given(operation=operations())
+    def collect(operation):
+        outcomes.append(answers(*operation)[0].startswith(b'{"data"'))
+
+    collect()
+    assert sum(outcomes) > 0.6 * len(outcomes)
+
+
+@pytest.mark.parametrize("limit", [0, 5, 6, 7, 20, 40])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{ getAllBooks { id } getAllAuthors { id } }",
+        "{ getAllAuthors { books { author { books { id } } } } }",
+        "{ getAllBooks { category { books { id } } author { bookCount } } }",
+        '{ a: searchBooks(title: "al") { name } b: getBookById(id: 1) { id } }',
+    ],
+)
+def test_both_executors_refuse_too_many_rows_alike(shelf, text, limit):
+    one, other = answers(text, limit=limit)
+    assert one == other
+    if not limit:
+        assert b"RESULT_TOO_LARGE" in one
+
+
+@pytest.mark.parametrize(
+    ("text", "variables"),
+    [
+        ("query ($id: Int) { getAuthorById(id: $id) { id } }", {"id": "x"}),
+        ("query ($id: Int) { getAuthorById(id: $id) { id } }", {"id": 2**40}),
+        ("query ($id: ID!) { getBookById(id: $id) { id } }", {}),
+        ("query ($id: ID!) { getBookById(id: $id) { id } }", {"id": None}),
+        ("query ($id: ID! = 1) { getBookById(id: $id) { id } }", None),
+        ("query ($t: String = null) { searchBooks(title: $t) { id } }", None),
+        ("query ($t: String = null) { getBookByName(name: $t) { id } }", None),
+        ('query ($t: String = "al") { searchBooks(title: $t) { id } }', {"t": None}),
+        (
+            "query ($s: Boolean = true) { getAllBooks { id @skip(if: $s) } }",
+            {"s": None},
+        ),
+        ("query ($s: Boolean = true) { getAllBooks { id @skip(if: $s) } }", {}),
+        ("query ($a: Int, $b: Int) { getAllBooks { id } }", {"a": 1, "c": 2}),
+        ("{ getAllBooks { id } __schema { queryType { name } } }", None),
+        ("{ getAllBooks { nothing } }", None),
+        ("{ getAllBooks { ...Missing } }", None),
+        ("{ getAllBooks { ...A } } fragment A on Book { ...A }", None),
+        ("query A { __typename } query B { __typename }", None),
+        ("", None),
+        ("fragment F on Book { id }", None),
+    ],
+)
+def test_both_executors_fail_alike(shelf, text, variables):
+    one, other = answers(text, variables)
+    assert one == other
+
+
+def test_a_plan_serves_each_value_of_its_conditions(shelf):
+    text = "query ($on: Boolean!) { getAllBooks { id name @include(if: $on) } }"
+    for value in (True, False, True):
+        one, other = answers(text, {"on": value})
+        assert one == other
+        assert (b"name" in one) is value
+
+
+def test_a_database_that_fails_makes_the_field_null_and_tells_nothing(
+    shelf, monkeypatch
+):
+    def away(*_: object, **__: object):
+        raise RuntimeError("password=secret at db.internal")
+
+    monkeypatch.setattr("catalog.models.BookQuerySet._fetch_all", away)
+    one, other = answers("{ getAllBooks { id } getAllAuthors { id } }")
+    assert one == other
+    assert b"secret" not in one
+    assert orjson.loads(one)["data"]["getAllBooks"] is None
+    assert len(orjson.loads(one)["data"]["getAllAuthors"]) == 3
+
+
+def test_a_plan_never_asks_twice_for_what_one_query_gives(shelf):
+    with CaptureQueriesContext(connection) as queries:
+        answers("{ getAllAuthors { bookCount n: bookCount books { id } } }")
+    assert len(queries) == 2 + 3
+
+
+def test_rows_of_one_owner_are_never_lost_between_queries(shelf):
+    Book.objects.all().delete()
+    one, other = answers("{ getAllAuthors { books { id } bookCount } }")
+    assert one == other
+    assert b'"books":[],"bookCount":0' in one
