@@ -32,6 +32,7 @@ from catalog.execution.plans import NotPlannableError, Plan
 from catalog.execution.selections import Selections
 
 MOST_ERRORS = 20
+TOO_DEEP = "Syntax Error: Document is nested too deeply"
 TOO_MANY = "Syntax Error: Document contains more than"
 MOST_PLANS = (
     16  # of one document: one per combination of its @skip and @include variables
@@ -148,6 +149,8 @@ def parsed(text: str) -> DocumentNode:
             max_comments=LIMITS.tokens,
         )
     except GraphQLError as error:
+        if error.message.startswith(TOO_DEEP):
+            raise QueryTooComplexError.beyond("nesting", LIMITS.nesting) from error
         if error.message.startswith(TOO_MANY):
             raise QueryTooComplexError.beyond("tokens", LIMITS.tokens) from error
         raise RequestRefusedError("GRAPHQL_PARSE_FAILED", [error]) from error

@@ -6,8 +6,8 @@ so that a chain of fragments that doubles at every link costs as many steps as i
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 from graphql import (
     DocumentNode,
@@ -20,8 +20,10 @@ from graphql import (
     InlineFragmentNode,
     NamedTypeNode,
     OperationDefinitionNode,
+    SchemaMetaFieldDef,
     SelectionNode,
     SelectionSetNode,
+    TypeMetaFieldDef,
     get_named_type,
     get_nullable_type,
 )
@@ -53,7 +55,8 @@ class Limits:
 
 
 LIMITS = Limits()
-INTROSPECTION = {"__schema", "__type"}
+META_FIELDS = {"__schema": SchemaMetaFieldDef, "__type": TypeMetaFieldDef}
+INTROSPECTION = META_FIELDS.keys()
 
 
 @dataclass(slots=True)
@@ -78,6 +81,10 @@ class Size:
         self.fields += other.fields
         self.root_fields += other.root_fields
         self.cost += other.cost
+
+
+def is_list(output: Any) -> bool:
+    return isinstance(get_nullable_type(output), GraphQLList)
 
 
 def check_size(document: DocumentNode, schema: GraphQLSchema) -> int:
@@ -149,32 +156,37 @@ class Measure:
         return self.sizes[name]
 
     def selection_set(
-        self, node: SelectionSetNode | None, parent: object, level: int
+        self,
+        node: SelectionSetNode | None,
+        parent: object,
+        level: int,
+        names: set[str] | None = None,
     ) -> Size:
+        """Measure a selection set; an inline fragment counts its response names with those around."""
         size = Size()
         if node is None:
             return size
         self.at_most("nesting", level)  # bounds this recursion
-        names = Counter(
-            (one.alias or one.name).value
-            for one in node.selections
-            if isinstance(one, FieldNode)
-        )
-        self.repeats += names.total() - len(names)
+        names = set() if names is None else names
         for selection in node.selections:
             size.directives += len(selection.directives or ())
-            size.add(self.selection(selection, parent, level))
+            size.add(self.selection(selection, parent, level, names))
         return size
 
-    def selection(self, node: SelectionNode, parent: object, level: int) -> Size:
+    def selection(
+        self, node: SelectionNode, parent: object, level: int, names: set[str]
+    ) -> Size:
         if isinstance(node, FieldNode):
+            response_name = (node.alias or node.name).value
+            self.repeats += response_name in names
+            names.add(response_name)
             return self.field(node, parent, level)
         if isinstance(node, FragmentSpreadNode):
             return self.fragment(node.name.value, level + 1)
         assert isinstance(node, InlineFragmentNode)  # noqa: S101 - there is no fourth kind
         on: NamedTypeNode | None = node.type_condition
         inside = parent if on is None else self.schema.get_type(on.name.value)
-        return self.selection_set(node.selection_set, inside, level + 1)
+        return self.selection_set(node.selection_set, inside, level + 1, names)
 
     def rows(self, parent: object) -> int:
         """Return how many rows a list field of this type is taken to have."""
@@ -188,12 +200,12 @@ class Measure:
     def field(self, node: FieldNode, parent: object, level: int) -> Size:
         name = node.name.value
         fields = parent.fields if isinstance(parent, GraphQLObjectType) else {}
-        field = fields.get(name)
+        field = META_FIELDS.get(name) or fields.get(name)
         below = self.selection_set(
             node.selection_set, get_named_type(field.type) if field else None, level + 1
         )
         rows = 1
-        if field is not None and isinstance(get_nullable_type(field.type), GraphQLList):
+        if field is not None and is_list(field.type):
             rows = self.rows(parent)
         introspects = name in INTROSPECTION
         is_root = parent in (self.schema.query_type, self.schema.mutation_type)

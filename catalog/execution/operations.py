@@ -112,9 +112,9 @@ class Executor:
         trace.cost, trace.name = document.cost, request.operation_name
         operation = document.operation(request.operation_name)
         if operation is None:
-            raise RequestRefusedError(
-                "OPERATION_RESOLUTION_FAILURE", [unresolved(request.operation_name)]
-            )
+            raise unresolved(ambiguous(request.operation_name))
+        if self.schema.get_root_type(operation.operation) is None:
+            raise unresolved("The schema has no subscriptions.")
         if operation.name:
             trace.name = operation.name.value
         if read_only and operation.operation is not OperationType.QUERY:
@@ -150,12 +150,15 @@ def run_plan(
     return plan.run(variables, context.budget) if plan else None
 
 
-def unresolved(name: str | None) -> GraphQLError:
-    return GraphQLError(
-        f"The document has no operation named {name[:LONGEST_NAME]!r}."
-        if name is not None
-        else "The document has several operations: name one in operationName."
-    )
+def unresolved(message: str) -> RequestRefusedError:
+    return RequestRefusedError("OPERATION_RESOLUTION_FAILURE", [GraphQLError(message)])
+
+
+def ambiguous(name: str | None) -> str:
+    """Return why a document does not say what to execute."""
+    if name is None:
+        return "The document has several operations: name one in operationName."
+    return f"The document has no operation named {name[:LONGEST_NAME]!r}."
 
 
 def public(error: GraphQLError, code: str, request_id: str) -> Json:

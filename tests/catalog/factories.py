@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import factory
+from factory.declarations import Sequence, SubFactory
+from factory.django import DjangoModelFactory
 
 from catalog.models import Author, Book, Category
 
 
-class AuthorFactory(factory.django.DjangoModelFactory):
+class AuthorFactory(DjangoModelFactory[Author]):
     class Meta:
         model = Author
 
-    first_name = factory.Sequence(lambda n: f"First {n}")
-    last_name = factory.Sequence(lambda n: f"Last {n}")
+    first_name = Sequence(lambda n: f"First {n}")
+    last_name = Sequence(lambda n: f"Last {n}")
 
 
-class CategoryFactory(factory.django.DjangoModelFactory):
+class CategoryFactory(DjangoModelFactory[Category]):
     class Meta:
         model = Category
 
-    name = factory.Sequence(lambda n: f"Category {n}")
+    name = Sequence(lambda n: f"Category {n}")
 
 
-class BookFactory(factory.django.DjangoModelFactory):
+class BookFactory(DjangoModelFactory[Book]):
     class Meta:
         model = Book
 
-    name = factory.Sequence(lambda n: f"Book {n}")
+    name = Sequence(lambda n: f"Book {n}")
     page_count = 100
-    author = factory.SubFactory(AuthorFactory)
+    author = SubFactory(AuthorFactory)

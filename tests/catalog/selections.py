@@ -93,7 +93,9 @@ class Operation:
 
     def alias(self, name):
         """Alias a field now and then; one alias never names two different fields."""
-        return f"{self.pick(*'abc')}_{name}: {name}" if self.pick(0, 0, 1) else name
+        return (
+            f"{self.pick('a', 'b', 'c')}_{name}: {name}" if self.pick(0, 0, 1) else name
+        )
 
     def root(self):
         name = self.pick(*ROOTS, "__typename")

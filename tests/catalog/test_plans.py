@@ -36,9 +36,9 @@ def answers(text, variables=None, limit=100_000):
 @pytest.fixture
 def shelf(db):
     authors = AuthorFactory.create_batch(3)
-    categories = [CategoryFactory(description="Told"), CategoryFactory()]
+    categories = [CategoryFactory.create(description="Told"), CategoryFactory.create()]
     for place, name in enumerate(["Beta", "alpha", "Alphabet", "ALPHA", "omega", "al"]):
-        BookFactory(
+        BookFactory.create(
             name=name,
             author=authors[place % 2],
             category=[None, *categories][place % 3],

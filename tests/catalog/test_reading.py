@@ -32,8 +32,12 @@ def seen(book):
 
 @pytest.fixture
 def books():
-    category = CategoryFactory(description="Made up")
-    return [BookFactory(category=category), BookFactory(), BookFactory(page_count=0)]
+    category = CategoryFactory.create(description="Made up")
+    return [
+        BookFactory.create(category=category),
+        BookFactory.create(),
+        BookFactory.create(page_count=0),
+    ]
 
 
 @pytest.mark.spec("catalog", "getAllBooks")
@@ -57,8 +61,8 @@ def test_a_book_is_found_by_its_id(ask, books):
     ],
 )  # fmt: skip
 def test_a_malformed_id_is_an_absent_one(ask, identifier):
-    CategoryFactory()
-    AuthorFactory()
+    CategoryFactory.create()
+    AuthorFactory.create()
     query = "query ($id: ID!) { getBookById(id: $id) { id } getCategoryById(id: $id) { id } }"
     assert ask(query, id=identifier) == {
         "data": {"getBookById": None, "getCategoryById": None}
@@ -71,7 +75,10 @@ def test_a_malformed_id_is_an_absent_one(ask, identifier):
 
 @pytest.mark.spec("catalog", "getBookByName")
 def test_a_book_is_found_by_its_whole_name_without_letter_case(ask):
-    first, _ = BookFactory(name="Die ÄRZTE"), BookFactory(name="die ärzte")
+    first, _ = (
+        BookFactory.create(name="Die ÄRZTE"),
+        BookFactory.create(name="die ärzte"),
+    )
     query = "query ($name: String) { getBookByName(name: $name) { id } }"
     assert ask(query, name="Die ärzte")["data"]["getBookByName"] == {
         "id": str(first.pk)
@@ -83,7 +90,7 @@ def test_a_book_is_found_by_its_whole_name_without_letter_case(ask):
 
 @pytest.mark.spec("catalog", "getAuthorById")
 def test_an_author_is_found_by_an_int(ask):
-    author = AuthorFactory()
+    author = AuthorFactory.create()
     books = BookFactory.create_batch(2, author=author)
     query = "query ($id: Int) { getAuthorById(id: $id) { id bookCount books { id } } }"
     assert ask(query, id=author.pk)["data"]["getAuthorById"] == {
@@ -104,8 +111,8 @@ def test_an_author_id_beyond_an_int_is_bad_input(ask):
 
 @pytest.mark.spec("catalog", "getAllAuthors")
 def test_all_authors_come_by_id_with_their_books(ask):
-    silent, author = AuthorFactory(), AuthorFactory()
-    book = BookFactory(author=author)
+    silent, author = AuthorFactory.create(), AuthorFactory.create()
+    book = BookFactory.create(author=author)
     answer = ask("{ getAllAuthors { id bookCount books { id author { bookCount } } } }")
     assert answer["data"]["getAllAuthors"] == [
         {"id": str(silent.pk), "bookCount": 0, "books": []},
@@ -119,8 +126,8 @@ def test_all_authors_come_by_id_with_their_books(ask):
 
 @pytest.mark.spec("catalog", "getAllCategories, getCategoryById")
 def test_categories_come_with_their_books(ask):
-    category = CategoryFactory(description=None)
-    book = BookFactory(category=category)
+    category = CategoryFactory.create(description=None)
+    book = BookFactory.create(category=category)
     expected = {
         "id": str(category.pk),
         "name": category.name,
@@ -138,7 +145,7 @@ def test_categories_come_with_their_books(ask):
 @pytest.mark.spec("catalog", "searchBooks")
 def test_a_search_answers_in_code_point_order_of_the_name_then_by_id(ask):
     names = ["ab z", "Zab", "ab", "éab", "ab", "Ab", "😀ab", "Äab", "\uffeeab"]
-    made = [BookFactory(name=name) for name in names]
+    made = [BookFactory.create(name=name) for name in names]
     answer = ask('{ searchBooks(title: "AB") { id name } }')
     expected = sorted(made, key=lambda book: (book.name, book.pk))
     assert answer["data"]["searchBooks"] == [
@@ -164,7 +171,7 @@ def test_more_rows_than_the_budget_are_refused_without_a_partial_answer(
 
 
 def test_rows_count_as_often_as_they_are_answered(ask, settings):
-    author = AuthorFactory()
+    author = AuthorFactory.create()
     BookFactory.create_batch(10, author=author)
     query = "{ getAllBooks { author { books { author { books { id } } } } } }"
     settings.CATALOG_ROW_BUDGET = 10 + 100 + 1000
@@ -187,7 +194,7 @@ def test_rows_count_as_often_as_they_are_answered(ask, settings):
 def test_the_number_of_queries_does_not_grow_with_the_rows(
     ask, query, exactly, django_assert_num_queries
 ):
-    category = CategoryFactory()
+    category = CategoryFactory.create()
     for rows in (1, 9, 990):
         BookFactory.create_batch(rows, category=category)
         with django_assert_num_queries(exactly):

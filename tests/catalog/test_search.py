@@ -27,9 +27,9 @@ TITLES = [
 
 @pytest.fixture
 def titles():
-    author = AuthorFactory()
+    author = AuthorFactory.create()
     for title in TITLES:
-        BookFactory(name=title, author=author)
+        BookFactory.create(name=title, author=author)
 
 
 def found(term):
@@ -79,7 +79,7 @@ def test_a_title_is_found_by_any_part_of_it(titles, _case, term, expected):
     length=st.integers(0, 6),
 )
 def test_search_agrees_with_python_on_every_text(titles, title, start, length):
-    BookFactory(name=title)
+    BookFactory.create(name=title)
     for term in {title[start : start + length], title.swapcase(), title[:2]}:
         expected = {
             book.name
@@ -106,6 +106,6 @@ def test_a_search_may_stop_at_a_number_of_books():
 
 
 def test_a_whole_name_is_matched_without_letter_case_and_the_oldest_wins():
-    first, second = BookFactory(name="ÉCOLE"), BookFactory(name="école")
-    BookFactory(name="école normale")
+    first, second = BookFactory.create(name="ÉCOLE"), BookFactory.create(name="école")
+    BookFactory.create(name="école normale")
     assert list(Book.objects.named("École")) == [first, second]

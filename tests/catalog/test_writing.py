@@ -25,7 +25,7 @@ def draft(**fields):
 
 @pytest.mark.spec("catalog", "addBook")
 def test_a_book_is_added_and_answered(ask):
-    author, category = AuthorFactory(), CategoryFactory()
+    author, category = AuthorFactory.create(), CategoryFactory.create()
     book = draft(authorId=author.pk, categoryId=category.pk, name="  Emma ")
     answer = ask(ADD, book=book)["data"]["addBook"]
     row = Book.objects.get()
@@ -57,7 +57,7 @@ def test_a_book_is_added_and_answered(ask):
 def test_a_bad_book_is_refused_and_nothing_is_written(
     refused, _case, fields, code, field
 ):
-    book = BookFactory()
+    book = BookFactory.create()
     bad = draft(authorId=book.author.pk) | fields
     before = list(Book.objects.values())
     assert refused(ADD, book=bad) == {"code": code, "field": field}
@@ -82,7 +82,7 @@ def test_a_bad_book_is_refused_and_nothing_is_written(
     ],
 )
 def test_a_book_of_another_shape_is_bad_input(ask, book):
-    AuthorFactory()
+    AuthorFactory.create()
     answer = ask(ADD, book=book)
     assert {error["extensions"]["code"] for error in answer["errors"]} == {
         "BAD_USER_INPUT"
@@ -92,7 +92,7 @@ def test_a_book_of_another_shape_is_bad_input(ask, book):
 
 
 def test_the_largest_and_the_smallest_book_are_stored(ask):
-    author = AuthorFactory()
+    author = AuthorFactory.create()
     for name, pages in (("😀" * 255, 2**31 - 1), ("x", 0), ("İΐﬃ" * 85, 1)):
         answer = ask(ADD, book=draft(authorId=author.pk, name=name, pageCount=pages))
         assert answer["data"]["addBook"]["name"] == name
@@ -101,8 +101,8 @@ def test_the_largest_and_the_smallest_book_are_stored(ask):
 
 @pytest.mark.spec("catalog", "updateBook")
 def test_an_update_replaces_every_field_and_clears_an_omitted_category(ask):
-    book = BookFactory(category=CategoryFactory(), name="Old")
-    other = AuthorFactory()
+    book = BookFactory.create(category=CategoryFactory.create(), name="Old")
+    other = AuthorFactory.create()
     new = draft(authorId=other.pk, name="New Name")
     answer = ask(UPDATE, id=book.pk, book=new)["data"]["updateBook"]
     assert answer == {
@@ -114,7 +114,7 @@ def test_an_update_replaces_every_field_and_clears_an_omitted_category(ask):
     }
     assert list(Book.objects.search("new n")) == [book]
     assert list(Book.objects.search("Old")) == []
-    category = CategoryFactory()
+    category = CategoryFactory.create()
     for given, expected in ((category.pk, {"id": str(category.pk)}), (None, None)):
         answer = ask(UPDATE, id=book.pk, book=new | {"categoryId": given})
         assert answer["data"]["updateBook"]["category"] == expected
@@ -122,7 +122,7 @@ def test_an_update_replaces_every_field_and_clears_an_omitted_category(ask):
 
 @pytest.mark.parametrize("identifier", ["999", "0", "x", "", "9" * 30])
 def test_an_update_of_an_absent_record_is_not_found(refused, identifier):
-    author = AuthorFactory()
+    author = AuthorFactory.create()
     expected = {"code": "NOT_FOUND", "field": "id"}
     assert refused(UPDATE, id=identifier, book=draft(authorId=author.pk)) == expected
     names = {"firstName": "A", "lastName": "B"}
@@ -131,7 +131,7 @@ def test_an_update_of_an_absent_record_is_not_found(refused, identifier):
 
 @pytest.mark.spec("catalog", "deleteBook")
 def test_a_deleted_book_is_gone_and_a_second_deletion_answers_false(ask):
-    book = BookFactory()
+    book = BookFactory.create()
     assert ask(DELETE, id=book.pk) == {"data": {"deleteBook": True}}
     assert ask(DELETE, id=book.pk) == {"data": {"deleteBook": False}}
     assert not Book.objects.exists()
@@ -151,7 +151,7 @@ def test_an_author_is_added_and_renamed(ask):
 @pytest.mark.parametrize("field", ["firstName", "lastName"])
 @pytest.mark.parametrize("value", ["", " ", "x" * 256, "\0"])
 def test_a_bad_author_is_refused_and_nothing_is_written(refused, field, value):
-    author = AuthorFactory()
+    author = AuthorFactory.create()
     names = {"firstName": "A", "lastName": "B"} | {field: value}
     expected = {"code": "BAD_USER_INPUT", "field": field}
     assert refused(ADD_AUTHOR, author=names) == expected
@@ -161,7 +161,7 @@ def test_a_bad_author_is_refused_and_nothing_is_written(refused, field, value):
 
 @pytest.mark.spec("catalog", "deleteAuthor")
 def test_an_author_with_books_is_not_deleted(ask, refused):
-    author = AuthorFactory()
+    author = AuthorFactory.create()
     BookFactory.create_batch(2, author=author)
     assert refused(DELETE_AUTHOR, id=author.pk) == {
         "code": "AUTHOR_HAS_BOOKS",
@@ -200,7 +200,7 @@ def test_a_bad_category_is_refused_and_nothing_is_written(refused, field, value)
 
 
 def test_mutations_run_in_order_and_each_keeps_its_own_transaction(ask):
-    author = AuthorFactory()
+    author = AuthorFactory.create()
     answer = ask(
         """mutation ($a: Int!) {
         one: addBook(book: {name: "One", pageCount: 1, authorId: $a}) { id }
@@ -217,7 +217,7 @@ def test_mutations_run_in_order_and_each_keeps_its_own_transaction(ask):
 
 
 def test_a_change_whose_answer_is_too_large_is_undone(refused, settings):
-    author = AuthorFactory()
+    author = AuthorFactory.create()
     BookFactory.create_batch(5, author=author)
     settings.CATALOG_ROW_BUDGET = 5
     query = (
@@ -228,13 +228,13 @@ def test_a_change_whose_answer_is_too_large_is_undone(refused, settings):
 
 
 def test_a_conflict_between_check_and_write_is_looked_at_again(refused, monkeypatch):
-    author = AuthorFactory()
+    author = AuthorFactory.create()
     delete, calls = authors.delete, []
 
     def overtaken(key):
         calls.append(key)
         if len(calls) > 1:
-            BookFactory(author=author)  # what the other one wrote
+            BookFactory.create(author=author)  # what the other one wrote
             return delete(key)
         raise IntegrityError
 
@@ -247,7 +247,7 @@ def test_a_conflict_between_check_and_write_is_looked_at_again(refused, monkeypa
 
 
 def test_a_negative_page_count_is_refused_by_the_database_too():
-    author = AuthorFactory()
+    author = AuthorFactory.create()
     with pytest.raises(IntegrityError), transaction.atomic():
         Book.objects.create(name="x", page_count=-1, author=author)
 
@@ -291,7 +291,7 @@ class TestAuthenticatedWrites:
         self, ask, change, authorization, code
     ):
         headers = {} if authorization is None else {"Authorization": authorization}
-        BookFactory(pk=1, author=AuthorFactory(pk=1))
+        BookFactory.create(pk=1, author=AuthorFactory.create(pk=1))
         answer = ask(f"mutation {{ change: {change} }}", headers=headers)
         assert answer["data"] == {"change": None}
         assert answer["errors"][0]["extensions"] == {"code": code}
