@@ -17,7 +17,7 @@ OBJECTS = {
     "Author": {"books": "Book"},
     "Category": {"books": "Book"},
 }
-ROOTS = {
+ROOTS: dict[str, tuple[str, tuple[str, str] | None]] = {
     "getAllBooks": ("Book", None),
     "getAllAuthors": ("Author", None),
     "getAllCategories": ("Category", None),
@@ -27,7 +27,7 @@ ROOTS = {
     "getBookByName": ("Book", ("name", "String")),
     "searchBooks": ("Book", ("title", "String!")),
 }
-VALUES = {
+VALUES: dict[str, list[object]] = {
     "ID!": ["1", "2", "3", "999", "x"],
     "Int": [1, 2, None, 999],
     "String": ["alpha", "ALPHA", None, "nobody"],

@@ -1,0 +1,60 @@
+"""A real browser against the live server: Debian's Chromium, offline, under the strict CSP."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, sync_playwright
+
+CHROMIUM = shutil.which("chromium")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+OURS = ("http://localhost:", "http://127.0.0.1:", "data:", "blob:")
+
+
+@pytest.fixture
+def page(monkeypatch, db) -> Iterator[Page]:
+    """A fresh page of a fresh browser.
+
+    The plugin's own fixture keeps one browser for the session, and with it an event loop that
+    runs in the thread of every later test: their asyncio.run() would fail.
+    """
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed (apt-get install chromium)")
+    # The driver's event loop makes Django think that the test is a coroutine.
+    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        page = browser.new_page()
+        page.set_default_timeout(20_000)
+        yield page
+        browser.close()
+
+
+@pytest.fixture
+def complaints(page: Page) -> list[str]:
+    """What the page complains of: console errors (the CSP's too), exceptions, foreign requests."""
+    seen: list[str] = []
+
+    def hear(message):
+        if message.type == "error":
+            seen.append(message.text)
+
+    def watch(request):
+        if not request.url.startswith(OURS):
+            seen.append(f"foreign: {request.url}")
+
+    page.on("console", hear)
+    page.on("pageerror", lambda error: seen.append(str(error)))
+    page.on("requestfailed", lambda request: seen.append(f"failed: {request.url}"))
+    page.on("request", watch)
+    return seen
