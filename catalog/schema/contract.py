@@ -5,10 +5,21 @@ from __future__ import annotations
 import graphene
 from graphql import GraphQLSchema, print_schema
 
+from catalog.schema.connections import Connections
 from catalog.schema.mutations import Mutation
 from catalog.schema.queries import Query
 
-schema: GraphQLSchema = graphene.Schema(query=Query, mutation=Mutation).graphql_schema
+
+class RootQuery(Connections, Query):
+    """What can be read. A record that does not exist is null."""
+
+    class Meta:
+        name = "Query"
+
+
+schema: GraphQLSchema = graphene.Schema(
+    query=RootQuery, mutation=Mutation
+).graphql_schema
 
 
 def sdl() -> str:

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
+from django.db import connections
 from playwright.sync_api import Page, sync_playwright
 
 CHROMIUM = shutil.which("chromium")
@@ -38,6 +39,7 @@ def page(monkeypatch, db) -> Iterator[Page]:
         page.set_default_timeout(20_000)
         yield page
         browser.close()
+        connections.close_all()  # under an event loop Django opens connections of its own
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from playwright.sync_api import expect
+
 from tests.catalog.factories import AuthorFactory, BookFactory
 
 
@@ -14,9 +16,7 @@ def test_graphiql_runs_a_query_and_shows_the_schema_under_the_strict_csp(
     assert "unsafe" not in policy
 
     page.get_by_role("button", name="Execute query").click()
-    page.wait_for_function(
-        "document.querySelector('.result-window').textContent.includes('Emma')"
-    )
+    expect(page.locator(".result-window")).to_contain_text("Emma")
     page.get_by_role("button", name="Show Documentation Explorer").click()
     page.get_by_role("link", name="Query").first.click()
     page.get_by_text("searchBooks").first.wait_for()
