@@ -69,7 +69,8 @@ def test_walking_forward_and_back_sees_every_row_once_in_order(
         if not found["pageInfo"]["hasNextPage"]:
             break
     assert seen == expected
-    back, cursor = [], None
+    back: list[int] = []
+    cursor = None
     while True:
         found = page(last=size, before=cursor, order=order)
         back = ids(found) + back
