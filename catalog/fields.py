@@ -40,6 +40,20 @@ class FoldedTextField(FoldedBase):
         return value
 
 
+@FoldedTextField.register_lookup
+class Like(models.Lookup[str]):
+    """The operator LIKE with a pattern that is ready for it."""
+
+    lookup_name = "like"
+
+    def as_sql(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper
+    ) -> tuple[str, tuple[str | int, ...]]:
+        left, parameters = self.process_lhs(compiler, connection)
+        right, more = self.process_rhs(compiler, connection)
+        return f"{left} LIKE {right}", (*parameters, *more)
+
+
 class CodePoints(models.Func):
     """A text column in the order of its code points, whatever the database's locale."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from django.db import connections, models
 from django.db.models.expressions import RawSQL
@@ -36,8 +36,6 @@ class NamedQuerySet(models.QuerySet[Row]):
 class BookQuerySet(NamedQuerySet["Book"]):
     def named(self, name: str) -> Self:
         """Keep the books of exactly this name, letter case ignored, the oldest first."""
-        if NUL in name:
-            return self.none()
         return self.filter(name_folded=folded(name)).order_by("pk")
 
     def search(self, title: str, *, at_most: int | None = None) -> Self:
@@ -45,32 +43,61 @@ class BookQuerySet(NamedQuerySet["Book"]):
 
         `at_most` lets the index stop early where the caller refuses a longer answer anyway.
         """
-        if len(folded(title)) < TRIGRAM or NUL in title:
-            return self.containing(title)
+        if NUL in title:
+            return self.none()
+        indexed = is_indexed(title)
+        return self.matching(self.term(title), indexed=indexed, at_most=at_most)
+
+    def term(self, title: str) -> str:
+        """Return what the database compares with: folded text, or a pattern for its index."""
+        text = folded(title)
+        if not is_indexed(title):
+            return text
         if connections[self.db].vendor == "postgresql":
-            return self.filter(name_folded__contains=folded(title))
-        phrase = '"' + folded(title).replace('"', '""') + '"'
+            return f"%{connections[self.db].ops.prep_for_like_query(text)}%"
+        return '"' + text.replace('"', '""') + '"'
+
+    def matching(self, term: str, *, indexed: bool, at_most: int | None = None) -> Self:
+        """Keep the books that a term finds."""
+        if not indexed:
+            return self.containing(term)
+        if connections[self.db].vendor == "postgresql":
+            return self.filter(name_folded__like=term)
         limit = "" if at_most is None else f" LIMIT {at_most:d}"
-        found = RawSQL(  # noqa: S611 - the phrase is a parameter, the limit a number
+        found = RawSQL(  # noqa: S611 - the term is a parameter, the limit a number
             "SELECT rowid FROM catalog_book_search WHERE catalog_book_search MATCH %s"  # noqa: S608
             + limit,
-            [phrase],
+            [term],
         )
         return self.filter(pk__in=found)
 
     def of(self, owner: Owner, keys: Iterable[int]) -> Self:
-        """Keep the books of these authors or categories, however many: one parameter."""
+        """Keep the books of these authors or categories."""
+        return self.owned(owner, self.key_parameter(keys))
+
+    def key_parameter(self, keys: Iterable[int]) -> Any:
+        """Return any number of keys as one parameter."""
         wanted = list(keys)
+        postgresql = connections[self.db].vendor == "postgresql"
+        return wanted if postgresql else json.dumps(wanted)
+
+    def owned(self, owner: Owner, keys: Any) -> Self:
+        """Keep the books of the authors or categories that one parameter names."""
         if connections[self.db].vendor == "postgresql":
-            inside = RawSQL("SELECT unnest(%s::bigint[])", [wanted])
+            inside = RawSQL("SELECT unnest(%s::bigint[])", [keys])
         else:
-            inside = RawSQL("SELECT value FROM json_each(%s)", [json.dumps(wanted)])
+            inside = RawSQL("SELECT value FROM json_each(%s)", [keys])
         return self.filter(**{f"{owner}_id__in": inside})
 
     def counts(self, owner: Owner, keys: Iterable[int]) -> dict[int, int]:
         """Return how many books each of these authors or categories has; no entry means none."""
         counted = self.of(owner, keys).order_by().values_list(f"{owner}_id")
         return dict(counted.annotate(models.Count("pk")))
+
+
+def is_indexed(title: str) -> bool:
+    """Tell whether a search term is long enough to have a trigram."""
+    return len(folded(title)) >= TRIGRAM
 
 
 class Author(models.Model):

@@ -26,6 +26,7 @@ from graphql.execution.values import get_argument_values
 from catalog.execution.budget import RowBudget
 from catalog.execution.roots import ROOTS, Root, TypeName
 from catalog.execution.selections import Selections
+from catalog.execution.statements import Selection, Statements
 from catalog.models import Book, Owner
 
 Items = Any  # a list of objects, or a dict of lists by owner
@@ -65,8 +66,11 @@ class Below:
         appears.pop(None, None)  # type: ignore[call-overload]
         if self.level is None:
             return Book.objects.counts(self.owner, appears)
-        books = Book.objects.of(self.owner, appears).order_by("pk")
-        return self.level.load(books, budget, appears)
+        keys = Book.objects.all().key_parameter(appears)
+        return self.level.load(Selection(self.books, keys), budget, appears)
+
+    def books(self, keys: Any) -> QuerySet[Book]:
+        return Book.objects.owned(self.owner, keys).order_by("pk")
 
 
 @dataclass(slots=True)
@@ -75,6 +79,7 @@ class Level:
 
     columns: list[str] = field(default_factory=list)
     below: list[Below] = field(default_factory=list)
+    statements: Statements = field(default_factory=Statements)
     build: Callable[..., Items] = field(init=False)
 
     def column(self, path: str) -> int:
@@ -85,13 +90,14 @@ class Level:
 
     def load(
         self,
-        query: QuerySet[Any],
+        selection: Selection,
         budget: RowBudget,
         appears: Mapping[int, int] | None = None,
         order: Callable[[Any], Any] | None = None,
+        most: int | None = None,
     ) -> Items:
         """Run this level and all below; `appears` says how often each owner's list is answered."""
-        rows = list(query.values_list(*self.columns)[: budget.enough])
+        rows = self.statements.rows(selection, self.columns, most or budget.enough)
         weights = [appears[row[0]] for row in rows] if appears else [1] * len(rows)
         budget.spend(sum(weights))
         if order is not None:
@@ -204,10 +210,11 @@ class RootPlan:
     order: Callable[[Any], Any] | None
 
     def run(self, arguments: Mapping[str, Any], budget: RowBudget) -> Any:
-        query = self.root.rows(arguments)
-        if not self.root.many:
-            query = query[:1]
-        items = self.level.load(query, budget, order=self.order)
+        selection = self.root.select(arguments)
+        items: list[Json] = []
+        if selection is not None:
+            one = None if self.root.many else 1
+            items = self.level.load(selection, budget, order=self.order, most=one)
         return items if self.root.many else next(iter(items), None)
 
 

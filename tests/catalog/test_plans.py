@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import orjson
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
+from django.db.backends.utils import CursorWrapper
 from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given
 from hypothesis import settings as example_settings
@@ -12,6 +13,7 @@ from hypothesis import settings as example_settings
 from catalog.execution.budget import RowBudget
 from catalog.execution.context import Context
 from catalog.execution.operations import Executor, GraphQLRequest
+from catalog.execution.statements import Selection, Statement
 from catalog.models import Book
 from catalog.schema.contract import schema
 from tests.catalog.factories import AuthorFactory, BookFactory, CategoryFactory
@@ -133,10 +135,14 @@ def test_a_plan_serves_each_value_of_its_conditions(shelf):
 def test_a_database_that_fails_makes_the_field_null_and_tells_nothing(
     shelf, monkeypatch
 ):
-    def away(*_: object, **__: object):
-        raise RuntimeError("password=secret at db.internal")
+    execute = CursorWrapper.execute
 
-    monkeypatch.setattr("catalog.models.BookQuerySet._fetch_all", away)
+    def away(self, sql, params=None):
+        if '"catalog_book"' in sql:
+            raise OperationalError("password=secret at db.internal")
+        return execute(self, sql, params)
+
+    monkeypatch.setattr(CursorWrapper, "execute", away)
     one, other = answers("{ getAllBooks { id } getAllAuthors { id } }")
     assert one == other
     assert b"secret" not in one
@@ -155,3 +161,34 @@ def test_rows_of_one_owner_are_never_lost_between_queries(shelf):
     one, other = answers("{ getAllAuthors { books { id } bookCount } }")
     assert one == other
     assert b'"books":[],"bookCount":0' in one
+
+
+@pytest.mark.parametrize(
+    "title", ["", "a", "al", "alp", "ALPHA", "%", "zz", "\0", "x" * 300]
+)
+def test_one_plan_serves_every_kind_of_title(shelf, title):
+    text = "query ($t: String!) { searchBooks(title: $t) { name author { books { id } } } }"
+    one, other = answers(text, {"t": title})
+    assert one == other
+
+
+def test_a_compiled_statement_follows_its_parameter_and_the_limit(shelf, settings):
+    text = "query ($t: String!) { searchBooks(title: $t) { name } }"
+    for title, limit in (("alpha", 9), ("omega", 9), ("alpha", 1), ("alpha", 3)):
+        settings.CATALOG_ROW_BUDGET = limit
+        one, other = answers(text, {"t": title}, limit)
+        assert one == other
+
+
+def test_a_parameter_that_the_orm_changes_is_never_compiled():
+    selection = Selection(lambda part: Book.objects.filter(name__contains=part), "a")
+    with pytest.raises(ValueError, match="does not reach the database as it is"):
+        Statement(selection, ["pk"])
+
+
+def test_a_query_that_changes_with_its_parameter_is_never_compiled():
+    selection = Selection(
+        lambda n: Book.objects.filter(**{f"pk__{'gt' if n % 2 else 'lt'}": n}), 1
+    )
+    with pytest.raises(ValueError, match="does not reach the database as it is"):
+        Statement(selection, ["pk"])

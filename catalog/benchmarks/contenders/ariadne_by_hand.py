@@ -57,9 +57,7 @@ def add_book(_: Any, _info: Any, book: dict[str, Any]) -> Any:
     )
 
 
-schema = make_executable_schema(
-    sdl(), query, mutation, author, convert_names_case=True
-)
+schema = make_executable_schema(sdl(), query, mutation, author, convert_names_case=True)
 
 
 @csrf_exempt
