@@ -11,6 +11,7 @@ from urllib.parse import quote, urlsplit
 import django_stubs_ext
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
+from environs import validate
 
 from config import logs
 from config.environment import Environment, is_loopback, kept_secret
@@ -70,10 +71,17 @@ WEBHOOK_DRAINERS = env.int("WEBHOOK_DRAINERS", 4)
 
 RECORDING_CREATE_RATE = env.rate("RECORDING_CREATE_RATE", "" if LOCAL else "60/hour")
 RECORDING_TEST_RATE = env.rate("RECORDING_TEST_RATE", "" if LOCAL else "120/hour")
-CATALOG_WRITES = env.str("CATALOG_WRITES", "open" if LOCAL else "authenticated")
+
+CATALOG_WRITES = env.str(
+    "CATALOG_WRITES",
+    "open" if LOCAL else "authenticated",
+    validate=validate.OneOf(["open", "authenticated"]),
+)
 CATALOG_INTROSPECTION = env.bool("CATALOG_INTROSPECTION", True)
 CATALOG_SUGGESTIONS = env.bool("CATALOG_SUGGESTIONS", True)
-CATALOG_ROW_BUDGET = env.int("CATALOG_ROW_BUDGET", 100_000)
+CATALOG_ROW_BUDGET = env.int(
+    "CATALOG_ROW_BUDGET", 100_000, validate=validate.Range(min=1)
+)
 
 env.complete()
 
@@ -278,6 +286,7 @@ SPECTACULAR_SETTINGS = {
 
 # Requests per account: `<number>/<second, minute, hour or day>`, or empty for no limit.
 RECORDING_RATES = {"create": RECORDING_CREATE_RATE, "test": RECORDING_TEST_RATE}
+
 # Takes a bearer token and returns its user, or None.
 CATALOG_TOKEN_AUTHENTICATOR = "recording.tokens.authenticate"  # noqa: S105
 
