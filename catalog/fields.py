@@ -32,7 +32,7 @@ class FoldedTextField(FoldedBase):
         del options["editable"]
         return name, path, self.sources, options
 
-    def pre_save(self, model_instance: models.Model, add: bool) -> str:  # noqa: ARG002
+    def pre_save(self, model_instance: models.Model, add: bool) -> str:
         value = folded(
             " ".join(getattr(model_instance, source) for source in self.sources)
         )

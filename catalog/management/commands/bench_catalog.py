@@ -47,8 +47,8 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--books", type=int, default=1_000)
-        parser.add_argument("--seconds", type=float, default=1.0, help="of one round")
-        parser.add_argument("--rounds", type=int, default=5)
+        parser.add_argument("--seconds", type=float, default=0.5, help="of one round")
+        parser.add_argument("--rounds", type=int, default=10)
         parser.add_argument("--clients", type=int, default=4)
         parser.add_argument("--database-url", help="an empty database to use up")
         parser.add_argument("--serve", choices=[m for m, _ in CONTENDERS.values()])
@@ -89,7 +89,7 @@ class Command(BaseCommand):
         names = list(next(iter(rates.values())))
         self.stdout.write(
             f"{options['books']:,} books, {options['clients']} clients, "
-            f"{options['rounds']} rounds of {options['seconds']} s; requests/s "
+            f"best of {options['rounds']} rounds of {options['seconds']} s; requests/s "
             "(in brackets: Signpost's multiple)\n"
         )
         self.stdout.write("| operation | " + " | ".join(names) + " |")
@@ -172,7 +172,10 @@ def agree(ports: dict[str, int], books: int) -> None:
 def measure(
     ports: dict[str, int], options: dict[str, Any]
 ) -> dict[str, dict[str, float]]:
-    """Return the median of the rounds by operation and contender; rounds take turns."""
+    """Return the best round by operation and contender.
+
+    Contenders take turns within a round; what else the machine does only ever slows a round.
+    """
     rates: dict[str, dict[str, float]] = {}
     for case in QUERIES:
         sent = bodies(case, options["books"])
@@ -187,8 +190,5 @@ def measure(
                         clients=options["clients"],
                     )
                 )
-        rates[case] = {
-            name: sorted(values[1:])[options["rounds"] // 2]
-            for name, values in found.items()
-        }
+        rates[case] = {name: max(values[1:]) for name, values in found.items()}
     return rates
