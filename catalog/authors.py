@@ -7,6 +7,7 @@ from catalog.errors import AuthorHasBooksError, NotFoundError
 from catalog.identifiers import LARGEST_32, primary_key
 from catalog.models import Author, Book
 from catalog.text import checked, folded
+from catalog.webhooks import announce
 
 
 def columns(*, first_name: str, last_name: str) -> dict[str, str]:
@@ -20,7 +21,9 @@ def columns(*, first_name: str, last_name: str) -> dict[str, str]:
 def add(*, first_name: str, last_name: str) -> int:
     """Store a new author and return the key."""
     row = columns(first_name=first_name, last_name=last_name)
-    return Author.objects.create(**row).pk
+    key = Author.objects.create(**row).pk
+    announce("author.created", key, firstName=first_name, lastName=last_name)
+    return key
 
 
 def update(author_id: str, *, first_name: str, last_name: str) -> int:
@@ -32,6 +35,7 @@ def update(author_id: str, *, first_name: str, last_name: str) -> int:
     )
     if not changed:
         raise NotFoundError(MISSING.format("author"), field="id")
+    announce("author.updated", key, firstName=first_name, lastName=last_name)
     return key
 
 
@@ -41,4 +45,6 @@ def delete(author_id: str) -> bool:
     if count := Book.objects.filter(author_id=key).count():
         raise AuthorHasBooksError(count)
     deleted, _ = Author.objects.filter(pk=key).delete()
+    if deleted:
+        announce("author.deleted", key)
     return bool(deleted)

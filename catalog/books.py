@@ -8,6 +8,7 @@ from catalog.errors import BadUserInputError, NotFoundError
 from catalog.identifiers import LARGEST_32, primary_key
 from catalog.models import Author, Book, Category
 from catalog.text import checked, folded
+from catalog.webhooks import announce
 
 MISSING = "There is no {} with this id."
 
@@ -37,6 +38,15 @@ class Draft:
             else existing(Category, self.category_id, field="categoryId"),
         }
 
+    def told(self) -> dict[str, str | int | None]:
+        """Return the book as an event tells it, in the words of the contract."""
+        return {
+            "name": self.name,
+            "pageCount": self.page_count,
+            "authorId": self.author_id,
+            "categoryId": self.category_id,
+        }
+
 
 def existing(model: type[Author | Category], value: int, *, field: str) -> int:
     """Return the key of a row that is there, or raise NotFoundError."""
@@ -48,7 +58,9 @@ def existing(model: type[Author | Category], value: int, *, field: str) -> int:
 
 def add(draft: Draft) -> int:
     """Store a new book and return its key."""
-    return Book.objects.create(**draft.columns()).pk
+    book = Book.objects.create(**draft.columns())
+    announce("book.created", book.pk, **draft.told())
+    return book.pk
 
 
 def update(book_id: str, draft: Draft) -> int:
@@ -59,10 +71,14 @@ def update(book_id: str, draft: Draft) -> int:
     )
     if not changed:
         raise NotFoundError(MISSING.format("book"), field="id")
+    announce("book.updated", key, **draft.told())
     return key
 
 
 def delete(book_id: str) -> bool:
     """Delete a book; False when there is none."""
-    deleted, _ = Book.objects.filter(pk=primary_key(book_id)).delete()
+    key = primary_key(book_id)
+    deleted, _ = Book.objects.filter(pk=key).delete()
+    if deleted:
+        announce("book.deleted", key)
     return bool(deleted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from catalog.models import Category
 from catalog.text import DESCRIPTION_LENGTH, checked, checked_optional
+from catalog.webhooks import announce
 
 
 def add(*, name: str, description: str | None = None) -> int:
@@ -11,4 +12,6 @@ def add(*, name: str, description: str | None = None) -> int:
     checked(name, field="name")
     if description is not None:
         checked_optional(description, field="description", length=DESCRIPTION_LENGTH)
-    return Category.objects.create(name=name, description=description).pk
+    key = Category.objects.create(name=name, description=description).pk
+    announce("category.created", key, name=name, description=description)
+    return key

@@ -78,6 +78,7 @@ CATALOG_WRITES = env.str(
     validate=validate.OneOf(["open", "authenticated"]),
 )
 CATALOG_INTROSPECTION = env.bool("CATALOG_INTROSPECTION", True)
+CATALOG_EVENTS = env.bool("CATALOG_EVENTS", False)
 CATALOG_SUGGESTIONS = env.bool("CATALOG_SUGGESTIONS", True)
 CATALOG_ROW_BUDGET = env.int(
     "CATALOG_ROW_BUDGET", 100_000, validate=validate.Range(min=1)
