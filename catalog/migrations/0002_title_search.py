@@ -4,7 +4,6 @@ A later migration that rebuilds catalog_book on SQLite (AlterField and the like)
 triggers with the old table: it must run FORWARDS["sqlite"] again.
 """
 
-from django.contrib.postgres.operations import TrigramExtension
 from django.db import migrations
 
 INSERT = "INSERT INTO catalog_book_search (rowid, name_folded) VALUES (new.id, new.name_folded);"
@@ -24,8 +23,10 @@ FORWARDS = {
         f"WHEN old.name_folded <> new.name_folded BEGIN {DELETE} {INSERT} END",
         "INSERT INTO catalog_book_search (catalog_book_search) VALUES ('rebuild')",
     ],
+    # The extension stays when this is undone: others may use it.
     "postgresql": [
-        "CREATE INDEX book_by_trigram ON catalog_book USING gin (name_folded gin_trgm_ops)"
+        "CREATE EXTENSION IF NOT EXISTS pg_trgm",
+        "CREATE INDEX book_by_trigram ON catalog_book USING gin (name_folded gin_trgm_ops)",
     ],
 }
 BACKWARDS = {
@@ -52,6 +53,5 @@ class Migration(migrations.Migration):
     dependencies = [("catalog", "0001_catalogue")]
 
     operations = [
-        TrigramExtension(),
         migrations.RunPython(run(FORWARDS), run(BACKWARDS)),
     ]

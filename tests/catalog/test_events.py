@@ -120,7 +120,7 @@ def test_receivers_are_added_listed_and_removed(events, capsys):
 
 @pytest.mark.parametrize("url", ["http://10.0.0.1/", "ftp://127.0.0.1/", "nonsense"])
 def test_a_receiver_must_have_an_acceptable_address(events, url):
-    with pytest.raises(CommandError, match="^url "):
+    with pytest.raises(CommandError, match="url "):
         call_command("catalog_webhooks", "add", url)
 
 
