@@ -81,13 +81,13 @@ class QueryTooComplexError(CatalogError):
 
 
 class ResultTooLargeError(CatalogError):
-    """An answer that would hold more rows than one answer may."""
+    """An answer that would hold more rows, or more text, than one answer may."""
 
     code = "RESULT_TOO_LARGE"
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, of: str = "rows") -> None:
         super().__init__(
-            f"The answer would hold more than {limit:,} rows: "
+            f"The answer would hold more than {limit:,} {of}: "
             "ask for less, or page through books, authors or categories.",
             limit=limit,
         )

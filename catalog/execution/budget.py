@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from catalog.errors import ResultTooLargeError
+
+MOST_CHARACTERS = 10_000_000
 
 
 class RowBudget:
@@ -21,3 +25,22 @@ class RowBudget:
         if rows > self.left:
             raise ResultTooLargeError(self.limit)
         self.left -= rows
+
+
+def check_text(data: Any) -> None:
+    """Raise ResultTooLargeError when the texts of an answer are too long together.
+
+    A few rows with a long text each can be answered many times over: once per book of a
+    category, and once per alias.
+    """
+    left, waiting = MOST_CHARACTERS, [data]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            left -= len(value)
+        elif isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+        if left < 0:
+            raise ResultTooLargeError(MOST_CHARACTERS, "characters")

@@ -32,6 +32,7 @@ from catalog.execution.plans import NotPlannableError, Plan
 from catalog.execution.selections import Selections
 
 MOST_ERRORS = 20
+LONG_TEXTS = {"description"}  # fields whose text may be longer than a name
 TOO_DEEP = "Syntax Error: Document is nested too deeply"
 TOO_MANY = "Syntax Error: Document contains more than"
 MOST_PLANS = (
@@ -55,17 +56,21 @@ class NoIntrospection(ValidationRule):
             self.report_error(GraphQLError("Introspection is switched off.", node))
 
 
-class ConditionVariables(Visitor):
-    """Collects the variables that decide which fields are answered."""
+class Facts(Visitor):
+    """Collects what the execution of a document depends on."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.names: list[str] = []
+        self.conditions: list[str] = []  # variables that decide what is answered
+        self.has_long_text = False
+
+    def enter_field(self, node: FieldNode, *_: Any) -> None:
+        self.has_long_text |= node.name.value in LONG_TEXTS
 
     def enter_directive(self, node: DirectiveNode, *_: Any) -> None:
         for argument in node.arguments or ():
             if isinstance(argument.value, VariableNode):
-                self.names.append(argument.value.name.value)
+                self.conditions.append(argument.value.name.value)
 
 
 class Document:
@@ -78,9 +83,10 @@ class Document:
             for node in ast.definitions
             if isinstance(node, FragmentDefinitionNode)
         }
-        conditions = ConditionVariables()
-        visit(ast, conditions)
-        self.conditions = tuple(dict.fromkeys(conditions.names))
+        facts = Facts()
+        visit(ast, facts)
+        self.conditions = tuple(dict.fromkeys(facts.conditions))
+        self.has_long_text = facts.has_long_text
         self.plans: dict[tuple[Any, ...], Plan | None] = {}
 
     def operation(self, name: str | None) -> OperationDefinitionNode | None:

@@ -17,6 +17,7 @@ from graphql import (
 from graphql.execution.values import get_variable_values
 
 from catalog.errors import CatalogError
+from catalog.execution.budget import check_text
 from catalog.execution.context import Context
 from catalog.execution.documents import Document, Documents, RequestRefusedError
 
@@ -119,6 +120,20 @@ class Executor:
             trace.name = operation.name.value
         if read_only and operation.operation is not OperationType.QUERY:
             raise MutationNotAllowedError
+        data, errors = self.run(document, operation, request, context, trace)
+        if document.has_long_text and operation.operation is OperationType.QUERY:
+            check_text(data)
+        return data, errors
+
+    def run(
+        self,
+        document: Document,
+        operation: OperationDefinitionNode,
+        request: GraphQLRequest,
+        context: Context,
+        trace: Trace,
+    ) -> tuple[Json | None, list[GraphQLError]]:
+        """Run the operation's plan, or hand it to graphql-core."""
         if self.plans and (
             planned := run_plan(document, operation, request.variables, context)
         ):

@@ -192,3 +192,20 @@ def test_a_query_that_changes_with_its_parameter_is_never_compiled():
     )
     with pytest.raises(ValueError, match="does not reach the database as it is"):
         Statement(selection, ["pk"])
+
+
+def test_a_long_text_cannot_be_multiplied_without_bound(db):
+    category = CategoryFactory.create(description="x" * 10_000)
+    BookFactory.create_batch(40, category=category, author=AuthorFactory.create())
+    text = "{ getAllBooks { category { %s } } }"
+    fields = " ".join(f"d{number}: description" for number in range(25))
+    one, other = answers(text.replace("%s", fields))
+    assert one == other
+    assert len(one) > 10_000_000
+    BookFactory.create(category=category)
+    one, other = answers(text.replace("%s", fields))
+    assert one == other
+    assert orjson.loads(one)["errors"][0]["extensions"] == {
+        "code": "RESULT_TOO_LARGE",
+        "limit": 10_000_000,
+    }
