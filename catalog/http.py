@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 import structlog
-from django.core.exceptions import RequestDataTooBig
+from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
@@ -53,6 +53,9 @@ def graphql(request: HttpRequest) -> HttpResponse:
             status = 400
     except Refusal as refusal:
         status, answer = refusal.status, refusal.answer()
+    except SuspiciousOperation:
+        malformed = Refusal(400, "BAD_REQUEST", "The request is malformed.")
+        status, answer = malformed.status, malformed.answer()
     except Exception:
         log.exception("request failed")
         answer = Refusal(500, "INTERNAL_SERVER_ERROR", "Internal server error").answer()
@@ -87,11 +90,7 @@ def respond(request: HttpRequest) -> Answer:
 
 def from_body(request: HttpRequest) -> Any:
     """Return the parameters in a JSON body."""
-    charset = (
-        request.content_params.get("charset", "utf-8")
-        if request.content_params
-        else "utf-8"
-    )
+    charset = (request.content_params or {}).get("charset", "utf-8")
     if request.content_type != JSON or charset.lower() not in {"utf-8", "utf8"}:
         raise Refusal(
             415, "UNSUPPORTED_MEDIA_TYPE", f"Send the request as {JSON} in UTF-8."

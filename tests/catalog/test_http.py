@@ -207,6 +207,11 @@ def test_the_log_tells_name_duration_and_cost_but_no_values(send):
     assert "private" not in str(logs)
 
 
+def test_a_query_string_of_too_many_fields_is_400(client):
+    response = client.get("/graphql?" + "&".join(f"a{n}=1" for n in range(2_000)))
+    assert (response.status_code, code(response)) == (400, "BAD_REQUEST")
+
+
 def test_a_browser_gets_graphiql_without_any_other_host(client):
     response = client.get("/graphql", headers={"Accept": "text/html,*/*;q=0.8"})
     assert response["Content-Type"].startswith("text/html")
