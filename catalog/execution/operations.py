@@ -42,7 +42,7 @@ class Answer:
     """The answer's body, and whether the operation was executed at all."""
 
     body: Json
-    executed: bool = True
+    executed: bool
 
 
 class MutationNotAllowedError(Exception):
@@ -73,24 +73,12 @@ class Executor:
         Raise MutationNotAllowedError for a mutation in a read-only request.
         """
         started, trace = time.perf_counter(), Trace()
-        try:
-            data, errors = self.execute(request, context, trace, read_only=read_only)
-            answer = Answer({"data": data}, executed=data is not None)
-            code = "BAD_USER_INPUT"
-        except RequestRefusedError as refusal:
-            answer, code, errors = (
-                Answer({}, executed=False),
-                refusal.code,
-                refusal.errors,
-            )
-        except CatalogError as refusal:
-            answer, code = Answer({}, executed=False), refusal.code
-            errors = [GraphQLError(str(refusal), extensions=refusal.extensions)]
-        if not answer.executed:
-            answer.body = {}
+        data, errors, code = self.attempt(request, context, trace, read_only=read_only)
+        executed = data is not None
+        body: Json = {"data": data} if executed else {}
         if errors:
             told = [public(error, code, context.request_id) for error in errors]
-            answer.body = {"errors": told, **answer.body}
+            body = {"errors": told, **body}
         log.info(
             "operation",
             operation=(trace.name or "")[:LONGEST_NAME],
@@ -99,7 +87,25 @@ class Executor:
             errors=len(errors),
             ms=round((time.perf_counter() - started) * 1000, 1),
         )
-        return answer
+        return Answer(body, executed)
+
+    def attempt(
+        self,
+        request: GraphQLRequest,
+        context: Context,
+        trace: Trace,
+        *,
+        read_only: bool,
+    ) -> tuple[Json | None, list[GraphQLError], str]:
+        """Return data, errors, and the code of those errors that bring none of their own."""
+        try:
+            data, errors = self.execute(request, context, trace, read_only=read_only)
+        except RequestRefusedError as refusal:
+            return None, refusal.errors, refusal.code
+        except CatalogError as refusal:
+            error = GraphQLError(str(refusal), extensions=refusal.extensions)
+            return None, [error], refusal.code
+        return data, errors, "BAD_USER_INPUT"
 
     def execute(
         self,
