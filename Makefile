@@ -40,6 +40,8 @@ lock: $(VENV)/uv.stamp ## Resolve the dependencies again into the two lock files
 		--custom-compile-command 'make lock' -o requirements.lock
 	$(PY) -m uv pip compile -q pyproject.toml --group dev --group browser -c requirements.lock --universal \
 		--generate-hashes --custom-compile-command 'make lock' -o requirements-dev.lock
+	$(PY) -m uv pip compile -q pyproject.toml --group bench -c requirements.lock --universal \
+		--generate-hashes --custom-compile-command 'make lock' -o requirements-bench.lock
 
 schemas: $(VENV)/dev.stamp ## Write docs/api again from the code
 	$(PY) manage.py schemas

@@ -13,6 +13,7 @@ import django_stubs_ext
 from csp.constants import NONE, SELF
 from django.conf import global_settings
 from django.core.exceptions import ImproperlyConfigured
+from environs import validate
 
 from config import logs
 from config.environment import Environment, is_loopback, kept_secret
@@ -83,6 +84,18 @@ OAUTH_RATES = {
     "authorize": env.rate("OAUTH_AUTHORIZE_RATE", "" if LOCAL else "60/minute"),
     "token": env.rate("OAUTH_TOKEN_RATE", "" if LOCAL else "300/minute"),
 }
+
+CATALOG_WRITES = env.str(
+    "CATALOG_WRITES",
+    "open" if LOCAL else "authenticated",
+    validate=validate.OneOf(["open", "authenticated"]),
+)
+CATALOG_INTROSPECTION = env.bool("CATALOG_INTROSPECTION", True)
+CATALOG_EVENTS = env.bool("CATALOG_EVENTS", False)
+CATALOG_SUGGESTIONS = env.bool("CATALOG_SUGGESTIONS", True)
+CATALOG_ROW_BUDGET = env.int(
+    "CATALOG_ROW_BUDGET", 100_000, validate=validate.Range(min=1)
+)
 
 env.complete()
 
@@ -163,6 +176,8 @@ TEMPLATES = [
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR_DIR / "static"
 WHITENOISE_USE_FINDERS = LOCAL  # production runs collectstatic
+if LOCAL:
+    STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # WhiteNoise warns without it
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
@@ -353,6 +368,9 @@ SPECTACULAR_SETTINGS = {
 
 # Requests per account: `<number>/<second, minute, hour or day>`, or empty for no limit.
 RECORDING_RATES = {"create": RECORDING_CREATE_RATE, "test": RECORDING_TEST_RATE}
+
+# Takes a bearer token and returns its user, or None.
+CATALOG_TOKEN_AUTHENTICATOR = "recording.tokens.authenticate"  # noqa: S105
 
 LOGGING_CONFIG = None
 logs.configure(level=LOG_LEVEL, as_json=not LOCAL)

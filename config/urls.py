@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import path
 
+from catalog.http import graphql
 from recording import views as recording
 from recording.oauth.views import accounts, authorize, machines, tokens
 
@@ -33,6 +34,7 @@ urlpatterns = [
     path("accounts/clients", accounts.clients, name="account-clients"),
     path("accounts/tokens", tokens.personal_tokens, name="account-tokens"),
     path("accounts/tokens/revoke", tokens.revoke, name="account-token-revoke"),
+    path("graphql", graphql),
     path(WEBHOOKS, recording.SubscriptionsView.as_view()),
     path(f"{WEBHOOKS}/<str:endpoint_id>", recording.SubscriptionView.as_view()),
     path(f"{WEBHOOKS}/<str:endpoint_id>/test", recording.PingView.as_view()),

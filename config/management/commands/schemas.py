@@ -11,6 +11,8 @@ from django.core.management.base import BaseCommand, CommandError
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.renderers import OpenApiJsonRenderer
 
+from catalog.schema.contract import sdl as catalog_sdl
+
 
 def openapi() -> str:
     """Return the OpenAPI document of the REST API as JSON."""
@@ -18,7 +20,10 @@ def openapi() -> str:
     return OpenApiJsonRenderer().render(schema).decode() + "\n"
 
 
-CONTRACTS: dict[str, Callable[[], str]] = {"openapi.json": openapi}
+CONTRACTS: dict[str, Callable[[], str]] = {
+    "openapi.json": openapi,
+    "catalog.graphql": catalog_sdl,
+}
 
 
 class Command(BaseCommand):

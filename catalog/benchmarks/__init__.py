@@ -1,0 +1,1 @@
+"""What bench_catalog compares; nothing here runs in a serving instance."""

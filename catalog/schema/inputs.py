@@ -1,0 +1,34 @@
+"""The input types of the contract."""
+
+from __future__ import annotations
+
+import graphene
+
+from catalog.text import DESCRIPTION_LENGTH, NAME_LENGTH
+
+TEXT = f"Not blank, at most {NAME_LENGTH} characters."
+
+
+class BookInput(graphene.InputObjectType):
+    """All fields of a book; an update replaces them all."""
+
+    name = graphene.String(required=True, description=TEXT)
+    page_count = graphene.Int(required=True, description="Zero or more.")
+    author_id = graphene.Int(required=True)
+    category_id = graphene.Int(description="Left out or null: no category.")
+
+
+class AuthorInput(graphene.InputObjectType):
+    """Both names of an author."""
+
+    first_name = graphene.String(required=True, description=TEXT)
+    last_name = graphene.String(required=True, description=TEXT)
+
+
+class CategoryInput(graphene.InputObjectType):
+    """A category."""
+
+    name = graphene.String(required=True, description=TEXT)
+    description = graphene.String(
+        description=f"At most {DESCRIPTION_LENGTH:,} characters."
+    )

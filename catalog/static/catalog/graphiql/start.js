@@ -1,0 +1,12 @@
+// Shows GraphiQL for the endpoint of this very page.
+"use strict";
+
+const element = document.getElementById("graphiql");
+const fetcher = GraphiQL.createFetcher({ url: element.dataset.endpoint });
+ReactDOM.createRoot(element).render(
+  React.createElement(GraphiQL, {
+    fetcher,
+    defaultQuery: element.dataset.example,
+    defaultEditorToolsVisibility: true,
+  }),
+);

@@ -1,0 +1,95 @@
+"""Signed webhooks of the catalogue's changes, off by default: their dialect, and announce()."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from webhooks_core import signing
+from webhooks_core.profiles import EventType, Happening, Sending, WebhookProfile
+from webhooks_core.publishing import publish
+from webhooks_core.retry import RetryPolicy
+from webhooks_core.targets import LOCAL_HOSTS, UrlPolicy
+
+PROFILE = "catalog"
+OWNER = "catalog"  # one catalogue, one subscriber list
+
+BOOK = {"id": "7", "name": "Emma", "pageCount": 474, "authorId": 1, "categoryId": None}
+AUTHOR = {"id": "1", "firstName": "Jane", "lastName": "Austen"}
+CATEGORY = {"id": "2", "name": "Novel", "description": "Long prose fiction."}
+
+EVENT_TYPES: Mapping[str, EventType] = {
+    name: EventType(name, description, sample=sample)
+    for name, description, sample in (
+        ("book.created", "A book was added.", BOOK),
+        ("book.updated", "Every field of a book was replaced.", BOOK),
+        ("book.deleted", "A book was deleted.", {"id": "7"}),
+        ("author.created", "An author was added.", AUTHOR),
+        ("author.updated", "An author was renamed.", AUTHOR),
+        ("author.deleted", "An author was deleted.", {"id": "1"}),
+        ("category.created", "A category was added.", CATEGORY),
+    )
+}
+
+
+def announce(event_type: str, key: int, **data: Any) -> None:
+    """Publish a change in the caller's transaction, if CATALOG_EVENTS asks for it."""
+    if settings.CATALOG_EVENTS:
+        publish(
+            profile=PROFILE,
+            owner=OWNER,
+            event_type=event_type,
+            data={"id": str(key), **data},
+        )
+
+
+def receives(event_types: Sequence[str], event_type: str) -> bool:
+    """Tell whether an endpoint's list names a type; an empty list names all."""
+    return not event_types or event_type in event_types
+
+
+def envelope(happening: Happening) -> dict[str, Any]:
+    return {
+        "id": happening.id,
+        "type": happening.type,
+        "created_at": happening.created_at,
+        "data": happening.data,
+    }
+
+
+def headers(sending: Sending) -> dict[str, str]:
+    """Return the headers of one attempt; during a rotation both secrets sign."""
+    return {
+        "Content-Type": "application/json",
+        "X-Catalog-Event": sending.event_type,
+        "X-Catalog-Delivery": sending.delivery_id,
+        "X-Catalog-Signature": signing.timestamped_signature(
+            sending.secrets, sending.timestamp, sending.body
+        ),
+    }
+
+
+def profile(*, base_url: str, local: bool) -> WebhookProfile:
+    """Return the profile that AppConfig.ready registers."""
+    own = urlsplit(base_url)
+    host = "localhost" if own.hostname in LOCAL_HOSTS else own.hostname or ""
+    port = own.port or (443 if own.scheme == "https" else 80)
+    return WebhookProfile(
+        name=PROFILE,
+        event_types=EVENT_TYPES,
+        receives=receives,
+        envelope=envelope,
+        headers=headers,
+        retry=RetryPolicy(delays=(60, 300, 900, 3600), jitter=0.1),
+        timeout_s=5,
+        url_policy=UrlPolicy(
+            local_schemes=frozenset({"http"} if local else ()),
+            own=frozenset({(host, port)}),
+        ),
+        quota=20,
+        endpoint_prefix="ep_",
+        disable_after=20,
+    )

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.catalog.factories import AuthorFactory, BookFactory
+
+
+def test_graphiql_runs_a_query_and_shows_the_schema_under_the_strict_csp(
+    live_server, page, complaints
+):
+    author = AuthorFactory.create(first_name="Jane", last_name="Austen")
+    BookFactory.create(name="Emma", author=author)
+    answer = page.goto(f"{live_server.url}/graphql")
+    policy = answer.headers["content-security-policy"]
+    assert "script-src 'self'" in policy
+    assert "unsafe" not in policy
+
+    page.get_by_role("button", name="Execute query").click()
+    expect(page.locator(".result-window")).to_contain_text("Emma")
+    page.get_by_role("button", name="Show Documentation Explorer").click()
+    page.get_by_role("link", name="Query").first.click()
+    page.get_by_text("searchBooks").first.wait_for()
+    assert complaints == []
+
+
+def test_graphiql_sets_no_cookie(live_server, page, complaints):
+    page.goto(f"{live_server.url}/graphql")
+    page.get_by_role("button", name="Execute query").wait_for()
+    assert page.context.cookies() == []

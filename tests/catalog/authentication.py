@@ -1,0 +1,9 @@
+"""Stands in for the personal tokens of another app: a token is a user's name."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+
+
+def authenticate(token: str) -> User | None:
+    return User.objects.filter(username=token).first()

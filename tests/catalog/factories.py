@@ -1,0 +1,32 @@
+"""Rows of the catalogue for tests."""
+
+from __future__ import annotations
+
+from factory.declarations import Sequence, SubFactory
+from factory.django import DjangoModelFactory
+
+from catalog.models import Author, Book, Category
+
+
+class AuthorFactory(DjangoModelFactory[Author]):
+    class Meta:
+        model = Author
+
+    first_name = Sequence(lambda n: f"First {n}")
+    last_name = Sequence(lambda n: f"Last {n}")
+
+
+class CategoryFactory(DjangoModelFactory[Category]):
+    class Meta:
+        model = Category
+
+    name = Sequence(lambda n: f"Category {n}")
+
+
+class BookFactory(DjangoModelFactory[Book]):
+    class Meta:
+        model = Book
+
+    name = Sequence(lambda n: f"Book {n}")
+    page_count = 100
+    author = SubFactory(AuthorFactory)

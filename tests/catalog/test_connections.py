@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+
+from catalog.models import Book
+from tests.catalog.factories import AuthorFactory, BookFactory, CategoryFactory
+
+pytestmark = pytest.mark.django_db
+
+ORDERS = {
+    "ID_ASC": lambda book: book.pk,
+    "NAME_ASC": lambda book: (book.name, book.pk),
+    "PAGE_COUNT_ASC": lambda book: (book.page_count, book.pk),
+}
+PAGE = """query ($first: Int, $after: String, $last: Int, $before: String,
+  $filter: BookFilter, $order: BookOrder) {
+  books(first: $first, after: $after, last: $last, before: $before,
+        filter: $filter, orderBy: $order) {
+    edges { cursor node { id } } nodes { id }
+    pageInfo { hasNextPage hasPreviousPage startCursor endCursor } totalCount } }"""
+
+
+@pytest.fixture
+def books():
+    author = AuthorFactory.create()
+    names = ["b", "B", "é", "Z", "a", "a", "😀", "\uffee", "aa", "b"]
+    return [
+        BookFactory.create(name=name, page_count=n % 3, author=author)
+        for n, name in enumerate(names)
+    ]
+
+
+@pytest.fixture
+def page(ask):
+    def fetch(**variables):
+        variables.setdefault("order", "ID_ASC")
+        answer = ask(PAGE, **variables)
+        assert "errors" not in answer, answer
+        found = answer["data"]["books"]
+        assert [edge["node"] for edge in found["edges"]] == found["nodes"]
+        return found
+
+    return fetch
+
+
+def ids(found):
+    return [int(node["id"]) for node in found["nodes"]]
+
+
+@pytest.mark.parametrize("size", [1, 3, 10, 100])
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("descending", [False, True])
+def test_walking_forward_and_back_sees_every_row_once_in_order(
+    page, books, order, size, descending
+):
+    expected = [book.pk for book in sorted(books, key=ORDERS[order])]
+    if descending:
+        expected, order = expected[::-1], order.replace("ASC", "DESC")
+    seen, cursor = [], None
+    while True:
+        found = page(first=size, after=cursor, order=order)
+        seen += ids(found)
+        assert found["pageInfo"]["hasPreviousPage"] is (cursor is not None)
+        assert found["totalCount"] == len(books)
+        cursor = found["pageInfo"]["endCursor"]
+        if not found["pageInfo"]["hasNextPage"]:
+            break
+    assert seen == expected
+    back: list[int] = []
+    cursor = None
+    while True:
+        found = page(last=size, before=cursor, order=order)
+        back = ids(found) + back
+        assert found["pageInfo"]["hasNextPage"] is (cursor is not None)
+        cursor = found["pageInfo"]["startCursor"]
+        if not found["pageInfo"]["hasPreviousPage"]:
+            break
+    assert back == expected
+
+
+def test_a_page_between_two_cursors(page, books):
+    edges = page(first=10)["edges"]
+    inner = page(first=3, after=edges[1]["cursor"], before=edges[8]["cursor"])
+    assert ids(inner) == [book.pk for book in books[2:5]]
+    assert inner["pageInfo"]["hasNextPage"] is True
+    last = page(last=3, after=edges[1]["cursor"], before=edges[8]["cursor"])
+    assert ids(last) == [book.pk for book in books[5:8]]
+
+
+def test_a_cursor_outlives_its_row(page, books):
+    cursor = page(first=3)["pageInfo"]["endCursor"]
+    books[2].delete()
+    assert ids(page(first=2, after=cursor)) == [books[3].pk, books[4].pk]
+
+
+def test_an_empty_page_has_no_cursors(page, books):
+    empty = page(first=0)
+    assert empty["pageInfo"] == {
+        "hasNextPage": True,
+        "hasPreviousPage": False,
+        "startCursor": None,
+        "endCursor": None,
+    }
+    end = page(first=100)["pageInfo"]["endCursor"]
+    beyond = page(first=5, after=end)["pageInfo"]
+    assert (beyond["hasNextPage"], beyond["hasPreviousPage"]) == (False, True)
+
+
+def test_filters_hold_together(page, books):
+    category = CategoryFactory.create()
+    wanted = BookFactory.create(name="BA ba", page_count=7, category=category)
+    BookFactory.create(name="ba", page_count=8, category=category)
+    given = {
+        "title": "Ba",
+        "categoryId": category.pk,
+        "maxPageCount": 7,
+        "minPageCount": 7,
+        "authorId": wanted.author.pk,
+    }
+    assert ids(page(filter=given)) == [wanted.pk]
+    assert ids(page(filter={"authorId": 2**31 - 1})) == []
+    assert ids(page(filter={"authorId": -1})) == []
+    assert page(filter={"title": "b"}, first=2)["totalCount"] == 5
+    assert len(ids(page(filter={"title": None}))) == 12
+
+
+def cursor_of(*values: object):
+    return base64.urlsafe_b64encode(json.dumps(values).encode()).decode()
+
+
+@pytest.mark.parametrize(
+    ("field", "arguments"),
+    [
+        ("first", {"first": -1}),
+        ("first", {"first": 101}),
+        ("last", {"last": 101}),
+        ("last", {"first": 1, "last": 1}),
+        ("after", {"after": "x"}),
+        ("after", {"after": "é"}),
+        ("after", {"after": cursor_of()}),
+        ("after", {"after": cursor_of("1")}),
+        ("after", {"after": cursor_of(True)}),
+        ("after", {"after": cursor_of(None)}),
+        ("after", {"after": cursor_of(2**63)}),
+        ("after", {"after": cursor_of(1, 2)}),
+        ("after", {"after": cursor_of([1])}),
+        ("after", {"order": "NAME_ASC", "after": cursor_of("a\0", 1)}),
+        ("before", {"order": "PAGE_COUNT_ASC", "before": cursor_of("a", 1)}),
+        ("before", {"before": base64.urlsafe_b64encode(b"\xff").decode()}),
+    ],
+)
+def test_a_bad_window_is_bad_input(ask, field, arguments):
+    answer = ask(PAGE, **{"order": "ID_ASC", **arguments})
+    assert answer["data"] == {"books": None}
+    [error] = answer["errors"]
+    assert error["extensions"] == {"code": "BAD_USER_INPUT", "field": field}
+
+
+def test_authors_page_by_name_and_are_found_without_letter_case(ask):
+    rows = [("Émile", "Zola"), ("Ada", "Zola"), ("Jane", "Austen"), ("Zoë", "ÁVILA")]
+    for first, last in rows:
+        AuthorFactory.create(first_name=first, last_name=last)
+    query = """query ($after: String, $name: String) {
+      authors(first: 3, after: $after, orderBy: NAME_ASC, filter: {name: $name}) {
+        nodes { firstName bookCount } pageInfo { endCursor } } }"""
+    found = ask(query)["data"]["authors"]
+    assert [node["firstName"] for node in found["nodes"]] == ["Jane", "Ada", "Émile"]
+    rest = ask(query, after=found["pageInfo"]["endCursor"])["data"]["authors"]
+    assert rest["nodes"] == [{"firstName": "Zoë", "bookCount": 0}]
+    ask_for = ask(query, name="zoë áv")["data"]["authors"]["nodes"]
+    assert [node["firstName"] for node in ask_for] == ["Zoë"]
+
+
+def test_categories_page_with_their_books(ask):
+    category = CategoryFactory.create(name="Ähm")
+    BookFactory.create(category=category, name="One")
+    query = '{ categories(filter: {name: "äh"}, orderBy: NAME_DESC) { nodes { books { name } } } }'
+    assert ask(query)["data"]["categories"] == {"nodes": [{"books": [{"name": "One"}]}]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "exactly"),
+    [
+        ("nodes { name }", 1),
+        ("edges { node { author { firstName } category { name } } }", 1),
+        ("nodes { id } edges { node { author { bookCount books { id } } } }", 3),
+        ("totalCount pageInfo { hasNextPage }", 2),
+        ("pageInfo { hasNextPage hasPreviousPage }", 2),
+    ],
+)
+def test_a_page_takes_a_constant_number_of_queries(
+    ask, django_assert_num_queries, fields, exactly
+):
+    for rows in (5, 50):
+        BookFactory.create_batch(rows)
+        after = cursor_of(Book.objects.order_by("pk")[1].pk)
+        with django_assert_num_queries(exactly):
+            answer = ask(f'{{ books(after: "{after}") {{ {fields} }} }}')
+        assert "errors" not in answer
+
+
+def test_the_rows_of_pages_count_towards_the_budget(ask, settings, books):
+    settings.CATALOG_ROW_BUDGET = 12
+    assert "errors" not in ask("{ books { nodes { id } } }")
+    answer = ask("{ a: books { nodes { id } } b: books { nodes { id } } }")
+    assert answer["data"]["b"] is None
+    assert answer["errors"][0]["extensions"]["code"] == "RESULT_TOO_LARGE"

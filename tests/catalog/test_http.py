@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from structlog.testing import capture_logs
+
+from catalog import http
+
+pytestmark = pytest.mark.django_db
+
+JSON = "application/json"
+RESPONSE_JSON = "application/graphql-response+json"
+
+
+@pytest.fixture
+def send(client):
+    """POST a body as it is; return the response."""
+
+    def post(body, content_type=JSON, **headers):
+        return client.post("/graphql", body, content_type=content_type, headers=headers)
+
+    return post
+
+
+def code(response):
+    [error] = response.json()["errors"]
+    assert "data" not in response.json()
+    return error["extensions"]["code"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b" ",
+        b"{",
+        b"[]",
+        b"null",
+        b'"{ __typename }"',
+        b"{}",
+        b'{"query": 1}',
+        b'{"query": null}',
+        b'[{"query": "{ __typename }"}]',
+        b'{"query": "{ __typename }", "variables": []}',
+        b'{"query": "{ __typename }", "variables": "{}"}',
+        b'{"query": "{ __typename }", "extensions": 1}',
+        b'{"query": "{ __typename }", "operationName": 1}',
+        b'{"query": "{ __typename }\xff"}',
+        b'{"query": "\\ud800"}',
+        b'{"query": "{ __typename }", "variables": ' + b'{"a":' * 5000 + b"}",
+        b"NaN",
+    ],
+)
+def test_a_malformed_request_is_400(send, body):
+    response = send(body)
+    assert (response.status_code, code(response)) == (400, "BAD_REQUEST")
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        "",
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "application/graphql",
+        "application/json; charset=latin-1",
+    ],
+)
+def test_only_json_in_utf_8_is_read(send, content_type):
+    response = send(json.dumps({"query": "{ __typename }"}).encode(), content_type)
+    assert (response.status_code, code(response)) == (415, "UNSUPPORTED_MEDIA_TYPE")
+
+
+def test_a_body_of_more_than_a_megabyte_is_413(send):
+    response = send(
+        json.dumps({"query": "{ __typename }", "extensions": {"a": "x" * 2**20}})
+    )
+    assert (response.status_code, code(response)) == (413, "PAYLOAD_TOO_LARGE")
+
+
+@pytest.mark.parametrize("method", ["put", "patch", "delete", "options"])
+def test_other_methods_are_405(client, method):
+    response = getattr(client, method)("/graphql")
+    assert (response.status_code, code(response)) == (405, "METHOD_NOT_ALLOWED")
+    assert response["Allow"] == "GET, POST"
+
+
+@pytest.mark.parametrize(
+    ("accept", "answered", "status"),
+    [
+        (None, JSON, 200),
+        ("*/*", JSON, 200),
+        ("application/*", JSON, 200),
+        ("application/json; charset=utf-8", JSON, 200),
+        (RESPONSE_JSON, RESPONSE_JSON, 400),
+        (f"{RESPONSE_JSON}, {JSON};q=0.9", RESPONSE_JSON, 400),
+        (f"{RESPONSE_JSON};q=0.1, {JSON}", JSON, 200),
+        (f"text/html, {RESPONSE_JSON}", RESPONSE_JSON, 400),
+    ],
+)
+def test_the_client_chooses_the_kind_of_json_and_with_it_the_status_of_a_bad_document(
+    send, accept, answered, status
+):
+    headers = {} if accept is None else {"Accept": accept}
+    response = send(json.dumps({"query": "{"}), **headers)
+    assert response["Content-Type"] == f"{answered}; charset=utf-8"
+    assert (response.status_code, code(response)) == (status, "GRAPHQL_PARSE_FAILED")
+    assert "Accept" in response["Vary"]
+
+
+def test_a_client_that_takes_no_json_is_406(send):
+    response = send(json.dumps({"query": "{ __typename }"}), Accept="image/png")
+    assert (response.status_code, code(response)) == (406, "NOT_ACCEPTABLE")
+
+
+def test_a_field_error_is_still_200(send):
+    query = 'mutation { addCategory(category: {name: ""}) { id } }'
+    response = send(json.dumps({"query": query}), Accept=RESPONSE_JSON)
+    assert response.status_code == 200
+    assert response.json()["data"] == {"addCategory": None}
+
+
+def test_get_reads_but_never_changes(client):
+    read = client.get("/graphql", {"query": "{ getAllBooks { id } }"})
+    assert read.json() == {"data": {"getAllBooks": []}}
+    query = 'mutation { addCategory(category: {name: "x"}) { id } }'
+    response = client.get("/graphql", {"query": query})
+    assert (response.status_code, code(response)) == (405, "METHOD_NOT_ALLOWED")
+    assert response["Allow"] == "POST"
+    assert client.get("/graphql", {"query": "{ getAllCategories { id } }"}).json() == {
+        "data": {"getAllCategories": []}
+    }
+
+
+def test_get_takes_variables_and_a_name(client):
+    parameters = {
+        "query": "query A($id: ID!) { getBookById(id: $id) { id } } query B { __typename }",
+        "operationName": "A",
+        "variables": '{"id": "1"}',
+    }
+    assert client.get("/graphql", parameters).json() == {"data": {"getBookById": None}}
+    for bad in ("{", "[]", "1"):
+        response = client.get("/graphql", parameters | {"variables": bad})
+        assert (response.status_code, code(response)) == (400, "BAD_REQUEST")
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"query": "{ nothing }"}, "GRAPHQL_VALIDATION_FAILED"),
+        ({"query": "{ a"}, "GRAPHQL_PARSE_FAILED"),
+        ({"query": "query A { __typename } query B { __typename }"}, "OPERATION_RESOLUTION_FAILURE"),
+        ({"query": "{ __typename }", "operationName": "X"}, "OPERATION_RESOLUTION_FAILURE"),
+        ({"query": "query ($a: ID!) { getBookById(id: $a) { id } }"}, "BAD_USER_INPUT"),
+        ({"query": "fragment F on Book { id }"}, "GRAPHQL_VALIDATION_FAILED"),
+    ],
+)  # fmt: skip
+def test_every_error_carries_a_code(send, body, expected):
+    errors = send(json.dumps(body)).json()["errors"]
+    assert {error["extensions"]["code"] for error in errors} == {expected}
+
+
+def test_no_cookie_is_set_and_none_is_read(client, admin_user):
+    client.force_login(admin_user)
+    body = json.dumps({"query": "{ __typename }"})
+    response = client.post("/graphql", body, content_type=JSON)
+    assert response.cookies == {}
+    assert "Cookie" not in response["Vary"]
+
+
+def test_an_unforeseen_failure_is_masked_and_names_the_request(send, monkeypatch):
+    def broken(*_: object, **__: object):
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr(http.executor, "answer", broken)
+    response = send(json.dumps({"query": "{ __typename }"}), **{"X-Request-Id": "r-1"})
+    assert response.status_code == 500
+    assert response.json()["errors"] == [
+        {
+            "message": "Internal server error",
+            "extensions": {"code": "INTERNAL_SERVER_ERROR", "requestId": "r-1"},
+        }
+    ]
+
+
+def test_a_failing_resolver_is_masked_and_names_the_request(send, monkeypatch):
+    def broken(*_: object, **__: object):
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr("catalog.models.BookQuerySet.matching", broken)
+    query = json.dumps({"query": '{ searchBooks(title: "x") { id } }'})
+    response = send(query, **{"X-Request-Id": "r-2"})
+    assert (response.status_code, response["X-Request-Id"]) == (200, "r-2")
+    [error] = response.json()["errors"]
+    assert error["extensions"] == {"code": "INTERNAL_SERVER_ERROR", "requestId": "r-2"}
+    assert b"secret" not in response.content
+
+
+def test_the_log_tells_name_duration_and_cost_but_no_values(send):
+    query = "query Mine($t: String!) { searchBooks(title: $t) { id } }"
+    with capture_logs() as logs:
+        send(json.dumps({"query": query, "variables": {"t": "private"}}))
+    [line] = [line for line in logs if line["event"] == "operation"]
+    assert (line["operation"], line["cost"], line["planned"]) == ("Mine", 51, True)
+    assert line["ms"] >= 0
+    assert "private" not in str(logs)
+
+
+def test_a_query_string_of_too_many_fields_is_400(client):
+    response = client.get("/graphql?" + "&".join(f"a{n}=1" for n in range(2_000)))
+    assert (response.status_code, code(response)) == (400, "BAD_REQUEST")
+
+
+def test_a_browser_gets_graphiql_without_any_other_host(client):
+    response = client.get("/graphql", headers={"Accept": "text/html,*/*;q=0.8"})
+    assert response["Content-Type"].startswith("text/html")
+    assert b"://" not in response.content
+    assert b"<style" not in response.content
+    assert b"<script>" not in response.content
+    assert response.cookies == {}
+
+
+def test_a_client_that_prefers_json_to_html_gets_json(client):
+    headers = {"Accept": "application/json, text/html"}
+    response = client.get("/graphql", {"query": "{ __typename }"}, headers=headers)
+    assert response.json() == {"data": {"__typename": "Query"}}

@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import pytest
+from graphql import get_introspection_query
+
+from catalog.execution.documents import Documents
+from catalog.execution.limits import LIMITS
+from catalog.schema.contract import schema
+
+pytestmark = pytest.mark.django_db
+
+
+def chain(depth, leaf="id"):
+    """Return a query this many fields deep."""
+    steps = ["getAllBooks", *(["author", "books"] * depth)][: depth - 1]
+    return "{ " + " { ".join([*steps, leaf]) + " }" * depth
+
+
+def below_the_cost(depth):
+    """Return a query this deep that costs little: an author's books have no further list."""
+    return "{ getBookById(id: 1) { " + "... { " * depth + "id" + " }" * depth + " } }"
+
+
+BOMB = "{ getBookById(id: 1) { ...F0 } } " + " ".join(
+    f"fragment F{n} on Book {{ ...F{n + 1} ...F{n + 1} }}" for n in range(40)
+) + " fragment F40 on Book { id name }"  # fmt: skip
+
+ABUSES = {
+    "a fragment bomb": (BOMB, "expanded fields"),
+    "a hundred thousand braces": ("{ a" * 100_000, "characters"),
+    "many braces": ("{a" * 45_000, "nesting"),
+    "many brackets": ("{ a(b: " + "[" * 90_000, "nesting"),
+    "a comment of 500 KB": ("#" + "x" * 500_000 + "\n{ __typename }", "characters"),
+    "forty thousand comments": ("#\n" * 40_000 + "{ __typename }", "tokens"),
+    "a string of 500 KB": ('{ searchBooks(title: "' + "x" * 500_000 + '") { id } }', "characters"),
+    "thirty-one aliases": ("{ getAllBooks { " + " ".join(f"a{n}: id" for n in range(31)) + " } }", "aliases"),
+    "aliases in fragments": ("{ getAllBooks { ...A b: name ...A } } fragment A on Book { " + " ".join(f"a{n}: id" for n in range(15)) + " }", "aliases"),
+    "twenty-one root fields": ("{ " + "getAllBooks { id } " * 21 + "}", "root fields"),
+    "fifty-one directives": ("{ __typename " + "@skip(if: false) " * 51 + "}", "directives"),
+    "thirteen levels": (chain(13), "depth"),
+    "lists of lists of lists of lists": (chain(8), "cost"),
+    "a field named two hundred times": ("{ getAllBooks { " + "id " * 200 + "} }", "repeats"),
+    "two hundred inline fragments": ("{ getAllBooks { " + "... { id } " * 200 + "} }", "repeats"),
+    "too many tokens": ("{ " + "a " * 2_000 + "}", "tokens"),
+    "fifty-one fragments": ("{ __typename } " + " ".join(f"fragment F{n} on Book {{ id }}" for n in range(51)), "fragments"),
+    "sixty inline fragments": (below_the_cost(60), "nesting"),
+    "introspection that multiplies": ("{ __schema { types { " + "fields { type { " * 7 + "name" + " } }" * 7 + " } } }", "cost"),
+    "introspection beyond its depth": ("{ __schema { queryType { " + "ofType { " * 20 + "name" + " }" * 20 + " } } }", "introspection depth"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ABUSES)
+def test_a_document_beyond_a_limit_is_refused_with_the_limits_name(
+    ask, name, django_assert_num_queries
+):
+    query, limit = ABUSES[name]
+    with django_assert_num_queries(0):
+        answer = ask(query)
+    [error] = answer["errors"]
+    assert error["extensions"]["code"] == "QUERY_TOO_COMPLEX"
+    assert error["extensions"]["limit"] == limit
+    assert limit in error["message"]
+    assert "data" not in answer
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "{" * 900,
+        "{ a(b: " + "[" * 900,
+        "{ getAllBooks { ...A } } fragment A on Book { author { books { ...A } } }",
+        "{ getAllBooks { ...A } } fragment A on Book { ...B } fragment B on Book { ...A }",
+        "{ getAllBooks { ...Missing } }",
+        "{ " + "x" * 50_000 + " }",
+        "query ($a: " + "[" * 800 + "Int" + "]" * 800 + ") { __typename }",
+        "type Query { a: Int }",
+        "subscription { a }",
+        "{ getAllBooks }",
+        "{ __typename { a } }",
+        "\0",
+        "\ufeff",
+    ],
+)
+def test_nonsense_is_a_clear_error(ask, query):
+    answer = ask(query)
+    assert {error["extensions"]["code"] for error in answer["errors"]} <= {
+        "GRAPHQL_PARSE_FAILED",
+        "GRAPHQL_VALIDATION_FAILED",
+        "OPERATION_RESOLUTION_FAILURE",
+        "QUERY_TOO_COMPLEX",
+    }
+    assert all(len(error["message"]) <= 1_000 for error in answer["errors"])
+    assert "data" not in answer
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        chain(7),
+        "{ getAllBooks { " + " ".join(f"a{n}: id" for n in range(30)) + " } }",
+        "{ " + "getBookById(id: 1) { id } " * 20 + "}",
+        "{ __typename " + "@skip(if: false) @include(if: true)" + " }",
+        get_introspection_query(),
+        get_introspection_query(
+            specified_by_url=True, directive_is_repeatable=True, schema_description=True
+        ),
+        "{ getAllBooks { ...F0 } } "
+        + " ".join(f"fragment F{n} on Book {{ ...F{n + 1} ...F{n + 1} }}" for n in range(8))
+        + " fragment F8 on Book { id }",
+    ],
+)  # fmt: skip
+def test_what_is_within_the_limits_is_answered(ask, query):
+    assert "errors" not in ask(query)
+
+
+def test_introspection_can_be_switched_off_but_not_typename(ask, settings):
+    settings.CATALOG_INTROSPECTION = False
+    for query in (
+        "{ __schema { description } }",
+        '{ a: __type(name: "Book") { name } }',
+    ):
+        [error] = ask(query)["errors"]
+        assert error["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED"
+        assert error["message"] == "Introspection is switched off."
+    assert ask("{ kind: __typename }") == {"data": {"kind": "Query"}}
+
+
+@pytest.mark.parametrize(("on", "hinted"), [(True, True), (False, False)])
+def test_suggestions_can_be_switched_off(ask, settings, on, hinted):
+    settings.CATALOG_SUGGESTIONS = on
+    [error] = ask("{ getAllBook { id } }")["errors"]
+    assert ("Did you mean" in error["message"]) is hinted
+
+
+def test_the_cache_holds_as_many_documents_as_their_lengths_allow():
+    documents = Documents(schema, most_characters=100)
+    texts = [f"{{ a{n}: __typename }}" for n in range(20)]
+    first = documents.get(texts[0])
+    assert documents.get(texts[0]) is first
+    for text in texts:
+        documents.get(text)
+    assert documents.characters == sum(map(len, documents.kept)) <= 100
+    assert list(documents.kept) == texts[-len(documents.kept) :]
+    assert documents.get(texts[0]) is not first
+
+
+def test_what_is_refused_is_not_kept():
+    documents = Documents(schema)
+    for text in ("{", "{ nothing }", BOMB):
+        with pytest.raises(Exception, match=r".*"):
+            documents.get(text)
+    assert not documents.kept
+
+
+def test_a_document_keeps_a_bounded_number_of_plans(ask):
+    names = [f"v{n}" for n in range(6)]
+    declared = ", ".join(f"${name}: Boolean!" for name in names)
+    fields = " ".join(f"{name}: id @include(if: ${name})" for name in names)
+    text = f"query ({declared}) {{ getAllBooks {{ {fields} }} }}"
+    documents = Documents(schema)
+    document = documents.get(text)
+    operation = document.operation(None)
+    assert operation is not None
+    for number in range(64):
+        values = {name: bool(number >> place & 1) for place, name in enumerate(names)}
+        assert document.plan(operation, values) is not None
+        assert len(document.plans) <= 16
+
+
+def test_the_limits_are_those_that_are_documented():
+    assert (LIMITS.tokens, LIMITS.depth, LIMITS.aliases) == (2_000, 12, 30)
+    assert (LIMITS.root_fields, LIMITS.directives) == (20, 50)
+    assert (LIMITS.expanded_fields, LIMITS.cost) == (5_000, 1_000_000)

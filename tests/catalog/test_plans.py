@@ -1,0 +1,211 @@
+"""Planned answers equal those of graphql-core to the byte."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+from django.db import OperationalError, connection
+from django.db.backends.utils import CursorWrapper
+from django.test.utils import CaptureQueriesContext
+from hypothesis import HealthCheck, given
+from hypothesis import settings as example_settings
+
+from catalog.execution.budget import RowBudget
+from catalog.execution.context import Context
+from catalog.execution.operations import Executor, GraphQLRequest
+from catalog.execution.statements import Selection, Statement
+from catalog.models import Book
+from catalog.schema.contract import schema
+from tests.catalog.factories import AuthorFactory, BookFactory, CategoryFactory
+from tests.catalog.selections import operations
+
+planned = Executor(schema)
+unplanned = Executor(schema, plans=False)
+
+
+def answers(text, variables=None, limit=100_000):
+    """Return the answers of both executors as JSON."""
+    return [
+        orjson.dumps(
+            executor.answer(
+                GraphQLRequest(text, None, variables), Context(budget=RowBudget(limit))
+            ).body
+        )
+        for executor in (planned, unplanned)
+    ]
+
+
+@pytest.fixture
+def shelf(db):
+    authors = AuthorFactory.create_batch(3)
+    categories = [CategoryFactory.create(description="Told"), CategoryFactory.create()]
+    for place, name in enumerate(["Beta", "alpha", "Alphabet", "ALPHA", "omega", "al"]):
+        BookFactory.create(
+            name=name,
+            author=authors[place % 2],
+            category=[None, *categories][place % 3],
+            page_count=place,
+        )
+
+
+@example_settings(
+    max_examples=400,
+    deadline=None,
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+    ],
+)
+@given(operation=operations())
+def test_a_plan_answers_any_selection_as_graphql_core_does(shelf, operation):
+    one, other = answers(*operation)
+    assert one == other
+    assert b'"data"' in one or b"FAILED" in one or b"COMPLEX" in one
+
+
+def test_the_random_operations_are_nearly_all_executed(shelf):
+    outcomes = []
+
+    @example_settings(max_examples=100, deadline=None, database=None)
+    @given(operation=operations())
+    def collect(operation):
+        outcomes.append(answers(*operation)[0].startswith(b'{"data"'))
+
+    collect()
+    assert sum(outcomes) > 0.6 * len(outcomes)
+
+
+@pytest.mark.parametrize("limit", [0, 5, 6, 7, 20, 40])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{ getAllBooks { id } getAllAuthors { id } }",
+        "{ getAllAuthors { books { author { books { id } } } } }",
+        "{ getAllBooks { category { books { id } } author { bookCount } } }",
+        '{ a: searchBooks(title: "al") { name } b: getBookById(id: 1) { id } }',
+    ],
+)
+def test_both_executors_refuse_too_many_rows_alike(shelf, text, limit):
+    one, other = answers(text, limit=limit)
+    assert one == other
+    if not limit:
+        assert b"RESULT_TOO_LARGE" in one
+
+
+@pytest.mark.parametrize(
+    ("text", "variables"),
+    [
+        ("query ($id: Int) { getAuthorById(id: $id) { id } }", {"id": "x"}),
+        ("query ($id: Int) { getAuthorById(id: $id) { id } }", {"id": 2**40}),
+        ("query ($id: ID!) { getBookById(id: $id) { id } }", {}),
+        ("query ($id: ID!) { getBookById(id: $id) { id } }", {"id": None}),
+        ("query ($id: ID! = 1) { getBookById(id: $id) { id } }", None),
+        ("query ($t: String = null) { searchBooks(title: $t) { id } }", None),
+        ("query ($t: String = null) { getBookByName(name: $t) { id } }", None),
+        ('query ($t: String = "al") { searchBooks(title: $t) { id } }', {"t": None}),
+        (
+            "query ($s: Boolean = true) { getAllBooks { id @skip(if: $s) } }",
+            {"s": None},
+        ),
+        ("query ($s: Boolean = true) { getAllBooks { id @skip(if: $s) } }", {}),
+        ("query ($a: Int, $b: Int) { getAllBooks { id } }", {"a": 1, "c": 2}),
+        ("{ getAllBooks { id } __schema { queryType { name } } }", None),
+        ("{ getAllBooks { nothing } }", None),
+        ("{ getAllBooks { ...Missing } }", None),
+        ("{ getAllBooks { ...A } } fragment A on Book { ...A }", None),
+        ("query A { __typename } query B { __typename }", None),
+        ("", None),
+        ("fragment F on Book { id }", None),
+    ],
+)
+def test_both_executors_fail_alike(shelf, text, variables):
+    one, other = answers(text, variables)
+    assert one == other
+
+
+def test_a_plan_serves_each_value_of_its_conditions(shelf):
+    text = "query ($on: Boolean!) { getAllBooks { id name @include(if: $on) } }"
+    for value in (True, False, True):
+        one, other = answers(text, {"on": value})
+        assert one == other
+        assert (b"name" in one) is value
+
+
+def test_a_database_that_fails_makes_the_field_null_and_tells_nothing(
+    shelf, monkeypatch
+):
+    execute = CursorWrapper.execute
+
+    def away(self, sql, params=None):
+        if '"catalog_book"' in sql:
+            raise OperationalError("password=secret at db.internal")
+        return execute(self, sql, params)
+
+    monkeypatch.setattr(CursorWrapper, "execute", away)
+    one, other = answers("{ getAllBooks { id } getAllAuthors { id } }")
+    assert one == other
+    assert b"secret" not in one
+    assert orjson.loads(one)["data"]["getAllBooks"] is None
+    assert len(orjson.loads(one)["data"]["getAllAuthors"]) == 3
+
+
+def test_a_plan_never_asks_twice_for_what_one_query_gives(shelf):
+    with CaptureQueriesContext(connection) as queries:
+        answers("{ getAllAuthors { bookCount n: bookCount books { id } } }")
+    assert len(queries) == 2 + 3
+
+
+def test_rows_of_one_owner_are_never_lost_between_queries(shelf):
+    Book.objects.all().delete()
+    one, other = answers("{ getAllAuthors { books { id } bookCount } }")
+    assert one == other
+    assert b'"books":[],"bookCount":0' in one
+
+
+@pytest.mark.parametrize(
+    "title", ["", "a", "al", "alp", "ALPHA", "%", "zz", "\0", "x" * 300]
+)
+def test_one_plan_serves_every_kind_of_title(shelf, title):
+    text = "query ($t: String!) { searchBooks(title: $t) { name author { books { id } } } }"
+    one, other = answers(text, {"t": title})
+    assert one == other
+
+
+def test_a_compiled_statement_follows_its_parameter_and_the_limit(shelf, settings):
+    text = "query ($t: String!) { searchBooks(title: $t) { name } }"
+    for title, limit in (("alpha", 9), ("omega", 9), ("alpha", 1), ("alpha", 3)):
+        settings.CATALOG_ROW_BUDGET = limit
+        one, other = answers(text, {"t": title}, limit)
+        assert one == other
+
+
+def test_a_parameter_that_the_orm_changes_is_never_compiled():
+    selection = Selection(lambda part: Book.objects.filter(name__contains=part), "a")
+    with pytest.raises(ValueError, match="does not reach the database as it is"):
+        Statement(selection, ["pk"])
+
+
+def test_a_query_that_changes_with_its_parameter_is_never_compiled():
+    selection = Selection(
+        lambda n: Book.objects.filter(**{f"pk__{'gt' if n % 2 else 'lt'}": n}), 1
+    )
+    with pytest.raises(ValueError, match="does not reach the database as it is"):
+        Statement(selection, ["pk"])
+
+
+def test_a_long_text_cannot_be_multiplied_without_bound(db):
+    category = CategoryFactory.create(description="x" * 10_000)
+    BookFactory.create_batch(40, category=category, author=AuthorFactory.create())
+    text = "{ getAllBooks { category { %s } } }"
+    fields = " ".join(f"d{number}: description" for number in range(25))
+    one, other = answers(text.replace("%s", fields))
+    assert one == other
+    assert len(one) > 10_000_000
+    BookFactory.create(category=category)
+    one, other = answers(text.replace("%s", fields))
+    assert one == other
+    assert orjson.loads(one)["errors"][0]["extensions"] == {
+        "code": "RESULT_TOO_LARGE",
+        "limit": 10_000_000,
+    }

@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.catalog.factories import AuthorFactory, BookFactory, CategoryFactory
+
+pytestmark = pytest.mark.django_db
+
+BOOK = "{ id name pageCount author { id firstName lastName } category { id name description } }"
+
+
+def seen(book):
+    """Return a book as the contract answers it."""
+    category = book.category and {
+        "id": str(book.category.pk),
+        "name": book.category.name,
+        "description": book.category.description,
+    }
+    author = {
+        "id": str(book.author.pk),
+        "firstName": book.author.first_name,
+        "lastName": book.author.last_name,
+    }
+    return {
+        "id": str(book.pk),
+        "name": book.name,
+        "pageCount": book.page_count,
+        "author": author,
+        "category": category,
+    }
+
+
+@pytest.fixture
+def books():
+    category = CategoryFactory.create(description="Made up")
+    return [
+        BookFactory.create(category=category),
+        BookFactory.create(),
+        BookFactory.create(page_count=0),
+    ]
+
+
+@pytest.mark.spec("catalog", "getAllBooks")
+def test_all_books_come_by_id_with_author_and_category(ask, books):
+    answer = ask(f"{{ getAllBooks {BOOK} }}")
+    assert answer == {"data": {"getAllBooks": [seen(book) for book in books]}}
+
+
+@pytest.mark.spec("catalog", "getBookById")
+def test_a_book_is_found_by_its_id(ask, books):
+    query = f"query ($id: ID!) {{ getBookById(id: $id) {BOOK} }}"
+    assert ask(query, id=str(books[1].pk))["data"]["getBookById"] == seen(books[1])
+    assert ask(query, id=books[0].pk)["data"]["getBookById"] == seen(books[0])
+
+
+@pytest.mark.parametrize(
+    "identifier",
+    [
+        "0", "-1", "01", " 1", "1 ", "+1", "1.0", "1e3", "x", "", "1_0", "\u0661", "\0", "½",
+        "9223372036854775807", "9223372036854775808", "9" * 19, "9" * 5000, "NaN",
+    ],
+)  # fmt: skip
+def test_a_malformed_id_is_an_absent_one(ask, identifier):
+    CategoryFactory.create()
+    AuthorFactory.create()
+    query = "query ($id: ID!) { getBookById(id: $id) { id } getCategoryById(id: $id) { id } }"
+    assert ask(query, id=identifier) == {
+        "data": {"getBookById": None, "getCategoryById": None}
+    }
+    changes = "mutation ($id: ID!) { deleteBook(id: $id) deleteAuthor(id: $id) }"
+    assert ask(changes, id=identifier) == {
+        "data": {"deleteBook": False, "deleteAuthor": False}
+    }
+
+
+@pytest.mark.spec("catalog", "getBookByName")
+def test_a_book_is_found_by_its_whole_name_without_letter_case(ask):
+    first, _ = (
+        BookFactory.create(name="Die ÄRZTE"),
+        BookFactory.create(name="die ärzte"),
+    )
+    query = "query ($name: String) { getBookByName(name: $name) { id } }"
+    assert ask(query, name="Die ärzte")["data"]["getBookByName"] == {
+        "id": str(first.pk)
+    }
+    for name in ("die", " die ärzte", "", "\0", None):
+        assert ask(query, name=name) == {"data": {"getBookByName": None}}
+    assert ask("{ getBookByName { id } }") == {"data": {"getBookByName": None}}
+
+
+@pytest.mark.spec("catalog", "getAuthorById")
+def test_an_author_is_found_by_an_int(ask):
+    author = AuthorFactory.create()
+    books = BookFactory.create_batch(2, author=author)
+    query = "query ($id: Int) { getAuthorById(id: $id) { id bookCount books { id } } }"
+    assert ask(query, id=author.pk)["data"]["getAuthorById"] == {
+        "id": str(author.pk),
+        "bookCount": 2,
+        "books": [{"id": str(book.pk)} for book in books],
+    }
+    for absent in (0, -5, 2**31 - 1, None):
+        assert ask(query, id=absent) == {"data": {"getAuthorById": None}}
+    assert ask("{ getAuthorById { id } }") == {"data": {"getAuthorById": None}}
+
+
+def test_an_author_id_beyond_an_int_is_bad_input(ask):
+    answer = ask("query ($id: Int) { getAuthorById(id: $id) { id } }", id=2**31)
+    assert answer["errors"][0]["extensions"] == {"code": "BAD_USER_INPUT"}
+    assert "data" not in answer
+
+
+@pytest.mark.spec("catalog", "getAllAuthors")
+def test_all_authors_come_by_id_with_their_books(ask):
+    silent, author = AuthorFactory.create(), AuthorFactory.create()
+    book = BookFactory.create(author=author)
+    answer = ask("{ getAllAuthors { id bookCount books { id author { bookCount } } } }")
+    assert answer["data"]["getAllAuthors"] == [
+        {"id": str(silent.pk), "bookCount": 0, "books": []},
+        {
+            "id": str(author.pk),
+            "bookCount": 1,
+            "books": [{"id": str(book.pk), "author": {"bookCount": 1}}],
+        },
+    ]
+
+
+@pytest.mark.spec("catalog", "getAllCategories, getCategoryById")
+def test_categories_come_with_their_books(ask):
+    category = CategoryFactory.create(description=None)
+    book = BookFactory.create(category=category)
+    expected = {
+        "id": str(category.pk),
+        "name": category.name,
+        "description": None,
+        "books": [{"id": str(book.pk)}],
+    }
+    fields = "{ id name description books { id } }"
+    assert ask(f"{{ getAllCategories {fields} }}")["data"]["getAllCategories"] == [
+        expected
+    ]
+    one = ask(f"{{ getCategoryById(id: {category.pk}) {fields} }}")
+    assert one["data"]["getCategoryById"] == expected
+
+
+@pytest.mark.spec("catalog", "searchBooks")
+def test_a_search_answers_in_code_point_order_of_the_name_then_by_id(ask):
+    names = ["ab z", "Zab", "ab", "éab", "ab", "Ab", "😀ab", "Äab", "\uffeeab"]
+    made = [BookFactory.create(name=name) for name in names]
+    answer = ask('{ searchBooks(title: "AB") { id name } }')
+    expected = sorted(made, key=lambda book: (book.name, book.pk))
+    assert answer["data"]["searchBooks"] == [
+        {"id": str(book.pk), "name": book.name} for book in expected
+    ]
+
+
+def test_an_empty_title_matches_every_book(ask, books):
+    assert len(ask('{ searchBooks(title: "") { id } }')["data"]["searchBooks"]) == 3
+
+
+def test_more_rows_than_the_budget_are_refused_without_a_partial_answer(
+    ask, settings, books
+):
+    settings.CATALOG_ROW_BUDGET = 2
+    answer = ask("{ getAllBooks { id } few: getBookById(id: 1) { id } }")
+    assert answer["data"]["getAllBooks"] is None
+    assert [error["extensions"] for error in answer["errors"]] == [
+        {"code": "RESULT_TOO_LARGE", "limit": 2}
+    ]
+    assert answer["errors"][0]["path"] == ["getAllBooks"]
+    assert ask('{ searchBooks(title: "book") { id } }')["data"] == {"searchBooks": None}
+
+
+def test_rows_count_as_often_as_they_are_answered(ask, settings):
+    author = AuthorFactory.create()
+    BookFactory.create_batch(10, author=author)
+    query = "{ getAllBooks { author { books { author { books { id } } } } } }"
+    settings.CATALOG_ROW_BUDGET = 10 + 100 + 1000
+    assert "errors" not in ask(query)
+    settings.CATALOG_ROW_BUDGET -= 1
+    assert ask(query)["errors"][0]["extensions"]["code"] == "RESULT_TOO_LARGE"
+
+
+@pytest.mark.parametrize(
+    ("query", "exactly"),
+    [
+        ("{ getAllBooks { name author { firstName } category { name } } }", 1),
+        ("{ getAllBooks { author { bookCount books { category { name } } } } }", 2),
+        ("{ getAllAuthors { bookCount } }", 2),
+        ("{ getAllAuthors { bookCount books { author { books { id } } } } }", 3),
+        ('{ searchBooks(title: "o") { author { books { id } } } }', 2),
+        ("{ getAllCategories { books { author { lastName } } } }", 2),
+    ],
+)  # fmt: skip
+def test_the_number_of_queries_does_not_grow_with_the_rows(
+    ask, query, exactly, django_assert_num_queries
+):
+    category = CategoryFactory.create()
+    for rows in (1, 9, 990):
+        BookFactory.create_batch(rows, category=category)
+        with django_assert_num_queries(exactly):
+            assert "errors" not in ask(query)

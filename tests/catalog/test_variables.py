@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.config.test_environment import start
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("CATALOG_WRITES", "perhaps"),
+        ("CATALOG_WRITES", ""),
+        ("CATALOG_ROW_BUDGET", "0"),
+        ("CATALOG_ROW_BUDGET", "many"),
+        ("CATALOG_INTROSPECTION", "perhaps"),
+        ("CATALOG_SUGGESTIONS", "perhaps"),
+    ],
+)
+def test_a_malformed_variable_is_a_start_up_error_that_names_it(name, value):
+    done = start(**{name: value})
+    assert done.returncode == 1
+    assert f"{name}: " in done.stderr
+    assert "Traceback" not in done.stderr
