@@ -70,6 +70,14 @@ WEBHOOK_DRAINERS = env.int("WEBHOOK_DRAINERS", 4)
 
 RECORDING_CREATE_RATE = env.rate("RECORDING_CREATE_RATE", "" if LOCAL else "60/hour")
 RECORDING_TEST_RATE = env.rate("RECORDING_TEST_RATE", "" if LOCAL else "120/hour")
+GATEWAY_CONFIG = env.str(
+    "GATEWAY_CONFIG", locally(str(BASE_DIR / "gateway" / "sample.yaml"))
+)
+GATEWAY_TRUSTED_PROXIES = env.networks(
+    "GATEWAY_TRUSTED_PROXIES", "127.0.0.0/8,::1/128" if LOCAL else ""
+)
+GATEWAY_SUBSCRIPTION_QUOTA = env.int("GATEWAY_SUBSCRIPTION_QUOTA", 100)
+GATEWAY_MIN_SECRET_LENGTH = env.int("GATEWAY_MIN_SECRET_LENGTH", 1 if LOCAL else 16)
 
 env.complete()
 

@@ -7,3 +7,8 @@ from django.apps import AppConfig
 
 class GatewayConfig(AppConfig):
     name = "gateway"
+
+    def ready(self) -> None:
+        from gateway import configuration
+
+        configuration.current()  # a bad file is a start-up error

@@ -16,6 +16,7 @@ PRODUCTION = {
     "DATABASE_URL": "postgres://signpost@127.0.0.1:5432/signpost",
     "REDIS_URL": "redis://127.0.0.1:6379/0",
     "WEBHOOK_SECRET_KEYS": Fernet.generate_key().decode(),
+    "GATEWAY_CONFIG": "gateway/sample.yaml",
 }
 
 
