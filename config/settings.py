@@ -78,6 +78,10 @@ GATEWAY_TRUSTED_PROXIES = env.networks(
 )
 GATEWAY_SUBSCRIPTION_QUOTA = env.int("GATEWAY_SUBSCRIPTION_QUOTA", 100)
 GATEWAY_MIN_SECRET_LENGTH = env.int("GATEWAY_MIN_SECRET_LENGTH", 1 if LOCAL else 16)
+GATEWAY_INGEST_MAX_BYTES = env.int("GATEWAY_INGEST_MAX_BYTES", 10 * 1024 * 1024)
+GATEWAY_CREATE_RATE = env.rate("GATEWAY_CREATE_RATE", "" if LOCAL else "60/hour")
+GATEWAY_TEST_RATE = env.rate("GATEWAY_TEST_RATE", "" if LOCAL else "120/hour")
+GATEWAY_INGEST_RATE = env.rate("GATEWAY_INGEST_RATE", "" if LOCAL else "120/minute")
 
 env.complete()
 
@@ -271,15 +275,28 @@ SPECTACULAR_SETTINGS = {
     "WEBHOOKS": [
         "recording.openapi.SUMMARY_COMPLETED_WEBHOOK",
         "recording.openapi.PING_WEBHOOK",
+        "gateway.openapi.INGEST_COMPLETED_WEBHOOK",
+        "gateway.openapi.POLICY_VIOLATION_WEBHOOK",
+        "gateway.openapi.DRIFT_DETECTED_WEBHOOK",
+        "gateway.openapi.EVAL_REGRESSION_WEBHOOK",
+        "gateway.openapi.TEST_WEBHOOK",
     ],
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "recording.openapi.add_schemas",
+        "gateway.openapi.add_schemas",
     ],
 }
 
 # Requests per account: `<number>/<second, minute, hour or day>`, or empty for no limit.
 RECORDING_RATES = {"create": RECORDING_CREATE_RATE, "test": RECORDING_TEST_RATE}
+
+# The same per gateway key.
+GATEWAY_RATES = {
+    "create": GATEWAY_CREATE_RATE,
+    "test": GATEWAY_TEST_RATE,
+    "ingest": GATEWAY_INGEST_RATE,
+}
 
 LOGGING_CONFIG = None
 logs.configure(level=LOG_LEVEL, as_json=not LOCAL)

@@ -13,6 +13,8 @@ from redis.exceptions import RedisError
 from rest_framework import exceptions
 from rest_framework.response import Response
 
+from webhooks_core.rest import PayloadTooLarge
+
 RETRY_AFTER_S = 5
 
 
@@ -127,6 +129,7 @@ TRANSLATIONS: tuple[
     ((exceptions.ParseError,), lambda error: BadRequestError(str(error.detail))),
     ((exceptions.UnsupportedMediaType,), lambda _: UnsupportedMediaTypeError()),
     ((exceptions.Throttled,), _throttled),
+    ((PayloadTooLarge,), lambda error: PayloadTooLargeError(str(error.detail))),
     ((RequestDataTooBig,), lambda _: PayloadTooLargeError()),
     ((SuspiciousOperation, UnreadablePostError), lambda _: BadRequestError()),
     ((OperationalError, InterfaceError, RedisError), lambda _: UnavailableError()),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from webhooks_core.profiles import EventType, Happening, Sending
+from webhooks_core.profiles import EventType, Happening, Sending, WebhookProfile
+from webhooks_core.retry import RetryPolicy
+from webhooks_core.schemas import DATE_TIME, INTEGER, NUMBER, STRING, object_of
 from webhooks_core.signing import timestamped_signature
 from webhooks_core.targets import UrlPolicy, own_listener
 
@@ -16,19 +18,7 @@ DRIFT_DETECTED = "drift.detected"
 EVAL_REGRESSION = "eval.regression"
 TEST = "webhook.test"
 
-STRING = {"type": "string"}
-INTEGER = {"type": "integer", "minimum": 0}
-NUMBER = {"type": "number"}
-TIME = {"type": "string", "format": "date-time"}
-
-
-def _object(**properties: Any) -> dict[str, Any]:
-    """Return the schema of an object whose fields are all there."""
-    return {
-        "type": "object",
-        "required": list(properties),
-        "properties": properties,
-    }
+COUNT = INTEGER | {"minimum": 0}
 
 
 def _event_type(
@@ -47,16 +37,16 @@ EVENT_TYPES: Mapping[str, EventType] = dict(
         _event_type(
             INGEST_COMPLETED,
             "A document finished ingesting.",
-            schema=_object(
+            schema=object_of(
                 document_id=STRING,
                 title=STRING,
                 content_type=STRING,
                 checksum={"type": "string", "description": "`sha256:` and hex."},
-                size_bytes=INTEGER,
-                characters=INTEGER,
-                chunk_count=INTEGER,
+                size_bytes=COUNT,
+                characters=COUNT,
+                chunk_count=COUNT,
                 metadata={"type": "object"},
-                created_at=TIME,
+                created_at=DATE_TIME,
             ),
             sample={
                 "document_id": "doc_0d1k3v5m7p9r1t3v5n7q9s0u2g",
@@ -73,14 +63,14 @@ EVENT_TYPES: Mapping[str, EventType] = dict(
         _event_type(
             POLICY_VIOLATION,
             "A policy decision denied an action.",
-            schema=_object(
+            schema=object_of(
                 decision_id=STRING,
                 decision={"const": "denied"},
                 principal_id=STRING,
                 action=STRING,
                 resource=STRING,
                 reason=STRING,
-                decided_at=TIME,
+                decided_at=DATE_TIME,
             ),
             sample={
                 "decision_id": "pol_0d1k3v5m7p9r1t3v5n7q9s0u2g",
@@ -95,7 +85,7 @@ EVENT_TYPES: Mapping[str, EventType] = dict(
         _event_type(
             DRIFT_DETECTED,
             "Embedding or data drift was detected.",
-            schema=_object(
+            schema=object_of(
                 subject=STRING, metric=STRING, value=NUMBER, threshold=NUMBER
             ),
             sample={
@@ -108,7 +98,9 @@ EVENT_TYPES: Mapping[str, EventType] = dict(
         _event_type(
             EVAL_REGRESSION,
             "An evaluation run regressed.",
-            schema=_object(run_id=STRING, suite=STRING, score=NUMBER, baseline=NUMBER),
+            schema=object_of(
+                run_id=STRING, suite=STRING, score=NUMBER, baseline=NUMBER
+            ),
             sample={
                 "run_id": "run_481",
                 "suite": "answers",
@@ -119,7 +111,7 @@ EVENT_TYPES: Mapping[str, EventType] = dict(
         _event_type(
             TEST,
             "Test event; sent only through the test endpoint.",
-            schema=_object(subscription_id=STRING),
+            schema=object_of(subscription_id=STRING),
             sample={"subscription_id": "whsub_0d1k3v5m7p9r1t3v5n7q9s0u2g"},
             subscribable=False,
         ),
@@ -164,4 +156,30 @@ def url_policy(*, base_url: str, local: bool) -> UrlPolicy:
         schemes=schemes,
         local_schemes=schemes if local else frozenset(),
         own=own_listener(base_url),
+    )
+
+
+def profile(
+    *,
+    retry: RetryPolicy,
+    timeout_s: float,
+    enabled: bool,
+    quota: int,
+    base_url: str,
+    local: bool,
+) -> WebhookProfile:
+    """Return the profile that AppConfig.ready registers."""
+    return WebhookProfile(
+        name=PROFILE,
+        event_types=EVENT_TYPES,
+        receives=receives,
+        envelope=envelope,
+        headers=headers,
+        retry=retry,
+        timeout_s=timeout_s,
+        url_policy=url_policy(base_url=base_url, local=local),
+        quota=quota,
+        endpoint_prefix="whsub_",
+        inactive_ends_waiting=True,
+        enabled=enabled,
     )
