@@ -19,6 +19,9 @@ from webhooks_core import publishing
 from webhooks_core.models import Event
 from webhooks_core.times import iso
 
+# The encoder has a limit of its own, which an envelope must stay below.
+MAX_DATA_DEPTH = 100
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -57,6 +60,14 @@ class Origin:
 def subscribable() -> list[str]:
     """Return the names of the event types that subscriptions may name."""
     return [name for name, it in EVENT_TYPES.items() if it.subscribable]
+
+
+def is_deeper(value: Any, levels: int) -> bool:
+    """Tell whether JSON is nested more than so many levels deep."""
+    if not isinstance(value, dict | list):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(is_deeper(it, levels - 1) for it in inner)
 
 
 def publish(*, origin: Origin, event_type: str, data: Mapping[str, Any]) -> Event:

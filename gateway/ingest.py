@@ -15,7 +15,7 @@ from html_to_markdown import ConversionOptions
 
 from gateway import chunks, events
 from gateway.errors import BadRequestError, PayloadTooLargeError
-from gateway.events import Origin
+from gateway.events import Origin, is_deeper
 from gateway.models import Chunk, Document
 from gateway.webhooks import INGEST_COMPLETED
 from webhooks_core import ids
@@ -99,20 +99,13 @@ def _content_type(value: Any) -> str:
 def _metadata(value: Any) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise BadRequestError("metadata must be an object.")
-    if _is_deeper(value, MAX_METADATA_DEPTH):
+    if is_deeper(value, MAX_METADATA_DEPTH):
         raise BadRequestError(
             f"metadata is nested deeper than {MAX_METADATA_DEPTH} levels."
         )
     if len(orjson.dumps(value)) > MAX_METADATA_BYTES:
         raise BadRequestError(f"metadata is over {MAX_METADATA_BYTES} bytes.")
     return value
-
-
-def _is_deeper(value: Any, levels: int) -> bool:
-    if not isinstance(value, dict | list):
-        return False
-    inner = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_is_deeper(it, levels - 1) for it in inner)
 
 
 # ── The use case ────────────────────────────────────────────────────────────────────

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -198,7 +199,7 @@ def test_an_id_that_cannot_be_is_404(acme, odd, method, path, body):
     assert answer.json() == {"detail": "There is no such subscription."}
 
 
-BAD = [
+BAD: list[tuple[str, dict[str, Any], str]] = [
     ("a url is needed", {}, "url is required."),
     ("not null", {"url": None}, "url must be a string."),
     ("not a number", {"url": 7}, "url must be a string."),
