@@ -26,6 +26,8 @@ CONTENT_TYPES = (PLAIN, MARKDOWN, HTML)
 MAX_TITLE = 255
 MAX_METADATA_BYTES = 16_384
 MAX_METADATA_DEPTH = 32
+# Hostile HTML takes the converter about a second per million characters.
+MAX_HTML_CHARACTERS = 2_000_000
 CHUNKS_PER_INSERT = 500
 
 
@@ -167,7 +169,7 @@ def _save_chunks(document: Document, parts: list[str]) -> None:
 
 def _readable(sent: Text) -> str:
     """Return what is read of a text: HTML as Markdown, unless it cannot be converted."""
-    if sent.content_type != HTML:
+    if sent.content_type != HTML or len(sent.text) > MAX_HTML_CHARACTERS:
         return sent.text
     try:
         converted = html_to_markdown.convert(

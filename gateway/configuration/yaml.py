@@ -26,8 +26,9 @@ class Faults:
     lines: list[tuple[int, str]] = field(default_factory=list)
 
     def add(self, line: int, key: str, message: str) -> None:
-        where = f"{self.file}:{line}: " + (f"{key}: " if key else "")
-        self.lines.append((line, where + message))
+        parts = [self.file, *([str(line)] if line else [])]
+        told = ": ".join([":".join(parts), *([key] if key else []), message])
+        self.lines.append((line, told))
 
     def __bool__(self) -> bool:
         return bool(self.lines)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
+from django.apps import apps
+from django.db import connection
 
-from gateway import policy
+from gateway import events, policy
 from gateway.identity import Caller
 from gateway.models import PolicyDecision
+from webhooks_core.models import Event
+from webhooks_core.times import iso
 
 pytestmark = pytest.mark.django_db
 
@@ -75,3 +80,51 @@ def test_a_hostile_resource_is_stored_as_far_as_a_database_can():
     decision.refresh_from_db()
     assert decision.resource.startswith("model:\ufffd?éxx")
     assert len(decision.resource) == 255
+
+
+@pytest.mark.spec(
+    "gateway", "audit.policy_violation: a policy decision denies an action"
+)
+def test_a_denial_reaches_the_tenants_subscribers(acme, globex):
+    policy.wire(events.publish_violation)
+    made, theirs = acme.create(), globex.create()
+    acme.create(event_types=["ingest.completed"])
+    decision = deny()
+    event = Event.objects.get()
+    assert orjson.loads(bytes(event.body)) == {
+        "id": event.public_id,
+        "type": "audit.policy_violation",
+        "tenant_id": "acme",
+        "created_at": iso(event.created_at),
+        "data": {
+            "decision_id": decision.public_id,
+            "decision": "denied",
+            "principal_id": "ada",
+            "action": "chat.completions",
+            "resource": "model:large",
+            "reason": "not_found_or_forbidden",
+            "decided_at": iso(decision.created_at),
+        },
+        "request_id": "req-1",
+        "principal_id": "ada",
+        "trace_id": "a" * 32,
+    }
+    assert [it["event_id"] for it in acme.deliveries(made)] == [event.public_id]
+    assert globex.deliveries(theirs) == []
+
+
+def test_the_product_wires_its_publisher_when_it_starts(monkeypatch):
+    monkeypatch.setattr(policy, "_publishers", [])
+    apps.get_app_config("gateway").ready()
+    assert policy._publishers == [events.publish_violation]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_publisher_that_breaks_the_transaction_leaves_the_decision_stored():
+    def fail(_: PolicyDecision) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT * FROM no_such_table")
+
+    policy.wire(fail)
+    deny()
+    assert PolicyDecision.objects.count() == 1
