@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 from rest_framework import exceptions
 from rest_framework.response import Response
 
-from webhooks_core.rest import PayloadTooLarge
+from webhooks_core.rest import MethodNotAllowed, PayloadTooLarge
 
 RETRY_AFTER_S = 5
 
@@ -115,17 +115,13 @@ def _throttled(error: Any) -> GatewayError:
     return TooManyRequestsError(headers={"Retry-After": str(seconds)})
 
 
-def _method_not_allowed(error: Any) -> GatewayError:
-    return MethodNotAllowedError(headers=getattr(error, "headers", None))
-
-
 # Foreign exceptions and what each becomes; the first that fits counts.
 TRANSLATIONS: tuple[
     tuple[tuple[type[BaseException], ...], Callable[[Any], GatewayError]], ...
 ] = (
     ((GatewayError,), lambda error: error),
     ((Http404, exceptions.NotFound), lambda _: NotFoundError()),
-    ((exceptions.MethodNotAllowed,), _method_not_allowed),
+    ((MethodNotAllowed,), lambda error: MethodNotAllowedError(headers=error.headers)),
     ((exceptions.ParseError,), lambda error: BadRequestError(str(error.detail))),
     ((exceptions.UnsupportedMediaType,), lambda _: UnsupportedMediaTypeError()),
     ((exceptions.Throttled,), _throttled),

@@ -135,7 +135,9 @@ def json_object(request: Request) -> dict[str, Any]:
     Raises ParseError, PayloadTooLarge or UnsupportedMediaType.
     """
     if request.stream is None:
-        raise exceptions.ParseError("The body is empty; send a JSON object.")
+        raise exceptions.ParseError(
+            "The body is empty: send a JSON object, and its Content-Length."
+        )
     body = request.data
     if not isinstance(body, dict):
         raise exceptions.ParseError("The body must be a JSON object.")
