@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import structlog
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, JsonResponse
@@ -16,6 +17,8 @@ from rest_framework.response import Response
 from webhooks_core.rest import MethodNotAllowed, PayloadTooLarge
 
 RETRY_AFTER_S = 5
+
+log = structlog.stdlib.get_logger(__name__)
 
 
 class GatewayError(Exception):
@@ -111,7 +114,7 @@ class UnavailableError(GatewayError):
 
 
 def _throttled(error: Any) -> GatewayError:
-    seconds = 1 + int(error.wait or 0)
+    seconds = max(1, int(error.wait or 1))
     return TooManyRequestsError(headers={"Retry-After": str(seconds)})
 
 
@@ -145,6 +148,8 @@ def handle(error: Exception, _: dict[str, Any]) -> Response | None:
     told = translate(error)
     if told is None:
         return None
+    if isinstance(told, UnavailableError):
+        log.error("a needed service is away", exc_info=error)
     return Response(told.body, status=told.status_code, headers=told.headers)
 
 

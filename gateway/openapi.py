@@ -354,7 +354,7 @@ def _outgoing(event_type: EventType) -> OpenApiWebhook:
             tags=[TAG],
             request={"application/json": envelope},
             responses={200: OpenApiResponse(description="Received.")},
-            examples=[OpenApiExample("event", value=example, request_only=True)],
+            examples=[OpenApiExample("event", value=example)],
         ),
     )
 

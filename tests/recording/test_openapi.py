@@ -71,7 +71,9 @@ def test_an_operation_names_every_status_with_an_example(method, path):
 
 def test_the_outgoing_events_are_described_with_examples():
     for name in ("summary.completed", "webhook.ping"):
-        content = DOCUMENT["webhooks"][name]["post"]["requestBody"]["content"]["application/json"]
+        content = DOCUMENT["webhooks"][name]["post"]["requestBody"]["content"][
+            "application/json"
+        ]
         [example] = content["examples"].values()
         assert example["value"]["type"] == name
         assert_valid(example["value"], content["schema"])
