@@ -207,7 +207,7 @@ def send_test(*, origin: Origin, subscription_id: str) -> Event:
         current = _get(origin.tenant, subscription_id, lock=True)
         if not profiles.get(PROFILE).enabled:
             raise ConflictError("Webhooks are switched off in the configuration.")
-        if not current.is_receiving:
+        if not current.is_subscribed:
             raise ConflictError("The subscription is inactive.")
         return publishing.publish_test(
             current,

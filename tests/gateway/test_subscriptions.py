@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from gateway import keys
+from gateway import keys, subscriptions
+from gateway.webhooks import url_policy
 from tests.gateway.making import JSON, PATH, Api, nothing_happened
-from webhooks_core import endpoints
+from tests.threads import at_once
+from webhooks_core import endpoints, profiles
 from webhooks_core.models import Endpoint
 from webhooks_core.secrets import MASK
 from webhooks_core.times import iso
@@ -368,6 +371,22 @@ def test_the_quota_is_per_tenant_and_freed_by_delete(acme, globex, monkeypatch):
     assert Endpoint.objects.of("gateway", "acme").count() == 100
 
 
+@pytest.mark.django_db(transaction=True)
+def test_of_many_creations_at_once_only_the_quota_succeeds(monkeypatch):
+    gateway = replace(profiles.get("gateway"), quota=3)
+    monkeypatch.setitem(profiles._profiles, "gateway", gateway)
+
+    def create() -> int:
+        api = Api(tenant="acme", principal="ada")
+        # SQLite in memory, unlike a file, does not wait for a lock: 503, come again.
+        while (answer := api.call("POST", PATH, {"url": URL})).status_code == 503:
+            continue
+        return int(answer.status_code)
+
+    assert sorted(at_once(8, create)) == [201] * 3 + [429] * 5
+    assert Endpoint.objects.of("gateway", "acme").count() == 3
+
+
 def test_throttles_count_per_key_and_say_when_to_come_back(settings):
     settings.GATEWAY_RATES = {"create": "2/hour", "test": "1/hour", "ingest": "1/hour"}
     first, second = (
@@ -394,11 +413,6 @@ def test_a_longer_secret_is_asked_for_where_the_setting_says_so(acme, settings):
 
 
 def test_in_production_loopback_is_refused(acme, monkeypatch):
-    from dataclasses import replace
-
-    from gateway.webhooks import url_policy
-    from webhooks_core import profiles
-
     strict = url_policy(base_url="https://signpost.example", local=False)
     monkeypatch.setitem(
         profiles._profiles,
@@ -416,8 +430,6 @@ def test_in_production_loopback_is_refused(acme, monkeypatch):
 
 
 def test_what_is_deleted_meanwhile_is_404(acme, monkeypatch):
-    from gateway import subscriptions
-
     made = acme.create()
     found = subscriptions.find("acme", made["id"])
     endpoints.delete(found)
