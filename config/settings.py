@@ -11,6 +11,7 @@ from urllib.parse import quote, urlsplit
 import django_stubs_ext
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
+from environs import validate
 
 from config import logs
 from config.environment import Environment, is_loopback, kept_secret
@@ -76,9 +77,17 @@ GATEWAY_CONFIG = env.str(
 GATEWAY_TRUSTED_PROXIES = env.networks(
     "GATEWAY_TRUSTED_PROXIES", "127.0.0.0/8,::1/128" if LOCAL else ""
 )
-GATEWAY_SUBSCRIPTION_QUOTA = env.int("GATEWAY_SUBSCRIPTION_QUOTA", 100)
-GATEWAY_MIN_SECRET_LENGTH = env.int("GATEWAY_MIN_SECRET_LENGTH", 1 if LOCAL else 16)
-GATEWAY_INGEST_MAX_BYTES = env.int("GATEWAY_INGEST_MAX_BYTES", 10 * 1024 * 1024)
+GATEWAY_SUBSCRIPTION_QUOTA = env.int(
+    "GATEWAY_SUBSCRIPTION_QUOTA", 100, validate=validate.Range(min=1, max=32_767)
+)
+GATEWAY_MIN_SECRET_LENGTH = env.int(
+    "GATEWAY_MIN_SECRET_LENGTH",
+    1 if LOCAL else 16,
+    validate=validate.Range(min=1, max=256),
+)
+GATEWAY_INGEST_MAX_BYTES = env.int(
+    "GATEWAY_INGEST_MAX_BYTES", 10 * 1024 * 1024, validate=validate.Range(min=1)
+)
 GATEWAY_CREATE_RATE = env.rate("GATEWAY_CREATE_RATE", "" if LOCAL else "60/hour")
 GATEWAY_TEST_RATE = env.rate("GATEWAY_TEST_RATE", "" if LOCAL else "120/hour")
 GATEWAY_INGEST_RATE = env.rate("GATEWAY_INGEST_RATE", "" if LOCAL else "120/minute")

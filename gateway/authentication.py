@@ -119,6 +119,3 @@ class GatewayAuthentication(BaseAuthentication):
 
     def authenticate(self, request: Request) -> tuple[Caller, None]:
         return authenticate(**credentials(request)), None
-
-    def authenticate_header(self, _: Request) -> str:
-        return 'Bearer realm="signpost"'

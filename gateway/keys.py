@@ -87,10 +87,10 @@ class _Cache:
         self._lock = threading.Lock()
 
     def get(self, digest: str) -> Caller | Miss | None:
-        found = self._known.get(digest)
-        if found is None or found[0] <= time.time():
-            return MISS
-        return found[1]
+        until, caller = self._known.get(digest, (0.0, None))
+        # Further ahead than anything is remembered for: the clock was set back.
+        known = 0 < until - time.time() <= CACHE_S
+        return caller if known else MISS
 
     def put(self, digest: str, caller: Caller | None, *, until: float) -> None:
         with self._lock:

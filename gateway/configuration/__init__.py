@@ -51,13 +51,14 @@ def current() -> Configuration:
 
 @lru_cache(maxsize=8)
 def _loaded(path: str) -> Configuration:
-    # The one place beside the settings that reads the environment: the names that `${NAME}`
-    # refers to are the operator's own.
-    return load(Path(path), environ=os.environ) if path else Configuration()
+    return load(Path(path)) if path else Configuration()
 
 
-def load(path: Path, *, environ: Mapping[str, str]) -> Configuration:
+def load(path: Path, *, environ: Mapping[str, str] | None = None) -> Configuration:
     """Read a file; `environ` is what `${NAME}` refers to. Raises ConfigurationError."""
+    # The one place beside the settings that reads the environment: the names are the
+    # operator's own.
+    environ = os.environ if environ is None else environ
     faults = Faults(str(path))
     document = parse(path, faults)
     found = Configuration()

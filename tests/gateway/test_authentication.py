@@ -189,6 +189,14 @@ def test_a_revoked_key_is_refused_at_once_here_and_soon_elsewhere():
     refused(authorization=f"Bearer {again.text}")
 
 
+def test_what_is_remembered_is_forgotten_when_the_clock_is_set_back():
+    created = make()
+    ask(authorization=f"Bearer {created.text}")
+    assert cached_caller(created.text) is not MISS
+    with time_machine.travel(timezone.now() - timedelta(hours=1)):
+        assert cached_caller(created.text) is MISS
+
+
 def test_a_key_costs_one_query_and_then_none(django_assert_num_queries):
     created = make()
     with django_assert_num_queries(2):  # the second notes the use, once an hour
@@ -212,6 +220,8 @@ def test_an_event_loop_can_ask_without_the_database(django_assert_num_queries):
     assert look_up(created.text) == Caller("acme", "ada", created.key.pk)
     with django_assert_num_queries(0):
         assert authenticate_cached(**given) == cached_caller(created.text)
+        headers = given | HEADERS | {"authorization": None, "peer": "127.0.0.1"}
+        assert authenticate_cached(**headers) == Caller("acme", "ada")
     assert look_up(tokens.make(keys.PREFIX)) is None
     assert look_up("nonsense") is None
 

@@ -216,6 +216,7 @@ FAULTS = [
     ),
     ("attempts 101", "webhooks: {max_attempts: 101}", "from 1 to 100"),
     ("attempts 1.5", "webhooks: {max_attempts: 1.5}", "webhooks.max_attempts: must be"),
+    ("attempts 0x", "webhooks: {max_attempts: 0x_}", "webhooks.max_attempts: must be"),
     ("attempts true", "webhooks: {max_attempts: true}", "webhooks.max_attempts: must"),
     ("base -1", "webhooks: {base_backoff_s: -1}", "must be a number from 0 to 3600"),
     ("base nan", "webhooks: {base_backoff_s: .nan}", "must be a number"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         try:
-            found = configuration.load(file, environ=os.environ)
+            found = configuration.load(file)
         except configuration.ConfigurationError as error:
             raise CommandError(str(error)) from error
         subscriptions = len(found.webhooks.subscriptions)
