@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from catalog import demo as catalog_demo
 from recording import demo as recording_demo
 
 USER = "demo"
@@ -33,4 +34,5 @@ def load() -> Made:
     if (user := users.filter(username=USER).first()) is None:
         password = secrets.token_urlsafe(12)
         user = users.create_superuser(USER, f"{USER}@example.com", password)
+    catalog_demo.load()
     return Made(password=password, personal_token=recording_demo.load(user=user))

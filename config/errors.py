@@ -11,12 +11,22 @@ from collections.abc import Callable
 from django.http import HttpRequest, HttpResponse
 from django.views import defaults
 
+from gateway import errors as gateway
 from recording import errors as recording
 
 Answer = Callable[[HttpRequest, int, BaseException | None], HttpResponse]
 
 # Who answers at and below a prefix; the longest that fits decides.
-OWNERS: dict[str, Answer] = {"/v1": recording.response_for}
+OWNERS: dict[str, Answer] = {
+    "/v1": recording.response_for,
+    "/v1/webhooks/subscriptions": gateway.response_for,
+    "/v1/ingest": gateway.response_for,
+    "/v1/chat": gateway.response_for,
+    "/v1/models": gateway.response_for,
+    "/v1/embeddings": gateway.response_for,
+    "/v1/usage": gateway.response_for,
+    "/v2": gateway.response_for,
+}
 
 
 def owner(path: str) -> Answer | None:

@@ -73,6 +73,26 @@ WEBHOOK_DRAINERS = env.int("WEBHOOK_DRAINERS", 4)
 
 RECORDING_CREATE_RATE = env.rate("RECORDING_CREATE_RATE", "" if LOCAL else "60/hour")
 RECORDING_TEST_RATE = env.rate("RECORDING_TEST_RATE", "" if LOCAL else "120/hour")
+GATEWAY_CONFIG = env.str(
+    "GATEWAY_CONFIG", locally(str(BASE_DIR / "gateway" / "sample.yaml"))
+)
+GATEWAY_TRUSTED_PROXIES = env.networks(
+    "GATEWAY_TRUSTED_PROXIES", "127.0.0.0/8,::1/128" if LOCAL else ""
+)
+GATEWAY_SUBSCRIPTION_QUOTA = env.int(
+    "GATEWAY_SUBSCRIPTION_QUOTA", 100, validate=validate.Range(min=1, max=32_767)
+)
+GATEWAY_MIN_SECRET_LENGTH = env.int(
+    "GATEWAY_MIN_SECRET_LENGTH",
+    1 if LOCAL else 16,
+    validate=validate.Range(min=1, max=256),
+)
+GATEWAY_INGEST_MAX_BYTES = env.int(
+    "GATEWAY_INGEST_MAX_BYTES", 10 * 1024 * 1024, validate=validate.Range(min=1)
+)
+GATEWAY_CREATE_RATE = env.rate("GATEWAY_CREATE_RATE", "" if LOCAL else "60/hour")
+GATEWAY_TEST_RATE = env.rate("GATEWAY_TEST_RATE", "" if LOCAL else "120/hour")
+GATEWAY_INGEST_RATE = env.rate("GATEWAY_INGEST_RATE", "" if LOCAL else "120/minute")
 
 TRUSTED_PROXY_COUNT = env.int("TRUSTED_PROXY_COUNT", 0)
 OAUTH_ALLOWED_REDIRECTS = env.redirect_addresses("OAUTH_ALLOWED_REDIRECTS", locally(""))
@@ -359,10 +379,16 @@ SPECTACULAR_SETTINGS = {
     "WEBHOOKS": [
         "recording.openapi.SUMMARY_COMPLETED_WEBHOOK",
         "recording.openapi.PING_WEBHOOK",
+        "gateway.openapi.INGEST_COMPLETED_WEBHOOK",
+        "gateway.openapi.POLICY_VIOLATION_WEBHOOK",
+        "gateway.openapi.DRIFT_DETECTED_WEBHOOK",
+        "gateway.openapi.EVAL_REGRESSION_WEBHOOK",
+        "gateway.openapi.TEST_WEBHOOK",
     ],
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "recording.openapi.add_schemas",
+        "gateway.openapi.add_schemas",
     ],
 }
 
@@ -371,6 +397,13 @@ RECORDING_RATES = {"create": RECORDING_CREATE_RATE, "test": RECORDING_TEST_RATE}
 
 # Takes a bearer token and returns its user, or None.
 CATALOG_TOKEN_AUTHENTICATOR = "recording.tokens.authenticate"  # noqa: S105
+
+# The same per gateway key.
+GATEWAY_RATES = {
+    "create": GATEWAY_CREATE_RATE,
+    "test": GATEWAY_TEST_RATE,
+    "ingest": GATEWAY_INGEST_RATE,
+}
 
 LOGGING_CONFIG = None
 logs.configure(level=LOG_LEVEL, as_json=not LOCAL)

@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.urls import path
 
 from catalog.http import graphql
+from gateway import views as gateway
 from recording import views as recording
 from recording.oauth.views import accounts, authorize, machines, tokens
 
@@ -14,6 +15,8 @@ handler404 = "config.errors.not_found"
 handler500 = "config.errors.server_error"
 
 WEBHOOKS = "v1/webhooks"
+SUBSCRIPTIONS = f"{WEBHOOKS}/subscriptions"
+SUBSCRIPTION = f"{SUBSCRIPTIONS}/<str:subscription_id>"
 
 urlpatterns = [
     path(
@@ -35,6 +38,12 @@ urlpatterns = [
     path("accounts/tokens", tokens.personal_tokens, name="account-tokens"),
     path("accounts/tokens/revoke", tokens.revoke, name="account-token-revoke"),
     path("graphql", graphql),
+    # Before recording's {endpoint_id}, which would match them too.
+    path(SUBSCRIPTIONS, gateway.SubscriptionsView.as_view()),
+    path(SUBSCRIPTION, gateway.SubscriptionView.as_view()),
+    path(f"{SUBSCRIPTION}/test", gateway.TestView.as_view()),
+    path(f"{SUBSCRIPTION}/deliveries", gateway.DeliveriesView.as_view()),
+    path("v1/ingest", gateway.IngestView.as_view()),
     path(WEBHOOKS, recording.SubscriptionsView.as_view()),
     path(f"{WEBHOOKS}/<str:endpoint_id>", recording.SubscriptionView.as_view()),
     path(f"{WEBHOOKS}/<str:endpoint_id>/test", recording.PingView.as_view()),

@@ -17,6 +17,8 @@ from redis.exceptions import RedisError
 from rest_framework import exceptions
 from rest_framework.response import Response
 
+from webhooks_core.rest import MethodNotAllowed, PayloadTooLarge
+
 RETRY_AFTER_S = 5
 
 log = structlog.stdlib.get_logger("recording")
@@ -106,9 +108,11 @@ TRANSLATIONS: tuple[
 ] = (
     ((RecordingError,), lambda error: error),
     ((Http404, exceptions.NotFound), lambda _: NotFoundError()),
-    ((exceptions.MethodNotAllowed,), lambda _: MethodNotAllowedError()),
+    ((MethodNotAllowed,), lambda error: MethodNotAllowedError(headers=error.headers)),
+    ((exceptions.ParseError,), lambda error: BadRequestError(str(error.detail))),
     ((exceptions.UnsupportedMediaType,), lambda _: UnsupportedMediaTypeError()),
     ((exceptions.Throttled,), _throttled),
+    ((PayloadTooLarge,), lambda error: PayloadTooLargeError(str(error.detail))),
     ((RequestDataTooBig,), lambda _: PayloadTooLargeError()),
     ((SuspiciousOperation, UnreadablePostError), lambda _: BadRequestError()),
     ((OperationalError, InterfaceError, RedisError), lambda _: UnavailableError()),

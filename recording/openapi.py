@@ -18,6 +18,16 @@ from recording import errors
 from recording.errors import RecordingError
 from recording.webhooks import EVENT_TYPES, PING, SUMMARY_COMPLETED
 from webhooks_core.profiles import EventType
+from webhooks_core.schemas import (
+    BOOLEAN,
+    DATE_TIME,
+    INTEGER,
+    STRING,
+    array_of,
+    items_of,
+    object_of,
+    ref,
+)
 
 TAG = "Recording webhooks"
 ENDPOINT_ID = "ep_0d1k3v5m7p9r1t3v5n7q9s0u2g"
@@ -26,31 +36,13 @@ DELIVERY_ID = "dlv_0d1k3v5mb1d3f5h7j9l1n3p5r7"
 TIME = "2026-11-21T03:20:00.000000Z"
 URL = "https://hooks.example.com/recording"
 
-STRING = {"type": "string"}
-INTEGER = {"type": "integer"}
-DATE_TIME = {"type": "string", "format": "date-time"}
-EVENT_LIST = {"type": "array", "items": {"type": "string", "enum": [*EVENT_TYPES]}}
+EVENT_LIST = array_of({"type": "string", "enum": [*EVENT_TYPES]})
 STATUS = {"type": "integer", "enum": [1, 2], "description": "1 active, 2 disabled."}
 
 
-def _object(required: Sequence[str] | None = None, **properties: Any) -> dict[str, Any]:
-    """Return the schema of an object whose fields are all there unless told otherwise."""
-    names = list(properties if required is None else required)
-    shape: dict[str, Any] = {"type": "object", "properties": properties}
-    return shape | ({"required": names} if names else {})
-
-
-def _ref(name: str) -> dict[str, str]:
-    return {"$ref": f"#/components/schemas/{name}"}
-
-
-def _items(name: str) -> dict[str, Any]:
-    return _object(items={"type": "array", "items": _ref(name)})
-
-
 SCHEMAS: dict[str, dict[str, Any]] = {
-    "RecordingError": _object(error=_object(code=STRING, message=STRING)),
-    "RecordingSubscription": _object(
+    "RecordingError": object_of(error=object_of(code=STRING, message=STRING)),
+    "RecordingSubscription": object_of(
         id=STRING,
         url=STRING,
         events=EVENT_LIST,
@@ -59,14 +51,14 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         created_at=DATE_TIME,
         updated_at=DATE_TIME,
     ),
-    "RecordingSubscriptionCreated": _object(
+    "RecordingSubscriptionCreated": object_of(
         endpoint_id=STRING,
         secret={"type": "string", "description": "`whsec_…`, shown only here."},
         url=STRING,
         events=EVENT_LIST,
         status=STATUS,
     ),
-    "RecordingDelivery": _object(
+    "RecordingDelivery": object_of(
         id=STRING,
         endpoint_id=STRING,
         event_id=STRING,
@@ -81,7 +73,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         delivered_at={"type": "string", "description": "Empty until delivered."},
         created_at=DATE_TIME,
     ),
-    "RecordingEvent": _object(
+    "RecordingEvent": object_of(
         id=STRING, type=STRING, created_at=DATE_TIME, data={"type": "object"}
     ),
 }
@@ -112,7 +104,7 @@ Failure = Callable[[], RecordingError]
 
 def _failure(told: RecordingError) -> OpenApiResponse:
     example = OpenApiExample(told.code, value=told.body, response_only=True)
-    return OpenApiResponse(_ref("RecordingError"), told.message, [example])
+    return OpenApiResponse(ref("RecordingError"), told.message, [example])
 
 
 COMMON = (errors.UnauthorizedError, errors.InternalError, errors.UnavailableError)
@@ -179,16 +171,16 @@ def _count(name: str, *, default: int, maximum: int | None = None) -> OpenApiPar
 LIST = _operation(
     "list",
     "List the account's subscriptions, newest first",
-    answer=_items("RecordingSubscription"),
+    answer=items_of("RecordingSubscription"),
     example={"items": [SUBSCRIPTION_EXAMPLE]},
 )
 CREATE = _operation(
     "create",
     "Create a subscription; its secret is returned only here",
     status=201,
-    request=_object(["url"], url=STRING, events=EVENT_LIST),
+    request=object_of(["url"], url=STRING, events=EVENT_LIST),
     request_example={"url": URL, "events": [SUMMARY_COMPLETED]},
-    answer=_ref("RecordingSubscriptionCreated"),
+    answer=ref("RecordingSubscriptionCreated"),
     example={
         "endpoint_id": ENDPOINT_ID,
         "secret": "whsec_<base64 of 32 bytes>",
@@ -202,9 +194,9 @@ UPDATE = _operation(
     "update",
     "Replace the events, and the url unless it is omitted or empty",
     parameters=[ENDPOINT],
-    request=_object([], url=STRING, events=EVENT_LIST),
+    request=object_of([], url=STRING, events=EVENT_LIST),
     request_example={"url": URL, "events": [SUMMARY_COMPLETED]},
-    answer=_object(item=_ref("RecordingSubscription")),
+    answer=object_of(item=ref("RecordingSubscription")),
     example={"item": SUBSCRIPTION_EXAMPLE},
     fails=(*BODY, errors.NotFoundError),
 )
@@ -212,7 +204,7 @@ DELETE = _operation(
     "delete",
     "Delete a subscription and free its quota",
     parameters=[ENDPOINT],
-    answer=_object(ok={"type": "boolean"}),
+    answer=object_of(ok=BOOLEAN),
     example={"ok": True},
     fails=(errors.NotFoundError,),
 )
@@ -220,7 +212,7 @@ TEST = _operation(
     "test",
     "Queue a signed webhook.ping for this subscription alone",
     parameters=[ENDPOINT],
-    answer=_object(event_id=STRING, queued={"type": "boolean"}),
+    answer=object_of(event_id=STRING, queued=BOOLEAN),
     example={"event_id": EVENT_ID, "queued": True},
     fails=(errors.NotFoundError, errors.TooManyRequestsError),
 )
@@ -232,7 +224,7 @@ DELIVERIES = _operation(
         _count("page", default=1),
         _count("page_size", default=20, maximum=100),
     ],
-    answer=_items("RecordingDelivery"),
+    answer=items_of("RecordingDelivery"),
     example={
         "items": [
             {
@@ -257,7 +249,7 @@ SAMPLES = _operation(
         OpenApiParameter("event", STRING | {"enum": [*EVENT_TYPES]}, required=True),
         _count("limit", default=3, maximum=10),
     ],
-    answer={"type": "array", "items": _ref("RecordingEvent")},
+    answer=array_of(ref("RecordingEvent")),
     example=[EVENT_EXAMPLE],
     fails=(errors.BadRequestError,),
 )
@@ -265,7 +257,7 @@ SAMPLES = _operation(
 
 def _outgoing(event_type: EventType) -> OpenApiWebhook:
     """Describe what we send to subscribers."""
-    envelope = _object(
+    envelope = object_of(
         id=STRING,
         type={"const": event_type.name},
         created_at=DATE_TIME,

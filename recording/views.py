@@ -2,80 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, cast
 
 from django.contrib.auth.models import User
 from django.http import HttpResponse
-from rest_framework.negotiation import BaseContentNegotiation
-from rest_framework.parsers import BaseParser
-from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from recording import errors, openapi, subscriptions
 from recording.authentication import BearerAuthentication
 from recording.errors import BadRequestError
-from recording.parsers import StrictJSONParser, json_object, positive_integer
-from recording.renderers import JSONRenderer
 from recording.throttles import CreateThrottle, PingThrottle
+from webhooks_core.rest import JSONView, json_object, positive_integer
 
 
-class IgnoreAccept(BaseContentNegotiation):
-    """JSON in, JSON out, whatever `Accept` or `?format=` ask for."""
-
-    def select_parser(
-        self, request: Request, parsers: Iterable[BaseParser]
-    ) -> BaseParser | None:
-        media_type = request.content_type.partition(";")[0].strip().lower()
-        fitting = (parser for parser in parsers if parser.media_type == media_type)
-        return next(fitting, None)
-
-    def select_renderer(
-        self,
-        request: Request,
-        renderers: Iterable[BaseRenderer],
-        format_suffix: str | None = None,
-    ) -> tuple[BaseRenderer, str]:
-        return JSONRenderer(), JSONRenderer.media_type
-
-
-class RecordingView(APIView):
-    """Checks, in this order: method, token, throttle; then the method's own checks."""
+class RecordingView(JSONView):
+    """Answers in recording's error shape, for the account of a token only."""
 
     authentication_classes = (BearerAuthentication,)
-    parser_classes = (StrictJSONParser,)
-    renderer_classes = (JSONRenderer,)
-    content_negotiation_class = IgnoreAccept
-    metadata_class = None
-
-    @property
-    def default_response_headers(self) -> dict[str, str]:
-        return {"Cache-Control": "no-store"}
 
     def get_exception_handler(self) -> Callable[..., Response | None]:
         return errors.handle
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        if request.method not in self.allowed_methods:
-            raise errors.MethodNotAllowedError(
-                headers={"Allow": ", ".join(self.allowed_methods)}
-            )
-        # OPTIONS tells what a route can do, and that is no secret.
-        self.check_caller = request.method != "OPTIONS"
-        super().initial(request, *args, **kwargs)
-
-    def perform_authentication(self, request: Request) -> None:
-        if self.check_caller:
-            super().perform_authentication(request)
-
-    def check_throttles(self, request: Request) -> None:
-        if self.check_caller:
-            super().check_throttles(request)
-
-    def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
-        return Response(status=204, headers={"Allow": ", ".join(self.allowed_methods)})
 
     @property
     def account(self) -> User:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from webhooks_core import signing
 from webhooks_core.profiles import EventType, Happening, Sending, WebhookProfile
 from webhooks_core.retry import RetryPolicy
-from webhooks_core.targets import LOCAL_HOSTS, UrlPolicy
+from webhooks_core.schemas import STRING
+from webhooks_core.targets import UrlPolicy, own_listener
 
 PROFILE = "recording"
 SUMMARY_COMPLETED = "summary.completed"
 PING = "webhook.ping"
 
-STRING = {"type": "string"}
 SEGMENT_SCHEMA: dict[str, Any] = {
     "type": "object",
     "required": ["speaker", "start", "end", "text"],
@@ -160,13 +159,10 @@ def headers(sending: Sending) -> dict[str, str]:
 
 def url_policy(*, base_url: str, local: bool) -> UrlPolicy:
     """Return the rule for subscription URLs: public https, and loopback http locally."""
-    own = urlsplit(base_url)
-    port = own.port or (443 if own.scheme == "https" else 80)
-    host = "localhost" if own.hostname in LOCAL_HOSTS else own.hostname or ""
     return UrlPolicy(
         schemes=frozenset({"https"}),
         local_schemes=frozenset({"http"} if local else ()),
-        own=frozenset({(host, port)}),
+        own=own_listener(base_url),
     )
 
 

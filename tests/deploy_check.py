@@ -17,6 +17,7 @@ PRODUCTION = {
     "REDIS_URL": "redis://127.0.0.1:6379/0",
     "OAUTH_ALLOWED_REDIRECTS": "",
     "WEBHOOK_SECRET_KEYS": Fernet.generate_key().decode(),
+    "GATEWAY_CONFIG": "gateway/sample.yaml",
 }
 
 

@@ -53,16 +53,44 @@ def create(
             **fields,
         )
         try:
-            with transaction.atomic():
-                endpoint.save(force_insert=True)
-                EndpointSecret.objects.create(endpoint=endpoint, value=secret)
-                Lane.objects.create(endpoint=endpoint)
+            _insert(endpoint, secret)
         except IntegrityError:
             if not _is_taken(endpoint):
                 raise
             continue  # another creation took the slot first
         return Created(endpoint, secret)
     raise QuotaExceededError
+
+
+def create_static(
+    *, profile: str, owner: str, static_key: str, secret: str, **fields: Any
+) -> bool:
+    """Create an endpoint that a configuration declares; it takes no slot of the quota.
+
+    `static_key` is its name there. False if there is one of this name already.
+    """
+    endpoint = Endpoint(
+        public_id=ids.make(profiles.get(profile).endpoint_prefix),
+        profile=profile,
+        owner=owner,
+        static_key=static_key,
+        **fields,
+    )
+    same = Endpoint.objects.of(profile, owner).filter(static_key=static_key)
+    try:
+        _insert(endpoint, secret)
+    except IntegrityError:
+        if not same.exists():
+            raise
+        return False
+    return True
+
+
+def _insert(endpoint: Endpoint, secret: str) -> None:
+    with transaction.atomic():
+        endpoint.save(force_insert=True)
+        EndpointSecret.objects.create(endpoint=endpoint, value=secret)
+        Lane.objects.create(endpoint=endpoint)
 
 
 def _free_slot(profile: str, owner: str, quota: int) -> int | None:

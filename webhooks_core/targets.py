@@ -26,6 +26,13 @@ _NO_SUCH_NAME = frozenset(
 _resolvers = ThreadPoolExecutor(max_workers=16, thread_name_prefix="resolve")
 
 
+def own_listener(base_url: str) -> frozenset[tuple[str, int]]:
+    """Return the (host, port) that no webhook may be sent to: that of our public origin."""
+    parts = urlsplit(base_url)
+    host = "localhost" if parts.hostname in LOCAL_HOSTS else parts.hostname or ""
+    return frozenset({(host, parts.port or (443 if parts.scheme == "https" else 80))})
+
+
 class TargetError(ValueError):
     """A URL that no webhook may be sent to; the message says why, without addresses."""
 

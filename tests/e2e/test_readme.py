@@ -78,3 +78,7 @@ def test_the_signed_event_arrives_and_verifies(instance):
 
 def test_the_page_is_short():
     assert len(README.splitlines()) <= 120
+
+
+def test_the_query_is_answered(instance):
+    assert '"lastName"' in instance.run("query")

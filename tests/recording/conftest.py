@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
-
 import orjson
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
 
 from recording import tokens
@@ -55,21 +51,6 @@ class Api:
         answer = self.post("webhooks", {"url": url, "events": list(events)})
         assert answer.status_code == 201, answer.content
         return answer.json()
-
-
-def at_once(count, call):
-    """Return what `count` threads, each with its own connection, got from one call."""
-    start = threading.Barrier(count)
-
-    def run():
-        start.wait()
-        try:
-            return call()
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(count) as pool:
-        return [task.result() for task in [pool.submit(run) for _ in range(count)]]
 
 
 def error_of(answer, status, code):

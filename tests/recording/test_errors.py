@@ -19,9 +19,9 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from config import errors as config_errors
 from recording import authentication, errors
 from recording.errors import RecordingError
-from recording.parsers import StrictJSONParser
 from tests.recording.conftest import URL, error_of
 from webhooks_core.models import Endpoint
+from webhooks_core.rest import StrictJSONParser
 
 pytestmark = pytest.mark.django_db
 

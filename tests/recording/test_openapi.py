@@ -70,9 +70,10 @@ def test_an_operation_names_every_status_with_an_example(method, path):
 
 
 def test_the_outgoing_events_are_described_with_examples():
-    assert set(DOCUMENT["webhooks"]) == {"summary.completed", "webhook.ping"}
-    for name, webhook in DOCUMENT["webhooks"].items():
-        content = webhook["post"]["requestBody"]["content"]["application/json"]
+    for name in ("summary.completed", "webhook.ping"):
+        content = DOCUMENT["webhooks"][name]["post"]["requestBody"]["content"][
+            "application/json"
+        ]
         [example] = content["examples"].values()
         assert example["value"]["type"] == name
         assert_valid(example["value"], content["schema"])

@@ -7,7 +7,8 @@ from copy import copy
 import pytest
 from django.test import Client
 
-from tests.recording.conftest import URL, at_once, error_of
+from tests.recording.conftest import URL, error_of
+from tests.threads import at_once
 from webhooks_core.models import Endpoint
 
 pytestmark = pytest.mark.django_db

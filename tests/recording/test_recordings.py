@@ -15,7 +15,7 @@ from recording import demo, payloads, recordings, tokens
 from recording.documents import DocumentError
 from recording.models import PersonalToken, Recording
 from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
-from tests.recording.conftest import at_once
+from tests.threads import at_once
 from webhooks_core import publishing
 from webhooks_core.models import Delivery, Event
 

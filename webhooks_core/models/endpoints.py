@@ -23,6 +23,10 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         """Those that get a delivery of what is published now."""
         return self.filter(deleted_at=None, active=True, status=Endpoint.Status.ACTIVE)
 
+    def static(self, profile: str) -> Self:
+        """Those that a product's configuration declares."""
+        return self.filter(profile=profile, static_key__isnull=False, deleted_at=None)
+
     def receiving(self) -> Self:
         """Those that deliveries are sent to now: for a paused one they wait."""
         return self.subscribed().filter(paused_at=None)

@@ -1,0 +1,89 @@
+"""What a configuration is: frozen dataclasses that know no Django."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class StaticSubscription:
+    """A subscription that the file declares: read-only for everybody else."""
+
+    tenant_id: str
+    url: str
+    event_types: tuple[str, ...]
+    secret: str = field(repr=False)
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookSettings:
+    """The keys under `webhooks` (gateway, "Configuration keys"); times in seconds."""
+
+    enabled: bool = True
+    max_attempts: int = 3
+    base_backoff_s: float = 0.5
+    max_backoff_s: float = 30.0
+    timeout_s: float = 10.0
+    subscriptions: tuple[StaticSubscription, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One server that a model's requests may go to; `api_key` is empty when it needs none."""
+
+    base_url: str
+    model: str
+    api_key: str = field(default="", repr=False)
+    weight: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """Who may use a model: everyone, or whoever is named, by tenant or as a principal."""
+
+    everyone: bool = True
+    tenants: frozenset[str] = frozenset()
+    principals: frozenset[tuple[str, str]] = frozenset()
+
+    def admits(self, *, tenant: str, principal: str) -> bool:
+        return (
+            self.everyone
+            or tenant in self.tenants
+            or (tenant, principal) in self.principals
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """How long an upstream may take, in seconds; `total_s` None is without end."""
+
+    connect_s: float = 5.0
+    first_byte_s: float = 60.0
+    idle_s: float = 60.0
+    total_s: float | None = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEntry:
+    """An entry of `models`: a name that callers use and what is behind it.
+
+    `supports` None means everything.
+    """
+
+    name: str
+    upstream: str
+    targets: tuple[Target, ...]
+    inference_type: str = "chat"
+    supports: frozenset[str] | None = None
+    stream_usage: bool = True
+    allow: Allow = Allow()
+    timeouts: Timeouts = Timeouts()
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """All that the file says."""
+
+    webhooks: WebhookSettings = WebhookSettings()
+    models: tuple[ModelEntry, ...] = ()

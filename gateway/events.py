@@ -1,0 +1,107 @@
+"""Events of the gateway: published to a tenant's subscriptions with who, request and trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+from uuid import uuid4
+
+from django.http import HttpRequest
+from rest_framework.request import Request
+
+from gateway import static
+from gateway.identity import SYSTEM, Caller
+from gateway.models import PolicyDecision
+from gateway.traces import trace_id
+from gateway.webhooks import EVENT_TYPES, POLICY_VIOLATION, PROFILE
+from webhooks_core import publishing
+from webhooks_core.models import Event
+from webhooks_core.times import iso
+
+# The encoder has a limit of its own, which an envelope must stay below.
+MAX_DATA_DEPTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Whose doing an event is, and the request and trace it came from."""
+
+    tenant: str
+    principal: str
+    request_id: str
+    trace_id: str
+
+    @classmethod
+    def of(cls, caller: Caller, request: HttpRequest | Request) -> Self:
+        """Return the origin of what a request brings about."""
+        return cls(
+            tenant=caller.tenant,
+            principal=caller.principal,
+            request_id=getattr(request, "request_id", "") or uuid4().hex,
+            trace_id=trace_id(request.headers.get("traceparent")),
+        )
+
+    @classmethod
+    def system(cls, tenant: str) -> Self:
+        """Return the origin of what an operator brings about."""
+        return cls(tenant, SYSTEM, uuid4().hex, trace_id(None))
+
+    @property
+    def context(self) -> dict[str, str]:
+        """What the envelope says of it."""
+        return {
+            "request_id": self.request_id,
+            "principal_id": self.principal,
+            "trace_id": self.trace_id,
+        }
+
+
+def subscribable() -> list[str]:
+    """Return the names of the event types that subscriptions may name."""
+    return [name for name, it in EVENT_TYPES.items() if it.subscribable]
+
+
+def is_deeper(value: Any, levels: int) -> bool:
+    """Tell whether JSON is nested more than so many levels deep."""
+    if not isinstance(value, dict | list):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(is_deeper(it, levels - 1) for it in inner)
+
+
+def publish(*, origin: Origin, event_type: str, data: Mapping[str, Any]) -> Event:
+    """Store an event and its deliveries in the caller's transaction; return the event.
+
+    Raises UnknownEventTypeError, or TypeError when `data` is not JSON.
+    """
+    static.synchronise_once()
+    return publishing.publish(
+        profile=PROFILE,
+        owner=origin.tenant,
+        event_type=event_type,
+        data=data,
+        context=origin.context,
+    )
+
+
+def publish_violation(decision: PolicyDecision) -> Event:
+    """Publish a denial as `audit.policy_violation`."""
+    return publish(
+        origin=Origin(
+            tenant=decision.tenant,
+            principal=decision.principal,
+            request_id=decision.request_id or uuid4().hex,
+            trace_id=decision.trace_id or trace_id(None),
+        ),
+        event_type=POLICY_VIOLATION,
+        data={
+            "decision_id": decision.public_id,
+            "decision": "denied",
+            "principal_id": decision.principal,
+            "action": decision.action,
+            "resource": decision.resource,
+            "reason": decision.reason,
+            "decided_at": iso(decision.created_at),
+        },
+    )

@@ -1,0 +1,138 @@
+"""Gateway keys: made, looked up (once every few seconds per key), revoked."""
+
+from __future__ import annotations
+
+import hmac
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+
+from django.utils import timezone
+
+from gateway.identity import Caller, is_name
+from gateway.models import GatewayKey
+from webhooks_core import tokens
+
+PREFIX = "gw_key_"
+SHOWN_LENGTH = len(PREFIX) + 4
+MAX_DAYS = 3650
+# How long another process may go on accepting a key that was revoked here.
+CACHE_S = 5.0
+CACHE_SIZE = 10_000
+
+
+class Miss(Enum):
+    """The cache knows nothing of a key."""
+
+    MISS = "miss"
+
+
+MISS = Miss.MISS
+
+
+class KeyInputError(ValueError):
+    """A key that cannot be made as asked; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """A new key and its text, which is shown this once."""
+
+    key: GatewayKey
+    text: str
+
+
+def create(
+    *, tenant: str, principal: str, days: int | None = None, name: str = ""
+) -> Created:
+    """Create a key, which never expires without `days`. Raises KeyInputError."""
+    for field, value in {"tenant": tenant, "principal": principal}.items():
+        if not is_name(value):
+            raise KeyInputError(
+                f"{field}: 1 to 128 of the characters A-Z a-z 0-9 . _ : @ -"
+            )
+    if days is not None and not 1 <= days <= MAX_DAYS:
+        raise KeyInputError(f"days must be between 1 and {MAX_DAYS}")
+    if len(name) > 100 or not name.isprintable():
+        raise KeyInputError("the name must be at most 100 printable characters")
+    text, now = tokens.make(PREFIX), timezone.now()
+    key = GatewayKey.objects.create(
+        tenant=tenant,
+        principal=principal,
+        name=name,
+        shown=text[:SHOWN_LENGTH],
+        digest=tokens.digest(text),
+        created_at=now,
+        expires_at=None if days is None else now + timedelta(days=days),
+    )
+    return Created(key, text)
+
+
+def revoke(pks: Sequence[int]) -> int:
+    """Revoke keys by number; return how many were not revoked before."""
+    revoked = GatewayKey.objects.filter(pk__in=pks).revoke(timezone.now())
+    _cache.clear()
+    return revoked
+
+
+class _Cache:
+    """What was found for a digest, for a few seconds; strangers cannot make it grow."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, tuple[float, Caller | None]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, digest: str) -> Caller | Miss | None:
+        until, caller = self._known.get(digest, (0.0, None))
+        # Further ahead than anything is remembered for: the clock was set back.
+        known = 0 < until - time.time() <= CACHE_S
+        return caller if known else MISS
+
+    def put(self, digest: str, caller: Caller | None, *, until: float) -> None:
+        with self._lock:
+            self._known.pop(digest, None)
+            self._known[digest] = (until, caller)
+            if len(self._known) > CACHE_SIZE:
+                self._known.popitem(last=False)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._known.clear()
+
+
+_cache = _Cache()
+
+
+def cached_caller(token: str) -> Caller | Miss | None:
+    """Return whose key this is without asking the database.
+
+    None: nobody's. MISS: unknown here, ask `look_up()`.
+    """
+    if not tokens.is_well_formed(token, PREFIX):
+        return None
+    return _cache.get(tokens.digest(token))
+
+
+def look_up(token: str) -> Caller | None:
+    """Return whose live key this is, or None, and remember it. One query.
+
+    At most once an hour a second query notes the use.
+    """
+    if not tokens.is_well_formed(token, PREFIX):
+        return None
+    now, digest = timezone.now(), tokens.digest(token)
+    key = GatewayKey.objects.live(now).filter(digest=digest).first()
+    until = now.timestamp() + CACHE_S
+    if key is None or not hmac.compare_digest(key.digest, digest):
+        _cache.put(digest, None, until=until)
+        return None
+    key.use(now)
+    if key.expires_at is not None:
+        until = min(until, key.expires_at.timestamp())
+    caller = Caller(key.tenant, key.principal, key.pk)
+    _cache.put(digest, caller, until=until)
+    return caller

@@ -1,0 +1,39 @@
+"""Create a gateway key for a principal of a tenant and print it, this once."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from gateway import keys
+
+
+class Command(BaseCommand):
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--tenant", required=True)
+        parser.add_argument("--principal", required=True)
+        parser.add_argument(
+            "--days", type=int, help=f"until it expires, 1 to {keys.MAX_DAYS}"
+        )
+        parser.add_argument("--name", default="", help="a name for lists")
+
+    def handle(
+        self,
+        *args: Any,
+        tenant: str,
+        principal: str,
+        days: int | None,
+        name: str,
+        **options: Any,
+    ) -> None:
+        try:
+            created = keys.create(
+                tenant=tenant, principal=principal, days=days, name=name
+            )
+        except keys.KeyInputError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(created.text)

@@ -1,0 +1,69 @@
+"""Publish an event of any defined type to a tenant's subscriptions, as the principal `system`.
+
+Without --data and --file the type's sample is sent. Prints the event's id.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from gateway import events
+from gateway.events import MAX_DATA_DEPTH, Origin, is_deeper
+from gateway.identity import is_name
+from gateway.webhooks import EVENT_TYPES
+
+
+class Command(BaseCommand):
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("type", choices=events.subscribable())
+        parser.add_argument("--tenant", required=True)
+        data = parser.add_mutually_exclusive_group()
+        data.add_argument("--data", help="a JSON object")
+        data.add_argument(
+            "--file", help="a file with a JSON object; - is standard input"
+        )
+
+    def handle(self, *args: Any, tenant: str, **options: Any) -> None:
+        if not is_name(tenant):
+            raise CommandError(
+                "tenant: 1 to 128 of the characters A-Z a-z 0-9 . _ : @ -"
+            )
+        data = _data(options["type"], options["data"], options["file"])
+        with transaction.atomic():
+            event = events.publish(
+                origin=Origin.system(tenant), event_type=options["type"], data=data
+            )
+        self.stdout.write(event.public_id)
+
+
+def _data(event_type: str, text: str | None, file: str | None) -> Mapping[str, Any]:
+    if text is None and file is None:
+        return EVENT_TYPES[event_type].sample
+    try:
+        data = orjson.loads(_read(file) if file is not None else text or "")
+    except orjson.JSONDecodeError as error:
+        raise CommandError(f"{file or '--data'}: not JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise CommandError(f"{file or '--data'}: must be a JSON object")
+    if is_deeper(data, MAX_DATA_DEPTH):
+        raise CommandError(
+            f"{file or '--data'}: nested deeper than {MAX_DATA_DEPTH} levels"
+        )
+    return data
+
+
+def _read(file: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        raise CommandError(f"{file}: {error.strerror}") from error

@@ -1,0 +1,69 @@
+"""The policy writer: decisions become rows, and denials events when a publisher is wired."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import structlog
+from django.db import transaction
+
+from gateway.identity import Caller
+from gateway.models import PolicyDecision
+from webhooks_core import ids
+
+Publisher = Callable[[PolicyDecision], object]
+
+_publishers: list[Publisher] = []
+
+log = structlog.stdlib.get_logger(__name__)
+
+
+def wire(publisher: Publisher | None) -> None:
+    """Have `publisher` called with every denial from now on; None unwires it."""
+    _publishers[:] = [] if publisher is None else [publisher]
+
+
+def record_denial(
+    *,
+    caller: Caller,
+    action: str,
+    resource: str,
+    reason: str,
+    request_id: str = "",
+    trace_id: str = "",
+) -> PolicyDecision:
+    """Store that a policy denied an action and publish it; return the decision.
+
+    Synchronous, for a background task: the request that was denied has its answer by then.
+    A publisher that fails is logged and leaves the decision stored. `resource` is cut to
+    255 characters; what a database cannot store is replaced.
+    """
+    with transaction.atomic():
+        decision = PolicyDecision.objects.create(
+            public_id=ids.make("pol_"),
+            tenant=caller.tenant,
+            principal=caller.principal,
+            action=action,
+            resource=_storable(resource),
+            reason=_storable(reason),
+            allowed=False,
+            request_id=request_id,
+            trace_id=trace_id,
+        )
+        _publish(decision)
+    return decision
+
+
+def _publish(decision: PolicyDecision) -> None:
+    for publisher in _publishers:
+        try:
+            with transaction.atomic():
+                publisher(decision)
+        except Exception:
+            log.exception("policy event not published", decision=decision.public_id)
+
+
+def _storable(text: str) -> str:
+    """Return a stranger's text as every database can hold it."""
+    clean = text.replace("\x00", "\ufffd").encode(errors="replace").decode()
+    return clean[:255]

@@ -1,0 +1,42 @@
+"""How often a key may do what costs something; no limit unless one is set."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django.conf import settings
+from rest_framework.request import Request
+from rest_framework.throttling import SimpleRateThrottle
+from rest_framework.views import APIView
+
+from gateway.identity import Caller
+
+
+class CallerThrottle(SimpleRateThrottle):
+    """Counts per gateway key, or per principal for header identity.
+
+    `scope` names the rate in settings.GATEWAY_RATES.
+    """
+
+    scope: str
+
+    def get_rate(self) -> str | None:
+        return settings.GATEWAY_RATES[self.scope] or None
+
+    def get_cache_key(self, request: Request, view: APIView) -> str:
+        caller = cast("Caller", request.user)
+        ident = caller.key_id or f"{caller.tenant}/{caller.principal}"
+        return f"gateway.{self.scope}.{ident}"
+
+
+class CreateThrottle(CallerThrottle):
+    scope = "create"
+
+
+class TestThrottle(CallerThrottle):
+    scope = "test"
+    __test__ = False  # the name is the endpoint's, not a test case's
+
+
+class IngestThrottle(CallerThrottle):
+    scope = "ingest"

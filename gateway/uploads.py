@@ -1,0 +1,122 @@
+"""Reading what is sent to the ingest route: JSON or multipart, in memory, up to a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
+from django.core.files.uploadedfile import SimpleUploadedFile, UploadedFile
+from django.core.files.uploadhandler import FileUploadHandler
+from django.http.multipartparser import MultiPartParser, MultiPartParserError
+from rest_framework.exceptions import ParseError
+from rest_framework.parsers import BaseParser
+
+from gateway.ingest import HTML, MARKDOWN, PLAIN
+from webhooks_core.rest import PayloadTooLarge, StrictJSONParser
+
+TYPES_BY_SUFFIX = {
+    ".md": MARKDOWN,
+    ".markdown": MARKDOWN,
+    ".html": HTML,
+    ".htm": HTML,
+}
+# What clients call a file when they do not know what it is.
+UNKNOWN_TYPES = ("", "application/octet-stream")
+# A text in JSON with every character of two bytes escaped, and the fields beside it.
+JSON_GROWTH, JSON_REST = 3, 65_536
+
+
+class DocumentJSONParser(StrictJSONParser):
+    """Parses JSON as large as the largest document can make it."""
+
+    @property
+    def max_bytes(self) -> int:  # type: ignore[override] # follows the setting
+        return JSON_GROWTH * settings.GATEWAY_INGEST_MAX_BYTES + JSON_REST
+
+
+class DocumentFormParser(BaseParser):
+    """Parses a form with the document as the file `file` (or the field `text`).
+
+    Gives what the JSON body would be; file name and type stand in for absent fields.
+    """
+
+    media_type = "multipart/form-data"
+
+    def parse(
+        self,
+        stream: Any,
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        meta = (parser_context or {})["request"].META
+        try:
+            fields, files = MultiPartParser(
+                meta, stream, [_InMemory()], "utf-8"
+            ).parse()
+        except MultiPartParserError as error:
+            raise ParseError("The body is not a well-formed form.") from error
+        except RequestDataTooBig as error:
+            raise PayloadTooLarge(
+                "A form field is too large; send the document as a file."
+            ) from error
+        return _body(fields, files)
+
+
+def _body(fields: Any, files: Any) -> dict[str, Any]:
+    body = {name: _only(fields.getlist(name), name) for name in fields}
+    if "metadata" in body:
+        body["metadata"] = _json(body["metadata"])
+    uploaded = [(name, file) for name, found in files.lists() for file in found]
+    if uploaded and (len(uploaded) > 1 or uploaded[0][0] != "file" or "text" in body):
+        raise ParseError("Send one document: a file named file, or a field text.")
+    return _file(uploaded[0][1]) | body if uploaded else body
+
+
+def _only(values: list[str], name: str) -> str:
+    if len(values) > 1:
+        raise ParseError(f"{name} is given more than once.")
+    return values[0]
+
+
+def _json(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise ParseError("metadata is not JSON.") from error
+
+
+def _file(file: UploadedFile[Any]) -> dict[str, Any]:
+    """Return the fields that a file tells: its text, name and type."""
+    name, content_type = file.name or "", file.content_type or ""
+    if content_type in UNKNOWN_TYPES:
+        suffix = PurePath(name).suffix.lower()
+        content_type = TYPES_BY_SUFFIX.get(suffix, PLAIN)
+    try:
+        text = file.read().decode()
+    except UnicodeDecodeError as error:
+        raise ParseError("The file is not UTF-8 text.") from error
+    return {"text": text, "title": name, "content_type": content_type}
+
+
+class _InMemory(FileUploadHandler):
+    """Keeps a file in memory and gives up as soon as it is too large."""
+
+    def new_file(self, *args: Any, **kwargs: Any) -> None:
+        super().new_file(*args, **kwargs)
+        self._content = bytearray()
+
+    def receive_data_chunk(self, raw_data: bytes, _: int) -> None:
+        self._content += raw_data
+        if len(self._content) > settings.GATEWAY_INGEST_MAX_BYTES:
+            raise PayloadTooLarge(
+                f"The file is over {settings.GATEWAY_INGEST_MAX_BYTES} bytes."
+            )
+
+    def file_complete(self, _: int) -> UploadedFile[bytes]:
+        return SimpleUploadedFile(
+            self.file_name or "", bytes(self._content), self.content_type or ""
+        )

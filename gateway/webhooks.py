@@ -1,0 +1,185 @@
+"""The gateway's webhook dialect on one page: event types, envelope, headers, limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from webhooks_core.profiles import EventType, Happening, Sending, WebhookProfile
+from webhooks_core.retry import RetryPolicy
+from webhooks_core.schemas import DATE_TIME, INTEGER, NUMBER, STRING, object_of
+from webhooks_core.signing import timestamped_signature
+from webhooks_core.targets import UrlPolicy, own_listener
+
+PROFILE = "gateway"
+INGEST_COMPLETED = "ingest.completed"
+POLICY_VIOLATION = "audit.policy_violation"
+DRIFT_DETECTED = "drift.detected"
+EVAL_REGRESSION = "eval.regression"
+TEST = "webhook.test"
+
+COUNT = INTEGER | {"minimum": 0}
+
+
+def _event_type(
+    name: str,
+    description: str,
+    *,
+    sample: Mapping[str, Any],
+    schema: Mapping[str, Any],
+    subscribable: bool = True,
+) -> tuple[str, EventType]:
+    return name, EventType(name, description, sample, schema, subscribable)
+
+
+EVENT_TYPES: Mapping[str, EventType] = dict(
+    (
+        _event_type(
+            INGEST_COMPLETED,
+            "A document finished ingesting.",
+            schema=object_of(
+                document_id=STRING,
+                title=STRING,
+                content_type=STRING,
+                checksum={"type": "string", "description": "`sha256:` and hex."},
+                size_bytes=COUNT,
+                characters=COUNT,
+                chunk_count=COUNT,
+                metadata={"type": "object"},
+                created_at=DATE_TIME,
+            ),
+            sample={
+                "document_id": "doc_0d1k3v5m7p9r1t3v5n7q9s0u2g",
+                "title": "Harbour regulations",
+                "content_type": "text/markdown",
+                "checksum": "sha256:" + 8 * "9f86d081",
+                "size_bytes": 5210,
+                "characters": 5188,
+                "chunk_count": 3,
+                "metadata": {"source": "intranet"},
+                "created_at": "2026-11-21T03:20:00.000000Z",
+            },
+        ),
+        _event_type(
+            POLICY_VIOLATION,
+            "A policy decision denied an action.",
+            schema=object_of(
+                decision_id=STRING,
+                decision={"const": "denied"},
+                principal_id=STRING,
+                action=STRING,
+                resource=STRING,
+                reason=STRING,
+                decided_at=DATE_TIME,
+            ),
+            sample={
+                "decision_id": "pol_0d1k3v5m7p9r1t3v5n7q9s0u2g",
+                "decision": "denied",
+                "principal_id": "ada",
+                "action": "chat.completions",
+                "resource": "model:large",
+                "reason": "not_found_or_forbidden",
+                "decided_at": "2026-11-21T03:20:00.000000Z",
+            },
+        ),
+        _event_type(
+            DRIFT_DETECTED,
+            "Embedding or data drift was detected.",
+            schema=object_of(
+                subject=STRING, metric=STRING, value=NUMBER, threshold=NUMBER
+            ),
+            sample={
+                "subject": "embeddings:small",
+                "metric": "population_stability_index",
+                "value": 0.31,
+                "threshold": 0.2,
+            },
+        ),
+        _event_type(
+            EVAL_REGRESSION,
+            "An evaluation run regressed.",
+            schema=object_of(
+                run_id=STRING, suite=STRING, score=NUMBER, baseline=NUMBER
+            ),
+            sample={
+                "run_id": "run_481",
+                "suite": "answers",
+                "score": 0.81,
+                "baseline": 0.87,
+            },
+        ),
+        _event_type(
+            TEST,
+            "Test event; sent only through the test endpoint.",
+            schema=object_of(subscription_id=STRING),
+            sample={"subscription_id": "whsub_0d1k3v5m7p9r1t3v5n7q9s0u2g"},
+            subscribable=False,
+        ),
+    )
+)
+
+
+def receives(event_types: Sequence[str], event_type: str) -> bool:
+    """Tell whether a subscription receives a type: an empty list means all but the test."""
+    return event_type != TEST and (not event_types or event_type in event_types)
+
+
+def envelope(happening: Happening) -> dict[str, Any]:
+    """Return the body of a delivery (gateway, "Webhook event envelope")."""
+    return {
+        "id": happening.id,
+        "type": happening.type,
+        "tenant_id": happening.owner,
+        "created_at": happening.created_at,
+        "data": happening.data,
+        "request_id": happening.context["request_id"],
+        "principal_id": happening.context["principal_id"],
+        "trace_id": happening.context["trace_id"],
+    }
+
+
+def headers(sending: Sending) -> dict[str, str]:
+    """Return the headers of one attempt (gateway, "Delivery headers")."""
+    signature = timestamped_signature(sending.secrets, sending.timestamp, sending.body)
+    return {
+        "X-Gateway-Signature": signature,
+        "X-Gateway-Timestamp": str(sending.timestamp),
+        "X-Gateway-Event": sending.event_type,
+        "X-Gateway-Delivery": sending.event_id,
+    }
+
+
+def url_policy(*, base_url: str, local: bool) -> UrlPolicy:
+    """Return the rule for subscription URLs: public hosts, and loopback locally."""
+    schemes = frozenset({"http", "https"})
+    return UrlPolicy(
+        schemes=schemes,
+        local_schemes=schemes if local else frozenset(),
+        own=own_listener(base_url),
+    )
+
+
+def profile(
+    *,
+    retry: RetryPolicy,
+    timeout_s: float,
+    enabled: bool,
+    quota: int,
+    base_url: str,
+    local: bool,
+) -> WebhookProfile:
+    """Return the profile that AppConfig.ready registers."""
+    return WebhookProfile(
+        name=PROFILE,
+        event_types=EVENT_TYPES,
+        receives=receives,
+        envelope=envelope,
+        headers=headers,
+        retry=retry,
+        timeout_s=timeout_s,
+        url_policy=url_policy(base_url=base_url, local=local),
+        quota=quota,
+        endpoint_prefix="whsub_",
+        inactive_ends_waiting=True,
+        enabled=enabled,
+    )

@@ -1,0 +1,67 @@
+"""Short words for what most tests of the gateway need."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import orjson
+from django.test import Client
+
+from webhooks_core.dispatch import drain as engine
+from webhooks_core.models import Delivery, Endpoint, Event
+
+PATH = "/v1/webhooks/subscriptions"
+INGEST = "/v1/ingest"
+JSON = "application/json"
+
+
+class Api:
+    """Calls the gateway as one principal of one tenant; answers parsed JSON."""
+
+    def __init__(self, *, tenant: str = "", principal: str = "", key: str = "") -> None:
+        headers = {"X-Tenant-Id": tenant, "X-Principal-Id": principal}
+        if key:
+            headers = {"Authorization": f"Bearer {key}"}
+        self.client = Client(headers=headers, raise_request_exception=False)
+
+    def call(self, method: str, path: str, body: Any = None, **extra: Any) -> Any:
+        given = {"content_type": JSON} | extra
+        data = body if isinstance(body, bytes) else orjson.dumps(body)
+        if body is None:
+            data = b""
+        return self.client.generic(method, path, data, **given)
+
+    def create(self, url: str = "http://127.0.0.1:9/hook", **fields: Any) -> Any:
+        answer = self.call("POST", PATH, {"url": url} | fields)
+        assert answer.status_code == 201, answer.content
+        return answer.json()
+
+    def get(self, path: str = "", status: int = 200) -> Any:
+        answer = self.call("GET", f"{PATH}{path}")
+        assert answer.status_code == status, answer.content
+        return answer.json()
+
+    def patch(self, subscription: Any, status: int = 200, /, **fields: Any) -> Any:
+        answer = self.call("PATCH", f"{PATH}/{subscription['id']}", fields)
+        assert answer.status_code == status, answer.content
+        return answer.json()
+
+    def deliveries(self, subscription: Any, query: str = "") -> Any:
+        return self.get(f"/{subscription['id']}/deliveries{query}")["items"]
+
+    def test(self, subscription: Any) -> Any:
+        return self.call("POST", f"{PATH}/{subscription['id']}/test")
+
+    def ingest(self, text: str = "A text.", **fields: Any) -> Any:
+        return self.call("POST", INGEST, {"text": text} | fields)
+
+
+def drain(**options: Any) -> int:
+    """Send what is due now; do not wait for what is due later."""
+    return engine.drain(**{"linger": timedelta(0)} | options)
+
+
+def nothing_happened() -> bool:
+    """Tell whether no subscription, event or delivery exists."""
+    return not any(table.objects.exists() for table in (Endpoint, Event, Delivery))

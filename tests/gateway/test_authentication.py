@@ -1,0 +1,259 @@
+"""Who is calling: keys, identity headers, and the peers whose headers are believed."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import time_machine
+from django.utils import timezone
+
+from gateway import keys
+from gateway.authentication import (
+    MISS,
+    Caller,
+    authenticate,
+    authenticate_cached,
+    cached_caller,
+    look_up,
+)
+from gateway.errors import UnauthorizedError
+from gateway.models import GatewayKey
+from webhooks_core import tokens
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def empty_cache():
+    keys._cache.clear()
+
+
+def ask(**changes) -> Caller:
+    given = {
+        "authorization": None,
+        "tenant": None,
+        "principal": None,
+        "peer": "127.0.0.1",
+        "forwarded": False,
+    }
+    return authenticate(**(given | changes))
+
+
+def refused(**changes) -> str:
+    with pytest.raises(UnauthorizedError) as caught:
+        ask(**changes)
+    assert caught.value.status_code == 401
+    assert caught.value.headers["WWW-Authenticate"].startswith("Bearer ")
+    return str(caught.value.detail)
+
+
+def make(**fields) -> keys.Created:
+    return keys.create(**({"tenant": "acme", "principal": "ada"} | fields))
+
+
+HEADERS = {"tenant": "acme", "principal": "ada"}
+
+
+@pytest.mark.spec("gateway", "Authentication 1: bearer authorization")
+@pytest.mark.parametrize("scheme", ["Bearer ", "bearer ", "BEARER   "])
+def test_a_gateway_key_tells_tenant_and_principal(scheme):
+    created = make()
+    caller = ask(authorization=scheme + created.text, peer="192.0.2.7")
+    assert caller == Caller("acme", "ada", created.key.pk)
+
+
+@pytest.mark.spec("gateway", "Authentication 1: header identity")
+@pytest.mark.parametrize("peer", ["127.0.0.1", "::1", "::ffff:127.0.0.1", "127.9.9.9"])
+def test_locally_a_loopback_peer_is_believed(peer):
+    assert ask(**HEADERS, peer=peer) == Caller("acme", "ada", None)
+
+
+@pytest.mark.parametrize(
+    "peer", ["192.0.2.7", "::ffff:192.0.2.7", "", "unix", "fe80::1%lo"]
+)
+def test_no_other_peer_is_believed(peer):
+    assert "trusted proxies" in refused(**HEADERS, peer=peer)
+
+
+def test_locally_a_loopback_peer_that_forwards_is_not_believed(settings):
+    settings.GATEWAY_TRUSTED_PROXIES = ["127.0.0.0/8", "192.0.2.0/24"]
+    refused(**HEADERS, forwarded=True)
+    assert ask(**HEADERS, peer="192.0.2.7", forwarded=True).tenant == "acme"
+
+
+@pytest.mark.parametrize(
+    ("networks", "peer", "believed"),
+    [
+        (["127.0.0.1/32"], "127.0.0.1", True),
+        (["10.0.0.0/8"], "10.1.2.3", True),
+        (["10.0.0.0/8"], "::ffff:10.1.2.3", True),
+        (["10.0.0.0/8"], "11.1.2.3", False),
+        (["2001:db8::/32"], "2001:db8::7", True),
+        (["2001:db8::/32"], "2001:db9::7", False),
+        ([], "127.0.0.1", False),
+    ],
+)
+def test_in_production_exactly_the_named_networks_are_believed(
+    settings, networks, peer, believed
+):
+    settings.LOCAL, settings.GATEWAY_TRUSTED_PROXIES = False, networks
+    if believed:
+        assert ask(**HEADERS, peer=peer, forwarded=True).principal == "ada"
+    else:
+        refused(**HEADERS, peer=peer, forwarded=True)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"tenant": "acme"},
+        {"principal": "ada"},
+        {"tenant": "", "principal": "ada"},
+        {"tenant": "acme", "principal": "a b"},
+        {"tenant": "acme,other", "principal": "ada"},
+        {"tenant": "a" * 129, "principal": "ada"},
+        {"tenant": "акме", "principal": "ada"},
+        {"tenant": "acme\n", "principal": "ada"},
+        {"tenant": "a\x00", "principal": "ada"},
+    ],
+)
+def test_both_headers_are_needed_and_must_be_well_formed(headers):
+    assert "both X-Tenant-Id and X-Principal-Id" in refused(**headers)
+
+
+def test_a_name_may_have_128_of_its_characters():
+    name = "A0._:@-" + "z" * 121
+    assert ask(tenant=name, principal=name).tenant == name
+
+
+def test_no_identity_is_401():
+    assert "gateway key" in refused()
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        "Bearer",
+        "Bearer ",
+        "Bearer nonsense",
+        "Bearer rec_pat_" + "0" * 36,
+        "Bearer \x00",
+        "Bearer é",
+    ],
+)
+def test_an_invalid_bearer_is_401_whatever_the_headers_say(authorization):
+    assert "not valid" in refused(**HEADERS, authorization=authorization)
+
+
+@pytest.mark.parametrize("prefix", [keys.PREFIX, "rec_pat_"])
+def test_a_well_formed_token_that_is_no_key_of_ours_is_401(prefix):
+    assert "not valid" in refused(authorization=f"Bearer {tokens.make(prefix)}")
+
+
+def test_a_valid_bearer_decides_whatever_the_headers_say():
+    created = make(tenant="globex")
+    caller = ask(**HEADERS, authorization=f"Bearer {created.text}")
+    assert caller.tenant == "globex"
+
+
+def test_a_scheme_that_is_not_bearer_leaves_it_to_the_headers():
+    assert ask(**HEADERS, authorization="Basic eDp5").tenant == "acme"
+    refused(authorization="Basic eDp5")
+
+
+def test_a_key_works_until_it_expires_even_when_it_is_cached():
+    created = make(days=1)
+    bearer = f"Bearer {created.text}"
+    almost = timezone.now() + timedelta(days=1, seconds=-1)
+    with time_machine.travel(almost, tick=False) as clock:
+        assert ask(authorization=bearer).tenant == "acme"
+        clock.shift(1)
+        refused(authorization=bearer)
+
+
+def test_a_revoked_key_is_refused_at_once_here_and_soon_elsewhere():
+    created = make()
+    bearer = f"Bearer {created.text}"
+    with time_machine.travel(timezone.now(), tick=False) as clock:
+        ask(authorization=bearer)
+        GatewayKey.objects.revoke(timezone.now())  # another process
+        ask(authorization=bearer)
+        clock.shift(keys.CACHE_S)
+        refused(authorization=bearer)
+    again = make()
+    ask(authorization=f"Bearer {again.text}")
+    assert keys.revoke([again.key.pk]) == 1
+    assert keys.revoke([again.key.pk]) == 0
+    refused(authorization=f"Bearer {again.text}")
+
+
+def test_what_is_remembered_is_forgotten_when_the_clock_is_set_back():
+    created = make()
+    ask(authorization=f"Bearer {created.text}")
+    assert cached_caller(created.text) is not MISS
+    with time_machine.travel(timezone.now() - timedelta(hours=1)):
+        assert cached_caller(created.text) is MISS
+
+
+def test_a_key_costs_one_query_and_then_none(django_assert_num_queries):
+    created = make()
+    with django_assert_num_queries(2):  # the second notes the use, once an hour
+        ask(authorization=f"Bearer {created.text}")
+    keys._cache.clear()
+    with django_assert_num_queries(1):
+        ask(authorization=f"Bearer {created.text}")
+    with django_assert_num_queries(0):
+        ask(authorization=f"Bearer {created.text}")
+        refused(authorization="Bearer nonsense")
+
+
+def test_an_event_loop_can_ask_without_the_database(django_assert_num_queries):
+    created = make()
+    given: dict[str, Any] = dict.fromkeys(("tenant", "principal"))
+    given |= {"authorization": f"Bearer {created.text}", "peer": "", "forwarded": False}
+    with django_assert_num_queries(0):
+        assert authenticate_cached(**given) is MISS
+        assert cached_caller(created.text) is MISS
+        assert cached_caller("nonsense") is None
+    assert look_up(created.text) == Caller("acme", "ada", created.key.pk)
+    with django_assert_num_queries(0):
+        assert authenticate_cached(**given) == cached_caller(created.text)
+        headers = given | HEADERS | {"authorization": None, "peer": "127.0.0.1"}
+        assert authenticate_cached(**headers) == Caller("acme", "ada")
+    assert look_up(tokens.make(keys.PREFIX)) is None
+    assert look_up("nonsense") is None
+
+
+def test_strangers_cannot_make_the_cache_grow(monkeypatch):
+    monkeypatch.setattr(keys, "CACHE_SIZE", 3)
+    made = [tokens.make(keys.PREFIX) for _ in range(5)]
+    for token in made:
+        assert look_up(token) is None
+    assert [cached_caller(token) for token in made] == [MISS, MISS, None, None, None]
+
+
+def test_only_a_hash_of_a_key_is_stored():
+    created = make()
+    row = GatewayKey.objects.values().get()
+    assert created.text not in str(row)
+    assert row["shown"] == created.text[: keys.SHOWN_LENGTH]
+    assert row["digest"] == tokens.digest(created.text)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"tenant": "a b"}, "tenant: "),
+        ({"principal": ""}, "principal: "),
+        ({"days": 0}, "days must be"),
+        ({"days": 3651}, "days must be"),
+        ({"name": "x" * 101}, "the name"),
+        ({"name": "x\n"}, "the name"),
+    ],
+)
+def test_a_key_that_cannot_be_is_not_made(fields, message):
+    with pytest.raises(keys.KeyInputError, match=message):
+        make(**fields)
+    assert not GatewayKey.objects.exists()

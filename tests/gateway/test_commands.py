@@ -1,0 +1,100 @@
+"""Gateway keys on the command line: made, listed, revoked."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from io import StringIO
+
+import orjson
+import pytest
+import time_machine
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from gateway import keys
+from gateway.models import GatewayKey
+from tests.gateway.making import PATH, Api
+from webhooks_core import tokens
+
+pytestmark = pytest.mark.django_db
+
+
+def run(command: str, *arguments: str) -> str:
+    out = StringIO()
+    call_command(command, *arguments, stdout=out)
+    return out.getvalue()
+
+
+def make(*arguments: str) -> str:
+    return run(
+        "create_gateway_key", "--tenant", "acme", "--principal", "ada", *arguments
+    )
+
+
+def test_the_key_alone_is_printed_and_works():
+    printed = make()
+    key = printed.removesuffix("\n")
+    assert tokens.is_well_formed(key, keys.PREFIX)
+    assert Api(key=key).call("GET", PATH).status_code == 200
+    assert GatewayKey.objects.get().expires_at is None
+
+
+def test_a_key_may_have_a_name_and_an_end():
+    key = make("--days", "2", "--name", "robot").strip()
+    row = GatewayKey.objects.get()
+    assert (row.name, row.expires_at) == ("robot", row.created_at + timedelta(days=2))
+    with time_machine.travel(timezone.now() + timedelta(days=2, seconds=1)):
+        assert Api(key=key).call("GET", PATH).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--days", "0"), "days must be between"),
+        (("--days", "x"), "invalid int"),
+        (("--tenant", "a b"), "tenant: "),
+        (("--name", "\t"), "the name"),
+    ],
+)
+def test_a_key_that_cannot_be_is_refused(arguments, words):
+    with pytest.raises(CommandError, match=words):
+        make(*arguments)
+    assert not GatewayKey.objects.exists()
+
+
+def test_the_list_shows_states_and_never_a_key():
+    key = make("--name", "live one").strip()
+    Api(key=key).call("GET", PATH)
+    keys.create(tenant="globex", principal="gus", days=1)
+    keys.revoke([keys.create(tenant="globex", principal="gus").key.pk])
+    with time_machine.travel(timezone.now() + timedelta(days=1, seconds=1)):
+        heading, *rows = run("list_gateway_keys").splitlines()
+        found = [
+            dict(zip(heading.split("\t"), row.split("\t"), strict=True)) for row in rows
+        ]
+        parsed = run("list_gateway_keys", "--json", "--tenant", "globex").splitlines()
+    assert [it["state"] for it in found] == ["live", "expired", "revoked"]
+    assert (found[0]["tenant"], found[0]["name"]) == ("acme", "live one")
+    assert found[0]["last used"] != "never"
+    assert found[0]["key"] == key[: keys.SHOWN_LENGTH] + "…"
+    assert key not in str(found)
+    assert [orjson.loads(line)["state"] for line in parsed] == ["expired", "revoked"]
+    assert run("list_gateway_keys", "--tenant", "nobody") == ""
+
+
+def test_revoked_keys_stop_working():
+    one, two = make().strip(), make().strip()
+    ids = [str(pk) for pk in GatewayKey.objects.values_list("pk", flat=True)]
+    Api(key=one).call("GET", PATH)
+    assert run("revoke_gateway_key", *ids) == "revoked 2\n"
+    assert run("revoke_gateway_key", *ids) == "revoked 0\n"
+    assert {Api(key=key).call("GET", PATH).status_code for key in (one, two)} == {401}
+
+
+@pytest.mark.parametrize("absent", ["0", "99999", "99999999999999999999"])
+def test_an_absent_key_is_told_and_nothing_is_revoked(absent):
+    make()
+    pk = str(GatewayKey.objects.get().pk)
+    with pytest.raises(CommandError, match=f"no key with id {absent}"):
+        run("revoke_gateway_key", pk, absent)
+    assert GatewayKey.objects.get().revoked_at is None

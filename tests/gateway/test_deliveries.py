@@ -1,0 +1,474 @@
+"""What reaches subscribers: envelope, headers, signature, retries, and the records of it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import time
+from dataclasses import replace
+from datetime import datetime, timedelta
+from io import StringIO
+
+import orjson
+import pytest
+import stripe
+import time_machine
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from gateway.webhooks import EVENT_TYPES
+from tests.gateway.making import INGEST, PATH, Api, drain
+from tests.receiver import Received, receiver
+from webhooks_core import profiles
+from webhooks_core.models import Delivery, Endpoint, Event
+from webhooks_core.retry import RetryPolicy
+from webhooks_core.signing import SignatureError, verify_timestamped
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ENVELOPE = [
+    "id",
+    "type",
+    "tenant_id",
+    "created_at",
+    "data",
+    "request_id",
+    "principal_id",
+    "trace_id",
+]
+
+
+@pytest.fixture
+def use_profile(monkeypatch):
+    """Change fields of the gateway's profile: `use_profile(enabled=False)`."""
+
+    def change(**fields) -> None:
+        changed = replace(profiles.get("gateway"), **fields)
+        monkeypatch.setitem(profiles._profiles, "gateway", changed)
+
+    return change
+
+
+def stripe_accepts(
+    request: Received, secret: str, *, tolerance: int | None = 300
+) -> bool:
+    signature = request.headers["X-Gateway-Signature"]
+    verify = stripe.WebhookSignature.verify_header
+    try:
+        return bool(verify(request.body.decode(), signature, secret, tolerance))
+    except stripe.SignatureVerificationError:
+        return False
+
+
+@pytest.mark.spec("gateway", "Webhook event envelope")
+def test_an_ingested_document_arrives_in_an_envelope_of_exactly_eight_fields(acme):
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    with receiver(204) as it:
+        acme.create(it.url)
+        answer = acme.call(
+            "POST",
+            INGEST,
+            {"text": "Ships give way.", "title": "Harbour"},
+            headers={
+                "X-Request-Id": "req-7",
+                "traceparent": f"00-{trace}-00f067aa0ba902b7-01",
+            },
+        )
+        assert drain() == 1
+    body = orjson.loads(it.requests[0].body)
+    assert list(body) == ENVELOPE
+    assert re.fullmatch(r"evt_[0-9a-v]{26}", body["id"])
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", body["created_at"])
+    assert body | {"id": "", "created_at": ""} == {
+        "id": "",
+        "type": "ingest.completed",
+        "tenant_id": "acme",
+        "created_at": "",
+        "data": answer.json(),
+        "request_id": "req-7",
+        "principal_id": "ada",
+        "trace_id": trace,
+    }
+
+
+def test_ids_of_request_and_trace_are_made_when_the_caller_gives_none(acme):
+    with receiver(204) as it:
+        acme.create(it.url)
+        answer = acme.ingest()
+        drain()
+    body = orjson.loads(it.requests[0].body)
+    assert body["request_id"] == answer["X-Request-Id"]
+    assert re.fullmatch(r"[0-9a-f]{32}", body["trace_id"])
+    assert datetime.fromisoformat(body["created_at"]).utcoffset() == timedelta(0)
+
+
+@pytest.mark.spec("gateway", "Delivery headers")
+@pytest.mark.spec("gateway", "X-Gateway-Signature: t=<unix_ts>,v1=<hex_hmac_sha256>")
+def test_a_delivery_carries_its_headers_and_stripe_verifies_it(acme):
+    with receiver(204) as it:
+        secret = acme.create(it.url)["secret"]
+        before = int(time.time())
+        acme.ingest()
+        drain()
+    [request] = it.requests
+    stamp = request.headers["X-Gateway-Timestamp"]
+    assert before <= int(stamp) <= time.time()
+    expected = hmac.new(
+        secret.encode(), stamp.encode() + b"." + request.body, hashlib.sha256
+    ).hexdigest()
+    assert request.headers["X-Gateway-Signature"] == f"t={stamp},v1={expected}"
+    assert request.headers["X-Gateway-Event"] == "ingest.completed"
+    assert request.headers["X-Gateway-Delivery"] == orjson.loads(request.body)["id"]
+    assert request.headers["Content-Type"] == "application/json"
+    assert stripe_accepts(request, secret)
+    assert not stripe_accepts(request, secret + "x")
+    assert not stripe_accepts(replace(request, body=request.body + b" "), secret)
+
+
+@pytest.mark.spec("gateway", "tolerance in seconds; 0 skips the freshness check")
+def test_our_verifying_helper_judges_freshness_by_its_tolerance(acme):
+    with receiver(204) as it:
+        secret = acme.create(it.url, secret="supplied")["secret"]
+        acme.ingest()
+        drain()
+    [request] = it.requests
+    signature, stamp = (
+        request.headers["X-Gateway-Signature"],
+        int(request.headers["X-Gateway-Timestamp"]),
+    )
+    given = {"signature": signature, "body": request.body}
+    for age in (-300, 0, 300):
+        verify_timestamped(secret, now=stamp + age, tolerance_s=300, **given)
+        verify_timestamped(secret, now=stamp + age, **given)
+    for age in (-301, 301):
+        with pytest.raises(SignatureError, match="too far"):
+            verify_timestamped(secret, now=stamp + age, tolerance_s=300, **given)
+        verify_timestamped(secret, now=stamp + age, tolerance_s=0, **given)
+
+
+@pytest.mark.spec("gateway", "Delivery semantics 1 and 2")
+def test_two_failures_and_a_success_carry_one_id_and_fresh_timestamps(acme):
+    with receiver(500, 503, 200) as it:
+        made = acme.create(it.url)
+        acme.ingest()
+        now = timezone.now()
+        for seconds in (0, 10, 20):
+            with time_machine.travel(now + timedelta(seconds=seconds)):
+                assert drain() == 1
+                [row] = acme.deliveries(made)
+                expected = (
+                    ("delivered", 3)
+                    if seconds == 20
+                    else ("attempting", 1 + seconds // 10)
+                )
+                assert (row["status"], row["attempts"]) == expected
+                assert (row["next_attempt_at"] is None) == (seconds == 20)
+    assert {request.body for request in it.requests} == {it.requests[0].body}
+    assert {request.headers["X-Gateway-Delivery"] for request in it.requests} == {
+        row["event_id"]
+    }
+    stamps = [int(request.headers["X-Gateway-Timestamp"]) for request in it.requests]
+    assert stamps[0] + 9 <= stamps[1] <= stamps[2] - 9
+    assert len({request.headers["X-Gateway-Signature"] for request in it.requests}) == 3
+    assert row["last_error"] == "HTTP 503"
+    assert row["delivered_at"]
+    assert stripe_accepts(it.requests[2], made["secret"], tolerance=None)
+
+
+@pytest.mark.spec(
+    "gateway", "default 3 attempts, backoff 0.5 s doubling, capped at 30 s"
+)
+def test_the_default_policy_is_the_specifications():
+    policy = profiles.get("gateway").retry
+    assert (policy.max_attempts, policy.delays, policy.jitter) == (3, (0.5, 1.0), 0)
+    assert profiles.get("gateway").timeout_s == 10
+    long = RetryPolicy.exponential(base=0.5, cap=30, max_attempts=10)
+    assert long.delays == (0.5, 1, 2, 4, 8, 16, 30, 30, 30)
+
+
+@pytest.mark.spec("gateway", "max_attempts reached: failed, failure is logged")
+def test_exhausted_attempts_end_as_failed_and_are_logged(acme, caplog):
+    with receiver(500) as it:
+        made = acme.create(it.url)
+        acme.ingest()
+        now = timezone.now()
+        for seconds in (0, 10, 20, 30):
+            with time_machine.travel(now + timedelta(seconds=seconds)):
+                drain()
+    assert len(it.requests) == 3
+    [row] = acme.deliveries(made)
+    assert (row["status"], row["attempts"], row["last_error"]) == (
+        "failed",
+        3,
+        "HTTP 500",
+    )
+    assert row["next_attempt_at"] is row["delivered_at"] is None
+    assert "delivery failed" in caplog.text
+    assert acme.get(f"/{made['id']}")["active"] is True
+
+
+@pytest.mark.spec("gateway", "Inactive subscriptions do not receive events")
+def test_an_inactive_subscription_receives_nothing_then_or_later(acme):
+    with receiver(204) as it:
+        made = acme.create(it.url)
+        acme.patch(made, active=False)
+        acme.ingest("one")
+        assert drain() == 0
+        acme.patch(made, active=True)
+        assert drain() == 0
+        acme.ingest("two")
+        assert drain() == 1
+    assert acme.deliveries(made)[0]["status"] == "delivered"
+    assert len(it.requests) == len(acme.deliveries(made)) == 1
+
+
+@pytest.mark.parametrize("end", ["inactive", "deleted"])
+def test_what_waits_ends_as_failed_with_the_reason(acme, end):
+    with receiver(500) as it:
+        made = acme.create(it.url)
+        acme.ingest()
+        drain()
+        if end == "inactive":
+            acme.patch(made, active=False)
+            acme.patch(made, active=True)
+        else:
+            acme.call("DELETE", f"{PATH}/{made['id']}")
+        with time_machine.travel(timezone.now() + timedelta(minutes=1)):
+            assert drain() == 0
+    delivery = Delivery.objects.get()
+    assert (delivery.status, delivery.attempts) == (Delivery.Status.FAILED, 1)
+    assert delivery.last_error == f"endpoint {end}"
+    assert len(it.requests) == 1
+
+
+@pytest.mark.spec("gateway", "every matching active subscription in the tenant")
+def test_events_go_to_every_matching_subscription_of_the_tenant_alone(acme, globex):
+    all_types = acme.create()["id"]
+    matching = acme.create(event_types=["drift.detected", "ingest.completed"])["id"]
+    acme.create(event_types=["drift.detected"])
+    acme.create(active=False)
+    globex.create()
+    acme.ingest()
+    receiving = Delivery.objects.values_list("endpoint__public_id", flat=True)
+    assert set(receiving) == {all_types, matching}
+
+
+@pytest.mark.spec("gateway", "POST …/{id}/test: send a synthetic test event")
+def test_the_test_event_goes_to_that_subscription_whatever_its_event_types(acme):
+    with receiver(204) as it:
+        made = acme.create(it.url, event_types=["drift.detected"])
+        acme.create(it.url)
+        answer = acme.test(made)
+        assert answer.status_code == 202
+        assert answer.json() == {
+            "event_id": Event.objects.get().public_id,
+            "queued": True,
+        }
+        assert drain() == 1
+    body = orjson.loads(it.requests[0].body)
+    assert list(body) == ENVELOPE
+    assert (body["type"], body["principal_id"]) == ("webhook.test", "ada")
+    assert body["data"] == {"subscription_id": made["id"]}
+    assert stripe_accepts(it.requests[0], made["secret"])
+    assert it.requests[0].headers["X-Gateway-Event"] == "webhook.test"
+
+
+def test_a_test_of_an_inactive_subscription_is_409_and_stores_nothing(acme):
+    answer = acme.test(acme.create(active=False))
+    assert (answer.status_code, list(answer.json())) == (409, ["detail"])
+    assert not Event.objects.exists()
+
+
+@pytest.mark.spec("gateway", "enabled")
+def test_switched_off_webhooks_send_nothing_and_leave_the_api_working(
+    acme, use_profile
+):
+    use_profile(enabled=False)
+    with receiver(204) as it:
+        made = acme.create(it.url)
+        assert acme.ingest().status_code == 201
+        assert acme.test(made).status_code == 409
+        assert drain() == 0
+    assert acme.patch(made, description="works")["description"] == "works"
+    assert acme.deliveries(made) == []
+    assert it.requests == []
+
+
+def test_deliveries_are_listed_newest_first_in_pages(acme):
+    made = acme.create()
+    for number in range(3):
+        acme.ingest(f"text {number}")
+    rows = acme.deliveries(made)
+    assert list(rows[0]) == [
+        "id",
+        "event_id",
+        "event_type",
+        "status",
+        "attempts",
+        "last_error",
+        "next_attempt_at",
+        "delivered_at",
+        "created_at",
+    ]
+    assert rows[0]["created_at"] > rows[1]["created_at"] > rows[2]["created_at"]
+    assert (rows[0]["status"], rows[0]["attempts"], rows[0]["last_error"]) == (
+        "attempting",
+        0,
+        "",
+    )
+    assert rows[0]["next_attempt_at"]
+    assert rows[0]["delivered_at"] is None
+    assert acme.deliveries(made, "?page=2&page_size=2") == rows[2:]
+    assert acme.deliveries(made, "?page=3&page_size=2") == []
+    for query in ("page=0", "page_size=x"):
+        acme.get(f"/{made['id']}/deliveries?{query}", 400)
+
+
+def test_the_list_of_deliveries_costs_the_same_whatever_its_length(
+    acme, django_assert_num_queries
+):
+    made = acme.create()
+    for number in range(5):
+        acme.ingest(f"text {number}")
+    with django_assert_num_queries(2):
+        acme.deliveries(made)
+
+
+@pytest.mark.spec("gateway", "X-Gateway-Signature during a rotation: two v1=")
+def test_a_rotated_secret_signs_beside_the_old_one_until_the_overlap_ends(acme):
+    with receiver(204) as it:
+        made = acme.create(it.url)
+        new = rotate(made["id"], overlap=2)
+        acme.test(made)
+        drain()
+        with time_machine.travel(timezone.now() + timedelta(hours=2, seconds=1)):
+            acme.test(made)
+            drain()
+    both, after = it.requests
+    assert both.headers["X-Gateway-Signature"].count("v1=") == 2
+    assert stripe_accepts(both, new)
+    assert stripe_accepts(both, made["secret"])
+    assert after.headers["X-Gateway-Signature"].count("v1=") == 1
+    assert stripe_accepts(after, new, tolerance=None)
+    assert not stripe_accepts(after, made["secret"], tolerance=None)
+
+
+def test_without_an_overlap_only_the_new_secret_signs(acme):
+    with receiver(204) as it:
+        made = acme.create(it.url)
+        new = rotate(made["id"])
+        acme.test(made)
+        drain()
+    assert it.requests[0].headers["X-Gateway-Signature"].count("v1=") == 1
+    assert stripe_accepts(it.requests[0], new)
+
+
+def rotate(subscription_id: str, **options) -> str:
+    out = StringIO()
+    call_command("webhooks_rotate_secret", subscription_id, stdout=out, **options)
+    return out.getvalue().strip()
+
+
+@pytest.mark.parametrize("overlap", [-1, 721, float("nan"), float("inf")])
+def test_a_rotation_that_cannot_be_changes_nothing(acme, overlap):
+    made = acme.create()
+    with pytest.raises(CommandError, match="overlap"):
+        rotate(made["id"], overlap=overlap)
+    with pytest.raises(CommandError, match="no endpoint"):
+        rotate("whsub_nonsense")
+    endpoint = Endpoint.objects.get()
+    assert endpoint.secrets(now=timezone.now()) == [made["secret"]]
+    endpoint.static_key = "x"
+    endpoint.save()
+    with pytest.raises(CommandError, match="configuration"):
+        rotate(made["id"])
+
+
+@pytest.mark.spec("gateway", "Delivery semantics 3")
+def test_a_subscriber_that_cannot_be_reached_fails_nobody(acme, free_port):
+    acme.create(f"http://127.0.0.1:{free_port}/hook")
+    assert acme.ingest().status_code == 201
+    assert drain() == 1
+    assert Delivery.objects.get().last_error == "the connection was refused"
+
+
+def emit(*arguments: str) -> str:
+    out = StringIO()
+    call_command("emit_event", *arguments, stdout=out)
+    return out.getvalue().strip()
+
+
+@pytest.mark.spec("gateway", "Events: every type")
+@pytest.mark.parametrize(
+    "event_type", [it for it in EVENT_TYPES if it != "webhook.test"]
+)
+def test_an_operator_can_emit_every_defined_type(acme, event_type):
+    with receiver(204) as it:
+        made = acme.create(it.url, event_types=[event_type])
+        event_id = emit(event_type, "--tenant", "acme")
+        drain()
+    body = orjson.loads(it.requests[0].body)
+    assert (body["id"], body["type"], body["tenant_id"]) == (
+        event_id,
+        event_type,
+        "acme",
+    )
+    assert body["principal_id"] == "system"
+    assert body["data"] == EVENT_TYPES[event_type].sample
+    assert body["request_id"]
+    assert len(body["trace_id"]) == 32
+    assert stripe_accepts(it.requests[0], made["secret"])
+
+
+def test_emitted_data_may_be_given_and_come_from_a_file(acme, tmp_path):
+    acme.create()
+    emit("drift.detected", "--tenant", "acme", "--data", '{"n": 1}')
+    file = tmp_path / "data.json"
+    file.write_text('{"n": 2}')
+    emit("drift.detected", "--tenant", "acme", "--file", str(file))
+    bodies = Event.objects.order_by("id").values_list("body", flat=True)
+    assert [orjson.loads(bytes(body))["data"] for body in bodies] == [
+        {"n": 1},
+        {"n": 2},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["webhook.test", "--tenant", "acme"], "invalid choice"),
+        (["unknown", "--tenant", "acme"], "invalid choice"),
+        (["drift.detected"], "--tenant"),
+        (["drift.detected", "--tenant", "a b"], "tenant: "),
+        (["drift.detected", "--tenant", "acme", "--data", "{"], "--data: not JSON"),
+        (["drift.detected", "--tenant", "acme", "--data", "[]"], "a JSON object"),
+        (["drift.detected", "--tenant", "acme", "--file", "/none"], "No such file"),
+        (
+            [
+                "drift.detected",
+                "--tenant",
+                "acme",
+                "--data",
+                '{"a":' + "[" * 200 + "]" * 200 + "}",
+            ],
+            "deeper",
+        ),
+        (
+            ["drift.detected", "--tenant", "acme", "--data", "{}", "--file", "x"],
+            "not allowed",
+        ),
+    ],
+)
+def test_what_cannot_be_emitted_is_told_and_stores_nothing(acme, arguments, words):
+    acme.create()
+    with pytest.raises(CommandError, match=words):
+        emit(*arguments)
+    assert not Event.objects.exists()
+
+
+def test_other_tenants_see_nothing_of_an_emitted_event(acme, globex):
+    made = globex.create()
+    emit("drift.detected", "--tenant", "acme")
+    assert globex.deliveries(made) == []
+    assert Api(tenant="acme", principal="x").get() == {"items": []}

@@ -1,0 +1,386 @@
+"""The ingest route: what is stored, what is announced, what is refused."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import orjson
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway import chunks
+from gateway.models import Chunk, Document
+from tests.gateway.making import INGEST, Api
+from tests.threads import at_once
+from webhooks_core.models import Delivery, Event
+from webhooks_core.times import iso
+
+pytestmark = pytest.mark.django_db
+
+RESULT = [
+    "document_id",
+    "title",
+    "content_type",
+    "checksum",
+    "size_bytes",
+    "characters",
+    "chunk_count",
+    "metadata",
+    "created_at",
+]
+
+
+def nothing_stored() -> bool:
+    return not any(it.objects.exists() for it in (Document, Chunk, Event, Delivery))
+
+
+@pytest.mark.spec("gateway", "ingest.completed: data is a dump of the ingest result")
+def test_a_document_is_stored_answered_and_announced_alike(acme):
+    made = acme.create()
+    text = "# Häfen\n\nSchiffe weichen aus. ⚓"
+    answer = acme.ingest(
+        text,
+        title="Harbour",
+        content_type="text/markdown",
+        metadata={"source": "intranet", "pages": [1, 2]},
+    )
+    assert answer.status_code == 201
+    result = answer.json()
+    assert list(result) == RESULT
+    row = Document.objects.get()
+    assert result == {
+        "document_id": row.public_id,
+        "title": "Harbour",
+        "content_type": "text/markdown",
+        "checksum": "sha256:" + hashlib.sha256(text.encode()).hexdigest(),
+        "size_bytes": len(text.encode()),
+        "characters": len(text),
+        "chunk_count": 1,
+        "metadata": {"source": "intranet", "pages": [1, 2]},
+        "created_at": iso(row.created_at),
+    }
+    assert (row.tenant, row.principal, row.content) == ("acme", "ada", text)
+    assert [it.text for it in Chunk.objects.all()] == [text]
+    event = Event.objects.get()
+    assert orjson.loads(bytes(event.body))["data"] == result
+    assert (event.type, event.owner) == ("ingest.completed", "acme")
+    [row] = acme.deliveries(made)
+    assert row["event_id"] == event.public_id
+
+
+def test_the_same_text_again_answers_the_first_result_and_emits_nothing(acme):
+    acme.create()
+    first = acme.ingest("The text.", title="first")
+    again = acme.ingest("The text.", title="second", content_type="text/html")
+    assert (again.status_code, again.json()) == (200, first.json())
+    upload = SimpleUploadedFile("x.txt", b"The text.", "text/plain")
+    posted = acme.client.post(INGEST, {"file": upload})
+    assert (posted.status_code, posted.json()) == (200, first.json())
+    assert Document.objects.count() == Event.objects.count() == 1
+
+
+def test_another_tenant_has_documents_of_its_own(acme, globex):
+    mine, theirs = acme.ingest("The text."), globex.ingest("The text.")
+    assert (mine.status_code, theirs.status_code) == (201, 201)
+    assert mine.json()["document_id"] != theirs.json()["document_id"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_requests_with_one_text_at_once_one_is_first():
+    def send() -> Any:
+        api = Api(tenant="acme", principal="ada")
+        # SQLite in memory, unlike a file, does not wait for a lock: 503, come again.
+        while (answer := api.ingest("The text.")).status_code == 503:
+            continue
+        return answer
+
+    answers = at_once(4, send)
+    assert sorted(answer.status_code for answer in answers) == [200, 200, 200, 201]
+    assert len({answer.content for answer in answers}) == 1
+    assert Document.objects.count() == Event.objects.count() == 1
+
+
+def test_whoever_loses_the_race_answers_with_the_winners_document(acme, monkeypatch):
+    first = acme.ingest("The text.")
+    looks = []
+
+    def first_look_sees_nothing(rows: Any) -> Any:
+        looks.append(rows)
+        return rows.none() if len(looks) == 1 else rows
+
+    monkeypatch.setattr(
+        "gateway.models.documents.DocumentQuerySet.without_text",
+        first_look_sees_nothing,
+    )
+    again = acme.ingest("The text.")
+    assert len(looks) == 2
+    assert (again.status_code, again.json()) == (200, first.json())
+    assert Event.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "declared", "expected"),
+    [
+        ("a.md", "text/markdown", "text/markdown"),
+        ("a.md", "application/octet-stream", "text/markdown"),
+        ("a.MARKDOWN", "application/octet-stream", "text/markdown"),
+        ("a.html", "application/octet-stream", "text/html"),
+        ("a.txt", "application/octet-stream", "text/plain"),
+        ("a", "text/html; charset=utf-8", "text/html"),
+        ("a.txt", "text/plain", "text/plain"),
+    ],
+)
+def test_a_file_tells_title_and_type(acme, name, declared, expected):
+    upload = SimpleUploadedFile(name, "Häfen".encode(), declared)
+    answer = acme.client.post(INGEST, {"file": upload})
+    assert answer.status_code == 201
+    assert answer.json()["title"] == name
+    assert answer.json()["content_type"] == expected
+    assert Document.objects.get().content == "Häfen"
+
+
+def test_fields_beside_a_file_win(acme):
+    answer = acme.client.post(
+        INGEST,
+        {
+            "file": SimpleUploadedFile("a.txt", b"x", "text/plain"),
+            "title": "Mine",
+            "content_type": "text/markdown",
+            "metadata": '{"a": 1}',
+        },
+    )
+    result = answer.json()
+    assert (result["title"], result["content_type"]) == ("Mine", "text/markdown")
+    assert result["metadata"] == {"a": 1}
+
+
+def test_a_form_may_hold_the_text_as_a_field(acme):
+    answer = acme.client.post(INGEST, {"text": "x", "title": "t"})
+    assert answer.status_code == 201
+    assert answer.json()["content_type"] == "text/plain"
+
+
+BAD: list[tuple[str, Any, str]] = [
+    ("nothing", {}, "text is required"),
+    ("null", {"text": None}, "text must be a string"),
+    ("number", {"text": 7}, "text must be a string"),
+    ("empty", {"text": ""}, "text must not be empty"),
+    ("blank", {"text": " \n"}, "text must not be empty"),
+    ("NUL", {"text": "a\x00b"}, "NUL"),
+    ("title null", {"text": "x", "title": None}, "title must be a string"),
+    ("title long", {"text": "x", "title": "x" * 256}, "title must have at most 255"),
+    ("title NUL", {"text": "x", "title": "\x00"}, "NUL"),
+    ("type number", {"text": "x", "content_type": 1}, "content_type must be one of"),
+    ("type pdf", {"text": "x", "content_type": "application/pdf"}, "content_type"),
+    ("type null", {"text": "x", "content_type": None}, "content_type"),
+    ("metadata null", {"text": "x", "metadata": None}, "metadata must be an object"),
+    ("metadata list", {"text": "x", "metadata": []}, "metadata must be an object"),
+    ("metadata large", {"text": "x", "metadata": {"a": "x" * 16_384}}, "16384 bytes"),
+    ("a list", [], "must be a JSON object"),
+    ("not JSON", b"{", "not JSON"),
+    ("nothing at all", b"", "empty"),
+    ("surrogate", b'{"text": "\\ud800"}', "not JSON"),
+]
+
+
+@pytest.mark.parametrize(("_case", "body", "words"), BAD)
+def test_bad_json_is_400_and_stores_nothing(acme, _case, body, words):
+    answer = acme.call("POST", INGEST, body)
+    assert (answer.status_code, list(answer.json())) == (400, ["detail"])
+    assert words in answer.json()["detail"]
+    assert nothing_stored()
+
+
+def test_metadata_may_be_nested_but_not_without_end(acme):
+    def nested(levels: int) -> bytes:
+        inner = b"[" * (levels - 1) + b"]" * (levels - 1)
+        return b'{"text": "%d", "metadata": {"a": %s}}' % (levels, inner)
+
+    assert acme.call("POST", INGEST, nested(32)).status_code == 201
+    for levels in (33, 400):
+        answer = acme.call("POST", INGEST, nested(levels))
+        assert answer.status_code == 400
+        assert "deeper than 32" in answer.json()["detail"]
+    assert Document.objects.count() == 1
+
+
+def upload(content: bytes = b"x", name: str = "a.txt", kind: str = "text/plain"):
+    return SimpleUploadedFile(name, content, kind)
+
+
+FORMS: list[tuple[str, dict[str, Any], str]] = [
+    ("no document", {"title": "x"}, "text is required"),
+    ("two files", {"file": [upload(), upload()]}, "Send one document"),
+    ("another name", {"document": upload()}, "Send one document"),
+    ("file and text", {"file": upload(), "text": "x"}, "Send one document"),
+    ("title twice", {"file": upload(), "title": ["a", "b"]}, "more than once"),
+    ("not UTF-8", {"file": upload(b"\xff\xfe")}, "not UTF-8"),
+    ("NUL", {"file": upload(b"a\x00")}, "NUL"),
+    ("empty", {"file": upload(b" ")}, "must not be empty"),
+    ("a picture", {"file": upload(b"x", "a.png", "image/png")}, "content_type"),
+    ("metadata", {"file": upload(), "metadata": "{"}, "metadata is not JSON"),
+    ("metadata list", {"file": upload(), "metadata": "[]"}, "metadata must be"),
+]
+
+
+@pytest.mark.parametrize(("_case", "form", "words"), FORMS)
+def test_a_bad_form_is_400_and_stores_nothing(acme, _case, form, words):
+    answer = acme.client.post(INGEST, form)
+    assert (answer.status_code, list(answer.json())) == (400, ["detail"])
+    assert words in answer.json()["detail"]
+    assert nothing_stored()
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("multipart/form-data", b"x"),
+        ("multipart/form-data; boundary=x", b"nonsense"),
+        ("multipart/form-data; boundary=x", b"--x\r\n"),
+        ("multipart/form-data; boundary=é", b"--x\r\n"),
+        (
+            "multipart/form-data; boundary=x",
+            (
+                b'--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n'
+                b"Content-Transfer-Encoding: base64\r\n\r\n!\r\n--x--\r\n"
+            ),
+        ),
+        (
+            "multipart/form-data; boundary=x",
+            b"".join(
+                b'--x\r\nContent-Disposition: form-data; name="a%d"\r\n\r\n1\r\n' % n
+                for n in range(1100)
+            ),
+        ),
+    ],
+)
+def test_a_malformed_form_is_400(acme, content_type, body):
+    answer = acme.call("POST", INGEST, body, content_type=content_type)
+    assert (answer.status_code, list(answer.json())) == (400, ["detail"])
+    assert nothing_stored()
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", "application/pdf", ""])
+def test_another_media_type_is_415(acme, content_type):
+    answer = acme.call("POST", INGEST, b"text", content_type=content_type)
+    assert (answer.status_code, list(answer.json())) == (415, ["detail"])
+
+
+def test_a_text_over_the_limit_is_413_whichever_way_it_comes(acme, settings):
+    settings.GATEWAY_INGEST_MAX_BYTES = 1000
+    for text in ("x" * 1001, "é" * 501, "x" * 70_000):
+        answers = [
+            acme.ingest(text),
+            acme.client.post(INGEST, {"file": upload(text.encode())}),
+            acme.client.post(INGEST, {"text": text}),
+        ]
+        for answer in answers:
+            assert (answer.status_code, list(answer.json())) == (413, ["detail"])
+    assert nothing_stored()
+    assert acme.ingest("é" * 500).status_code == 201
+
+
+@pytest.mark.spec("gateway", "payload size")
+def test_ten_megabytes_are_accepted_and_a_byte_more_is_not(acme):
+    text = "word " * (2 * 1024 * 1024)
+    assert len(text) == 10 * 1024 * 1024
+    answer = acme.client.post(INGEST, {"file": upload(text.encode())})
+    assert answer.status_code == 201
+    assert answer.json()["size_bytes"] == len(text)
+    assert Chunk.objects.count() == answer.json()["chunk_count"]
+    assert acme.ingest(text).status_code == 200
+    assert acme.ingest(text + "x").status_code == 413
+    assert acme.call("POST", INGEST, b" " * 40_000_000).status_code == 413
+
+
+def test_a_form_field_over_the_frameworks_limit_is_413(acme):
+    answer = acme.client.post(INGEST, {"text": "x" * 1_100_000})
+    assert answer.status_code == 413
+    assert "as a file" in answer.json()["detail"]
+
+
+def test_html_is_split_as_what_people_read(acme):
+    html = (
+        "<html><head><style>p {}</style></head><body><h1>A</h1><p>B &amp; C</p></body>"
+    )
+    acme.ingest(html, content_type="text/html")
+    assert Document.objects.get().content == html
+    [chunk] = Chunk.objects.all()
+    assert "B & C" in chunk.text
+    assert "<p>" not in chunk.text
+    assert "p {}" not in chunk.text
+
+
+@pytest.mark.parametrize("html", ["<", "<script>x</script>", "<" * 5000, "<b>" * 5000])
+def test_html_that_cannot_be_read_is_split_as_it_is(acme, html):
+    answer = acme.ingest(html, content_type="text/html")
+    assert answer.status_code == 201
+    assert answer.json()["chunk_count"] == Chunk.objects.count() > 0
+
+
+def test_html_that_breaks_the_converter_is_split_as_it_is(acme, monkeypatch):
+    def fail(*_: Any) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr("html_to_markdown.convert", fail)
+    assert acme.ingest("<p>A</p>", content_type="text/html").status_code == 201
+    assert Chunk.objects.get().text == "<p>A</p>"
+
+
+def test_html_of_megabytes_is_split_as_it_is(acme, monkeypatch):
+    monkeypatch.setattr("gateway.ingest.MAX_HTML_CHARACTERS", 8)
+    acme.ingest("<p>A</p>", content_type="text/html")
+    acme.ingest("<p>AB</p>", content_type="text/html")
+    texts = Chunk.objects.order_by("id").values_list("text", flat=True)
+    assert [text.strip() for text in texts] == ["A", "<p>AB</p>"]
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
+def test_another_method_is_405(acme, method):
+    answer = acme.call(method, INGEST)
+    assert (answer.status_code, answer["Allow"]) == (405, "POST, OPTIONS")
+
+
+def test_without_identity_nothing_is_stored():
+    answer = Api(key="nonsense").ingest()
+    assert (answer.status_code, list(answer.json())) == (401, ["detail"])
+    assert nothing_stored()
+
+
+def test_a_failure_to_announce_stores_nothing(acme, monkeypatch):
+    def fail(**_: Any) -> None:
+        raise RuntimeError("away")
+
+    monkeypatch.setattr("webhooks_core.publishing.publish", fail)
+    assert acme.ingest().status_code == 500
+    assert nothing_stored()
+
+
+# ── Chunks ──────────────────────────────────────────────────────────────────────────
+
+
+@given(st.text(), st.integers(1, 50))
+def test_chunks_are_the_text_and_none_is_empty_or_too_long(text, maximum):
+    parts = list(chunks.split(text, maximum=maximum))
+    assert "".join(parts) == text
+    assert all(0 < len(part) <= maximum for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("aaa bbb ccc", "aaa bbb "),
+        ("aaa. bb ccc", "aaa. bb "),
+        ("aaaaa. b cc", "aaaaa. "),
+        ("aaaa b.\nccc", "aaaa b.\n"),
+        ("aaaaa\n\nb ccc", "aaaaa\n\n"),
+        ("aaaaaaaaaaaa", "aaaaaaaa"),
+        ("a aaaaaaaaaa", "a aaaaaa"),
+        ("aaaa\n# heading", "aaaa\n"),
+    ],
+)
+def test_a_chunk_ends_at_the_best_break_in_its_second_half(text, first):
+    assert next(chunks.split(text, maximum=8)) == first

@@ -1,0 +1,128 @@
+"""The OpenAPI document: complete, true of the answers, and true of what generated calls get."""
+
+from __future__ import annotations
+
+import socket
+
+import jsonschema
+import orjson
+import pytest
+import schemathesis
+from django.conf import settings
+from django.core.wsgi import get_wsgi_application
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
+from schemathesis.specs.openapi import checks
+
+from gateway.webhooks import EVENT_TYPES
+from tests.gateway.making import INGEST, PATH
+
+pytestmark = pytest.mark.django_db
+
+DOCUMENT = orjson.loads((settings.BASE_DIR / "docs/api/openapi.json").read_bytes())
+ONE = f"{PATH}/{{subscription_id}}"
+COMMON = {401, 500, 503}
+BODY = {400, 413, 415}
+OPERATIONS = {
+    ("GET", PATH): {200, 400} | COMMON,
+    ("POST", PATH): {201, 429} | BODY | COMMON,
+    ("GET", ONE): {200, 404} | COMMON,
+    ("PATCH", ONE): {200, 404, 409} | BODY | COMMON,
+    ("DELETE", ONE): {204, 404, 409} | COMMON,
+    ("POST", f"{ONE}/test"): {202, 404, 409, 429} | COMMON,
+    ("GET", f"{ONE}/deliveries"): {200, 400, 404} | COMMON,
+    ("POST", INGEST): {200, 201, 429} | BODY | COMMON,
+}
+
+
+def described(method, path):
+    return DOCUMENT["paths"][path][method.lower()]
+
+
+def assert_valid(value, schema):
+    jsonschema.validate(value, schema | {"components": DOCUMENT["components"]})
+
+
+def test_the_operations_are_those_of_the_specification():
+    ours = {
+        (method.upper(), path)
+        for path, operations in DOCUMENT["paths"].items()
+        if path.startswith((PATH, INGEST))
+        for method in operations
+    }
+    assert ours == OPERATIONS.keys()
+
+
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_an_operation_names_every_status_with_an_example(method, path):
+    found = described(method, path)
+    statuses = {int(status) for status in found["responses"]}
+    assert statuses == OPERATIONS[method, path]
+    assert found["security"] == [
+        {"gatewayKey": []},
+        {"gatewayTenant": [], "gatewayPrincipal": []},
+    ]
+    for status, answer in found["responses"].items():
+        assert answer["description"]
+        if status == "204":
+            continue
+        content = answer["content"]["application/json"]
+        [example] = content["examples"].values()
+        assert_valid(example["value"], content["schema"])
+
+
+@pytest.mark.parametrize("name", EVENT_TYPES)
+def test_every_event_type_is_described_with_an_example(name):
+    content = DOCUMENT["webhooks"][name]["post"]["requestBody"]["content"]
+    [example] = content["application/json"]["examples"].values()
+    assert example["value"]["type"] == name
+    assert_valid(example["value"], content["application/json"]["schema"])
+    assert_valid(EVENT_TYPES[name].sample, dict(EVENT_TYPES[name].schema))
+
+
+def test_every_answer_fits_its_schema(acme):
+    made = acme.call("POST", PATH, {"url": "http://127.0.0.1:9/"})
+    one = f"{PATH}/{made.json()['id']}"
+    answers = {
+        ("POST", PATH): made,
+        ("POST", INGEST): acme.ingest(metadata={"a": 1}),
+        ("POST", f"{ONE}/test"): acme.call("POST", f"{one}/test"),
+        ("GET", PATH): acme.call("GET", PATH),
+        ("GET", ONE): acme.call("GET", one),
+        ("PATCH", ONE): acme.call("PATCH", one, {"active": False}),
+        ("GET", f"{ONE}/deliveries"): acme.call("GET", f"{one}/deliveries"),
+    }
+    assert answers.keys() == OPERATIONS.keys() - {("DELETE", ONE)}
+    for (method, path), answer in answers.items():
+        found = described(method, path)["responses"][str(answer.status_code)]
+        assert_valid(answer.json(), found["content"]["application/json"]["schema"])
+
+
+DESCRIBED = schemathesis.openapi.from_dict(DOCUMENT)
+DESCRIBED.app = get_wsgi_application()
+OURS = DESCRIBED.include(path_regex=r"^/v1/(webhooks/subscriptions|ingest)")
+# A url is more than a string, an unknown parameter is ignored, and the caller here is known.
+BESIDE_THE_POINT = [
+    checks.positive_data_acceptance,
+    checks.negative_data_rejection,
+    checks.ignored_auth,
+]
+
+
+@pytest.fixture
+def no_resolver(monkeypatch) -> None:
+    public = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("93.184.216.34", 0))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: public)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("no_resolver")
+@OURS.parametrize()
+@hypothesis_settings(
+    max_examples=30, deadline=None, suppress_health_check=list(HealthCheck)
+)
+def test_whatever_is_sent_is_answered_as_described(case):
+    headers = {"X-Tenant-Id": "acme", "X-Principal-Id": "ada"}
+    answer = case.call(base_url="http://localhost", headers=headers)
+    assert answer.status_code < 500
+    case.validate_response(answer, excluded_checks=BESIDE_THE_POINT)

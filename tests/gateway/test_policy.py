@@ -1,0 +1,130 @@
+"""The policy writer: denials are stored, and published when a publisher is wired."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+from django.apps import apps
+from django.db import connection
+
+from gateway import events, policy
+from gateway.identity import Caller
+from gateway.models import PolicyDecision
+from webhooks_core.models import Event
+from webhooks_core.times import iso
+
+pytestmark = pytest.mark.django_db
+
+ADA = Caller("acme", "ada")
+
+
+@pytest.fixture(autouse=True)
+def unwired():
+    before = list(policy._publishers)
+    policy.wire(None)
+    yield
+    policy._publishers[:] = before
+
+
+def deny(**fields) -> PolicyDecision:
+    given: dict[str, Any] = {
+        "caller": ADA,
+        "action": "chat.completions",
+        "resource": "model:large",
+        "reason": "not_found_or_forbidden",
+        "request_id": "req-1",
+        "trace_id": "a" * 32,
+    }
+    return policy.record_denial(**(given | fields))
+
+
+@pytest.mark.spec("gateway", "audit.policy_violation: emitter is the policy writer")
+def test_a_denial_is_stored_with_who_what_and_why():
+    decision = deny()
+    assert PolicyDecision.objects.values(
+        "tenant", "principal", "action", "resource", "reason", "allowed", "request_id"
+    ).get() == {
+        "tenant": "acme",
+        "principal": "ada",
+        "action": "chat.completions",
+        "resource": "model:large",
+        "reason": "not_found_or_forbidden",
+        "allowed": False,
+        "request_id": "req-1",
+    }
+    assert decision.public_id.startswith("pol_")
+
+
+def test_a_wired_publisher_is_given_the_decision():
+    given: list[PolicyDecision] = []
+    policy.wire(given.append)
+    decision = deny()
+    assert given == [decision]
+
+
+def test_a_publisher_that_fails_leaves_the_decision_stored(caplog):
+    def fail(_: PolicyDecision) -> None:
+        PolicyDecision.objects.all().delete()
+        raise RuntimeError("away")
+
+    policy.wire(fail)
+    deny()
+    assert PolicyDecision.objects.count() == 1
+    assert "policy event not published" in caplog.text
+
+
+def test_a_hostile_resource_is_stored_as_far_as_a_database_can():
+    decision = deny(resource="model:" + "\x00\ud800é" + "x" * 1000)
+    decision.refresh_from_db()
+    assert decision.resource.startswith("model:\ufffd?éxx")
+    assert len(decision.resource) == 255
+
+
+@pytest.mark.spec(
+    "gateway", "audit.policy_violation: a policy decision denies an action"
+)
+def test_a_denial_reaches_the_tenants_subscribers(acme, globex):
+    policy.wire(events.publish_violation)
+    made, theirs = acme.create(), globex.create()
+    acme.create(event_types=["ingest.completed"])
+    decision = deny()
+    event = Event.objects.get()
+    assert orjson.loads(bytes(event.body)) == {
+        "id": event.public_id,
+        "type": "audit.policy_violation",
+        "tenant_id": "acme",
+        "created_at": iso(event.created_at),
+        "data": {
+            "decision_id": decision.public_id,
+            "decision": "denied",
+            "principal_id": "ada",
+            "action": "chat.completions",
+            "resource": "model:large",
+            "reason": "not_found_or_forbidden",
+            "decided_at": iso(decision.created_at),
+        },
+        "request_id": "req-1",
+        "principal_id": "ada",
+        "trace_id": "a" * 32,
+    }
+    assert [it["event_id"] for it in acme.deliveries(made)] == [event.public_id]
+    assert globex.deliveries(theirs) == []
+
+
+def test_the_product_wires_its_publisher_when_it_starts(monkeypatch):
+    monkeypatch.setattr(policy, "_publishers", [])
+    apps.get_app_config("gateway").ready()
+    assert policy._publishers == [events.publish_violation]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_publisher_that_breaks_the_transaction_leaves_the_decision_stored():
+    def fail(_: PolicyDecision) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT * FROM no_such_table")
+
+    policy.wire(fail)
+    deny()
+    assert PolicyDecision.objects.count() == 1

@@ -1,0 +1,444 @@
+"""The management API: every operation, every field, every wrong input."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gateway import keys, subscriptions
+from gateway.webhooks import url_policy
+from tests.gateway.making import JSON, PATH, Api, nothing_happened
+from tests.threads import at_once
+from webhooks_core import endpoints, profiles
+from webhooks_core.models import Endpoint
+from webhooks_core.secrets import MASK
+from webhooks_core.times import iso
+
+pytestmark = pytest.mark.django_db
+
+URL = "http://127.0.0.1:9/hook"
+FIELDS = [
+    "id",
+    "url",
+    "event_types",
+    "description",
+    "secret",
+    "active",
+    "created_at",
+    "updated_at",
+]
+ABSENT = "whsub_" + "0" * 26
+
+
+@pytest.mark.spec("gateway", "POST /v1/webhooks/subscriptions: create")
+def test_create_returns_the_subscription_with_the_full_secret(acme):
+    answer = acme.call("POST", PATH, {"url": URL, "event_types": ["ingest.completed"]})
+    assert answer.status_code == 201
+    assert answer["Content-Type"] == JSON
+    assert answer["Cache-Control"] == "no-store"
+    body = answer.json()
+    assert list(body) == FIELDS
+    row = Endpoint.objects.get()
+    assert body | {"secret": ""} == {
+        "id": row.public_id,
+        "url": URL,
+        "event_types": ["ingest.completed"],
+        "description": "",
+        "secret": "",
+        "active": True,
+        "created_at": iso(row.created_at),
+        "updated_at": iso(row.updated_at),
+    }
+    assert re.fullmatch(r"whsub_[0-9a-v]{26}", body["id"])
+    assert re.fullmatch(r"whsec_[A-Za-z0-9+/]{43}=", body["secret"])
+    assert (row.profile, row.owner) == ("gateway", "acme")
+
+
+@pytest.mark.spec("gateway", "secret: masked on every later read")
+@pytest.mark.parametrize("secret", [None, "x", "supplied secret of some length"])
+def test_the_secret_is_masked_alike_on_every_later_read(acme, secret):
+    made = acme.create(secret=secret)
+    assert made["secret"] != MASK
+    assert secret is None or made["secret"] == secret
+    answers = [
+        acme.get(f"/{made['id']}"),
+        acme.get()["items"][0],
+        acme.patch(made, description="new"),
+        acme.patch(made),
+    ]
+    assert {it["secret"] for it in answers} == {"whsec_" + "•" * 8}
+
+
+def test_create_takes_all_fields(acme):
+    made = acme.create(
+        event_types=["drift.detected", "ingest.completed", "drift.detected"],
+        description="Ops\n",
+        active=False,
+        secret="s" * 256,
+        unknown={"ignored": True},
+    )
+    assert made["event_types"] == ["drift.detected", "ingest.completed"]
+    assert (made["description"], made["active"]) == ("Ops\n", False)
+    assert made["secret"] == "s" * 256
+    assert "unknown" not in made
+
+
+def test_event_types_may_be_missing_and_mean_all(acme):
+    assert acme.create()["event_types"] == []
+
+
+@pytest.mark.spec("gateway", "GET /v1/webhooks/subscriptions: list")
+def test_lists_are_newest_first_and_may_be_paged(acme):
+    made = [acme.create(f"{URL}/{n}")["id"] for n in range(5)]
+    assert [it["id"] for it in acme.get()["items"]] == made[::-1]
+    assert list(acme.get()) == ["items"]
+    assert [it["id"] for it in acme.get("?page=2&page_size=2")["items"]] == made[2:0:-1]
+    assert acme.get("?page=9")["items"] == []
+    assert acme.get("?page=999999999999999999999")["items"] == []
+    assert len(acme.get("?page_size=1000")["items"]) == 5
+    for query in ("page=0", "page=x", "page_size=-1", "page=", "page=1.5"):
+        assert "integer" in acme.get(f"?{query}", 400)["detail"]
+
+
+@pytest.mark.spec("gateway", "GET /v1/webhooks/subscriptions/{id}: describe one")
+def test_describe_shows_one(acme):
+    made = acme.create(description="mine")
+    assert acme.get(f"/{made['id']}") == made | {"secret": MASK}
+
+
+@pytest.mark.spec("gateway", "PATCH: url, event types, description, active toggle")
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("url", f"{URL}/other"),
+        ("event_types", ["eval.regression"]),
+        ("event_types", []),
+        ("description", "new"),
+        ("description", ""),
+        ("active", False),
+    ],
+)
+def test_patch_changes_exactly_what_is_given(acme, field, value):
+    made = acme.create(event_types=["ingest.completed"], description="old")
+    changed = acme.patch(made, **{field: value})
+    assert changed[field] == value
+    assert changed["updated_at"] > made["updated_at"]
+    rest = {"secret": MASK, field: value, "updated_at": changed["updated_at"]}
+    assert changed == made | rest
+    assert acme.get(f"/{made['id']}") == changed
+
+
+def test_an_empty_patch_changes_nothing(acme):
+    made = acme.create()
+    assert acme.patch(made, unknown=1) == made | {"secret": MASK}
+    assert acme.patch(made) == acme.get(f"/{made['id']}") == made | {"secret": MASK}
+
+
+def test_a_patch_with_an_unchanged_url_asks_no_resolver(acme, monkeypatch):
+    made = acme.create()
+    monkeypatch.setattr("webhooks_core.targets._resolve", None)
+    acme.patch(made, url=made["url"], active=False)
+
+
+def test_patch_refuses_a_secret(acme):
+    made = acme.create()
+    answer = acme.patch(made, 400, secret="another", description="no")
+    assert "secret" in answer["detail"]
+    assert acme.get(f"/{made['id']}")["description"] == ""
+
+
+@pytest.mark.spec("gateway", "DELETE /v1/webhooks/subscriptions/{id}")
+def test_delete_answers_204_once(acme):
+    made = acme.create()
+    answer = acme.call("DELETE", f"{PATH}/{made['id']}")
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert "Content-Type" not in answer
+    assert acme.call("DELETE", f"{PATH}/{made['id']}").status_code == 404
+    assert acme.get() == {"items": []}
+    assert acme.get(f"/{made['id']}", 404) == {
+        "detail": "There is no such subscription."
+    }
+
+
+OPERATIONS = [
+    ("GET", "", None),
+    ("PATCH", "", {"description": "stolen"}),
+    ("DELETE", "", None),
+    ("POST", "/test", None),
+    ("GET", "/deliveries", None),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body"), OPERATIONS)
+def test_another_tenants_subscription_is_404_and_stays_as_it_is(
+    acme, globex, method, path, body
+):
+    made = acme.create()
+    answer = globex.call(method, f"{PATH}/{made['id']}{path}", body)
+    assert answer.status_code == 404
+    absent = globex.call(method, f"{PATH}/{ABSENT}{path}", body)
+    assert (absent.status_code, absent.content) == (404, answer.content)
+    assert acme.get(f"/{made['id']}") == made | {"secret": MASK}
+    assert acme.deliveries(made) == []
+    assert globex.get() == {"items": []}
+
+
+def test_every_principal_of_a_tenant_sees_its_subscriptions(acme):
+    made = acme.create()
+    other = Api(tenant="acme", principal="ben")
+    assert other.get(f"/{made['id']}")["id"] == made["id"]
+
+
+@pytest.mark.parametrize(
+    "odd", ["nonsense", "ep_" + "0" * 26, "whsub_é", "%00", "a" * 999]
+)
+@pytest.mark.parametrize(("method", "path", "body"), OPERATIONS)
+def test_an_id_that_cannot_be_is_404(acme, odd, method, path, body):
+    answer = acme.call(method, f"{PATH}/{odd}{path}", body)
+    assert answer.status_code == 404
+    assert answer.json() == {"detail": "There is no such subscription."}
+
+
+BAD: list[tuple[str, dict[str, Any], str]] = [
+    ("a url is needed", {}, "url is required."),
+    ("not null", {"url": None}, "url must be a string."),
+    ("not a number", {"url": 7}, "url must be a string."),
+    ("not empty", {"url": ""}, "url must not be empty."),
+    ("not relative", {"url": "/hook"}, "url"),
+    ("another scheme", {"url": "ftp://example.com/"}, "http"),
+    ("a user name", {"url": "http://u:p@127.0.0.1/"}, "user name"),
+    ("a fragment", {"url": f"{URL}#x"}, "fragment"),
+    ("port 0", {"url": "http://127.0.0.1:0/"}, "port 0"),
+    ("too long", {"url": f"{URL}/" + "x" * 2048}, "longer than 2048"),
+    ("NUL", {"url": f"{URL}/\x00"}, "characters"),
+    ("a private address", {"url": "http://10.0.0.1/"}, "public"),
+    ("cloud metadata", {"url": "http://169.254.169.254/"}, "public"),
+    ("a mapped private address", {"url": "http://[::ffff:10.0.0.1]/"}, "url "),
+    ("a decimal loopback", {"url": "http://2130706433/"}, "public"),
+    ("another loopback", {"url": "http://127.0.0.2:9/"}, "public"),
+    ("ourselves", {"url": "http://localhost:8000/v1/ingest"}, "itself"),
+    ("event_types null", {"url": URL, "event_types": None}, "event_types must be"),
+    ("event_types text", {"url": URL, "event_types": "x"}, "event_types must be"),
+    ("event_types numbers", {"url": URL, "event_types": [1]}, "event_types must be"),
+    ("unknown type", {"url": URL, "event_types": ["x"]}, "unknown event type"),
+    ("the test event", {"url": URL, "event_types": ["webhook.test"]}, "unknown event"),
+    ("description null", {"url": URL, "description": None}, "description must be"),
+    ("description long", {"url": URL, "description": "x" * 1001}, "longer than 1000"),
+    ("description NUL", {"url": URL, "description": "\x00"}, "NUL"),
+    ("active 1", {"url": URL, "active": 1}, "active must be"),
+    ("active text", {"url": URL, "active": "true"}, "active must be"),
+    ("active null", {"url": URL, "active": None}, "active must be"),
+    ("secret empty", {"url": URL, "secret": ""}, "secret must have 1 to 256"),
+    ("secret long", {"url": URL, "secret": "x" * 257}, "secret must have 1 to 256"),
+    ("secret number", {"url": URL, "secret": 7}, "secret must be a string."),
+    ("secret foreign", {"url": URL, "secret": "ключ"}, "printable ASCII"),
+    ("secret control", {"url": URL, "secret": "a\nb"}, "printable ASCII"),
+]
+
+
+@pytest.mark.parametrize(("_case", "body", "words"), BAD)
+def test_create_refuses_bad_input_and_changes_nothing(acme, _case, body, words):
+    answer = acme.call("POST", PATH, body)
+    assert answer.status_code == 400
+    assert list(answer.json()) == ["detail"]
+    assert words in answer.json()["detail"]
+    assert nothing_happened()
+
+
+PATCHABLE = [(case, body, words) for case, body, words in BAD if "secret" not in body]
+
+
+@pytest.mark.parametrize(("_case", "body", "words"), PATCHABLE[1:])
+def test_patch_refuses_bad_input_and_changes_nothing(acme, _case, body, words):
+    made = acme.create()
+    answer = acme.call("PATCH", f"{PATH}/{made['id']}", {"description": "x"} | body)
+    assert answer.status_code == 400
+    assert words in answer.json()["detail"]
+    assert acme.get(f"/{made['id']}") == made | {"secret": MASK}
+
+
+MALFORMED = [
+    (b"", "empty"),
+    (b"{", "not JSON"),
+    (b'{"url": NaN}', "not JSON"),
+    (b'{"url": "\xff"}', "not JSON"),
+    (b'{"url": "\\ud800"}', "not JSON"),
+    (b"[" * 60_000, "not JSON"),
+    (b"[]", "must be a JSON object"),
+    (b"null", "must be a JSON object"),
+    (b'"text"', "must be a JSON object"),
+]
+
+
+@pytest.mark.parametrize(("body", "words"), MALFORMED)
+def test_a_malformed_body_is_400(acme, body, words):
+    made = acme.create()
+    for method, path in (("POST", PATH), ("PATCH", f"{PATH}/{made['id']}")):
+        answer = acme.call(method, path, body)
+        assert answer.status_code == 400
+        assert words in answer.json()["detail"]
+    assert Endpoint.objects.count() == 1
+
+
+def test_a_body_over_64_kib_is_413(acme):
+    body = b'{"url": "' + b"x" * 65_536 + b'"}'
+    answer = acme.call("POST", PATH, body)
+    assert (answer.status_code, list(answer.json())) == (413, ["detail"])
+    fits = b'{"url": "%s"}' % URL.encode()
+    padded = fits + b" " * (65_536 - len(fits))
+    assert acme.call("POST", PATH, padded).status_code == 201
+
+
+@pytest.mark.parametrize(
+    "media_type",
+    ["text/plain", "application/xml", "", "multipart/form-data; boundary=x"],
+)
+def test_another_media_type_is_415(acme, media_type):
+    answer = acme.call("POST", PATH, {"url": URL}, content_type=media_type)
+    assert (answer.status_code, list(answer.json())) == (415, ["detail"])
+    assert nothing_happened()
+
+
+@pytest.mark.parametrize("media_type", [f"{JSON}; charset=utf-8", "Application/JSON"])
+def test_json_by_any_of_its_names_is_read(acme, media_type):
+    answer = acme.call("POST", PATH, {"url": URL}, content_type=media_type)
+    assert answer.status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "", {"GET", "POST"}),
+        ("DELETE", "", {"GET", "POST"}),
+        ("POST", "/{id}", {"GET", "PATCH", "DELETE"}),
+        ("GET", "/{id}/test", {"POST"}),
+        ("POST", "/{id}/deliveries", {"GET"}),
+    ],
+)
+def test_a_wrong_method_is_405_and_says_what_is_allowed(acme, method, path, allowed):
+    made = acme.create()
+    anonymous = Api(tenant="", principal="")
+    for api in (acme, anonymous):
+        answer = api.call(method, PATH + path.format(id=made["id"]))
+        assert (answer.status_code, list(answer.json())) == (405, ["detail"])
+        assert (
+            allowed <= set(answer["Allow"].split(", ")) <= allowed | {"HEAD", "OPTIONS"}
+        )
+
+
+@pytest.mark.parametrize(("method", "path", "body"), [("POST", None, {}), *OPERATIONS])
+def test_without_identity_everything_is_401(acme, method, path, body):
+    made = acme.create()
+    address = PATH if path is None else f"{PATH}/{made['id']}{path}"
+    answer = Api(key="nonsense").call(method, address, body)
+    assert (answer.status_code, list(answer.json())) == (401, ["detail"])
+    assert answer["WWW-Authenticate"].startswith("Bearer ")
+    assert acme.get(f"/{made['id']}") == made | {"secret": MASK}
+
+
+def test_a_gateway_key_opens_its_tenant_alone(acme, globex):
+    mine, theirs = acme.create(), globex.create()
+    api = Api(key=keys.create(tenant="acme", principal="robot").text)
+    assert [it["id"] for it in api.get()["items"]] == [mine["id"]]
+    api.get(f"/{theirs['id']}", 404)
+
+
+def test_a_forwarded_request_from_loopback_is_not_believed(acme):
+    answer = acme.call("GET", PATH, headers={"X-Forwarded-For": "127.0.0.1"})
+    assert answer.status_code == 401
+    answer = acme.call("GET", PATH, headers={"Forwarded": "for=127.0.0.1"})
+    assert answer.status_code == 401
+
+
+def test_x_forwarded_for_never_makes_a_stranger_trusted(acme):
+    answer = acme.call(
+        "GET", PATH, REMOTE_ADDR="192.0.2.7", headers={"X-Forwarded-For": "127.0.0.1"}
+    )
+    assert answer.status_code == 401
+
+
+def test_the_quota_is_per_tenant_and_freed_by_delete(acme, globex, monkeypatch):
+    made = [acme.create() for _ in range(100)]
+    answer = acme.call("POST", PATH, {"url": URL})
+    assert (answer.status_code, list(answer.json())) == (429, ["detail"])
+    assert "100" in answer.json()["detail"]
+    globex.create()
+    acme.call("DELETE", f"{PATH}/{made[0]['id']}")
+    acme.create()
+    assert Endpoint.objects.of("gateway", "acme").count() == 100
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_creations_at_once_only_the_quota_succeeds(monkeypatch):
+    gateway = replace(profiles.get("gateway"), quota=3)
+    monkeypatch.setitem(profiles._profiles, "gateway", gateway)
+
+    def create() -> int:
+        api = Api(tenant="acme", principal="ada")
+        # SQLite in memory, unlike a file, does not wait for a lock: 503, come again.
+        while (answer := api.call("POST", PATH, {"url": URL})).status_code == 503:
+            continue
+        return int(answer.status_code)
+
+    assert sorted(at_once(8, create)) == [201] * 3 + [429] * 5
+    assert Endpoint.objects.of("gateway", "acme").count() == 3
+
+
+def test_throttles_count_per_key_and_say_when_to_come_back(settings):
+    settings.GATEWAY_RATES = {"create": "2/hour", "test": "1/hour", "ingest": "1/hour"}
+    first, second = (
+        Api(key=keys.create(tenant="acme", principal="ada").text) for _ in range(2)
+    )
+    made = [first.create(), first.create()][0]
+    for answer in (
+        first.call("POST", PATH, {"url": URL}),
+        [first.test(made), first.test(made)][1],
+        [first.ingest("one"), first.ingest("two")][1],
+    ):
+        assert (answer.status_code, list(answer.json())) == (429, ["detail"])
+        assert 0 < int(answer["Retry-After"]) <= 3601
+    second.create()
+    assert Endpoint.objects.count() == 3
+    first.get()
+
+
+def test_a_longer_secret_is_asked_for_where_the_setting_says_so(acme, settings):
+    settings.GATEWAY_MIN_SECRET_LENGTH = 16
+    answer = acme.call("POST", PATH, {"url": URL, "secret": "x" * 15})
+    assert "16 to 256" in answer.json()["detail"]
+    acme.create(secret="x" * 16)
+
+
+def test_in_production_loopback_is_refused(acme, monkeypatch):
+    strict = url_policy(base_url="https://signpost.example", local=False)
+    monkeypatch.setitem(
+        profiles._profiles,
+        "gateway",
+        replace(profiles.get("gateway"), url_policy=strict),
+    )
+    for url in (
+        URL,
+        "http://localhost/",
+        "https://[::1]/",
+        "https://signpost.example/",
+    ):
+        assert acme.call("POST", PATH, {"url": url}).status_code == 400
+    assert nothing_happened()
+
+
+def test_what_is_deleted_meanwhile_is_404(acme, monkeypatch):
+    made = acme.create()
+    found = subscriptions.find("acme", made["id"])
+    endpoints.delete(found)
+    monkeypatch.setattr(subscriptions, "find", lambda *_: found)
+    assert acme.patch(made, 404, active=False)["detail"]
+    assert acme.call("DELETE", f"{PATH}/{made['id']}").status_code == 404
+
+
+def test_options_tell_the_methods_without_identity():
+    answer = Api(key="nonsense").call("OPTIONS", PATH)
+    assert answer.status_code == 204
+    assert "POST" in answer["Allow"]

@@ -1,0 +1,35 @@
+"""Short words for JSON Schemas, as OpenAPI and event types need them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+STRING = {"type": "string"}
+INTEGER = {"type": "integer"}
+NUMBER = {"type": "number"}
+BOOLEAN = {"type": "boolean"}
+DATE_TIME = {"type": "string", "format": "date-time"}
+
+
+def object_of(
+    required: Sequence[str] | None = None, **properties: Any
+) -> dict[str, Any]:
+    """Return the schema of an object whose fields are all there unless told otherwise."""
+    names = list(properties if required is None else required)
+    shape: dict[str, Any] = {"type": "object", "properties": properties}
+    return shape | ({"required": names} if names else {})
+
+
+def array_of(items: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def ref(name: str) -> dict[str, str]:
+    """Return a reference to one of the document's components."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def items_of(name: str) -> dict[str, Any]:
+    """Return the schema of a list answer: `{"items": […]}`."""
+    return object_of(items=array_of(ref(name)))
