@@ -546,6 +546,10 @@ def test_the_secret_of_a_static_subscription_follows_the_file_at_once(settings):
 def test_the_command_synchronises(use):
     use(declared())
     out = StringIO()
+    call_command("sync_gateway_config", stdout=out, verbosity=0)
+    assert out.getvalue() == ""
+    assert Endpoint.objects.static("gateway").exists()
+    Endpoint.objects.all().delete()
     call_command("sync_gateway_config", stdout=out)
     call_command("sync_gateway_config", stdout=out)
     assert out.getvalue().splitlines() == [

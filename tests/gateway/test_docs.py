@@ -55,7 +55,7 @@ def test_every_field_event_type_and_key_is_named():
 def test_every_command_and_variable_exists():
     named = set(re.findall(r"manage\.py (\w+)", PAGE))
     assert named <= get_commands().keys()
-    assert len(named) == 7
+    assert len(named) == 8
     variables = set(re.findall(r"`((?:GATEWAY|WEBHOOK)_\w+)`", PAGE))
     assert variables
     assert not {name for name in variables if not hasattr(settings_module, name)}

@@ -88,6 +88,7 @@ class Command(BaseCommand):
     def _prepare(self, *, no_demo: bool, demo: bool, **options: Any) -> None:
         self.check()
         call_command("migrate", interactive=False, verbosity=0)
+        call_command("sync_gateway_config", verbosity=0)
         if demo or (settings.LOCAL and not no_demo and demo_data.is_wanted()):
             self._show(demo_data.load())
         connections.close_all()

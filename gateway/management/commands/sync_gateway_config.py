@@ -18,6 +18,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         done = static.synchronise(configuration.current())
+        if options["verbosity"] == 0:
+            return
         self.stdout.write(
             f"static subscriptions: {done.created} created, {done.updated} updated, "
             f"{done.removed} removed"
