@@ -59,7 +59,8 @@ async def respond(service: Service, scope: Scope, receive: Receive, send: Send) 
         reply = await service.answer(incoming)
         status = reply.status
         await _send(reply, incoming.request_id, send)
-    except ClientGoneError:
+    except (ClientGoneError, TimeoutError):
+        # Gone, or not reading: the server closes what was not completed.
         status = CLIENT_GONE
     except asyncio.CancelledError:
         status = CLIENT_GONE

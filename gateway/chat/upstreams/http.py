@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,8 @@ from gateway.chat.sse import EventReader
 from gateway.chat.upstreams.base import Job
 
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
+# What is larger goes out in parts, so that the loop is not held up.
+LARGE_BYTES = 1024 * 1024
 MAX_ERROR_BYTES = 64 * 1024
 ERROR_BODY_S = 5.0
 KEEP_ALIVE_S = 30.0
@@ -95,7 +98,7 @@ async def _send(
         try:
             return await client.post(
                 url,
-                data=body,
+                data=body if len(body) < LARGE_BYTES else BytesIO(body),
                 headers=all_headers,
                 allow_redirects=False,
                 timeout=timeout,

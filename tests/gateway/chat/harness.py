@@ -124,7 +124,11 @@ class MockUpstream:
         gone.cancel()
         with suppress(asyncio.CancelledError):
             await gone
-        script.result()
+        try:
+            script.result()
+        except ConnectionError:
+            self.hung_up.append(asked.path)
+            raise
 
     def stop(self) -> None:
         async def close() -> None:
