@@ -10,11 +10,9 @@ from uuid import uuid4
 
 import orjson
 
+from gateway import traces
+
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
-# W3C Trace Context, section 3.2.
-TRACEPARENT = re.compile(
-    r"00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
-)
 MAX_BODY_BYTES = 20 * 1024 * 1024
 
 Headers = Iterable[tuple[bytes, bytes]]
@@ -64,8 +62,7 @@ class Incoming:
 
     @property
     def trace_id(self) -> str:
-        match = TRACEPARENT.fullmatch(self.headers.get("traceparent", ""))
-        return match[1] if match else uuid4().hex
+        return traces.trace_id(self.headers.get("traceparent"))
 
 
 def joined(headers: Headers) -> dict[str, str]:

@@ -9,10 +9,16 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
+from rest_framework.request import Request
+from rest_framework.response import Response
 
-from gateway.chat import runtime
+from gateway.chat import reports, runtime
 from gateway.chat.messages import MAX_BODY_BYTES, Incoming, Reply
+from gateway.chat.service import ADDRESSES
 from gateway.errors import PayloadTooLargeError, UnavailableError, response
+from gateway.views import GatewayView
+
+__all__ = ["ADDRESSES", "UsageView", "chat"]
 
 
 @csrf_exempt
@@ -52,3 +58,11 @@ async def _parts(reply: Reply) -> AsyncGenerator[bytes]:
         yield reply.body
         async for part in rest:
             yield part
+
+
+class UsageView(GatewayView):
+    """GET /v1/usage: what the caller's tenant has used."""
+
+    def get(self, request: Request) -> Response:
+        question = reports.Question.read(request.query_params.dict())
+        return Response(reports.usage(self.caller.tenant, question))

@@ -64,7 +64,7 @@ class Anthropic:
                     for chunk in translation.of(chunks.parse(payload))
                 ]
 
-    async def embed(self, job: Job) -> bytes:  # noqa: ARG002 - the protocol's
+    async def embed(self, job: Job) -> bytes:
         raise UnsupportedRequestError("embeddings")
 
 

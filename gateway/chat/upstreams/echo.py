@@ -45,7 +45,7 @@ class Echo:
         usage = {**head, "choices": [], "usage": _usage(job, text)}
         yield [orjson.dumps(usage), DONE] if job.ask_usage else [DONE]
 
-    async def embed(self, job: Job) -> bytes:  # noqa: ARG002 - the protocol's
+    async def embed(self, job: Job) -> bytes:
         raise UnsupportedRequestError("embeddings")
 
 

@@ -251,7 +251,7 @@ class Kept:
     def record(self, exchange: Exchange) -> None:
         self.ended.append(exchange)
 
-    def deny(self, *, caller: Caller, model: str, incoming: Incoming) -> None:  # noqa: ARG002
+    def deny(self, *, caller: Caller, model: str, incoming: Incoming) -> None:
         self.denied.append((caller, model))
 
 
