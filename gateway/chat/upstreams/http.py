@@ -152,14 +152,14 @@ def retry_after(value: str) -> float:
 async def whole(response: aiohttp.ClientResponse, *, idle_s: float) -> bytes:
     """Return the body of an answer. Raises UpstreamServiceError: too large; TimeoutError."""
     text = bytearray()
-    while True:
-        async with asyncio.timeout(idle_s):
-            piece = await response.content.readany()
-        if not piece:
-            return bytes(text)
-        text += piece
-        if len(text) > MAX_ANSWER_BYTES:
-            raise UpstreamServiceError("the answer is too large")
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(idle_s) as limit:
+        while piece := await response.content.readany():
+            text += piece
+            if len(text) > MAX_ANSWER_BYTES:
+                raise UpstreamServiceError("the answer is too large")
+            limit.reschedule(loop.time() + idle_s)
+    return bytes(text)
 
 
 async def events(response: aiohttp.ClientResponse) -> AsyncGenerator[list[bytes]]:
