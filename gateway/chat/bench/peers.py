@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import socket
 import subprocess
@@ -143,14 +144,17 @@ def litellm(folder: Path, upstream: Server) -> Iterator[Server | None]:
         *(program, "--config", config, "--host", "127.0.0.1"),
         *("--port", str(port), "--num_workers", "1"),
     ]
+    key = f"sk-{secrets.token_hex(32)}"
     environment = {
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
         "LITELLM_TELEMETRY": "False",
         "LITELLM_LOG": "ERROR",
         "LITELLM_MODE": "PRODUCTION",
+        "LITELLM_MASTER_KEY": key,
     }
     with process(command, port, log=folder / "litellm.log", **environment) as pid:
-        yield Server("litellm", port, "/v1/chat/completions", {}, _family(pid))
+        headers = {"Authorization": f"Bearer {key}"}
+        yield Server("litellm", port, "/v1/chat/completions", headers, _family(pid))
 
 
 @contextmanager
