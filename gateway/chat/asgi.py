@@ -60,6 +60,7 @@ async def respond(service: Service, scope: Scope, receive: Receive, send: Send) 
     try:
         reply = await service.answer(incoming)
         status = reply.status
+        incoming.headers = {}  # a stream may last: thousands of them need the room
         await _send(reply, incoming.request_id, send)
     except (ClientGoneError, TimeoutError):
         # Gone, or not reading: the server closes what was not completed.

@@ -23,6 +23,7 @@ class Server:
     headers: Mapping[str, str] = field(default_factory=dict)
     pids: tuple[int, ...] = ()
     model: str = "bench"
+    streams: bool = True
 
     def request(self, *, stream: bool, slow: bool = False) -> bytes:
         text = "slow" if slow else "Which ships are in the harbour?"

@@ -1,7 +1,7 @@
 """The upstream of the benchmark: one process, as little work per request as Python allows.
 
 Run as `python -m gateway.chat.bench.mock PORT`. A request with `"stream":true` gets 50 chunks,
-each a write of its own; one whose body says `slow` gets one every 100 ms.
+each a write of its own; one whose body says `slow` gets 16, one every 500 ms.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, cast
 import httptools
 
 CHUNKS = 50
-SLOW_CHUNK_S = 0.1
+SLOW_CHUNK_S = 0.5
 HEAD: dict[str, Any] = {
     "id": "chatcmpl-bench-0123456789",
     "created": 1_700_000_000,
@@ -58,6 +58,7 @@ EVENTS = [
     *(_event({"content": f" word{number:02}"}) for number in range(CHUNKS - 1)),
     _event({}, "stop"),
 ]
+SLOW = [*EVENTS[:15], EVENTS[-1]]
 LAST = _event({}, usage=USAGE) + _framed(b"[DONE]") + b"0\r\n\r\n"
 
 
@@ -81,14 +82,14 @@ class Connection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         body, self._body = self._body, b""
         if b'"stream":true' in body.replace(b'"stream": true', b'"stream":true'):
-            pace = SLOW_CHUNK_S if b"slow" in body else 0.0
-            self._stream = asyncio.ensure_future(self._send(pace))
+            pace, events = (SLOW_CHUNK_S, SLOW) if b"slow" in body else (0.0, EVENTS)
+            self._stream = asyncio.ensure_future(self._send(pace, events))
         else:
             self._transport.write(ANSWER)
 
-    async def _send(self, pace: float) -> None:
+    async def _send(self, pace: float, events: list[bytes]) -> None:
         self._transport.write(STREAM_HEAD)
-        for event in EVENTS:
+        for event in events:
             self._transport.write(event)
             await asyncio.sleep(pace)
         self._transport.write(LAST)

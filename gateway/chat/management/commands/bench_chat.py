@@ -53,6 +53,8 @@ class Command(BaseCommand):
             await self._loads(servers, clients, seconds, stream=True)
         self._section(f"{held} slow streams open", HELD_COLUMNS)
         for server in servers[1:]:
+            if not server.streams:
+                continue
             self._row(server.name, *_held(*await load.hold(server, held), held))
 
     async def _loads(
@@ -60,6 +62,9 @@ class Command(BaseCommand):
     ) -> None:
         straight: Taken | None = None
         for server in servers:
+            if stream and not server.streams:
+                self._row(server.name, "answers every stream with an error here")
+                continue
             before = load.cpu_of(server.pids)
             taken = await load.load(
                 server, clients=clients, seconds=seconds, stream=stream
