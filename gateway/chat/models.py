@@ -57,7 +57,7 @@ class ModelTarget(models.Model):
     endpoint = models.ForeignKey(
         ModelEndpoint, on_delete=models.CASCADE, related_name="targets"
     )
-    base_url = models.URLField(max_length=2048, blank=True)
+    base_url = models.CharField(max_length=2048, blank=True)
     model = models.CharField(
         max_length=255, blank=True, help_text="The upstream's own name of the model."
     )

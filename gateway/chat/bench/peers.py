@@ -95,7 +95,7 @@ def signpost(folder: Path, upstream: Server) -> Iterator[Server]:
     key = _manage(
         "create_gateway_key", "--tenant", "bench", "--principal", "bench", **environment
     )
-    command = [
+    command: list[str | Path] = [
         *(sys.executable, "-m", "uvicorn", "config.asgi:application"),
         *("--port", str(port), "--no-proxy-headers", "--no-access-log"),
         *("--log-level", "warning", "--backlog", "2048"),
@@ -141,7 +141,7 @@ def litellm(folder: Path, upstream: Server) -> Iterator[Server | None]:
     }
     models = [{"model_name": "bench", "litellm_params": parameters}]
     config.write_text(json.dumps({"model_list": models}))
-    command = [
+    command: list[str | Path] = [
         *(program, "--config", config, "--host", "127.0.0.1"),
         *("--port", str(port), "--num_workers", "1"),
     ]
@@ -168,7 +168,7 @@ def portkey(folder: Path, upstream: Server) -> Iterator[Server | None]:
         yield None
         return
     port = free_port()
-    command = [node, program, f"--port={port}", "--headless"]
+    command: list[str | Path] = [node, program, f"--port={port}", "--headless"]
     headers = {
         "Authorization": "Bearer sk-bench",
         "x-portkey-provider": "openai",
