@@ -1,18 +1,47 @@
 """The ASGI entry that `manage.py up` serves: one port for everything.
 
-Synchronous Django runs in a fixed pool of threads, so that each thread keeps its database
-connection: Django's own ASGI handler takes a fresh thread, and a fresh connection, per request.
+Chat runs on the event loop. All the rest is synchronous Django in a fixed pool of threads, so
+that each thread keeps its database connection: Django's own ASGI handler takes a fresh
+thread, and a fresh connection, per request.
 """
 
 from __future__ import annotations
 
-from typing import Any, cast
+import gc
 
-from a2wsgi import WSGIMiddleware
 from django.conf import settings
 
+from config.bridge import Bridge, Receive, Scope, Send
 from config.wsgi import application as wsgi_application
 
-application = WSGIMiddleware(
-    cast("Any", wsgi_application), workers=settings.WEB_THREADS
-)
+# After config.wsgi, which sets Django up.
+from gateway.chat import asgi as chat
+from gateway.chat import runtime
+
+everything_else = Bridge(wsgi_application, threads=settings.WEB_THREADS)
+
+
+async def application(scope: Scope, receive: Receive, send: Send) -> None:
+    """Serve ASGI's types http and lifespan; there are no WebSockets here."""
+    if scope["type"] == "lifespan":
+        await _live(receive, send)
+    elif scope["type"] == "http" and chat.serves(scope["path"]):
+        service = (await runtime.start()).service
+        await chat.respond(service, scope, receive, send)
+    elif scope["type"] == "http":
+        await everything_else(scope, receive, send)
+    else:
+        await send({"type": "websocket.close", "code": 1000})
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    """Open the chat service's connections at start; write and close what is open at the end."""
+    await receive()
+    await runtime.start()
+    gc.collect()
+    gc.freeze()  # what was imported lives as long as the process: never look at it again
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    await runtime.stop()
+    everything_else.close()
+    await send({"type": "lifespan.shutdown.complete"})

@@ -116,6 +116,9 @@ CATALOG_SUGGESTIONS = env.bool("CATALOG_SUGGESTIONS", True)
 CATALOG_ROW_BUDGET = env.int(
     "CATALOG_ROW_BUDGET", 100_000, validate=validate.Range(min=1)
 )
+CHAT_REQUESTS_PER_MINUTE = env.int("CHAT_REQUESTS_PER_MINUTE", 0)
+CHAT_REQUESTS_AT_ONCE = env.int("CHAT_REQUESTS_AT_ONCE", 0)
+CHAT_USAGE_RETENTION_DAYS = env.int("CHAT_USAGE_RETENTION_DAYS", 90)
 
 env.complete()
 
@@ -137,6 +140,7 @@ INSTALLED_APPS = [
     "catalog.apps.CatalogConfig",
     "recording.apps.RecordingConfig",
     "gateway.apps.GatewayConfig",
+    "gateway.chat.apps.ChatConfig",
     "webhooks_core.apps.WebhooksCoreConfig",
     "django.contrib.admin",
     "django.contrib.auth",

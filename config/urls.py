@@ -7,6 +7,7 @@ from django.urls import path
 
 from catalog.http import graphql
 from gateway import views as gateway
+from gateway.chat import views as chat
 from recording import views as recording
 from recording.oauth.views import accounts, authorize, machines, tokens
 
@@ -43,6 +44,8 @@ urlpatterns = [
     path(SUBSCRIPTION, gateway.SubscriptionView.as_view()),
     path(f"{SUBSCRIPTION}/test", gateway.TestView.as_view()),
     path(f"{SUBSCRIPTION}/deliveries", gateway.DeliveriesView.as_view()),
+    *(path(address.lstrip("/"), chat.chat) for address in chat.ADDRESSES),
+    path("v1/usage", chat.UsageView.as_view()),
     path("v1/ingest", gateway.IngestView.as_view()),
     path(WEBHOOKS, recording.SubscriptionsView.as_view()),
     path(f"{WEBHOOKS}/<str:endpoint_id>", recording.SubscriptionView.as_view()),

@@ -1,0 +1,201 @@
+"""Synchronous Django behind an ASGI server: a fixed pool of threads that never wait for a client.
+
+A request goes to a thread when its body is here, and an answer of one part comes back in one
+step: a slow client holds no thread, and two hops are all that it costs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
+from typing import IO, Any
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Environ = dict[str, Any]
+WSGIApplication = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
+
+# Larger bodies wait on the disk; no address that Django serves takes more than the largest.
+IN_MEMORY_BYTES = 1024 * 1024
+LARGEST_BYTES = 32 * 1024 * 1024
+# What is gathered before a hop back to the event loop.
+PART_BYTES = 64 * 1024
+RECEIVE_S = 120.0
+STALL_S = 60.0
+
+
+class Bridge:
+    """Runs a WSGI application (PEP 3333) for an ASGI server."""
+
+    def __init__(self, application: WSGIApplication, *, threads: int) -> None:
+        self._application = application
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="web")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request of ASGI's type http."""
+        try:
+            async with asyncio.timeout(RECEIVE_S):
+                body, length = await _body(scope, receive)
+        except TimeoutError:
+            await _answer(send, 408, [(b"connection", b"close")], b"")
+            return
+        if body is None:
+            return  # the client went away
+        with body:
+            call = Call(self._application, environ(scope, body, length), send)
+            loop = asyncio.get_running_loop()
+            head, first, is_all = await loop.run_in_executor(self._threads, call.begin)
+            await send(head)
+            await send(_part(first, more=not is_all))
+            if not is_all:
+                await loop.run_in_executor(self._threads, call.finish, loop)
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False)
+
+
+async def _body(scope: Scope, receive: Receive) -> tuple[IO[bytes] | None, int]:
+    """Return a request's body and its length; of one that is too large, the length alone.
+
+    The application refuses such a body by its length, in its own words.
+    """
+    declared = _declared_length(scope)
+    if declared > LARGEST_BYTES:
+        return BytesIO(), declared
+    message = await receive()
+    if message["type"] == "http.request" and not message.get("more_body"):
+        whole = message.get("body", b"")
+        return BytesIO(whole), len(whole)
+    body = tempfile.SpooledTemporaryFile(IN_MEMORY_BYTES)  # noqa: SIM115 - given away
+    length = 0
+    while message["type"] == "http.request":
+        length += len(message.get("body", b""))
+        if length <= LARGEST_BYTES:
+            body.write(message.get("body", b""))
+        if not message.get("more_body"):
+            body.seek(0)
+            return body, length
+        message = await receive()
+    body.close()
+    return None, 0
+
+
+def _declared_length(scope: Scope) -> int:
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit():
+            return int(value[:18])
+    return 0
+
+
+def environ(scope: Scope, body: IO[bytes], length: int) -> Environ:
+    """Return PEP 3333's environ of a request.
+
+    A header with an underscore is dropped: `X_Tenant_Id` would pass for `X-Tenant-Id`.
+    """
+    host, port = scope.get("server") or ("localhost", 80)
+    peer, peer_port = scope.get("client") or ("", 0)
+    found: Environ = {
+        "REQUEST_METHOD": scope["method"],
+        "SCRIPT_NAME": "",
+        "PATH_INFO": scope["path"].encode().decode("latin-1"),
+        "QUERY_STRING": scope["query_string"].decode("latin-1"),
+        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
+        "SERVER_NAME": host,
+        "SERVER_PORT": str(port or 0),
+        "REMOTE_ADDR": peer,
+        "REMOTE_PORT": str(peer_port),
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope.get("scheme", "http"),
+        "wsgi.input": body,
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+    }
+    for raw_name, raw_value in scope["headers"]:
+        if b"_" in raw_name:
+            continue
+        name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+        key = name.upper().replace("-", "_")
+        key = key if key == "CONTENT_TYPE" else f"HTTP_{key}"
+        found[key] = f"{found[key]},{value}" if key in found else value
+    found["CONTENT_LENGTH"] = str(length)
+    return found
+
+
+class Call:
+    """One call of the application; its methods run in a thread of the pool."""
+
+    def __init__(self, application: WSGIApplication, env: Environ, send: Send) -> None:
+        self._application, self._environ, self._send = application, env, send
+        self._head: Message = {}
+        self._result: Iterable[bytes] = ()
+        self._parts: Iterator[bytes] = iter(())
+
+    def begin(self) -> tuple[Message, bytes, bool]:
+        """Return the head, the first part, and whether that is all."""
+        self._result = self._application(self._environ, self._start_response)
+        try:
+            self._parts = iter(self._result)
+            first, is_all = self._gathered()
+        except BaseException:
+            self._close()
+            raise
+        if is_all:
+            self._close()
+        return self._head, first, is_all
+
+    def finish(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Send the other parts, each when the client has taken the one before."""
+        try:
+            is_all = False
+            while not is_all:
+                part, is_all = self._gathered()
+                sending = self._send(_part(part, more=not is_all))
+                asyncio.run_coroutine_threadsafe(sending, loop).result(STALL_S)  # type: ignore[arg-type]
+        finally:
+            self._close()
+
+    def _gathered(self) -> tuple[bytes, bool]:
+        parts: list[bytes] = []
+        size = 0
+        for part in self._parts:
+            parts.append(part)
+            size += len(part)
+            if size >= PART_BYTES:
+                return b"".join(parts), False
+        return b"".join(parts), True
+
+    def _start_response(
+        self, status: str, headers: list[tuple[str, str]], _: Any = None
+    ) -> None:
+        self._head = {
+            "type": "http.response.start",
+            "status": int(status.partition(" ")[0]),
+            "headers": [
+                (name.encode("latin-1"), value.encode("latin-1"))
+                for name, value in headers
+            ],
+        }
+
+    def _close(self) -> None:
+        close = getattr(self._result, "close", None)
+        if close is not None:
+            close()
+
+
+def _part(body: bytes, *, more: bool) -> Message:
+    return {"type": "http.response.body", "body": body, "more_body": more}
+
+
+async def _answer(
+    send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes
+) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send(_part(body, more=False))

@@ -1,0 +1,127 @@
+"""The background writer of one event loop: usage and denials, in batches, after the answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import structlog
+from django.db import InterfaceError, OperationalError, transaction
+
+from gateway.chat import usage
+from gateway.chat.exchange import Exchange
+from gateway.chat.messages import Incoming
+from gateway.chat.usage import Ended
+from gateway.identity import Caller
+from gateway.policy import record_denial
+
+# Denials become events: of these alone the last 100 ms may be lost with the process.
+EVERY_S = 0.1
+RETRY_S = 2.0
+BATCH = 1000
+# With the database away so many are kept; then the oldest are lost, counted and logged.
+KEPT = 100_000
+CLOSING_S = 10.0
+
+ACTION = "chat.completions"
+REASON = "not_found_or_forbidden"
+
+log = structlog.stdlib.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Writer:
+    """Keeps what happened until a task of the loop has written it; `in_thread` runs that."""
+
+    in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
+    write: Callable[[Sequence[Ended]], None] = usage.write
+    write_denial: Callable[..., Any] = record_denial
+    lost: int = 0
+    _ended: deque[Ended] = field(default_factory=deque)
+    _denials: deque[dict[str, Any]] = field(default_factory=deque)
+    _something: asyncio.Event = field(default_factory=asyncio.Event)
+    _task: asyncio.Task[None] | None = None
+    _is_stopping: bool = False
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run())
+
+    def record(self, exchange: Exchange) -> None:
+        self._keep(self._ended, Ended.of(exchange))
+
+    def deny(self, *, caller: Caller, model: str, incoming: Incoming) -> None:
+        denial = {
+            "caller": caller,
+            "action": ACTION,
+            "resource": f"model:{model[:255]}",
+            "reason": REASON,
+            "request_id": incoming.request_id,
+            "trace_id": incoming.trace_id,
+        }
+        self._keep(self._denials, denial)
+
+    def _keep(self, queue: deque[Any], item: Any) -> None:
+        queue.append(item)
+        self._something.set()
+        if len(queue) > KEPT:
+            queue.popleft()
+            self.lost += 1
+
+    async def _run(self) -> None:
+        while not self._is_stopping:
+            await self._something.wait()
+            self._something.clear()
+            await asyncio.sleep(EVERY_S)
+            if not await self.flush():
+                self._something.set()
+                await asyncio.sleep(RETRY_S)
+
+    async def flush(self) -> bool:
+        """Write all that is kept; False if the database would not take it now."""
+        while self._denials or self._ended:
+            for queue, write in (
+                (self._denials, self._write_denials),
+                (self._ended, self.write),
+            ):
+                if not await self._flush(queue, write):
+                    return False
+        return True
+
+    async def _flush(
+        self, queue: deque[Any], write: Callable[[Sequence[Any]], None]
+    ) -> bool:
+        batch = [queue.popleft() for _ in range(min(len(queue), BATCH))]
+        if not batch:
+            return True
+        try:
+            await self.in_thread(partial(write, batch))
+        except (OperationalError, InterfaceError) as error:
+            queue.extendleft(reversed(batch))
+            log.warning("usage not written yet", error=type(error).__name__)
+            return False
+        except Exception:
+            # The database is there and refuses: trying again would block all that follows.
+            self.lost += len(batch)
+            log.exception("usage lost", count=len(batch))
+        return True
+
+    def _write_denials(self, denials: Sequence[dict[str, Any]]) -> None:
+        with transaction.atomic():
+            for denial in denials:
+                self.write_denial(**denial)
+
+    async def stop(self) -> None:
+        """Write what is kept and end. Logs what could not be written in time."""
+        self._is_stopping = True
+        self._something.set()
+        try:
+            async with asyncio.timeout(CLOSING_S):
+                if self._task is not None:
+                    await self._task
+                await self.flush()
+        except TimeoutError:
+            log.warning("usage lost", count=len(self._denials) + len(self._ended))

@@ -1,0 +1,190 @@
+"""Admin pages of chat: endpoints and prices are written, usage is shown."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from django import forms
+from django.contrib import admin
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+
+from gateway import configuration
+from gateway.chat.capabilities import CAPABILITIES
+from gateway.chat.models import (
+    ModelEndpoint,
+    ModelPrice,
+    ModelTarget,
+    UsageDay,
+    UsageRecord,
+)
+from gateway.chat.reports import cost
+from gateway.configuration.yaml import REFERENCE
+from gateway.identity import is_name
+
+
+class LinesField(forms.CharField):
+    """A list of texts, one a line."""
+
+    widget = forms.Textarea(attrs={"rows": 3})
+
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(value) if isinstance(value, list) else value
+
+    def to_python(self, value: Any) -> Any:
+        text = super().to_python(value) or ""
+        return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+class EndpointForm(forms.ModelForm[ModelEndpoint]):
+    supports = LinesField(
+        required=False,
+        help_text=f"One of {', '.join(CAPABILITIES)} a line; empty means everything.",
+    )
+    allow_tenants = LinesField(required=False, help_text="One a line.")
+    allow_principals = LinesField(
+        required=False, help_text="One tenant/principal a line."
+    )
+
+    class Meta:
+        model = ModelEndpoint
+        fields = "__all__"  # noqa: DJ007 - an operator's own form
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        if name in {it.name for it in configuration.current().models}:
+            raise ValidationError(
+                "The configuration file has an endpoint of this name."
+            )
+        return name
+
+    def clean_supports(self) -> list[str] | None:
+        return self.cleaned_data["supports"] or None
+
+    def clean_allow_tenants(self) -> list[str]:
+        found: list[str] = self.cleaned_data["allow_tenants"]
+        if wrong := [name for name in found if not is_name(name)]:
+            raise ValidationError(f"{wrong[0]!r} cannot be a tenant.")
+        return found
+
+    def clean_allow_principals(self) -> list[str]:
+        found: list[str] = self.cleaned_data["allow_principals"]
+        for text in found:
+            tenant, _, principal = text.partition("/")
+            if not (is_name(tenant) and is_name(principal)):
+                raise ValidationError(f"{text!r} is not tenant/principal.")
+        return found
+
+
+class TargetForm(forms.ModelForm[ModelTarget]):
+    """The key is written and never shown: the field is empty, and empty keeps it."""
+
+    api_key = forms.CharField(
+        required=False,
+        strip=True,
+        widget=forms.PasswordInput(
+            attrs={"autocomplete": "off", "placeholder": "unchanged"}
+        ),
+        help_text="Stored encrypted; ${NAME} stands for an environment variable.",
+    )
+
+    class Meta:
+        model = ModelTarget
+        fields = ("base_url", "model", "api_key", "weight")
+
+    def clean_base_url(self) -> str:
+        url: str = self.cleaned_data["base_url"]
+        if url and not _is_base_url(url):
+            raise ValidationError("Not an http or https address without a query.")
+        return url
+
+    def clean_api_key(self) -> Any:
+        text: str = self.cleaned_data["api_key"]
+        if not text:
+            return self.instance.api_key
+        reference = REFERENCE.fullmatch(text)
+        if reference and not os.environ.get(reference[1]):
+            raise ValidationError(f"The variable {reference[1]} is not set.")
+        return text
+
+
+def _is_base_url(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        has_port = parts.port is None or parts.port > 0
+    except ValueError:
+        return False
+    is_plain = not (parts.query or parts.fragment)
+    return (
+        parts.scheme in {"http", "https"}
+        and bool(parts.hostname)
+        and has_port
+        and is_plain
+    )
+
+
+class TargetInline(admin.StackedInline[ModelTarget, ModelEndpoint]):
+    model = ModelTarget
+    form = TargetForm
+    extra = 0
+    min_num = 1
+
+
+@admin.register(ModelEndpoint)
+class ModelEndpointAdmin(admin.ModelAdmin[ModelEndpoint]):
+    form = EndpointForm
+    inlines = (TargetInline,)
+    list_display = ("name", "upstream", "inference_type", "is_active", "allow_everyone")
+    list_filter = ("upstream", "is_active")
+    search_fields = ("name",)
+
+
+@admin.register(ModelPrice)
+class ModelPriceAdmin(admin.ModelAdmin[ModelPrice]):
+    list_display = ("model", "prompt_price", "completion_price")
+    search_fields = ("model",)
+
+
+class ShownAdmin(admin.ModelAdmin[Any]):
+    """What happened can be looked at, never changed."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    @admin.display(description="cost")
+    def cost(self, row: Any) -> str:
+        nano = cast("int | None", row.cost_nano)
+        return "" if nano is None else cost(nano)
+
+
+@admin.register(UsageDay)
+class UsageDayAdmin(ShownAdmin):
+    list_display = (
+        *("day", "tenant", "principal", "model", "requests", "failures"),
+        *("prompt_tokens", "completion_tokens", "cost"),
+    )
+    list_filter = ("model",)
+    search_fields = ("tenant", "principal", "model")
+    date_hierarchy = "day"
+    ordering = ("-day", "tenant", "principal", "model")
+
+
+@admin.register(UsageRecord)
+class UsageRecordAdmin(ShownAdmin):
+    list_display = (
+        *("created_at", "tenant", "principal", "model", "status", "error_status"),
+        *("streamed", "prompt_tokens", "completion_tokens"),
+        *("first_chunk_ms", "duration_ms", "cost", "request_id"),
+    )
+    list_filter = ("status", "model", "streamed")
+    search_fields = ("request_id", "tenant", "principal")
+    ordering = ("-pk",)
+    show_full_result_count = False

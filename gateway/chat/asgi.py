@@ -1,0 +1,178 @@
+"""Chat under ASGI, without Django's handler: no thread and no middleware between two sockets.
+
+A request of Django's own handler enters a ThreadSensitiveContext and seven middlewares; the
+chat path needs neither, since nothing on it touches the ORM but in the service's threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import aclosing
+from typing import Any
+
+import structlog
+
+from gateway.chat.exchange import CLIENT_GONE
+from gateway.chat.messages import (
+    MAX_BODY_BYTES,
+    ClientGoneError,
+    Incoming,
+    Reply,
+    joined,
+)
+from gateway.chat.service import ADDRESSES, Service
+from gateway.chat.watch import Watch
+from gateway.errors import BadRequestError, PayloadTooLargeError
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+# How long a client may take to send its request, and to make room for the next chunk.
+RECEIVE_S = 60.0
+STALL_S = 60.0
+
+plain_log = logging.getLogger("signpost.http")
+log = structlog.stdlib.get_logger("signpost.http")
+
+
+def serves(path: str) -> bool:
+    """Tell whether a path is one of chat's."""
+    return path in ADDRESSES
+
+
+async def respond(service: Service, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer one request of ASGI's type http; a client that goes away ends it at once."""
+    started = time.perf_counter()
+    client = Client(scope, receive)
+    incoming = Incoming(
+        method=scope["method"],
+        path=scope["path"],
+        headers=joined(scope["headers"]),
+        peer=(scope.get("client") or ("",))[0],
+        read=client.read,
+    )
+    status = CLIENT_GONE
+    try:
+        reply = await service.answer(incoming)
+        status = reply.status
+        incoming.headers = {}  # a stream may last: thousands of them need the room
+        await _send(reply, incoming.request_id, send)
+    except (ClientGoneError, TimeoutError):
+        # Gone, or not reading: the server closes what was not completed.
+        status = CLIENT_GONE
+    except asyncio.CancelledError:
+        status = CLIENT_GONE
+        client.accept_cancellation()
+    finally:
+        client.release()
+        _tell(incoming, status, started)
+
+
+def _tell(incoming: Incoming, status: int, started: float) -> None:
+    """Log a request: one that went well at DEBUG alone, since its usage is written anyway.
+
+    A line costs as much as a tenth of the whole request.
+    """
+    level = logging.INFO if status >= 400 else logging.DEBUG
+    if plain_log.isEnabledFor(level):
+        log.log(
+            level,
+            "request",
+            request_id=incoming.request_id,
+            method=incoming.method,
+            path=incoming.path,
+            status=status,
+            ms=round((time.perf_counter() - started) * 1000, 1),
+        )
+
+
+class Client:
+    """The client's side of one request: its body, and whether it is still there."""
+
+    __slots__ = ("_is_gone", "_receive", "_scope", "_task", "_watcher")
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self._scope, self._receive = scope, receive
+        self._task = asyncio.current_task()
+        self._watcher: asyncio.Task[None] | None = None
+        self._is_gone = False
+
+    async def read(self) -> bytes:
+        """Return the body, and from then on cancel the request when the client goes away.
+
+        Raises ClientGoneError, PayloadTooLargeError, BadRequestError: it took too long.
+        """
+        length = joined(self._scope["headers"]).get("content-length", "")
+        if length.isdigit() and int(length[:12]) > MAX_BODY_BYTES:
+            raise PayloadTooLargeError
+        message = await self._receive()
+        body: bytes = message.get("body", b"")
+        if message.get("more_body") or message["type"] != "http.request":
+            body = await self._rest(message)
+        self._watcher = asyncio.create_task(self._watch())
+        return body
+
+    async def _rest(self, message: Message) -> bytes:
+        parts = bytearray(message.get("body", b""))
+        try:
+            async with asyncio.timeout(RECEIVE_S):
+                while message["type"] == "http.request" and message.get("more_body"):
+                    message = await self._receive()
+                    parts += message.get("body", b"")
+                    if len(parts) > MAX_BODY_BYTES:
+                        raise PayloadTooLargeError
+        except TimeoutError as error:
+            raise BadRequestError("The body took too long to arrive.") from error
+        if message["type"] != "http.request":
+            raise ClientGoneError
+        return bytes(parts)
+
+    async def _watch(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._is_gone = True
+        if self._task is not None:
+            self._task.cancel()
+
+    def accept_cancellation(self) -> None:
+        """End the cancellation here if it was for the client's sake, else pass it on."""
+        if not self._is_gone:
+            raise asyncio.CancelledError
+        if self._task is not None:
+            self._task.uncancel()
+
+    def release(self) -> None:
+        """The request is over: watch no more."""
+        if self._watcher is not None:
+            self._watcher.cancel()
+
+
+async def _send(reply: Reply, request_id: str, send: Send) -> None:
+    headers = [(k.encode(), v.encode()) for k, v in reply.headers.items()]
+    headers.append((b"X-Request-Id", request_id.encode()))
+    if reply.rest is None:
+        headers.append((b"Content-Length", str(len(reply.body)).encode()))
+    start = {"type": "http.response.start", "status": reply.status, "headers": headers}
+    if reply.rest is None:
+        await send(start)
+        await send({"type": "http.response.body", "body": reply.body})
+        return
+    async with aclosing(reply.rest) as rest:
+        with Watch(None) as watch:
+            await send(start)
+            await _send_part(reply.body, send, watch)
+            async for data in rest:
+                await _send_part(data, send, watch)
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _send_part(data: bytes, send: Send, watch: Watch) -> None:
+    """Send a part; the next is read from the upstream only when there is room again."""
+    watch.expect(STALL_S)
+    await send({"type": "http.response.body", "body": data, "more_body": True})
+    watch.rest()

@@ -1,0 +1,127 @@
+"""The model endpoints there are: the rows of the admin and the entries of the configuration."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+from django.db import DatabaseError
+
+from gateway import configuration
+from gateway.chat.models import ModelEndpoint, ModelTarget
+from gateway.configuration.shapes import Allow, ModelEntry, Target, Timeouts
+from gateway.configuration.yaml import REFERENCE
+from webhooks_core.secrets import SecretUnreadableError
+
+# Older than FRESH_S: loaded again while the old one serves. Older than STALE_S: waited for.
+FRESH_S = 1.0
+STALE_S = 3.0
+# With the database away the last one serves for so long.
+OUTAGE_S = 60.0
+
+log = structlog.stdlib.get_logger(__name__)
+
+
+class KeyMissingError(Exception):
+    """A target's key cannot be had; the message names the endpoint and why."""
+
+
+def load() -> dict[str, ModelEntry]:
+    """Return all endpoints by name. A name in the configuration wins over a row's.
+
+    An endpoint whose key cannot be had is left out, and logged.
+    """
+    found: dict[str, ModelEntry] = {}
+    rows = ModelEndpoint.objects.filter(is_active=True).prefetch_related("targets")
+    for row in rows:
+        try:
+            found[row.name] = entry(row)
+        except KeyMissingError as error:
+            log.error("model endpoint left out", reason=str(error))  # noqa: TRY400
+    return found | {it.name: it for it in configuration.current().models}
+
+
+def entry(row: ModelEndpoint) -> ModelEntry:
+    """Return a row as what it stands for. Raises KeyMissingError."""
+    return ModelEntry(
+        name=row.name,
+        upstream=row.upstream,
+        targets=tuple(_target(row, it) for it in row.targets.all())
+        or (Target("", row.name),),
+        inference_type=row.inference_type,
+        supports=None if not row.supports else frozenset(row.supports),
+        stream_usage=row.stream_usage,
+        allow=Allow(
+            everyone=row.allow_everyone,
+            tenants=frozenset(row.allow_tenants),
+            principals=frozenset(map(_principal, row.allow_principals)),
+        ),
+        timeouts=Timeouts(row.connect_s, row.first_byte_s, row.idle_s, row.total_s),
+    )
+
+
+def _principal(text: str) -> tuple[str, str]:
+    tenant, _, principal = text.partition("/")
+    return tenant, principal
+
+
+def _target(row: ModelEndpoint, it: ModelTarget) -> Target:
+    return Target(
+        base_url=it.base_url.rstrip("/"),
+        model=it.model or row.name,
+        api_key=_key(row, it),
+        weight=it.weight,
+    )
+
+
+def _key(row: ModelEndpoint, it: ModelTarget) -> str:
+    try:
+        text: str = it.api_key.reveal()
+    except SecretUnreadableError as error:
+        raise KeyMissingError(f"{row.name}: its key cannot be decrypted") from error
+    reference = REFERENCE.fullmatch(text)
+    if reference is None:
+        return text
+    if not os.environ.get(reference[1]):
+        raise KeyMissingError(f"{row.name}: {reference[1]} is not set")
+    return os.environ[reference[1]]
+
+
+@dataclass(slots=True)
+class CachedCatalogue:
+    """What load() returned in the last seconds; `in_thread` runs it."""
+
+    in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
+    load: Callable[[], Mapping[str, ModelEntry]] = load
+    clock: Callable[[], float] = time.monotonic
+    _known: Mapping[str, ModelEntry] = field(default_factory=dict)
+    _loaded_at: float = float("-inf")
+    _loading: asyncio.Task[None] | None = None
+    _failure: DatabaseError | None = None
+
+    async def endpoints(self) -> Mapping[str, ModelEntry]:
+        """Return all endpoints by name. Raises what the database raises."""
+        age = self.clock() - self._loaded_at
+        if age > FRESH_S and self._loading is None:
+            self._loading = asyncio.create_task(self._load())
+        if age > STALE_S and self._loading is not None:
+            # Shielded: others wait for it as well.
+            await asyncio.shield(self._loading)
+            if self._failure is not None and age > OUTAGE_S:
+                raise self._failure
+        return self._known
+
+    async def _load(self) -> None:
+        try:
+            self._known = await self.in_thread(self.load)
+            self._loaded_at, self._failure = self.clock(), None
+        except DatabaseError as error:
+            log.warning("model endpoints not loaded", error=type(error).__name__)
+            self._failure = error
+        finally:
+            self._loading = None

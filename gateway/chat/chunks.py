@@ -1,0 +1,201 @@
+"""Chunks of a stream: read only as far as needed, renamed, and freed of empty fields. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from gateway.chat.errors import (
+    ChatError,
+    InvalidRequestError,
+    InvalidValueError,
+    UpstreamServiceError,
+)
+
+REFUSALS = frozenset({400, 413, 422})
+REFUSAL_TYPES = frozenset({"invalid_request_error", "request_too_large"})
+REFUSED = "The upstream refused the request."
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens that a request took."""
+
+    prompt_tokens: int
+    completion_tokens: int
+
+    @classmethod
+    def read(cls, value: Any) -> Usage | None:
+        """Return an upstream's `usage`, or None when it tells no sensible numbers."""
+        if not isinstance(value, dict):
+            return None
+        prompt = _count(value.get("prompt_tokens", 0))
+        completion = _count(value.get("completion_tokens", 0))
+        if prompt is None or completion is None:
+            return None
+        return cls(prompt, completion)
+
+
+def _count(value: Any) -> int | None:
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
+        return None
+    return value
+
+
+@dataclass(slots=True)
+class Chunk:
+    """One chunk, understood: `value` is what the client gets."""
+
+    value: dict[str, Any]
+    usage: Usage | None
+    is_finish: bool
+    is_usage_only: bool
+
+
+def parse(payload: bytes) -> dict[str, Any]:
+    """Return a JSON object that an upstream sent. Raises UpstreamServiceError."""
+    try:
+        value = orjson.loads(payload)
+    except orjson.JSONDecodeError as error:
+        raise UpstreamServiceError(f"malformed JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise UpstreamServiceError("the upstream's JSON is not an object")
+    return value
+
+
+def understand(value: dict[str, Any]) -> Chunk:
+    """Return what a chunk means. Raises what an error in its place stands for."""
+    if value.get("error"):
+        raise failure_in(value, refusal=InvalidRequestError)
+    choices = value.get("choices")
+    usage = Usage.read(value.get("usage"))
+    return Chunk(
+        value,
+        usage,
+        is_finish=isinstance(choices, list) and any(map(_finishes, choices)),
+        is_usage_only=usage is not None and not choices,
+    )
+
+
+def _finishes(choice: Any) -> bool:
+    return isinstance(choice, dict) and choice.get("finish_reason") is not None
+
+
+def dump(value: dict[str, Any]) -> bytes:
+    """Return a chunk or answer as JSON. Raises UpstreamServiceError: nested too deeply."""
+    try:
+        return orjson.dumps(value)
+    except TypeError as error:
+        raise UpstreamServiceError(f"the upstream's JSON: {error}") from error
+
+
+def dump_without_nulls(value: dict[str, Any]) -> bytes:
+    """Return a chunk as JSON without null members. Raises as dump() does."""
+    try:
+        return dump(without_nulls(value))
+    except RecursionError as error:
+        raise UpstreamServiceError(
+            "the upstream's JSON is nested too deeply"
+        ) from error
+
+
+def without_nulls(value: Any) -> Any:
+    """Return JSON without the members that are null, at every depth; arrays keep theirs."""
+    if isinstance(value, dict):
+        return {k: without_nulls(v) for k, v in value.items() if v is not None}
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value]
+    return value
+
+
+def failure_in(
+    value: Any, *, refusal: type[ChatError] = InvalidValueError, status: int = 0
+) -> ChatError:
+    """Return the failure that an upstream's error object stands for.
+
+    400, 413 and 422 refuse the request, and the caller gets the upstream's message; every
+    other one is the upstream's own trouble. `status` is the answer's, when it came as one.
+    """
+    error = value.get("error") if isinstance(value, dict) else None
+    if status in REFUSALS or (not status and _is_refusal(error)):
+        return refusal(_message(value) or REFUSED)
+    kind = error.get("type") or error.get("code") if isinstance(error, dict) else ""
+    where = f"HTTP {status}" if status else "an error in the stream"
+    return UpstreamServiceError(f"{where} {kind or ''}".strip()[:200])
+
+
+def _is_refusal(error: Any) -> bool:
+    if not isinstance(error, dict):
+        return False
+    codes = {str(error.get(name)) for name in ("code", "status", "status_code")}
+    if any(code.isdigit() for code in codes):
+        return bool(codes & {str(status) for status in REFUSALS})
+    return str(error.get("type")) in REFUSAL_TYPES
+
+
+def _message(value: Any) -> str:
+    """Return the text in the shapes that OpenAI-compatible servers are known to use."""
+    for _ in range(3):
+        if isinstance(value, str):
+            return value
+        if not isinstance(value, dict):
+            return ""
+        value = next(
+            (value[k] for k in ("error", "message", "detail") if k in value), ""
+        )
+    return value if isinstance(value, str) else ""
+
+
+class Template:
+    """Rewrites chunks that differ from an earlier one in their text alone, without parsing them.
+
+    Most chunks of a stream are of one form around a changing `"content"`. What stands in the
+    changing place is checked to be a plain JSON text: no quote, escape or control character.
+    """
+
+    __slots__ = ("_after", "_before", "_new_after", "_new_before")
+
+    MARK = b'"content":"'
+
+    def __init__(self, before: bytes, after: bytes, new: tuple[bytes, bytes]) -> None:
+        self._before, self._after = before, after
+        self._new_before, self._new_after = new
+
+    @classmethod
+    def learn(cls, old: bytes, new: bytes) -> Template | None:
+        """Return the template of a chunk and its rewritten form, if they have the form."""
+        cuts = [_cut(payload, cls.MARK) for payload in (old, new)]
+        if cuts[0] is None or cuts[1] is None or cuts[0][1] != cuts[1][1]:
+            return None
+        return cls(cuts[0][0], cuts[0][2], (cuts[1][0], cuts[1][2]))
+
+    def apply(self, payload: bytes) -> bytes | None:
+        """Return the rewritten chunk, or None for one of another form."""
+        if not (payload.startswith(self._before) and payload.endswith(self._after)):
+            return None
+        if len(payload) < len(self._before) + len(self._after):
+            return None
+        text = payload[len(self._before) : len(payload) - len(self._after)]
+        return self._new_before + text + self._new_after if _is_plain(text) else None
+
+
+def _cut(payload: bytes, mark: bytes) -> tuple[bytes, bytes, bytes] | None:
+    """Return what is before, in and after the only marked text."""
+    before, found, rest = payload.partition(mark)
+    text, quote, after = rest.partition(b'"')
+    if not found or not quote or mark in after or not _is_plain(text):
+        return None
+    return before + mark, text, quote + after
+
+
+def _is_plain(text: bytes) -> bool:
+    if b'"' in text or b"\\" in text:
+        return False
+    try:
+        return text.decode().isprintable()
+    except UnicodeDecodeError:
+        return False

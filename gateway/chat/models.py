@@ -1,0 +1,193 @@
+"""Chat's tables: model endpoints and prices, which people write; usage, which is counted."""
+
+from __future__ import annotations
+
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.utils import timezone
+
+from gateway.chat.capabilities import CAPABILITIES
+from gateway.chat.upstreams.registry import KINDS
+from webhooks_core.secrets import SealedField
+
+SECONDS = [MinValueValidator(0.01)]
+
+
+class ModelEndpoint(models.Model):
+    """A name that callers use, and what is behind it; the same as an entry of `models:`."""
+
+    name = models.CharField(max_length=128, unique=True)
+    upstream = models.CharField(max_length=32, choices=[(k, k) for k in KINDS])
+    inference_type = models.CharField(max_length=64, default="chat")
+    supports = models.JSONField(
+        null=True,
+        blank=True,
+        help_text=f"One of {', '.join(CAPABILITIES)} a line; empty means everything.",
+    )
+    stream_usage = models.BooleanField(
+        default=True, help_text="Ask the upstream for the usage of streams."
+    )
+    is_active = models.BooleanField(default=True)
+    allow_everyone = models.BooleanField(default=True)
+    allow_tenants = models.JSONField(
+        default=list, blank=True, help_text="One a line; only without “everyone”."
+    )
+    allow_principals = models.JSONField(
+        default=list, blank=True, help_text="One tenant/principal a line."
+    )
+    connect_s = models.FloatField(default=5.0, validators=SECONDS)
+    first_byte_s = models.FloatField(default=60.0, validators=SECONDS)
+    idle_s = models.FloatField(default=60.0, validators=SECONDS)
+    total_s = models.FloatField(
+        default=600.0, null=True, blank=True, validators=SECONDS
+    )
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ModelTarget(models.Model):
+    """One server of an endpoint; of several the heavier are asked more often."""
+
+    endpoint = models.ForeignKey(
+        ModelEndpoint, on_delete=models.CASCADE, related_name="targets"
+    )
+    base_url = models.CharField(max_length=2048, blank=True)
+    model = models.CharField(
+        max_length=255, blank=True, help_text="The upstream's own name of the model."
+    )
+    api_key = SealedField(
+        blank=True,
+        default="",
+        help_text="Stored encrypted; ${NAME} stands for an environment variable.",
+    )
+    weight = models.PositiveSmallIntegerField(
+        default=1, validators=[MinValueValidator(1)]
+    )
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return self.base_url or self.model
+
+
+class ModelPrice(models.Model):
+    """What a million tokens of a model cost; counts for requests from now on."""
+
+    model = models.CharField(max_length=128, unique=True)
+    prompt_price = models.DecimalField(
+        max_digits=12, decimal_places=6, validators=[MinValueValidator(0)]
+    )
+    completion_price = models.DecimalField(
+        max_digits=12, decimal_places=6, validators=[MinValueValidator(0)]
+    )
+
+    class Meta:
+        ordering = ["model"]
+
+    def __str__(self) -> str:
+        return self.model
+
+
+class Counted(models.Model):
+    """Sums that only grow. `cost_nano` is in billionths of the prices' currency."""
+
+    requests = models.BigIntegerField(default=0)
+    failures = models.BigIntegerField(default=0)
+    prompt_tokens = models.BigIntegerField(default=0)
+    completion_tokens = models.BigIntegerField(default=0)
+    cost_nano = models.BigIntegerField(default=0)
+
+    class Meta:
+        abstract = True
+
+
+class UsageRecord(models.Model):
+    """One request that an endpoint was found for; tokens are null when nobody told them."""
+
+    created_at = models.DateTimeField()
+    tenant = models.CharField(max_length=128)
+    principal = models.CharField(max_length=128)
+    key_id = models.BigIntegerField(null=True)
+    model = models.CharField(max_length=128)
+    upstream_model = models.CharField(max_length=255, blank=True)
+    request_id = models.CharField(max_length=128)
+    status = models.PositiveSmallIntegerField()
+    error_status = models.PositiveSmallIntegerField(default=0)
+    streamed = models.BooleanField()
+    prompt_tokens = models.PositiveIntegerField(null=True)
+    completion_tokens = models.PositiveIntegerField(null=True)
+    first_chunk_ms = models.PositiveIntegerField(null=True)
+    duration_ms = models.PositiveIntegerField()
+    cost_nano = models.BigIntegerField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["tenant", "-id"], name="usage_of_tenant"),
+            models.Index(fields=["created_at"], name="usage_by_age"),
+        ]
+
+    def __str__(self) -> str:
+        return self.request_id
+
+
+class UsageDay(Counted):
+    """The usage of one day (UTC) by tenant, principal and model."""
+
+    day = models.DateField()
+    tenant = models.CharField(max_length=128)
+    principal = models.CharField(max_length=128)
+    model = models.CharField(max_length=128)
+
+    class Meta:
+        verbose_name = "daily usage"
+        verbose_name_plural = "daily usage"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "day", "principal", "model"], name="usage_day_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.day} {self.tenant}/{self.principal} {self.model}"
+
+
+class UsageTotal(Counted):
+    """All usage ever by model and status: what the metrics tell, whatever retention deletes."""
+
+    model = models.CharField(max_length=128)
+    status = models.PositiveSmallIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["model", "status"], name="usage_total_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.model} {self.status}"
+
+
+class UsageBucket(models.Model):
+    """One bucket of a histogram: how many values fell into it, and their sum in seconds."""
+
+    metric = models.CharField(max_length=32)
+    model = models.CharField(max_length=128)
+    bucket = models.PositiveSmallIntegerField()
+    count = models.BigIntegerField(default=0)
+    total = models.FloatField(default=0.0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["metric", "model", "bucket"], name="usage_bucket_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.metric} {self.model} {self.bucket}"

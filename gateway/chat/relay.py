@@ -1,0 +1,113 @@
+"""What happens to the chunks between an upstream and a client. Pure."""
+
+from __future__ import annotations
+
+from gateway.chat import chunks
+from gateway.chat.chunks import Chunk, Template, Usage
+from gateway.chat.dialects import Dialect
+from gateway.chat.sse import DONE, frame
+
+
+class Relay:
+    """The state of one stream: takes the upstream's events, holds what goes to the client.
+
+    A chunk that finishes is held back until the next event, so that usage which comes
+    after it can be merged into it: the contract's final chunk carries the usage.
+    """
+
+    def __init__(self, dialect: Dialect, *, model: str, wants_usage: bool) -> None:
+        self._dialect = dialect
+        self._model = model
+        self._wants_usage = wants_usage
+        self._ready: list[bytes] = []
+        self._held: Chunk | None = None
+        self._template: Template | None = None
+        self.usage: Usage | None = None
+        self.has_finished = False
+        self.is_done = False
+        self.chunks = 0
+
+    def take(self, payloads: list[bytes]) -> None:
+        """Take events in; what came before a fault can still be drained.
+
+        Raises InvalidRequestError, UpstreamServiceError.
+        """
+        for payload in payloads:
+            if self.is_done:
+                return
+            if self._held is None and self._template is not None:
+                rewritten = self._template.apply(payload)
+                if rewritten is not None:
+                    self.chunks += 1
+                    self._ready.append(rewritten)
+                    continue
+            self._take(payload)
+
+    def _take(self, payload: bytes) -> None:
+        if payload == DONE:
+            self.is_done = True
+            return
+        chunk = chunks.understand(chunks.parse(payload))
+        self.chunks += 1
+        self.usage = chunk.usage or self.usage
+        self.has_finished |= chunk.is_finish
+        if chunk.is_usage_only and (self._dialect.says_done or self._held):
+            self._take_usage(chunk)
+            return
+        self._release()
+        if chunk.is_finish and not self._dialect.says_done:
+            self._held = chunk
+            return
+        rewritten = self._written(chunk, payload)
+        self._ready.append(rewritten)
+        if not chunk.is_finish and chunk.usage is None:
+            self._template = Template.learn(payload, rewritten)
+
+    def _take_usage(self, chunk: Chunk) -> None:
+        if self._held is not None:
+            self._held.value["usage"] = chunk.value["usage"]
+        elif self._wants_usage:
+            self._ready.append(self._written(chunk))
+
+    def _written(self, chunk: Chunk, payload: bytes | None = None) -> bytes:
+        """Return a chunk as it is sent; one that needs no change keeps its bytes."""
+        value, fits = chunk.value, True
+        if "model" in value and value["model"] != self._model:
+            value["model"], fits = self._model, False
+        if self._dialect.omits_nulls and (payload is None or b"null" in payload):
+            return chunks.dump_without_nulls(value)
+        # An event is one line: a payload of several lines is written anew.
+        if payload is not None and fits and b"\n" not in payload:
+            return payload
+        return chunks.dump(value)
+
+    def _release(self) -> None:
+        if self._held is not None:
+            held, self._held = self._held, None
+            self._ready.append(self._written(held))
+
+    @property
+    def has_begun(self) -> bool:
+        return self.chunks > 0 or self.is_done
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the upstream said in either way that this was all."""
+        return self.is_done or self.has_finished
+
+    def drain(self) -> bytes:
+        """Return the events that are ready to be sent, framed."""
+        if not self._ready:
+            return b""
+        text = b"data: " + b"\n\ndata: ".join(self._ready) + b"\n\n"
+        self._ready.clear()
+        return text
+
+    def last(self) -> bytes:
+        """Return the events that end a stream which is complete."""
+        return self.rest() + (frame(DONE) if self._dialect.says_done else b"")
+
+    def rest(self) -> bytes:
+        """Return what is ready and what was held back."""
+        self._release()
+        return self.drain()

@@ -1,0 +1,92 @@
+"""A request as it came, and as it goes on to an upstream. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import orjson
+
+from gateway.chat.errors import ChatError, InvalidRequestError, InvalidValueError
+
+# orjson turns an integer of more than 64 bits into a float: such a body takes the exact way.
+LONG_NUMBER = re.compile(rb"[0-9]{19}")
+USAGE_WANTED = {"include_usage": True}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """A JSON object that names the model endpoint it is for."""
+
+    model: str
+    stream: bool
+    body: Mapping[str, Any]
+    is_exact: bool = False
+
+    @classmethod
+    def parse(cls, raw: bytes) -> Self:
+        """Return the request. Raises InvalidRequestError with an argument per fault.
+
+        Of a request that asks for a stream: InvalidValueError.
+        """
+        body, is_exact = _object(raw)
+        faults = list(_faults(body))
+        stream = body.get("stream") is True
+        if faults:
+            kind: type[ChatError] = InvalidValueError if stream else InvalidRequestError
+            raise kind(*faults)
+        return cls(body["model"], stream, body, is_exact)
+
+    @property
+    def wants_usage(self) -> bool:
+        """Whether the client asked for the chunk that holds the usage."""
+        options = self.body.get("stream_options")
+        return isinstance(options, dict) and options.get("include_usage") is True
+
+    def for_upstream(self, model: str, *, ask_usage: bool) -> bytes:
+        """Return the body with the upstream's own name of the model, the rest unchanged.
+
+        Raises InvalidValueError for a body that is nested too deeply to be written again.
+        """
+        body = {**self.body, "model": model}
+        if ask_usage and self.stream:
+            options = body.get("stream_options")
+            if options is None or isinstance(options, dict):
+                body["stream_options"] = {**(options or {}), **USAGE_WANTED}
+        return self.written(body)
+
+    def written(self, body: Mapping[str, Any]) -> bytes:
+        """Return what is made of this request as JSON. Raises InvalidValueError."""
+        try:
+            if self.is_exact:
+                text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+                return text.encode()
+            return orjson.dumps(body)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InvalidValueError("The body is nested too deeply.") from error
+
+
+def _object(raw: bytes) -> tuple[dict[str, Any], bool]:
+    is_exact = LONG_NUMBER.search(raw) is not None
+    try:
+        body = orjson.loads(raw)
+        if is_exact:
+            body = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise InvalidRequestError(f"The body is not valid JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise InvalidRequestError("The body must be a JSON object.")
+    return body, is_exact
+
+
+def _faults(body: Mapping[str, Any]) -> Iterator[str]:
+    model = body.get("model")
+    if "model" not in body:
+        yield "model: this field is required."
+    elif not isinstance(model, str) or not model:
+        yield "model: must be a non-empty string."
+    if not isinstance(body.get("stream"), bool | None):
+        yield "stream: must be a boolean."

@@ -1,0 +1,77 @@
+"""Which target of an endpoint is asked, and which are left alone for a while after failures."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from gateway.configuration.shapes import ModelEntry, Target
+
+FAILURES_UNTIL_EJECTED = 3
+FIRST_EJECTION_S = 5.0
+LONGEST_EJECTION_S = 60.0
+MAX_KNOWN = 10_000
+
+
+@dataclass(slots=True)
+class Health:
+    """What a target did lately; times are of a monotonic clock."""
+
+    failures: int = 0
+    ejections: int = 0
+    ejected_until: float = 0.0
+
+
+@dataclass(slots=True)
+class Router:
+    """Orders targets: by weight among the healthy, then those that were ejected.
+
+    After as many failures in a row as FAILURES_UNTIL_EJECTED a target is left alone for a
+    time that doubles with each further failure; then one success makes it healthy again. A
+    target that is the only one is always asked: nothing would be won by refusing for it.
+    """
+
+    clock: Callable[[], float] = time.monotonic
+    chance: Callable[[], float] = random.random
+    _health: dict[tuple[str, str, str], Health] = field(default_factory=dict)
+
+    def order(self, endpoint: ModelEntry) -> list[Target]:
+        """Return the targets in the order in which they are to be tried."""
+        if len(endpoint.targets) == 1:
+            return list(endpoint.targets)
+        # Efraimidis and Spirakis: sorting by random ** (1 / weight) draws by weight.
+        drawn = sorted(
+            endpoint.targets,
+            key=lambda target: self.chance() ** (1 / target.weight),
+            reverse=True,
+        )
+        return sorted(drawn, key=lambda target: self.is_ejected(endpoint, target))
+
+    def is_ejected(self, endpoint: ModelEntry, target: Target) -> bool:
+        health = self._health.get(_key(endpoint, target))
+        return health is not None and health.ejected_until > self.clock()
+
+    def succeeded(self, endpoint: ModelEntry, target: Target) -> None:
+        if self._health:
+            self._health.pop(_key(endpoint, target), None)
+
+    def failed(
+        self, endpoint: ModelEntry, target: Target, *, retry_after: float = 0.0
+    ) -> None:
+        """Note a failure; a target that asks to be left alone for a while is, at once."""
+        if len(self._health) >= MAX_KNOWN:
+            self._health.clear()
+        health = self._health.setdefault(_key(endpoint, target), Health())
+        health.failures += 1
+        pause = retry_after
+        if health.failures >= FAILURES_UNTIL_EJECTED:
+            longest = min(FIRST_EJECTION_S * 2**health.ejections, LONGEST_EJECTION_S)
+            health.ejections = min(health.ejections + 1, 8)
+            pause = max(pause, longest)
+        health.ejected_until = max(health.ejected_until, self.clock() + pause)
+
+
+def _key(endpoint: ModelEntry, target: Target) -> tuple[str, str, str]:
+    return endpoint.name, target.base_url, target.model

@@ -1,0 +1,225 @@
+"""The chat service of one event loop: who asks for what, the answer, and the record of it."""
+
+from __future__ import annotations
+
+from asyncio import CancelledError
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import structlog
+
+from gateway.authentication import Miss, authenticate, authenticate_cached
+from gateway.chat.calls import Calls
+from gateway.chat.capabilities import require
+from gateway.chat.dialects import CONTRACT, OPENAI, Dialect
+from gateway.chat.errors import (
+    BEFORE_FIRST_CHUNK,
+    INTERNAL,
+    SYNCHRONOUS,
+    ChatError,
+    EndpointNotFoundError,
+    Row,
+    look_up,
+)
+from gateway.chat.exchange import CLIENT_GONE, Exchange
+from gateway.chat.limits import Limits
+from gateway.chat.messages import EVENT_STREAM, ClientGoneError, Incoming, Reply
+from gateway.chat.relay import Relay
+from gateway.chat.requests import ModelRequest
+from gateway.chat.streams import events
+from gateway.configuration.shapes import Allow, ModelEntry
+from gateway.errors import (
+    GatewayError,
+    InternalError,
+    MethodNotAllowedError,
+    UnsupportedMediaTypeError,
+    translate,
+)
+from gateway.identity import Caller
+
+log = structlog.stdlib.get_logger(__name__)
+
+Table = tuple[Row, ...]
+Serve = Callable[[Exchange], Awaitable[Reply]]
+
+
+class Catalogue(Protocol):
+    """Which endpoints there are."""
+
+    async def endpoints(self) -> Mapping[str, ModelEntry]:
+        """Return all by name."""
+
+
+class Recorder(Protocol):
+    """Keeps what happened; never waits, never fails."""
+
+    def record(self, exchange: Exchange) -> None:
+        """Take an exchange that has ended."""
+
+    def deny(self, *, caller: Caller, model: str, incoming: Incoming) -> None:
+        """Take a request that was denied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Answers requests. `in_thread` runs what may touch the database."""
+
+    calls: Calls
+    catalogue: Catalogue
+    recorder: Recorder
+    limits: Limits
+    in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
+
+    async def answer(self, incoming: Incoming) -> Reply:
+        """Answer one request. Raises nothing but ClientGoneError and a cancellation."""
+        address = ADDRESSES[incoming.path]
+        try:
+            address.check(incoming)
+            caller = await self._caller(incoming)
+            await self.limits.admit(caller)
+            return await address.handle(self, incoming, caller, address.dialect)
+        except ClientGoneError:
+            raise
+        except ChatError as error:
+            # Its endpoint is not known: what is wrong is the request itself.
+            status, detail = look_up(SYNCHRONOUS, error, incoming.request_id)
+            return Reply.json(status, address.dialect.error(status, detail))
+        except Exception as error:  # noqa: BLE001 - every client gets an answer
+            told = _told(error, incoming.request_id)
+            body = address.dialect.error(told.status_code, told.detail)
+            return Reply.json(told.status_code, body, told.headers)
+
+    async def _caller(self, incoming: Incoming) -> Caller:
+        identity = incoming.identity
+        caller = authenticate_cached(**identity)
+        if not isinstance(caller, Miss):
+            return caller
+        found: Caller = await self.in_thread(partial(authenticate, **identity))
+        return found
+
+    async def chat(self, incoming: Incoming, caller: Caller, dialect: Dialect) -> Reply:
+        exchange = await self._exchange(incoming, caller, dialect)
+        if exchange.request.stream:
+            return await self._run(exchange, "chat", BEFORE_FIRST_CHUNK, self._stream)
+        return await self._run(exchange, "chat", SYNCHRONOUS, self._complete)
+
+    async def embeddings(
+        self, incoming: Incoming, caller: Caller, dialect: Dialect
+    ) -> Reply:
+        exchange = await self._exchange(incoming, caller, dialect)
+        return await self._run(exchange, "embedding", SYNCHRONOUS, self._embed)
+
+    async def models(self, _: Incoming, caller: Caller, __: Dialect) -> Reply:
+        """List what the caller may use, and tell nothing of the rest."""
+        items = [
+            {"id": it.name, "object": "model", "created": 0, "owned_by": it.upstream}
+            for it in (await self.catalogue.endpoints()).values()
+            if it.allow.admits(tenant=caller.tenant, principal=caller.principal)
+        ]
+        return Reply.json(200, {"object": "list", "data": items})
+
+    async def _exchange(
+        self, incoming: Incoming, caller: Caller, dialect: Dialect
+    ) -> Exchange:
+        """Return the request and its endpoint.
+
+        Absent and forbidden take the same way, and so the same time. Raises
+        EndpointNotFoundError, InvalidRequestError, InvalidValueError.
+        """
+        if not incoming.is_json:
+            raise UnsupportedMediaTypeError
+        request = ModelRequest.parse(await incoming.read())
+        endpoint = (await self.catalogue.endpoints()).get(request.model)
+        is_admitted = (endpoint or NOBODYS).allow.admits(
+            tenant=caller.tenant, principal=caller.principal
+        )
+        if endpoint is None or not is_admitted:
+            self.recorder.deny(caller=caller, model=request.model, incoming=incoming)
+            raise EndpointNotFoundError
+        return Exchange(caller, endpoint, request, incoming.request_id, dialect)
+
+    async def _run(
+        self, exchange: Exchange, inference_type: str, table: Table, serve: Serve
+    ) -> Reply:
+        """Serve an exchange; a failure becomes what the table says."""
+        self.limits.enter(exchange.caller)
+        try:
+            require(exchange.endpoint, inference_type, exchange.request)
+            return await serve(exchange)
+        except CancelledError:
+            self._end(exchange, CLIENT_GONE)
+            raise
+        except Exception as error:
+            if not isinstance(error, ChatError):
+                log.exception("chat failed", request_id=exchange.request_id)
+            status, detail = look_up(table, error, exchange.request_id)
+            self._end(exchange, status)
+            return Reply.json(status, exchange.dialect.error(status, detail))
+
+    async def _complete(self, exchange: Exchange) -> Reply:
+        answer = await self.calls.whole(exchange, lambda up: up.complete, "choices")
+        self._end(exchange, 200)
+        return Reply.json(200, answer)
+
+    async def _embed(self, exchange: Exchange) -> Reply:
+        answer = await self.calls.whole(exchange, lambda up: up.embed, "data")
+        self._end(exchange, 200)
+        return Reply.json(200, answer)
+
+    async def _stream(self, exchange: Exchange) -> Reply:
+        new_relay = partial(
+            Relay,
+            exchange.dialect,
+            model=exchange.request.model,
+            wants_usage=exchange.request.wants_usage,
+        )
+        opened = await self.calls.stream(exchange, new_relay)
+        body = events(exchange, opened, self._end)
+        # Begun, so that closing it ends the exchange even if nobody reads on.
+        return Reply(200, EVENT_STREAM, await anext(body), body)
+
+    def _end(self, exchange: Exchange, status: int) -> None:
+        """Note how an exchange ended; only the first end counts."""
+        if exchange.status:
+            return
+        exchange.status, exchange.duration_s = status, exchange.elapsed()
+        self.limits.leave(exchange.caller)
+        self.recorder.record(exchange)
+
+
+def _told(error: Exception, request_id: str) -> GatewayError:
+    """Return what the caller is told of a failure that is none of chat's own."""
+    told = translate(error)
+    if told is None:
+        log.error("chat failed", request_id=request_id, exc_info=error)
+        return InternalError(INTERNAL)
+    return told
+
+
+# Stands in for an endpoint that is not there.
+NOBODYS = ModelEntry("", "", (), allow=Allow(everyone=False))
+
+Handle = Callable[[Service, Incoming, Caller, Dialect], Awaitable[Reply]]
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """What is served at a path."""
+
+    method: str
+    dialect: Dialect
+    handle: Handle
+
+    def check(self, incoming: Incoming) -> None:
+        if incoming.method != self.method:
+            raise MethodNotAllowedError(headers={"Allow": self.method})
+
+
+ADDRESSES: Mapping[str, Address] = {
+    "/v2/chat/completions": Address("POST", CONTRACT, Service.chat),
+    "/v1/chat/completions": Address("POST", OPENAI, Service.chat),
+    "/v1/embeddings": Address("POST", OPENAI, Service.embeddings),
+    "/v1/models": Address("GET", OPENAI, Service.models),
+}

@@ -1,0 +1,202 @@
+"""Anthropic's Messages API, translated both ways: text, images, tools, streams, usage."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from typing import Any
+
+import aiohttp
+import orjson
+
+from gateway.chat import chunks
+from gateway.chat.errors import (
+    InvalidRequestError,
+    UnsupportedRequestError,
+    UpstreamServiceError,
+)
+from gateway.chat.sse import DONE
+from gateway.chat.upstreams import http, messages
+from gateway.chat.upstreams.base import Job
+
+VERSION = "2023-06-01"
+FINISH_REASONS = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+    "refusal": "content_filter",
+}
+INPUT_TOKENS = (
+    "input_tokens",
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
+)
+
+
+class Anthropic:
+    """Requests and answers are translated; what has no counterpart is an unsupported request."""
+
+    def __init__(self, client: aiohttp.ClientSession) -> None:
+        self._client = client
+
+    async def complete(self, job: Job) -> bytes:
+        url, headers, body = _call(job, stream=False)
+        async with http.post(
+            self._client, url, job, headers=headers, body=body
+        ) as response:
+            return completion(
+                chunks.parse(await http.whole(response, idle_s=job.timeouts.idle_s))
+            )
+
+    async def stream(self, job: Job) -> AsyncGenerator[list[bytes]]:
+        url, headers, body = _call(job, stream=True)
+        translation = Translation()
+        async with http.post(
+            self._client, url, job, headers=headers, body=body
+        ) as response:
+            async for payloads in http.events(response):
+                yield [
+                    chunk
+                    for payload in payloads
+                    for chunk in translation.of(chunks.parse(payload))
+                ]
+
+    async def embed(self, job: Job) -> bytes:
+        raise UnsupportedRequestError("embeddings")
+
+
+def _call(job: Job, *, stream: bool) -> tuple[str, dict[str, str], bytes]:
+    base = job.target.base_url.rstrip("/").removesuffix("/v1")
+    headers = {"anthropic-version": VERSION}
+    if job.target.api_key:
+        headers["x-api-key"] = job.target.api_key
+    body = messages.translated(job.request.body, model=job.target.model, stream=stream)
+    return f"{base}/v1/messages", headers, job.request.written(body)
+
+
+def completion(answer: Mapping[str, Any]) -> bytes:
+    """Return a message as a chat completion. Raises UpstreamServiceError: it is not one."""
+    content = answer.get("content")
+    if answer.get("type") != "message" or not isinstance(content, list):
+        raise UpstreamServiceError("the answer is not a message")
+    blocks = [block for block in content if isinstance(block, dict)]
+    text = "".join(str(it.get("text", "")) for it in blocks if it.get("type") == "text")
+    calls = [_tool_call(it) for it in blocks if it.get("type") == "tool_use"]
+    message = {"role": "assistant", "content": text if text or not calls else None}
+    choice = {
+        "index": 0,
+        "message": {**message, "tool_calls": calls} if calls else message,
+        "finish_reason": finish_reason(answer.get("stop_reason")),
+    }
+    return orjson.dumps(
+        {
+            "id": answer.get("id"),
+            "object": "chat.completion",
+            "created": int(time.time()),
+            "model": answer.get("model"),
+            "choices": [choice],
+            "usage": usage(answer.get("usage")),
+        }
+    )
+
+
+def finish_reason(reason: Any) -> str:
+    return FINISH_REASONS.get(str(reason), "stop")
+
+
+def _tool_call(block: Mapping[str, Any]) -> dict[str, Any]:
+    arguments = orjson.dumps(block.get("input", {})).decode()
+    return _call_of(block, arguments)
+
+
+def _call_of(block: Mapping[str, Any], arguments: str) -> dict[str, Any]:
+    function = {"name": block.get("name"), "arguments": arguments}
+    return {"id": block.get("id"), "type": "function", "function": function}
+
+
+def usage(value: Any) -> dict[str, Any]:
+    """Return OpenAI's usage; the API counts cached input apart, OpenAI within the prompt."""
+    told = value if isinstance(value, dict) else {}
+    prompt = sum(_number(told.get(name)) for name in INPUT_TOKENS)
+    completion_tokens = _number(told.get("output_tokens"))
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion_tokens,
+        "total_tokens": prompt + completion_tokens,
+        "prompt_tokens_details": {
+            "cached_tokens": _number(told.get("cache_read_input_tokens"))
+        },
+    }
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+class Translation:
+    """One stream: each event of the API becomes the chunks that say the same."""
+
+    def __init__(self) -> None:
+        self._head: dict[str, Any] = {
+            "id": "",
+            "object": "chat.completion.chunk",
+            "created": int(time.time()),
+            "model": "",
+        }
+        self._usage: dict[str, Any] = {}
+        self._calls: dict[Any, int] = {}  # block index to index among the tool calls
+
+    def of(self, event: Mapping[str, Any]) -> Iterator[bytes]:
+        """Yield chunks. Raises InvalidRequestError or UpstreamServiceError for an error event."""
+        match event:
+            case {"type": "error"}:
+                raise chunks.failure_in(event, refusal=InvalidRequestError)
+            case {"type": "message_start", "message": dict(message)}:
+                self._head |= {k: message.get(k) for k in ("id", "model")}
+                self._count(message.get("usage"))
+                yield self._delta({"role": "assistant", "content": ""})
+            case {"type": "content_block_start", "content_block": dict(block)}:
+                yield from self._start(event.get("index"), block)
+            case {"type": "content_block_delta", "delta": dict(delta)}:
+                yield from self._continue(event.get("index"), delta)
+            case {"type": "message_delta", "delta": dict(delta)}:
+                self._count(event.get("usage"))
+                if delta.get("stop_reason") is not None:
+                    yield self._delta({}, finish_reason(delta["stop_reason"]))
+            case {"type": "message_stop"}:
+                yield orjson.dumps(
+                    {**self._head, "choices": [], "usage": usage(self._usage)}
+                )
+                yield DONE
+
+    def _count(self, told: Any) -> None:
+        """Later numbers replace earlier ones: the API's are cumulative."""
+        if isinstance(told, dict):
+            self._usage |= {k: v for k, v in told.items() if v is not None}
+
+    def _start(self, index: Any, block: Mapping[str, Any]) -> Iterator[bytes]:
+        if block.get("type") == "tool_use":
+            number = self._calls[str(index)] = len(self._calls)
+            yield self._delta(
+                {"tool_calls": [{"index": number, **_call_of(block, "")}]}
+            )
+        elif block.get("type") == "text" and block.get("text"):
+            yield self._delta({"content": block["text"]})
+
+    def _continue(self, index: Any, delta: Mapping[str, Any]) -> Iterator[bytes]:
+        match delta:
+            case {"type": "text_delta", "text": str(text)}:
+                yield self._delta({"content": text})
+            case {"type": "input_json_delta", "partial_json": str(text)}:
+                call = {
+                    "index": self._calls.get(str(index), 0),
+                    "function": {"arguments": text},
+                }
+                yield self._delta({"tool_calls": [call]})
+
+    def _delta(self, delta: dict[str, Any], reason: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "finish_reason": reason}
+        return orjson.dumps({**self._head, "choices": [choice]})

@@ -1,0 +1,176 @@
+"""How upstreams are called over HTTP: one pooled client per event loop, bounded and mapped."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from io import BytesIO
+from types import SimpleNamespace
+from typing import Any
+
+import aiohttp
+import orjson
+
+from gateway.chat.chunks import failure_in
+from gateway.chat.errors import ChatError, UpstreamServiceError
+from gateway.chat.sse import EventReader
+from gateway.chat.upstreams.base import Job
+
+MAX_ANSWER_BYTES = 32 * 1024 * 1024
+# What is larger goes out in parts, so that the loop is not held up.
+LARGE_BYTES = 1024 * 1024
+MAX_ERROR_BYTES = 64 * 1024
+ERROR_BODY_S = 5.0
+KEEP_ALIVE_S = 30.0
+MAX_RETRY_AFTER_S = 60.0
+USER_AGENT = "Signpost"
+
+
+def session() -> aiohttp.ClientSession:
+    """Return the client of a running event loop: no cookies, proxies, redirects or surprises."""
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(
+            limit=0, keepalive_timeout=KEEP_ALIVE_S, ttl_dns_cache=30
+        ),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        trust_env=False,
+        timeout=aiohttp.ClientTimeout(total=None),
+        headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity"},
+        trace_configs=[_reuse_trace()],
+    )
+
+
+def _reuse_trace() -> aiohttp.TraceConfig:
+    async def mark(_: Any, context: SimpleNamespace, __: Any) -> None:
+        context.trace_request_ctx.is_reused = True
+
+    trace = aiohttp.TraceConfig()
+    trace.on_connection_reuseconn.append(mark)
+    return trace
+
+
+@asynccontextmanager
+async def post(
+    client: aiohttp.ClientSession,
+    url: str,
+    job: Job,
+    *,
+    headers: Mapping[str, str],
+    body: bytes,
+) -> AsyncGenerator[aiohttp.ClientResponse]:
+    """POST JSON and give the answer once it is a success. Raises as Upstream's methods do.
+
+    An answer that is not read to its end is cut off: the server learns at once that nobody
+    listens any more.
+    """
+    response = None
+    try:
+        async with asyncio.timeout(job.timeouts.first_byte_s):
+            response = await _send(client, url, job, headers, body)
+        if response.status != 200:
+            raise await _failure(response)
+        yield response
+    except (TimeoutError, aiohttp.ClientError, OSError) as error:
+        raise UpstreamServiceError(describe(error)) from error
+    finally:
+        if response is not None and not response.closed:
+            response.close()
+
+
+async def _send(
+    client: aiohttp.ClientSession,
+    url: str,
+    job: Job,
+    headers: Mapping[str, str],
+    body: bytes,
+) -> aiohttp.ClientResponse:
+    """POST; when a kept connection turns out to be closed, once more on another one."""
+    all_headers = {
+        "Content-Type": "application/json",
+        "X-Request-Id": job.request_id,
+        **headers,
+    }
+    timeout = aiohttp.ClientTimeout(total=None, connect=job.timeouts.connect_s)
+    while True:
+        context = SimpleNamespace(is_reused=False)
+        try:
+            return await client.post(
+                url,
+                data=body if len(body) < LARGE_BYTES else BytesIO(body),
+                headers=all_headers,
+                allow_redirects=False,
+                timeout=timeout,
+                trace_request_ctx=context,
+            )
+        except (
+            aiohttp.ServerDisconnectedError,
+            ConnectionError,
+            aiohttp.ClientOSError,
+        ):
+            # RFC 9112 section 9.3.1: a server may close an idle connection at any time.
+            # Each turn uses up one kept connection; on a fresh one this is a failure.
+            if not context.is_reused:
+                raise
+
+
+async def _failure(response: aiohttp.ClientResponse) -> ChatError:
+    """Return what an answer other than 200 stands for."""
+    try:
+        async with asyncio.timeout(ERROR_BODY_S):
+            text = await _read(response, MAX_ERROR_BYTES)
+    except (TimeoutError, aiohttp.ClientError, OSError):
+        text = b""
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        value = text[:1000].decode(errors="replace")
+    failure = failure_in(value, status=response.status)
+    if isinstance(failure, UpstreamServiceError):
+        failure.retry_after = retry_after(response.headers.get("Retry-After", ""))
+    return failure
+
+
+async def _read(response: aiohttp.ClientResponse, at_most: int) -> bytes:
+    text = bytearray()
+    while len(text) < at_most:
+        piece = await response.content.read(at_most - len(text))
+        if not piece:
+            break
+        text += piece
+    return bytes(text)
+
+
+def retry_after(value: str) -> float:
+    """Return a `Retry-After` in seconds, at most a minute; dates and nonsense are 0."""
+    if value.isascii() and value.isdigit():
+        return min(float(value[:6]), MAX_RETRY_AFTER_S)
+    return 0.0
+
+
+async def whole(response: aiohttp.ClientResponse, *, idle_s: float) -> bytes:
+    """Return the body of an answer. Raises UpstreamServiceError: too large; TimeoutError."""
+    text = bytearray()
+    loop = asyncio.get_running_loop()
+    async with asyncio.timeout(idle_s) as limit:
+        while piece := await response.content.readany():
+            text += piece
+            if len(text) > MAX_ANSWER_BYTES:
+                raise UpstreamServiceError("the answer is too large")
+            limit.reschedule(loop.time() + idle_s)
+    return bytes(text)
+
+
+async def events(response: aiohttp.ClientResponse) -> AsyncGenerator[list[bytes]]:
+    """Yield the data of a stream's events, those together that arrived together."""
+    reader = EventReader()
+    content = response.content
+    while data := await content.readany():
+        yield reader.feed(data)
+
+
+def describe(error: BaseException) -> str:
+    """Return what went wrong for the log, without the address, which may hold a secret."""
+    cause = getattr(error, "os_error", None) or error.__cause__ or error
+    return f"{type(error).__name__} ({type(cause).__name__})"

@@ -1,0 +1,48 @@
+"""Any server that speaks OpenAI's API: OpenAI itself, vLLM, llama.cpp, Ollama, another gateway."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+
+import aiohttp
+
+from gateway.chat.upstreams import http
+from gateway.chat.upstreams.base import Job
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+
+
+class OpenAI:
+    """Requests and answers pass as they are but for the name of the model."""
+
+    def __init__(self, client: aiohttp.ClientSession) -> None:
+        self._client = client
+
+    async def complete(self, job: Job) -> bytes:
+        return await self._whole(job, "chat/completions")
+
+    async def embed(self, job: Job) -> bytes:
+        return await self._whole(job, "embeddings")
+
+    async def _whole(self, job: Job, path: str) -> bytes:
+        url, headers, body = _call(job, path)
+        async with http.post(
+            self._client, url, job, headers=headers, body=body
+        ) as response:
+            return await http.whole(response, idle_s=job.timeouts.idle_s)
+
+    async def stream(self, job: Job) -> AsyncGenerator[list[bytes]]:
+        url, headers, body = _call(job, "chat/completions")
+        async with http.post(
+            self._client, url, job, headers=headers, body=body
+        ) as response:
+            async for payloads in http.events(response):
+                yield payloads
+
+
+def _call(job: Job, path: str) -> tuple[str, dict[str, str], bytes]:
+    base = (job.target.base_url or DEFAULT_BASE_URL).rstrip("/")
+    key = job.target.api_key
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    body = job.request.for_upstream(job.target.model, ask_usage=job.ask_usage)
+    return f"{base}/{path}", headers, body

@@ -1,0 +1,193 @@
+"""What is written of requests that have ended: records, sums, histograms, in one transaction."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db import connection, transaction
+
+from gateway.chat.exchange import Exchange
+from gateway.chat.models import ModelPrice, UsageRecord
+
+# Upper bounds in seconds; what is above the last falls into one more bucket.
+BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+FIRST_CHUNK, DURATION = "first_chunk", "duration"
+SUMS = ("requests", "failures", "prompt_tokens", "completion_tokens", "cost_nano")
+# A price is per million tokens; costs are kept in billionths of its currency.
+NANO_PER_TOKEN = Decimal(1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """An exchange that has ended, without what it held on to (its body, above all)."""
+
+    at: datetime
+    tenant: str
+    principal: str
+    key_id: int | None
+    model: str
+    upstream_model: str
+    request_id: str
+    status: int
+    error_status: int
+    streamed: bool
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    first_chunk_s: float | None
+    duration_s: float
+
+    @classmethod
+    def of(cls, exchange: Exchange) -> Ended:
+        usage, caller = exchange.usage, exchange.caller
+        return cls(
+            at=datetime.now(UTC),
+            tenant=caller.tenant,
+            principal=caller.principal,
+            key_id=caller.key_id,
+            model=exchange.endpoint.name,
+            upstream_model=exchange.target.model if exchange.target else "",
+            request_id=exchange.request_id,
+            status=exchange.status,
+            error_status=exchange.error_status,
+            streamed=exchange.request.stream,
+            prompt_tokens=usage.prompt_tokens if usage else None,
+            completion_tokens=usage.completion_tokens if usage else None,
+            first_chunk_s=exchange.first_chunk_s,
+            duration_s=exchange.duration_s,
+        )
+
+    @property
+    def outcome(self) -> int:
+        """The status that counts: the error's, where a stream failed after it began."""
+        return self.error_status or self.status
+
+    def cost_nano(self, prices: dict[str, ModelPrice]) -> int | None:
+        """Return the cost in billionths, or None when price or tokens are unknown."""
+        price = prices.get(self.model)
+        if (
+            price is None
+            or self.prompt_tokens is None
+            or self.completion_tokens is None
+        ):
+            return None
+        cost = (
+            self.prompt_tokens * price.prompt_price
+            + self.completion_tokens * price.completion_price
+        )
+        return round(cost * NANO_PER_TOKEN)
+
+
+def write(ended: Sequence[Ended]) -> None:
+    """Write what ended, all or nothing. Raises DatabaseError."""
+    with transaction.atomic():
+        prices = {it.model: it for it in ModelPrice.objects.all()}
+        costs = [it.cost_nano(prices) for it in ended]
+        UsageRecord.objects.bulk_create(map(_record, ended, costs), batch_size=500)
+        _add(
+            "gateway_chat_usageday",
+            ("tenant", "day", "principal", "model"),
+            SUMS,
+            _days(ended, costs),
+        )
+        _add(
+            "gateway_chat_usagetotal", ("model", "status"), SUMS, _totals(ended, costs)
+        )
+        _add(
+            "gateway_chat_usagebucket",
+            ("metric", "model", "bucket"),
+            ("count", "total"),
+            _buckets(ended),
+        )
+
+
+def _record(it: Ended, cost: int | None) -> UsageRecord:
+    return UsageRecord(
+        created_at=it.at,
+        tenant=it.tenant,
+        principal=it.principal,
+        key_id=it.key_id,
+        model=it.model,
+        upstream_model=it.upstream_model[:255],
+        request_id=it.request_id,
+        status=it.status,
+        error_status=it.error_status,
+        streamed=it.streamed,
+        prompt_tokens=it.prompt_tokens,
+        completion_tokens=it.completion_tokens,
+        first_chunk_ms=None
+        if it.first_chunk_s is None
+        else round(it.first_chunk_s * 1000),
+        duration_ms=round(it.duration_s * 1000),
+        cost_nano=cost,
+    )
+
+
+Sums = dict[tuple[Any, ...], list[float]]
+
+
+def _sums(it: Ended, cost: int | None) -> tuple[int, ...]:
+    failed = int(it.outcome >= 400)
+    tokens = it.prompt_tokens or 0, it.completion_tokens or 0
+    return (1, failed, *tokens, cost or 0)
+
+
+def _summed(rows: Iterable[tuple[tuple[Any, ...], Sequence[float]]]) -> Sums:
+    found: Sums = {}
+    for key, values in rows:
+        known = found.setdefault(key, [0] * len(values))
+        for index, value in enumerate(values):
+            known[index] += value
+    return found
+
+
+def _days(ended: Sequence[Ended], costs: Sequence[int | None]) -> Sums:
+    return _summed(
+        ((it.tenant, it.at.date(), it.principal, it.model), _sums(it, cost))
+        for it, cost in zip(ended, costs, strict=True)
+    )
+
+
+def _totals(ended: Sequence[Ended], costs: Sequence[int | None]) -> Sums:
+    return _summed(
+        ((it.model, it.outcome), _sums(it, cost))
+        for it, cost in zip(ended, costs, strict=True)
+    )
+
+
+def _buckets(ended: Sequence[Ended]) -> Sums:
+    return _summed(
+        ((metric, it.model, bisect_left(BUCKETS, seconds)), (1, seconds))
+        for it in ended
+        for metric, seconds in (
+            (FIRST_CHUNK, it.first_chunk_s),
+            (DURATION, it.duration_s),
+        )
+        if seconds is not None
+    )
+
+
+def _add(table: str, keys: Sequence[str], sums: Sequence[str], rows: Sums) -> None:
+    """Add to the rows with these keys, and make the missing ones: one statement for all.
+
+    In the order of the keys, so that two writers cannot wait for one another.
+    """
+    columns = ", ".join((*keys, *sums))
+    marks = ", ".join(["%s"] * (len(keys) + len(sums)))
+    added = ", ".join(f"{name} = {table}.{name} + excluded.{name}" for name in sums)
+    statement = (
+        f"INSERT INTO {table} ({columns}) VALUES ({marks}) "  # noqa: S608 - names of ours
+        f"ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {added}"
+    )
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            statement, [(*map(_plain, key), *rows[key]) for key in sorted(rows)]
+        )
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, date) else value

@@ -1,0 +1,68 @@
+"""Chat under Django's own handlers, for a server that does not run config/asgi.py."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.views.decorators.csrf import csrf_exempt
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from gateway.chat import reports, runtime
+from gateway.chat.messages import MAX_BODY_BYTES, Incoming, Reply
+from gateway.chat.service import ADDRESSES
+from gateway.errors import PayloadTooLargeError, UnavailableError, response
+from gateway.views import GatewayView
+
+__all__ = ["ADDRESSES", "UsageView", "chat"]
+
+
+@csrf_exempt
+async def chat(request: HttpRequest) -> HttpResponseBase:
+    """Answer one request as gateway.chat.asgi does. Under WSGI nothing can stream: 503."""
+    if not isinstance(request, ASGIRequest):
+        return response(UnavailableError())
+
+    async def read() -> bytes:
+        body = request.read(MAX_BODY_BYTES + 1)
+        if len(body) > MAX_BODY_BYTES:
+            raise PayloadTooLargeError
+        return body
+
+    incoming = Incoming(
+        method=request.method or "",
+        path=request.path,
+        headers={name.lower(): value for name, value in request.headers.items()},
+        peer=request.META.get("REMOTE_ADDR") or "",
+        read=read,
+    )
+    service = (await runtime.start()).service
+    return _response(await service.answer(incoming), incoming.request_id)
+
+
+def _response(reply: Reply, request_id: str) -> HttpResponseBase:
+    headers = {**reply.headers, "X-Request-Id": request_id}
+    if reply.rest is None:
+        return HttpResponse(reply.body, status=reply.status, headers=headers)
+    return StreamingHttpResponse(_parts(reply), status=reply.status, headers=headers)
+
+
+async def _parts(reply: Reply) -> AsyncGenerator[bytes]:
+    if reply.rest is None:
+        return
+    async with aclosing(reply.rest) as rest:
+        yield reply.body
+        async for part in rest:
+            yield part
+
+
+class UsageView(GatewayView):
+    """GET /v1/usage: what the caller's tenant has used."""
+
+    def get(self, request: Request) -> Response:
+        question = reports.Question.read(request.query_params.dict())
+        return Response(reports.usage(self.caller.tenant, question))

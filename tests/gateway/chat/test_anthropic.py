@@ -1,0 +1,448 @@
+"""The anthropic upstream: requests, answers and streams in the shapes of its public API."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from gateway.configuration.shapes import Target
+from tests.gateway.chat.harness import answers, event, sends
+
+MESSAGE: dict[str, Any] = {
+    "id": "msg_01XFDUDYJgAACzvnptvVoYEL",
+    "type": "message",
+    "role": "assistant",
+    "model": "claude-there",
+    "content": [{"type": "text", "text": "Hello!"}],
+    "stop_reason": "end_turn",
+    "stop_sequence": None,
+    "usage": {
+        "input_tokens": 12,
+        "cache_read_input_tokens": 5,
+        "cache_creation_input_tokens": None,
+        "output_tokens": 6,
+    },
+}
+
+
+def started(**usage: int) -> dict[str, Any]:
+    usage = {"input_tokens": 25, "output_tokens": 1} | usage
+    message = {**MESSAGE, "content": [], "stop_reason": None, "usage": usage}
+    return {"type": "message_start", "message": message}
+
+
+def delta(index: int, **fields: Any) -> dict[str, Any]:
+    return {"type": "content_block_delta", "index": index, "delta": fields}
+
+
+def block(index: int, **fields: Any) -> dict[str, Any]:
+    return {"type": "content_block_start", "index": index, "content_block": fields}
+
+
+def stopped(reason: str, tokens: int = 15) -> list[dict[str, Any]]:
+    end = {"stop_reason": reason, "stop_sequence": None}
+    return [
+        {"type": "message_delta", "delta": end, "usage": {"output_tokens": tokens}},
+        {"type": "message_stop"},
+    ]
+
+
+def told(*events: dict[str, Any]) -> Any:
+    """A stream as the API sends it: each event has its type as a name, too."""
+    return sends(*(f"event: {it['type']}\n".encode() + event(it) for it in events))
+
+
+TEXT_STREAM = (
+    started(),
+    block(0, type="text", text=""),
+    {"type": "ping"},
+    delta(0, type="text_delta", text="Hello"),
+    delta(0, type="text_delta", text=" harbour"),
+    {"type": "content_block_stop", "index": 0},
+)
+
+
+@pytest.fixture
+def claude(gateway, upstream):
+    target = Target(upstream.url, "claude-there", "sk-ant-secret")
+    gateway.declare(name="claude", upstream="anthropic", targets=(target,))
+
+    def post(**fields: Any) -> Any:
+        return gateway.post(model="claude", **fields)
+
+    return post
+
+
+def asked(upstream) -> Any:
+    return upstream.asked[-1].json
+
+
+def test_a_call_is_made_as_the_api_wants_it(claude, upstream):
+    upstream.script = answers(MESSAGE)
+
+    claude(
+        messages=[
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Hi"},
+        ],
+        temperature=1.7,
+        stop="END",
+        max_tokens=50,
+        user="u-1",
+        seed=3,
+    )
+
+    assert upstream.asked[0].path == "/v1/messages"
+    headers = upstream.asked[0].headers
+    assert headers["x-api-key"] == "sk-ant-secret"
+    assert headers["anthropic-version"] == "2023-06-01"
+    assert "authorization" not in headers
+    assert asked(upstream) == {
+        "model": "claude-there",
+        "max_tokens": 50,
+        "system": "Be brief.",
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}],
+        "temperature": 1,
+        "stop_sequences": ["END"],
+        "metadata": {"user_id": "u-1"},
+    }
+
+
+def test_a_message_comes_back_as_a_completion(claude, upstream, gateway):
+    upstream.script = answers(MESSAGE)
+
+    completion = claude().json()
+
+    assert completion.pop("created") > 0
+    assert completion == {
+        "id": "msg_01XFDUDYJgAACzvnptvVoYEL",
+        "object": "chat.completion",
+        "model": "claude",
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": "Hello!"},
+                "finish_reason": "stop",
+            }
+        ],
+        "usage": {
+            "prompt_tokens": 17,
+            "completion_tokens": 6,
+            "total_tokens": 23,
+            "prompt_tokens_details": {"cached_tokens": 5},
+        },
+    }
+    assert gateway.kept.ended[0].usage.prompt_tokens == 17
+
+
+@pytest.mark.parametrize(
+    ("reason", "finish"),
+    [
+        ("end_turn", "stop"),
+        ("stop_sequence", "stop"),
+        ("max_tokens", "length"),
+        ("tool_use", "tool_calls"),
+        ("refusal", "content_filter"),
+        ("model_context_window_exceeded", "length"),
+        ("something new", "stop"),
+    ],
+)
+def test_stop_reasons_become_finish_reasons(claude, upstream, reason, finish):
+    upstream.script = answers({**MESSAGE, "stop_reason": reason})
+    assert claude().json()["choices"][0]["finish_reason"] == finish
+
+
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "tide",
+        "description": "The tide at a place",
+        "parameters": {"type": "object", "properties": {"at": {"type": "string"}}},
+    },
+}
+CALL = {
+    "id": "toolu_1",
+    "type": "function",
+    "function": {"name": "tide", "arguments": '{"at":"Brest"}'},
+}
+
+
+def test_tools_and_their_results_are_translated(claude, upstream):
+    upstream.script = answers(
+        {
+            **MESSAGE,
+            "content": [
+                {
+                    "type": "tool_use",
+                    "id": "toolu_2",
+                    "name": "tide",
+                    "input": {"at": "Cuxhaven"},
+                }
+            ],
+            "stop_reason": "tool_use",
+        }
+    )
+
+    completion = claude(
+        messages=[
+            {"role": "user", "content": "Tide?"},
+            {"role": "assistant", "content": None, "tool_calls": [CALL, CALL]},
+            {"role": "tool", "tool_call_id": "toolu_1", "content": "low"},
+            {"role": "tool", "tool_call_id": "toolu_1", "content": "high"},
+        ],
+        tools=[TOOL],
+        tool_choice="required",
+        parallel_tool_calls=False,
+    ).json()
+
+    sent = asked(upstream)
+    use = {
+        "type": "tool_use",
+        "id": "toolu_1",
+        "name": "tide",
+        "input": {"at": "Brest"},
+    }
+    results = [
+        {
+            "type": "tool_result",
+            "tool_use_id": "toolu_1",
+            "content": [{"type": "text", "text": text}],
+        }
+        for text in ("low", "high")
+    ]
+    assert sent["messages"][1:] == [
+        {"role": "assistant", "content": [use, use]},
+        {"role": "user", "content": results},
+    ]
+    assert sent["tools"] == [
+        {
+            "name": "tide",
+            "description": "The tide at a place",
+            "input_schema": TOOL["function"]["parameters"],  # type: ignore[index]
+        }
+    ]
+    assert sent["tool_choice"] == {"type": "any", "disable_parallel_tool_use": True}
+    (choice,) = completion["choices"]
+    assert choice["finish_reason"] == "tool_calls"
+    assert choice["message"]["content"] is None
+    (call,) = choice["message"]["tool_calls"]
+    assert call["id"] == "toolu_2"
+    assert json.loads(call["function"]["arguments"]) == {"at": "Cuxhaven"}
+
+
+@pytest.mark.parametrize(
+    ("choice", "there"),
+    [
+        ("auto", {"type": "auto"}),
+        ("none", {"type": "none"}),
+        (
+            {"type": "function", "function": {"name": "tide"}},
+            {"type": "tool", "name": "tide"},
+        ),
+    ],
+)
+def test_tool_choices_are_translated(claude, upstream, choice, there):
+    upstream.script = answers(MESSAGE)
+    claude(tools=[TOOL], tool_choice=choice)
+    assert asked(upstream)["tool_choice"] == there
+
+
+def test_images_are_translated(claude, upstream):
+    upstream.script = answers(MESSAGE)
+    urls = "data:image/png;base64,AAAA", "https://example.com/a.png"
+    parts = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    claude(
+        messages=[{"role": "user", "content": [*parts, {"type": "text", "text": "?"}]}]
+    )
+    assert asked(upstream)["messages"][0]["content"] == [
+        {
+            "type": "image",
+            "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"},
+        },
+        {"type": "image", "source": {"type": "url", "url": urls[1]}},
+        {"type": "text", "text": "?"},
+    ]
+
+
+def test_a_json_schema_is_translated(claude, upstream):
+    upstream.script = answers(MESSAGE)
+    schema = {"type": "object"}
+    claude(
+        response_format={
+            "type": "json_schema",
+            "json_schema": {"name": "x", "schema": schema},
+        }
+    )
+    wanted = {"format": {"type": "json_schema", "schema": schema}}
+    assert asked(upstream)["output_config"] == wanted
+
+
+def test_a_stream_is_translated_chunk_by_chunk(claude, upstream, gateway):
+    upstream.script = told(*TEXT_STREAM, *stopped("end_turn"))
+
+    answer = claude(stream=True)
+
+    events = [json.loads(it[6:]) for it in answer.text.split("\n\n")[:-1]]
+    assert asked(upstream)["stream"] is True
+    assert {it["model"] for it in events} == {"claude"}
+    assert {it["id"] for it in events} == {MESSAGE["id"]}
+    assert [it["choices"][0]["delta"] for it in events] == [
+        {"role": "assistant", "content": ""},
+        {"content": "Hello"},
+        {"content": " harbour"},
+        {},
+    ]
+    assert events[-1]["choices"][0]["finish_reason"] == "stop"
+    assert events[-1]["usage"]["prompt_tokens"] == 25
+    assert events[-1]["usage"]["completion_tokens"] == 15
+    assert gateway.settled(lambda: gateway.kept.ended)
+    assert gateway.kept.ended[0].usage.completion_tokens == 15
+
+
+def test_streamed_tool_calls_are_translated(claude, upstream):
+    upstream.script = told(
+        started(),
+        block(0, type="text", text="Well"),
+        block(1, type="tool_use", id="toolu_1", name="tide", input={}),
+        delta(1, type="input_json_delta", partial_json='{"at":'),
+        delta(1, type="input_json_delta", partial_json='"Brest"}'),
+        block(2, type="tool_use", id="toolu_2", name="wind", input={}),
+        delta(2, type="input_json_delta", partial_json="{}"),
+        *stopped("tool_use"),
+    )
+
+    answer = claude(stream=True)
+
+    events = [json.loads(it[6:]) for it in answer.text.split("\n\n")[:-1]]
+    calls = [
+        call
+        for it in events
+        for call in it["choices"][0]["delta"].get("tool_calls", ())
+    ]
+    assert [it["index"] for it in calls] == [0, 0, 0, 1, 1]
+    assert calls[0]["id"] == "toolu_1"
+    assert calls[0]["function"] == {"name": "tide", "arguments": ""}
+    text = "".join(it["function"]["arguments"] for it in calls[:3])
+    assert json.loads(text) == {"at": "Brest"}
+    assert events[-1]["choices"][0]["finish_reason"] == "tool_calls"
+
+
+@pytest.mark.parametrize(
+    ("fields", "detail"),
+    [
+        ({"n": 2}, "Endpoint does not support request: n"),
+        ({"n": []}, "Endpoint does not support request: n"),
+        (
+            {"functions": [{}]},
+            "Endpoint does not support request: functions; use tools",
+        ),
+        ({"messages": None}, "messages: must be a list."),
+        ({"messages": ["x"]}, "messages: each must be an object with a role."),
+        ({"messages": [{"role": 5}]}, "messages: each must be an object with a role."),
+        (
+            {"messages": [{"role": "function"}]},
+            "Endpoint does not support request: messages with the role function",
+        ),
+        (
+            {"messages": [{"role": "user", "content": 5}]},
+            "messages: content must be a string or a list.",
+        ),
+        (
+            {"messages": [{"role": "user", "content": [5]}]},
+            "messages: a part of the content has no type.",
+        ),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "input_audio"}]}]},
+            "Endpoint does not support request: content of the type input_audio",
+        ),
+        (
+            {"messages": [{"role": "assistant", "tool_calls": 5}]},
+            "messages: tool_calls must be a list.",
+        ),
+        (
+            {"messages": [{"role": "assistant", "tool_calls": [{}]}]},
+            "messages: a tool call needs id, name and arguments.",
+        ),
+        (
+            {
+                "messages": [
+                    {
+                        "role": "assistant",
+                        "tool_calls": [
+                            {"id": "x", "function": {"name": "f", "arguments": "{"}}
+                        ],
+                    }
+                ]
+            },
+            "messages: a tool call's arguments are not JSON.",
+        ),
+        ({"tools": 5}, "tools: must be a list."),
+        ({"tools": [{}]}, "tools: each must be a function with a name."),
+        (
+            {"tools": [TOOL], "tool_choice": 5},
+            "tool_choice: not one of OpenAI's forms.",
+        ),
+        (
+            {"response_format": {"type": "json_object"}},
+            "Endpoint does not support request: this response_format",
+        ),
+    ],
+)
+def test_what_cannot_be_translated_is_refused_before_it_is_sent(
+    claude, upstream, fields, detail
+):
+    answer = claude(**fields)
+    assert (answer.status_code, answer.json()) == (400, {"detail": detail})
+    assert upstream.asked == []
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "told_status"),
+    [
+        (400, "invalid_request_error", 400),
+        (413, "request_too_large", 400),
+        (401, "authentication_error", 500),
+        (429, "rate_limit_error", 500),
+        (529, "overloaded_error", 500),
+    ],
+)
+def test_errors_are_told_by_their_status(claude, upstream, status, kind, told_status):
+    error = {"type": "error", "error": {"type": kind, "message": "as it is"}}
+    upstream.script = answers(error, status)
+    answer = claude()
+    assert answer.status_code == told_status
+    assert (answer.json()["detail"] == "as it is") == (told_status == 400)
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"), [("overloaded_error", 500), ("invalid_request_error", 400)]
+)
+def test_an_error_in_the_middle_of_a_stream_becomes_the_error_chunk(
+    claude, upstream, kind, status
+):
+    error = {"type": "error", "error": {"type": kind, "message": "as it is"}}
+    upstream.script = told(*TEXT_STREAM, error)
+    last = json.loads(claude(stream=True).text.split("\n\n")[-2][6:])
+    assert last["error"]["status_code"] == status
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [{"type": "content_block_delta", "delta": 5}],
+        [block(0, type="text", text=5)],
+        [{"type": ["x"]}],
+        [{"type": "message_delta", "delta": {"stop_reason": ["x"]}, "usage": 5}],
+    ],
+)
+def test_nonsense_in_a_stream_is_survived(claude, upstream, events):
+    upstream.script = told(started(), *events, *stopped("end_turn"))
+    assert claude(stream=True).status_code == 200
+
+
+@pytest.mark.parametrize("value", [[], {"type": "message"}, {"content": []}])
+def test_an_answer_that_is_no_message_is_a_failure(claude, upstream, value):
+    upstream.script = answers(value)
+    assert claude().status_code == 500

@@ -1,0 +1,233 @@
+"""POST /v2/chat/completions: what a caller sends, what it gets, and that it is authenticated."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import requests
+
+from gateway.configuration.shapes import Allow
+from tests.gateway.chat.harness import (
+    COMPLETION,
+    DONE,
+    HEAD,
+    IDENTITY,
+    MESSAGES,
+    STREAM,
+    USAGE,
+    WHOLE_STREAM,
+    answers,
+    chunk,
+    event,
+    sends,
+)
+
+
+@pytest.mark.spec("gateway", "stream is false or absent: one chat completion response")
+@pytest.mark.parametrize("stream", [{}, {"stream": False}, {"stream": None}])
+def test_without_stream_one_completion_comes_back_unchanged_but_for_its_model(
+    gateway, upstream, stream
+):
+    upstream.script = answers(COMPLETION)
+
+    answer = gateway.post(**stream)
+
+    assert answer.status_code == 200
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.json() == {**COMPLETION, "model": "small"}
+
+
+@pytest.mark.spec("gateway", "model names the endpoint")
+def test_every_field_but_model_goes_to_the_upstream_unchanged(gateway, upstream):
+    upstream.script = answers(COMPLETION)
+    fields = {
+        "temperature": 0.1,
+        "seed": 123456789012345678901234567890,
+        "metadata": {"nothing": None, "é": "ü"},
+        "stop": ["\n"],
+    }
+
+    gateway.post(**fields)
+
+    (asked,) = upstream.asked
+    assert asked.path == "/v1/chat/completions"
+    assert asked.json == {"model": "upstream-model", "messages": MESSAGES, **fields}
+    assert b"123456789012345678901234567890" in asked.body
+    assert asked.headers["authorization"] == "Bearer sk-upstream"
+
+
+@pytest.mark.spec(
+    "gateway", "stream is true: a server-sent event stream of JSON chunks"
+)
+def test_a_stream_is_chunks_without_empty_fields_and_usage_in_the_last(
+    gateway, upstream
+):
+    upstream.script = sends(*WHOLE_STREAM)
+
+    first, second, last = gateway.stream()
+
+    told = {k: v for k, v in HEAD.items() if v is not None} | {"model": "small"}
+    assert first == {**told, "choices": [{"index": 0, "delta": {"content": "Hel"}}]}
+    assert second == {**told, "choices": [{"index": 0, "delta": {"content": "lo"}}]}
+    assert last == {
+        **told,
+        "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}],
+        "usage": USAGE,
+    }
+
+
+@pytest.mark.spec("gateway", "Fields with no value are omitted from chunks")
+def test_only_null_members_are_omitted(gateway, upstream):
+    odd: Any = {"a": None, "b": [None, {"c": None}], "d": "", "e": [], "f": {}, "g": 0}
+    upstream.script = sends(event({**chunk("x"), "odd": odd}), DONE)
+
+    (only,) = gateway.stream()
+
+    assert only["odd"] == {"b": [None, {}], "d": "", "e": [], "f": {}, "g": 0}
+
+
+def test_a_chunk_that_needs_no_change_keeps_its_bytes(gateway, upstream):
+    gateway.declare(name="upstream-model")
+    raw = b'{ "model":"upstream-model" , "n": 1.50, "choices":[{"finish_reason":"stop"}] }'
+    raw_early = raw.replace(b'"finish_reason":"stop"', b'"index": 0')
+    upstream.script = sends(event(raw_early), event(raw), DONE)
+
+    answer = gateway.post(model="upstream-model", stream=True)
+
+    assert answer.content.startswith(event(raw_early))
+
+
+def test_a_stream_has_the_headers_that_keep_proxies_from_holding_it_back(
+    gateway, upstream
+):
+    upstream.script = sends(*WHOLE_STREAM)
+
+    answer = gateway.post(stream=True, headers={"Accept": "application/json"})
+
+    assert answer.headers["Content-Type"] == "text/event-stream"
+    assert answer.headers["Cache-Control"] == "no-cache"
+    assert answer.headers["X-Accel-Buffering"] == "no"
+
+
+@pytest.mark.parametrize("accept", ["text/event-stream", "application/json", "*/*"])
+def test_accept_is_ignored(gateway, upstream, accept):
+    upstream.script = answers(COMPLETION)
+    assert gateway.post(headers={"Accept": accept}).status_code == 200
+
+
+def test_a_well_formed_request_id_is_kept_and_another_is_replaced(gateway, upstream):
+    upstream.script = answers(COMPLETION)
+
+    kept = gateway.post(headers={"X-Request-Id": "req.1-a_B"})
+    made = gateway.post(headers={"X-Request-Id": "two words"})
+
+    assert kept.headers["X-Request-Id"] == "req.1-a_B"
+    assert upstream.asked[0].headers["x-request-id"] == "req.1-a_B"
+    assert len(made.headers["X-Request-Id"]) == 32
+
+
+@pytest.mark.spec("gateway", "usage is recorded in the background after the response")
+@pytest.mark.parametrize("stream", [False, True])
+def test_usage_is_recorded(gateway, upstream, stream):
+    upstream.script = sends(*WHOLE_STREAM) if stream else answers(COMPLETION)
+
+    gateway.post(stream=stream)
+
+    assert gateway.settled(lambda: gateway.kept.ended)
+    (exchange,) = gateway.kept.ended
+    assert (exchange.usage.prompt_tokens, exchange.usage.completion_tokens) == (9, 2)
+    assert (exchange.status, exchange.error_status) == (200, 0)
+    assert exchange.caller.principal == "ada"
+    assert (exchange.first_chunk_s is not None) == stream
+
+
+def test_usage_is_asked_for_upstream_unless_the_endpoint_says_no(gateway, upstream):
+    gateway.declare(name="silent", stream_usage=False)
+    upstream.script = sends(*STREAM, DONE)
+
+    gateway.stream()
+    gateway.stream(stream_options={"x": 1, "include_usage": False})
+    gateway.stream(stream_options=[1])
+    gateway.stream(model="silent")
+
+    asked = [it.json.get("stream_options") for it in upstream.asked]
+    assert asked == [
+        {"include_usage": True},
+        {"x": 1, "include_usage": True},
+        [1],
+        None,
+    ]
+
+
+@pytest.mark.spec("gateway", "Chat completions: requires an authenticated user")
+@pytest.mark.parametrize(
+    ("_case", "headers"),
+    [
+        ("no identity", {}),
+        ("half an identity", {"X-Tenant-Id": "acme"}),
+        ("a malformed tenant", {"X-Tenant-Id": "a b", "X-Principal-Id": "ada"}),
+        ("forwarded", {**IDENTITY, "X-Forwarded-For": "127.0.0.1"}),
+        ("Forwarded", {**IDENTITY, "Forwarded": "for=127.0.0.1"}),
+        ("an unknown key", {**IDENTITY, "Authorization": "Bearer nonsense"}),
+    ],
+)
+def test_without_a_sound_identity_nothing_reaches_the_upstream(
+    gateway, upstream, _case, headers
+):
+    body = json.dumps({"model": "small", "messages": MESSAGES})
+
+    answer = requests.post(
+        f"{gateway.url}/v2/chat/completions", data=body, headers=headers, timeout=5
+    )
+
+    assert answer.status_code == 401
+    assert set(answer.json()) == {"detail"}
+    assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+    assert upstream.asked == []
+
+
+def test_identity_headers_given_twice_are_refused(gateway):
+    raw = [("X-Tenant-Id", "acme"), ("X-Tenant-Id", "globex"), ("X-Principal-Id", "a")]
+    import http.client
+
+    connection = http.client.HTTPConnection("127.0.0.1", gateway.port)
+    connection.putrequest("POST", "/v2/chat/completions")
+    for name, value in [*raw, ("Content-Length", "2")]:
+        connection.putheader(name, value)
+    connection.endheaders(b"{}")
+    assert connection.getresponse().status == 401
+    connection.close()
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH", "OPTIONS"])
+def test_other_methods_are_refused(gateway, method):
+    answer = requests.request(
+        method, f"{gateway.url}/v2/chat/completions", headers=IDENTITY, timeout=5
+    )
+    assert answer.status_code == 405
+    assert answer.headers["Allow"] == "POST"
+    assert set(answer.json()) == {"detail"}
+
+
+@pytest.mark.parametrize(
+    ("allow", "admitted"),
+    [
+        (Allow(), True),
+        (Allow(everyone=False, tenants=frozenset({"acme"})), True),
+        (Allow(everyone=False, principals=frozenset({("acme", "ada")})), True),
+        (Allow(everyone=False, tenants=frozenset({"globex"})), False),
+        (Allow(everyone=False, principals=frozenset({("globex", "ada")})), False),
+        (Allow(everyone=False), False),
+    ],
+)
+def test_an_endpoint_is_for_whom_it_allows(gateway, upstream, allow, admitted):
+    gateway.declare(allow=allow)
+    upstream.script = answers(COMPLETION)
+
+    answer = gateway.post()
+
+    assert answer.status_code == (200 if admitted else 404)
+    assert len(upstream.asked) == admitted
+    assert len(gateway.kept.denied) == (not admitted)

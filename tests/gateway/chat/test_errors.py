@@ -1,0 +1,453 @@
+"""The specification's three error tables, row by row, by what a client reads."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from gateway.chat import errors
+from gateway.chat.errors import (
+    AFTER_FIRST_CHUNK,
+    BEFORE_FIRST_CHUNK,
+    SYNCHRONOUS,
+    EndpointNotFoundError,
+    InvalidRequestError,
+    InvalidValueError,
+    UnsupportedInferenceTypeError,
+    UnsupportedRequestError,
+    UpstreamServiceError,
+    look_up,
+)
+from gateway.configuration.shapes import Allow
+from tests.gateway.chat.harness import (
+    COMPLETION,
+    DONE,
+    STREAM,
+    answers,
+    event,
+    sends,
+)
+
+NOT_FOUND = "The specified endpoint could not be found."
+INTERNAL = "Internal error occurred. Our team has been notified."
+UPSTREAM = "Upstream service error for request_id req-7"
+REQUEST_ID = {"X-Request-Id": "req-7"}
+NOBODY = Allow(everyone=False)
+
+
+def refusal(message: str, status: int = 400):
+    return answers({"error": {"message": message, "type": "x"}}, status)
+
+
+def told(answer):
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.headers["X-Request-Id"] == "req-7"
+    assert set(answer.json()) == {"detail"}
+    return answer.status_code, answer.json()["detail"]
+
+
+# ── Synchronous ─────────────────────────────────────────────────────────────────────
+
+UPSTREAM_FAILURES = [
+    ("401", answers({"error": {"message": "bad key sk-upstream"}}, 401)),
+    ("403", answers({}, 403)),
+    ("404", answers({}, 404)),
+    ("408", answers({}, 408)),
+    ("429", answers({}, 429, Retry_After="7")),
+    ("500", answers({}, 500)),
+    ("503", answers(b"<html>", 503)),
+    ("a redirect", answers({}, 307, Location="http://127.0.0.1:1/")),
+    ("201", answers(COMPLETION, 201)),
+    ("nonsense", answers(b"nonsense")),
+    ("no object", answers([1])),
+    ("no choices", answers({"id": "x"})),
+    ("an error with 200", answers({"error": {"message": "no"}})),
+    ("deep nesting", answers(b'{"choices":' + b"[" * 2000 + b"]" * 2000 + b"}")),
+]
+
+
+@pytest.mark.spec("gateway", "synchronous: Upstream service error, 500")
+@pytest.mark.parametrize(("_case", "script"), UPSTREAM_FAILURES)
+def test_sync_upstream_failure_names_the_request_and_nothing_else(
+    gateway, upstream, _case, script
+):
+    upstream.script = script
+    assert told(gateway.post(headers=REQUEST_ID)) == (500, UPSTREAM)
+
+
+@pytest.mark.spec("gateway", "synchronous: Endpoint not found or not authorized, 404")
+@pytest.mark.parametrize("stream", [False, True])
+def test_absent_and_forbidden_are_answered_byte_for_byte_the_same(
+    gateway, upstream, stream
+):
+    gateway.declare(
+        name="secret", allow=NOBODY, supports=frozenset(), inference_type="x"
+    )
+
+    absent = gateway.post(model="absent", stream=stream, headers=REQUEST_ID)
+    forbidden = gateway.post(model="secret", stream=stream, headers=REQUEST_ID)
+
+    assert told(absent) == told(forbidden) == (404, NOT_FOUND)
+    assert absent.content == forbidden.content
+    for name in ("Date", "date"):
+        absent.headers.pop(name, None), forbidden.headers.pop(name, None)
+    assert absent.headers == forbidden.headers
+    assert upstream.asked == []
+    assert [model for _, model in gateway.kept.denied] == ["absent", "secret"]
+    assert gateway.kept.ended == []
+
+
+@pytest.mark.spec("gateway", "synchronous: Invalid value or invalid request, 400")
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        (b'{"stream": false}', "model: this field is required."),
+        (b'{"model": 5}', "model: must be a non-empty string."),
+        (b'{"model": ""}', "model: must be a non-empty string."),
+        (b'{"model": null}', "model: must be a non-empty string."),
+        (b'{"model": "small", "stream": "yes"}', "stream: must be a boolean."),
+        (b'{"model": "small", "stream": 1}', "stream: must be a boolean."),
+        (
+            b'{"model": [], "stream": 0}',
+            ["model: must be a non-empty string.", "stream: must be a boolean."],
+        ),
+        (b"[]", "The body must be a JSON object."),
+        (b'{"stream": true}', "model: this field is required."),
+    ],
+)
+def test_an_invalid_request_says_what_is_wrong(gateway, upstream, body, detail):
+    assert told(gateway.post(body, headers=REQUEST_ID)) == (400, detail)
+    assert upstream.asked == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"\xff",
+        b'{"model": "small", "a": NaN}',
+        b'{"model": "\\ud800"}',
+        b'{"model": "small", "a": ' + b"[" * 3000 + b"]" * 3000 + b"}",
+        b'{"model": "small", "n": ' + b"9" * 5000 + b"}",
+    ],
+)
+def test_a_body_that_is_not_json_is_a_bad_request(gateway, upstream, body):
+    status, detail = told(gateway.post(body, headers=REQUEST_ID))
+    assert status == 400
+    assert detail.startswith("The body is not valid JSON: ")
+    assert upstream.asked == []
+
+
+@pytest.mark.parametrize("stream", [b"true", b"false"])
+def test_a_body_nested_too_deeply_to_be_passed_on_is_a_bad_request(gateway, stream):
+    body = b'{"model":"small","stream":%s,"a":%s1%s}' % (stream, b"[" * 400, b"]" * 400)
+    assert told(gateway.post(body, headers=REQUEST_ID)) == (
+        400,
+        "The body is nested too deeply.",
+    )
+
+
+@pytest.mark.spec("gateway", "synchronous: Invalid value or invalid request, 400")
+@pytest.mark.parametrize("status", [400, 413, 422])
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_upstreams_refusal_keeps_its_message(gateway, upstream, status, stream):
+    upstream.script = refusal("messages: too few", status)
+    answer = gateway.post(stream=stream, headers=REQUEST_ID)
+    assert told(answer) == (400, "messages: too few")
+
+
+@pytest.mark.parametrize(
+    ("body", "detail"),
+    [
+        ({"error": "plain"}, "plain"),
+        ({"detail": "of FastAPI"}, "of FastAPI"),
+        ({"message": "flat"}, "flat"),
+        ({"error": {"message": {"message": "deep"}}}, "deep"),
+        (b"text", "text"),
+        ([], "The upstream refused the request."),
+        ({"error": {"message": 5}}, "The upstream refused the request."),
+        (b"", "The upstream refused the request."),
+    ],
+)
+def test_a_refusals_message_is_found_in_every_known_shape(
+    gateway, upstream, body, detail
+):
+    upstream.script = answers(body, 400)
+    assert told(gateway.post(headers=REQUEST_ID)) == (400, detail)
+
+
+@pytest.mark.spec("gateway", "synchronous: arguments as is, a list, or the text")
+@pytest.mark.parametrize(
+    ("error", "detail"),
+    [
+        (InvalidValueError("one"), "one"),
+        (InvalidValueError({"a": 1}), {"a": 1}),
+        (InvalidRequestError("one", "two"), ["one", "two"]),
+        (InvalidRequestError(), ""),
+    ],
+)
+def test_the_detail_is_made_of_the_exceptions_arguments(error, detail):
+    assert look_up(SYNCHRONOUS, error, "req-7") == (400, detail)
+
+
+@pytest.mark.spec("gateway", "synchronous: Endpoint does not support request, 400")
+@pytest.mark.parametrize(
+    ("capability", "fields"),
+    [
+        ("tools", {"tools": [{"type": "function"}]}),
+        ("json", {"response_format": {"type": "json_object"}}),
+        (
+            "images",
+            {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
+        ),
+    ],
+)
+def test_sync_unsupported_request(gateway, upstream, capability, fields):
+    gateway.declare(supports=frozenset({"streaming"}))
+    answer = gateway.post(headers=REQUEST_ID, **fields)
+    assert told(answer) == (400, f"Endpoint does not support request: {capability}")
+    assert upstream.asked == []
+
+
+@pytest.mark.spec("gateway", "synchronous: Unsupported inference type, 400")
+def test_sync_unsupported_inference_type(gateway, upstream):
+    gateway.declare(inference_type="embedding", supports=frozenset())
+    answer = gateway.post(headers=REQUEST_ID)
+    assert told(answer) == (400, "Unsupported inference type: embedding")
+    assert upstream.asked == []
+
+
+# ── Streaming, before the first chunk ───────────────────────────────────────────────
+
+
+@pytest.mark.spec("gateway", "before the first chunk: unsupported or invalid, 400")
+def test_before_the_first_chunk_the_message_stands_alone(gateway):
+    gateway.declare(name="plain", supports=frozenset({"tools"}))
+    gateway.declare(name="vectors", inference_type="embedding")
+
+    plain = gateway.post(model="plain", stream=True, headers=REQUEST_ID)
+    vectors = gateway.post(model="vectors", stream=True, headers=REQUEST_ID)
+
+    assert told(plain) == (400, "streaming")
+    assert told(vectors) == (400, "embedding")
+
+
+@pytest.mark.spec("gateway", "before the first chunk: any other failure, 500")
+@pytest.mark.parametrize(
+    ("_case", "script"),
+    [
+        *UPSTREAM_FAILURES[:10],
+        ("cut off", sends(None)),
+        ("ended", sends()),
+        ("an error first", sends(event({"error": {"message": "overloaded"}}))),
+        ("malformed JSON", sends(event(b'{"id":'))),
+        ("no object", sends(event(b"5"))),
+        ("half a chunk", sends(b'data: {"id": "1", "choi')),
+        ("a whole answer", answers(COMPLETION)),
+    ],
+)
+def test_before_the_first_chunk_every_other_failure_is_internal(
+    gateway, upstream, _case, script
+):
+    upstream.script = script
+    answer = gateway.post(stream=True, headers=REQUEST_ID)
+    assert told(answer) == (500, INTERNAL)
+    assert gateway.kept.ended[0].status == 500
+
+
+@pytest.mark.spec("gateway", "before the first chunk: invalid value, 400")
+def test_a_refusal_in_place_of_the_first_chunk_is_an_ordinary_error(gateway, upstream):
+    error = {"error": {"message": "too long", "code": 400}}
+    upstream.script = sends(event(error))
+    answer = gateway.post(stream=True, headers=REQUEST_ID)
+    assert told(answer) == (400, "too long")
+
+
+def test_an_invalid_request_before_the_first_chunk_is_any_other_failure():
+    found = look_up(BEFORE_FIRST_CHUNK, InvalidRequestError("x"), "req-7")
+    assert found == (500, INTERNAL)
+
+
+# ── Streaming, after it has begun ───────────────────────────────────────────────────
+
+TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d P[SD]T")
+
+
+def last_of(gateway, upstream, *parts: Any):
+    upstream.script = sends(*parts)
+    *chunks, last = gateway.stream(headers=REQUEST_ID)
+    assert [it["choices"][0]["delta"]["content"] for it in chunks] == ["Hel"]
+    assert set(last) == {"request_id", "error"}
+    assert set(last["error"]) == {"status_code", "content"}
+    assert set(last["error"]["content"]) == {"error", "timestamp"}
+    assert TIMESTAMP.fullmatch(last["error"]["content"]["timestamp"])
+    assert last["request_id"] == "req-7"
+    return last["error"]["status_code"], last["error"]["content"]["error"]
+
+
+@pytest.mark.spec("gateway", "after it has begun: Invalid request, 400")
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"message": "context is full", "code": 400},
+        {"message": "context is full", "code": "422"},
+        {"message": "context is full", "type": "invalid_request_error"},
+    ],
+)
+def test_after_the_first_chunk_a_refusal_keeps_its_message(gateway, upstream, error):
+    parts = STREAM[0], 0.02, event({"error": error})
+    assert last_of(gateway, upstream, *parts) == (400, "context is full")
+
+
+@pytest.mark.spec("gateway", "after it has begun: Upstream service error, 500")
+@pytest.mark.parametrize(
+    ("_case", "parts"),
+    [
+        ("an error object", (event({"error": {"message": "no", "code": 500}}),)),
+        ("an error as text", (event({"error": "out of memory"}),)),
+        ("an error event", (b'event: error\ndata: {"message": "no"}\n\n',)),
+        ("an unhashable type", (event({"error": {"type": ["x"]}}),)),
+        ("reset", (None,)),
+        ("an early end", ()),
+        ("half a chunk", (STREAM[1][:20],)),
+        ("malformed JSON", (event(b"{'a': 1}"),)),
+        ("an array", (event(b"[]"),)),
+        ("deep nesting", (event(b'{"a":' * 900 + b"null" + b"}" * 900),)),
+        ("bad UTF-8", (event(b'{"choices":[{"delta":{"content":"\xff"}}]}'),)),
+    ],
+)
+def test_after_the_first_chunk_a_failure_of_the_upstream_ends_the_stream(
+    gateway, upstream, _case, parts
+):
+    assert last_of(gateway, upstream, STREAM[0], 0.02, *parts) == (500, UPSTREAM)
+    assert gateway.settled(lambda: gateway.kept.ended)
+    assert gateway.kept.ended[0].error_status == 500
+
+
+def test_a_fault_that_arrives_with_the_first_chunk_comes_after_it(gateway, upstream):
+    both = STREAM[0] + event(b"nonsense")
+    assert last_of(gateway, upstream, both) == (500, UPSTREAM)
+
+
+@pytest.mark.spec("gateway", "after it has begun: any other failure, 500")
+def test_after_the_first_chunk_any_other_failure_is_internal(
+    gateway, upstream, monkeypatch
+):
+    from gateway.chat.relay import Relay
+
+    def fail(_):
+        raise RuntimeError("a bug of ours")
+
+    monkeypatch.setattr(Relay, "last", fail)
+    parts = STREAM[0], 0.02, DONE
+    assert last_of(gateway, upstream, *parts) == (500, INTERNAL)
+
+
+@pytest.mark.spec(
+    "gateway", "Format YYYY-MM-DD HH:MM:SS <zone abbreviation>, US Pacific"
+)
+@pytest.mark.parametrize(
+    ("time", "text"),
+    [
+        (datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), "2026-01-01 19:04:05 PST"),
+        (datetime(2026, 7, 2, 3, 4, 5, tzinfo=UTC), "2026-07-01 20:04:05 PDT"),
+        (datetime(2026, 11, 1, 8, 59, 59, tzinfo=UTC), "2026-11-01 01:59:59 PDT"),
+        (datetime(2026, 11, 1, 9, 0, 0, tzinfo=UTC), "2026-11-01 01:00:00 PST"),
+    ],
+)
+def test_the_error_chunk_tells_pacific_time(time, text):
+    chunk_ = errors.error_chunk(UpstreamServiceError("x"), "req-7", time)
+    assert chunk_["error"]["content"]["timestamp"] == text
+
+
+ALL = [
+    UpstreamServiceError("secret"),
+    EndpointNotFoundError(),
+    InvalidValueError("value"),
+    InvalidRequestError("request"),
+    UnsupportedRequestError("what"),
+    UnsupportedInferenceTypeError("kind"),
+    RuntimeError("secret"),
+]
+
+
+@pytest.mark.parametrize(
+    ("table", "rows"),
+    [
+        (
+            SYNCHRONOUS,
+            [
+                (500, UPSTREAM),
+                (404, NOT_FOUND),
+                (400, "value"),
+                (400, "request"),
+                (400, "Endpoint does not support request: what"),
+                (400, "Unsupported inference type: kind"),
+                (500, INTERNAL),
+            ],
+        ),
+        (
+            BEFORE_FIRST_CHUNK,
+            [
+                (500, INTERNAL),
+                (404, NOT_FOUND),
+                (400, "value"),
+                (500, INTERNAL),
+                (400, "what"),
+                (400, "kind"),
+                (500, INTERNAL),
+            ],
+        ),
+        (
+            AFTER_FIRST_CHUNK,
+            [
+                (500, UPSTREAM),
+                (500, INTERNAL),
+                (500, INTERNAL),
+                (400, "request"),
+                (500, INTERNAL),
+                (500, INTERNAL),
+                (500, INTERNAL),
+            ],
+        ),
+    ],
+)
+def test_each_class_has_its_row_in_each_table(table, rows):
+    assert [look_up(table, error, "req-7") for error in ALL] == rows
+
+
+# ── Beside the tables ───────────────────────────────────────────────────────────────
+
+
+def test_another_media_type_is_refused(gateway, upstream):
+    answer = gateway.post(b"x", headers={**REQUEST_ID, "Content-Type": "text/plain"})
+    assert told(answer)[0] == 415
+    assert upstream.asked == []
+
+
+def test_bodies_up_to_20_mb_are_taken_and_larger_ones_refused(gateway, upstream):
+    upstream.script = answers(COMPLETION)
+    fits = gateway.post(messages=[{"role": "user", "content": "x" * 19_000_000}])
+    too_large = gateway.post(b" " * (20 * 1024 * 1024 + 1), headers=REQUEST_ID)
+    assert fits.status_code == 200
+    assert told(too_large)[0] == 413
+
+
+def test_a_body_without_a_length_is_counted_as_it_comes(gateway):
+    def parts():
+        for _ in range(21):
+            yield b" " * 1024 * 1024
+
+    assert told(gateway.post(parts(), headers=REQUEST_ID))[0] == 413
+
+
+def test_an_unforeseen_failure_tells_nothing(gateway, upstream, monkeypatch):
+    def fail():
+        raise RuntimeError("a bug with a secret")
+
+    monkeypatch.setattr(gateway.known, "endpoints", fail)
+    assert told(gateway.post(headers=REQUEST_ID)) == (500, INTERNAL)

@@ -1,0 +1,444 @@
+"""Upstreams that fail and clients that leave: what each gets, and that nothing is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import ssl
+import time
+from typing import Any
+
+import pytest
+import requests
+import trustme
+
+from gateway.chat import asgi, streams
+from gateway.chat.upstreams import http
+from gateway.configuration.shapes import Target
+from tests.gateway.chat.harness import (
+    COMPLETION,
+    DONE,
+    IDENTITY,
+    MESSAGES,
+    STREAM,
+    USAGE_CHUNK,
+    WHOLE_STREAM,
+    MockUpstream,
+    answers,
+    chunk,
+    event,
+    head,
+    sends,
+)
+
+INTERNAL = "Internal error occurred. Our team has been notified."
+
+
+def text_of(events) -> str:
+    deltas = [it["choices"][0]["delta"] for it in events]
+    return "".join(it.get("content", "") for it in deltas)
+
+
+def raw_request(**fields: Any) -> bytes:
+    body = json.dumps({"model": "small", "messages": MESSAGES, **fields}).encode()
+    lines = ["POST /v2/chat/completions HTTP/1.1", "Host: x"]
+    lines += [f"{name}: {value}" for name, value in IDENTITY.items()]
+    lines += [f"Content-Length: {len(body)}", "Content-Type: application/json"]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
+
+
+@pytest.fixture
+def other(loops) -> Any:
+    it = MockUpstream(loops[1], script=answers(COMPLETION))
+    it.start()
+    yield it
+    it.stop()
+
+
+def nothing_is_left(gateway, upstream) -> bool:
+    """Whether only the server's own tasks and no running request are there."""
+    return bool(
+        gateway.settled(lambda: gateway.limits.running == 0)
+        and gateway.settled(lambda: gateway.loop.tasks() <= 2)
+    )
+
+
+# ── Time-outs ───────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("limit", ["first_byte_s", "total_s"])
+@pytest.mark.parametrize(
+    ("stream", "begins"), [(False, False), (True, False), (True, True)]
+)
+def test_an_upstream_that_does_not_answer_in_time_has_failed(
+    gateway, upstream, limit, stream, begins
+):
+    gateway.declare(timeouts={limit: 0.2})
+
+    async def silent(asked):
+        if begins:
+            asked.writer.write(head(Transfer_Encoding="chunked"))
+        await asyncio.sleep(30)
+
+    upstream.script = silent
+    assert gateway.post(stream=stream).status_code == 500
+    assert gateway.settled(lambda: upstream.hung_up)
+    assert nothing_is_left(gateway, upstream)
+
+
+def test_an_answer_that_stalls_in_the_middle_has_failed(gateway, upstream):
+    gateway.declare(timeouts={"idle_s": 0.2})
+
+    async def stall(asked):
+        asked.writer.write(head(Content_Length="100") + b"{")
+        await asyncio.sleep(30)
+
+    upstream.script = stall
+    assert gateway.post().status_code == 500
+    assert gateway.settled(lambda: upstream.hung_up)
+
+
+@pytest.mark.parametrize("limit", ["idle_s", "total_s"])
+def test_a_stream_that_stalls_ends_with_an_error_chunk(gateway, upstream, limit):
+    gateway.declare(timeouts={limit: 0.3})
+    upstream.script = sends(STREAM[0], 30.0)
+
+    first, last = gateway.stream()
+
+    assert text_of([first]) == "Hel"
+    assert last["error"]["status_code"] == 500
+    assert gateway.settled(lambda: upstream.hung_up)
+    assert nothing_is_left(gateway, upstream)
+
+
+def test_a_slow_stream_that_keeps_coming_is_not_idle(gateway, upstream):
+    gateway.declare(timeouts={"idle_s": 0.4})
+    parts = [part for _ in range(4) for part in (STREAM[0], 0.2)]
+    upstream.script = sends(*parts, STREAM[2], DONE)
+    assert text_of(gateway.stream()) == "Hel" * 4
+
+
+def test_an_upstream_that_cannot_be_connected_to_has_failed(gateway, free_port):
+    target = Target(f"http://127.0.0.1:{free_port}/v1", "x")
+    gateway.declare(targets=(target,))
+    assert gateway.post().status_code == 500
+    assert gateway.post(stream=True).json() == {"detail": INTERNAL}
+
+
+def test_a_certificate_that_does_not_hold_is_a_failure(gateway, loops):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+    secure = MockUpstream(loops[1], script=answers(COMPLETION))
+    secure.start(ssl=context)
+    url = secure.url.replace("http:", "https:")
+    gateway.declare(targets=(Target(url, "x"),))
+
+    assert gateway.post().status_code == 500
+    assert secure.asked == []
+    secure.stop()
+
+
+# ── Streams in odd pieces ───────────────────────────────────────────────────────────
+
+
+def test_utf8_that_is_split_across_reads_arrives_whole(gateway, upstream):
+    data = event(chunk("Grüße 🌊 an den Häfen"))
+    raw = json.dumps(chunk("Grüße 🌊"), ensure_ascii=False).encode()
+    pieces = [bytes([byte]) for byte in event(raw)]
+    upstream.script = sends(*pieces, data, STREAM[2], DONE)
+    assert text_of(gateway.stream()) == "Grüße 🌊Grüße 🌊 an den Häfen"
+
+
+@pytest.mark.parametrize("line_end", [b"\r\n", b"\r", b"\n"])
+@pytest.mark.parametrize("size", [1, 7, 100_000])
+def test_every_line_end_of_the_standard_is_understood(
+    gateway, upstream, line_end, size
+):
+    text = b": hello\n\n" + b"".join(WHOLE_STREAM).replace(b"data: ", b"data:")
+    text = text.replace(b"\n", line_end)
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    upstream.script = sends(*pieces)
+    assert text_of(gateway.stream()) == "Hello"
+
+
+def test_data_over_several_lines_is_one_event(gateway, upstream):
+    pretty = json.dumps(chunk("x"), indent=1).replace("\n", "\ndata: ").encode()
+    upstream.script = sends(event(pretty), STREAM[2], DONE)
+    assert text_of(gateway.stream()) == "x"
+
+
+def test_a_chunk_of_10_mb_passes(gateway, upstream):
+    upstream.script = sends(event(chunk("x" * 10_000_000)), STREAM[2], DONE)
+    assert len(text_of(gateway.stream())) == 10_000_000
+
+
+def test_an_event_without_end_is_cut_off(gateway, upstream):
+    upstream.script = sends(STREAM[0], 0.05, b"data: ", *[b"x" * 2**20] * 20)
+    assert gateway.stream()[-1]["error"]["status_code"] == 500
+    assert nothing_is_left(gateway, upstream)
+
+
+def test_an_answer_without_end_is_cut_off(gateway, upstream):
+    upstream.script = sends(*[b" " * 2**20] * 40)
+    assert gateway.post().status_code == 500
+
+
+def test_a_reset_after_the_finish_reason_harms_nobody(gateway, upstream):
+    upstream.script = sends(*STREAM, 0.05, None)
+    events = gateway.stream()
+    assert text_of(events) == "Hello"
+    assert events[-1]["choices"][0]["finish_reason"] == "stop"
+
+
+@pytest.mark.parametrize("ends", [(STREAM[2],), (DONE,), (STREAM[2], DONE)])
+def test_a_finish_reason_or_done_completes_a_stream(gateway, upstream, ends):
+    upstream.script = sends(*STREAM[:2], *ends)
+    events = gateway.stream()
+    assert all("error" not in it for it in events)
+    assert text_of(events) == "Hello"
+
+
+def test_done_alone_is_an_empty_stream(gateway, upstream):
+    upstream.script = sends(DONE)
+    assert gateway.stream() == []
+
+
+def test_usage_without_a_finish_is_a_chunk_of_its_own(gateway, upstream):
+    upstream.script = sends(STREAM[0], event(USAGE_CHUNK), DONE)
+    assert gateway.stream()[-1]["usage"] == USAGE_CHUNK["usage"]
+
+
+def test_chunks_after_a_finish_are_not_lost(gateway, upstream):
+    upstream.script = sends(STREAM[2], STREAM[0], STREAM[2], event(USAGE_CHUNK), DONE)
+    events = gateway.stream()
+    assert [it["choices"][0].get("finish_reason") for it in events] == [
+        "stop",
+        None,
+        "stop",
+    ]
+    assert "usage" not in events[0]
+    assert events[2]["usage"] == USAGE_CHUNK["usage"]
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [5, [], {"prompt_tokens": "9"}, {"prompt_tokens": -1}, {"prompt_tokens": True}],
+)
+def test_nonsense_for_usage_is_not_counted(gateway, upstream, usage):
+    upstream.script = answers({**COMPLETION, "usage": usage})
+    assert gateway.post().json()["usage"] == usage
+    assert gateway.kept.ended[0].usage is None
+
+
+# ── Connections ─────────────────────────────────────────────────────────────────────
+
+
+def test_connections_are_used_again_after_answers_and_streams(gateway, upstream):
+    for _ in range(3):
+        upstream.script = answers(COMPLETION)
+        gateway.post()
+        upstream.script = sends(*WHOLE_STREAM)
+        gateway.stream()
+    assert upstream.connections == 1
+
+
+def test_a_kept_connection_that_was_closed_is_replaced(gateway, upstream):
+    async def answer_and_close(asked):
+        await answers(COMPLETION)(asked)
+        asked.writer.close()
+
+    async def close_unanswered(asked):
+        upstream.script = answers(COMPLETION)
+        asked.writer.transport.abort()
+
+    upstream.script = answers(COMPLETION)
+    assert gateway.post().status_code == 200
+    upstream.script = close_unanswered
+    assert gateway.post().status_code == 200
+    assert (len(upstream.asked), upstream.connections) == (3, 2)
+    upstream.script = answer_and_close
+    assert [gateway.post().status_code for _ in range(3)] == [200] * 3
+
+
+def test_a_reset_on_a_fresh_connection_is_not_tried_again(gateway, upstream):
+    async def abort(asked):
+        asked.writer.transport.abort()
+
+    upstream.script = abort
+    assert gateway.post().status_code == 500
+    assert len(upstream.asked) == 1
+
+
+# ── Several targets ─────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("_case", "script"),
+    [
+        ("429", answers({}, 429)),
+        ("503", answers({}, 503)),
+        ("401", answers({}, 401)),
+        ("nonsense", answers(b"x")),
+    ],
+)
+def test_the_next_target_answers_for_one_that_fails(
+    gateway, upstream, other, stream, _case, script
+):
+    upstream.script = script
+    other.script = sends(*WHOLE_STREAM) if stream else answers(COMPLETION)
+    gateway.router.chance = iter([0.9, 0.1]).__next__
+    targets = Target(upstream.url, "a"), Target(other.url, "b")
+    gateway.declare(targets=targets)
+
+    assert gateway.post(stream=stream).status_code == 200
+    assert (len(upstream.asked), len(other.asked)) == (1, 1)
+    assert other.asked[0].json["model"] == "b"
+    assert gateway.kept.ended[0].target == targets[1]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_refusal_is_not_tried_elsewhere(gateway, upstream, other, stream):
+    upstream.script = other.script = answers({"error": {"message": "no"}}, 400)
+    gateway.declare(targets=(Target(upstream.url, "a"), Target(other.url, "b")))
+    assert gateway.post(stream=stream).json() == {"detail": "no"}
+    assert len(upstream.asked) + len(other.asked) == 1
+
+
+def test_nothing_is_tried_elsewhere_after_the_first_chunk(gateway, upstream, other):
+    upstream.script = other.script = sends(STREAM[0], 0.05, None)
+    gateway.declare(targets=(Target(upstream.url, "a"), Target(other.url, "b")))
+    assert gateway.stream()[-1]["error"]["status_code"] == 500
+    assert len(upstream.asked) + len(other.asked) == 1
+
+
+def test_a_first_chunk_that_does_not_come_is_waited_for_elsewhere(
+    gateway, upstream, other
+):
+    gateway.router.chance = iter([0.9, 0.1]).__next__
+    upstream.script, other.script = sends(30.0), sends(*WHOLE_STREAM)
+    gateway.declare(
+        targets=(Target(upstream.url, "a"), Target(other.url, "b")),
+        timeouts={"first_byte_s": 0.3},
+    )
+    assert text_of(gateway.stream()) == "Hello"
+    assert gateway.settled(lambda: upstream.hung_up)
+
+
+# ── Clients that leave ──────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("_case", "script", "fields"),
+    [
+        ("while the answer is made", sends(30.0), {}),
+        ("before the first chunk", sends(30.0), {"stream": True}),
+        ("between two chunks", sends(STREAM[0], 30.0), {"stream": True}),
+    ],
+)
+def test_a_client_that_leaves_ends_the_upstreams_call(
+    gateway, upstream, _case, script, fields
+):
+    upstream.script = script
+    with socket.create_connection(("127.0.0.1", gateway.port)) as client:
+        client.sendall(raw_request(**fields))
+        assert gateway.settled(lambda: upstream.asked)
+        time.sleep(0.1)
+
+    assert gateway.settled(lambda: upstream.hung_up)
+    assert gateway.settled(lambda: gateway.kept.ended)
+    assert gateway.kept.ended[0].status == 499
+    assert nothing_is_left(gateway, upstream)
+    assert gateway.settled(lambda: upstream.open == 0)
+
+
+def test_a_client_that_leaves_in_the_middle_of_its_request_is_forgotten(
+    gateway, upstream
+):
+    with socket.create_connection(("127.0.0.1", gateway.port)) as client:
+        client.sendall(raw_request()[:-10])
+        time.sleep(0.1)
+    assert nothing_is_left(gateway, upstream)
+    assert upstream.asked == gateway.kept.ended == []
+
+
+def test_a_client_that_leaves_amid_a_flood_leaves_nothing_behind(gateway, upstream):
+    upstream.script = sends(*[STREAM[0]] * 5000, STREAM[2], DONE)
+    with socket.create_connection(("127.0.0.1", gateway.port)) as client:
+        client.sendall(raw_request(stream=True))
+        client.recv(1000)
+    assert gateway.settled(lambda: upstream.hung_up)
+    assert gateway.kept.ended[0].status == 499
+    assert nothing_is_left(gateway, upstream)
+
+
+def test_a_slow_client_slows_the_upstream_down(gateway, upstream):
+    big = event(chunk("x" * 60_000))
+    sent = []
+
+    async def count(asked):
+        asked.writer.write(head(Transfer_Encoding="chunked"))
+        for _ in range(2000):
+            asked.writer.write(f"{len(big):x}\r\n".encode() + big + b"\r\n")
+            await asked.writer.drain()
+            sent.append(1)
+
+    upstream.script = count
+    with socket.create_connection(("127.0.0.1", gateway.port)) as client:
+        client.sendall(raw_request(stream=True))
+        time.sleep(1.0)
+        before = len(sent)
+        time.sleep(0.5)
+        # 120 MB are to be had; what stands in buffers of the kernel and ours is a fraction.
+        assert before == len(sent) < 400
+    assert nothing_is_left(gateway, upstream)
+
+
+def test_a_client_that_never_reads_is_given_up(gateway, upstream, monkeypatch):
+    monkeypatch.setattr(asgi, "STALL_S", 0.5)
+    upstream.script = sends(*[event(chunk("x" * 60_000))] * 2000)
+    with socket.create_connection(("127.0.0.1", gateway.port)) as client:
+        client.sendall(raw_request(stream=True))
+        assert gateway.settled(lambda: upstream.hung_up)
+        assert gateway.settled(lambda: gateway.kept.ended)
+        assert nothing_is_left(gateway, upstream)
+
+
+def test_a_stopping_server_lets_streams_finish(gateway, upstream):
+    upstream.script = sends(STREAM[0], 0.5, *STREAM[1:], DONE)
+    with requests.post(
+        gateway.url + "/v2/chat/completions",
+        json={"model": "small", "stream": True},
+        headers=IDENTITY,
+        stream=True,
+        timeout=5,
+    ) as answer:
+        gateway.server.should_exit = True
+        assert b'"Hel"' in answer.content
+        assert b'"stop"' in answer.content
+
+
+def test_an_upstream_that_goes_on_after_done_is_left(gateway, upstream, monkeypatch):
+    monkeypatch.setattr(streams, "CLOSING_S", 0.1)
+    upstream.script = sends(*WHOLE_STREAM, 30.0)
+    assert text_of(gateway.stream()) == "Hello"
+    assert gateway.settled(lambda: upstream.hung_up)
+    assert gateway.kept.ended[0].status == 200
+
+
+def test_an_error_body_that_never_ends_is_not_waited_for(
+    gateway, upstream, monkeypatch
+):
+    monkeypatch.setattr(http, "ERROR_BODY_S", 0.1)
+
+    async def drip(asked):
+        asked.writer.write(head(400, Content_Length="100") + b"{")
+        await asyncio.sleep(30)
+
+    upstream.script = drip
+    answer = gateway.post()
+    assert (answer.status_code, answer.json()) == (
+        400,
+        {"detail": "The upstream refused the request."},
+    )

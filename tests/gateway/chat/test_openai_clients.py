@@ -1,0 +1,216 @@
+"""OpenAI's own client against both families of addresses, and what is beside the contract."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import Any
+
+import openai
+import pytest
+
+from gateway import keys
+from gateway.configuration.shapes import Allow
+from gateway.identity import Caller
+from tests.gateway.chat.harness import (
+    COMPLETION,
+    DONE,
+    MESSAGES,
+    STREAM,
+    USAGE,
+    WHOLE_STREAM,
+    answers,
+    chunk,
+    event,
+    sends,
+)
+from webhooks_core import tokens
+
+V1 = "/v1/chat/completions"
+
+
+@pytest.fixture
+def key() -> str:
+    """A gateway key that this process has looked up a moment ago."""
+    text = tokens.make(keys.PREFIX)
+    caller = Caller("acme", "ada", 7)
+    keys._cache.put(tokens.digest(text), caller, until=time.time() + 60)
+    return text
+
+
+@pytest.fixture(params=["/v1", "/v2"])
+def client(request, gateway, key):
+    with openai.OpenAI(
+        base_url=gateway.url + request.param, api_key=key, max_retries=0
+    ) as it:
+        yield it
+
+
+def create(client, **fields: Any) -> Any:
+    return client.chat.completions.create(model="small", messages=MESSAGES, **fields)
+
+
+def test_the_client_reads_a_completion(client, upstream):
+    upstream.script = answers(COMPLETION)
+    completion = create(client)
+    assert completion.choices[0].message.content == "Hello"
+    assert completion.model == "small"
+    assert completion.usage.prompt_tokens == 9
+
+
+def test_the_client_reads_a_stream(client, upstream):
+    upstream.script = sends(*WHOLE_STREAM)
+    chunks = list(create(client, stream=True, stream_options={"include_usage": True}))
+    text = "".join(it.choices[0].delta.content or "" for it in chunks if it.choices)
+    assert text == "Hello"
+    assert chunks[-1].usage.completion_tokens == 2
+
+
+def test_the_client_reads_streamed_tool_calls(client, upstream):
+    function = {"name": "tide", "arguments": ""}
+    start = {"index": 0, "id": "call_1", "type": "function", "function": function}
+    more = {"index": 0, "function": {"arguments": '{"at": "Brest"}'}}
+    upstream.script = sends(
+        *(
+            event({**chunk(), "choices": [{"index": 0, "delta": {"tool_calls": [it]}}]})
+            for it in (start, more)
+        ),
+        event(chunk(finish="tool_calls")),
+        DONE,
+    )
+    tool = {"type": "function", "function": {"name": "tide", "parameters": {}}}
+    calls = [
+        call
+        for it in create(client, stream=True, tools=[tool])
+        for call in it.choices[0].delta.tool_calls or ()
+    ]
+    assert calls[0].function.name == "tide"
+    assert json.loads(calls[1].function.arguments) == {"at": "Brest"}
+    assert upstream.asked[0].json["tools"] == [tool]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_client_raises_its_own_errors(client, upstream, stream):
+    upstream.script = answers({"error": {"message": "no messages"}}, 400)
+    with pytest.raises(openai.BadRequestError) as refused:
+        create(client, stream=stream)
+    assert "no messages" in refused.value.response.text
+    with pytest.raises(openai.NotFoundError):
+        client.chat.completions.create(model="absent", messages=[], stream=stream)
+    upstream.script = answers({}, 503)
+    with pytest.raises(openai.InternalServerError):
+        create(client, stream=stream)
+
+
+def test_the_client_is_told_when_a_stream_breaks(client, upstream):
+    upstream.script = sends(STREAM[0], 0.02, None)
+    with pytest.raises(openai.APIError):
+        list(create(client, stream=True))
+
+
+def test_the_asynchronous_client_reads_a_stream(gateway, upstream, key):
+    upstream.script = sends(*WHOLE_STREAM)
+
+    async def read() -> str:
+        url = gateway.url + "/v1"
+        async with openai.AsyncOpenAI(base_url=url, api_key=key) as client:
+            stream = await create(client, stream=True)
+            return "".join(
+                [it.choices[0].delta.content or "" async for it in stream if it.choices]
+            )
+
+    assert asyncio.run(read()) == "Hello"
+
+
+def test_the_client_lists_the_models_that_it_may_use(gateway, client):
+    if client.base_url.path.startswith("/v2"):
+        pytest.skip("models are listed under /v1 alone")
+    gateway.declare(name="theirs", allow=Allow(everyone=False))
+    assert [it.id for it in client.models.list()] == ["small"]
+
+
+def test_the_client_reads_embeddings(gateway, client, upstream):
+    if client.base_url.path.startswith("/v2"):
+        pytest.skip("embeddings are under /v1 alone")
+    gateway.declare(name="vectors", inference_type="embedding")
+    upstream.script = answers(
+        {
+            "object": "list",
+            "data": [{"object": "embedding", "index": 0, "embedding": [0.5, 1.0]}],
+            "model": "upstream-model",
+            "usage": {"prompt_tokens": 4, "total_tokens": 4},
+        }
+    )
+    found = client.embeddings.create(
+        model="vectors", input="x", encoding_format="float"
+    )
+    assert found.data[0].embedding == [0.5, 1.0]
+    assert found.model == "vectors"
+    assert upstream.asked[0].path == "/v1/embeddings"
+    usage = gateway.kept.ended[0].usage
+    assert (usage.prompt_tokens, usage.completion_tokens) == (4, 0)
+
+
+# ── /v1 as it is on the wire ────────────────────────────────────────────────────────
+
+
+def test_v1_keeps_nulls_and_says_done(gateway, upstream):
+    upstream.script = sends(*WHOLE_STREAM)
+    *chunks, last = gateway.stream(path=V1)
+    assert last == "[DONE]"
+    assert [it["choices"][0]["finish_reason"] for it in chunks] == [None, None, "stop"]
+    assert chunks[0] == {**chunk("Hel"), "model": "small"}
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_v1_forwards_usage_only_to_a_client_that_asked(gateway, upstream, wanted):
+    upstream.script = sends(*WHOLE_STREAM)
+    options = {"stream_options": {"include_usage": True}} if wanted else {}
+
+    events = gateway.stream(path=V1, **options)
+
+    told = [it["usage"] for it in events[:-1] if it.get("usage")]
+    assert told == ([USAGE] if wanted else [])
+    assert upstream.asked[0].json["stream_options"] == {"include_usage": True}
+    assert gateway.settled(lambda: gateway.kept.ended)
+    assert gateway.kept.ended[0].usage.prompt_tokens == 9
+
+
+def test_v1_tells_a_broken_stream_as_openai_does(gateway, upstream):
+    upstream.script = sends(STREAM[0], 0.02, None)
+    last = gateway.stream(path=V1, headers={"X-Request-Id": "req-7"})[-1]
+    assert last["error"]["message"] == "Upstream service error for request_id req-7"
+    assert last["error"]["type"] == "server_error"
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "kind", "code", "param"),
+    [
+        ({"model": "absent"}, 404, "not_found_error", "model_not_found", "model"),
+        ({"model": 5}, 400, "invalid_request_error", None, None),
+        ({"model": 5, "stream": 5}, 400, "invalid_request_error", None, None),
+    ],
+)
+def test_v1_errors_have_openais_shape(gateway, fields, status, kind, code, param):
+    answer = gateway.post(path=V1, **fields)
+    error = answer.json()["error"]
+    assert answer.status_code == status
+    assert set(error) == {"message", "type", "param", "code"}
+    assert (error["type"], error["code"], error["param"]) == (kind, code, param)
+    assert isinstance(error["message"], str)
+
+
+def test_v1_without_identity_is_an_authentication_error(gateway):
+    answer = gateway.post(path=V1, headers={"X-Forwarded-For": "10.0.0.1"})
+    assert answer.status_code == 401
+    assert answer.json()["error"]["type"] == "authentication_error"
+
+
+def test_chat_is_not_for_embedding_endpoints_and_the_reverse(gateway, upstream):
+    path = "/v1/embeddings"
+    error = gateway.post(path=path).json()["error"]
+    assert error["message"] == "Unsupported inference type: chat"
+    gateway.declare(name="words", inference_type="embedding", upstream="echo")
+    error = gateway.post(path=path, model="words").json()["error"]
+    assert error["message"] == "Endpoint does not support request: embeddings"

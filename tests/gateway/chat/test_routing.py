@@ -1,0 +1,176 @@
+"""Order of targets, ejection and recovery; and how much one caller may ask for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from gateway.chat.counting import SharedCount, shared_count
+from gateway.chat.limits import Limits
+from gateway.chat.routing import Router
+from gateway.configuration.shapes import ModelEntry, Target
+from gateway.errors import TooManyRequestsError
+from gateway.identity import Caller
+from tests.gateway.chat.harness import COMPLETION, STREAM, answers, sends
+
+HEAVY, LIGHT = Target("http://a/v1", "m", weight=9), Target("http://b/v1", "m")
+PAIR = ModelEntry("pair", "openai", (HEAVY, LIGHT))
+ADA = Caller("acme", "ada")
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_targets_are_drawn_by_their_weight():
+    router = Router()
+    firsts = Counter(router.order(PAIR)[0] for _ in range(2000))
+    # 1,800 are expected, with a deviation of 13.
+    assert 1700 < firsts[HEAVY] < 1900
+    assert all(len(router.order(PAIR)) == 2 for _ in range(3))
+
+
+def test_a_target_that_fails_again_and_again_is_asked_last_until_it_is_due():
+    clock = Clock()
+    router = Router(clock=clock)
+    for _ in range(2):
+        router.failed(PAIR, HEAVY)
+    assert not router.is_ejected(PAIR, HEAVY)
+    router.failed(PAIR, HEAVY)
+
+    assert all(router.order(PAIR) == [LIGHT, HEAVY] for _ in range(50))
+    clock.now += 5.1
+    assert any(router.order(PAIR)[0] == HEAVY for _ in range(50))
+
+
+def test_each_further_failure_doubles_the_pause_up_to_a_minute():
+    clock = Clock()
+    router = Router(clock=clock)
+    pauses = []
+    for _ in range(8):
+        router.failed(PAIR, HEAVY)
+        health = router._health["pair", HEAVY.base_url, HEAVY.model]
+        pauses.append(health.ejected_until - clock.now)
+        clock.now = max(clock.now, health.ejected_until)
+    assert pauses == [0, 0, 5, 10, 20, 40, 60, 60]
+
+
+def test_one_success_makes_a_target_healthy_again():
+    router = Router(clock=Clock())
+    for _ in range(3):
+        router.failed(PAIR, HEAVY)
+    router.succeeded(PAIR, HEAVY)
+    router.failed(PAIR, HEAVY)
+    assert not router.is_ejected(PAIR, HEAVY)
+
+
+def test_a_target_that_asks_for_a_pause_gets_it_at_once():
+    clock = Clock()
+    router = Router(clock=clock)
+    router.failed(PAIR, HEAVY, retry_after=30)
+    assert router.is_ejected(PAIR, HEAVY)
+    clock.now += 31
+    assert not router.is_ejected(PAIR, HEAVY)
+
+
+def test_a_retry_after_of_the_upstream_is_honoured(gateway, upstream):
+    upstream.script = answers({}, 429, Retry_After="30")
+    entry = gateway.known["small"]
+    assert gateway.post().status_code == 500
+    assert gateway.router.is_ejected(entry, entry.targets[0])
+    upstream.script = answers(COMPLETION)
+    # It is the only one: refusing for it would win nothing.
+    assert gateway.post().status_code == 200
+    assert not gateway.router.is_ejected(entry, entry.targets[0])
+
+
+# ── Limits ──────────────────────────────────────────────────────────────────────────
+
+
+def test_requests_per_minute_are_counted_for_each_key():
+    clock = Clock()
+    limits = Limits(per_minute=2, clock=clock)
+    other, keyed = Caller("acme", "bob"), Caller("acme", "ada", 7)
+
+    async def run() -> str:
+        for caller in (ADA, ADA, other, keyed):
+            await limits.admit(caller)
+        with pytest.raises(TooManyRequestsError) as refused:
+            await limits.admit(ADA)
+        clock.now += 60
+        await limits.admit(ADA)
+        return refused.value.headers["Retry-After"]
+
+    assert asyncio.run(run()) == str(60 - 1000 % 60)
+
+
+def test_too_many_requests_say_when_to_come_back(gateway, upstream):
+    gateway.limits.per_minute = 1
+    upstream.script = answers(COMPLETION)
+
+    assert gateway.post().status_code == 200
+    second, v1 = gateway.post(), gateway.post(path="/v1/chat/completions")
+
+    assert second.status_code == v1.status_code == 429
+    assert 1 <= int(second.headers["Retry-After"]) <= 60
+    assert second.json() == {"detail": "At most 1 requests per minute."}
+    assert v1.json()["error"]["type"] == "rate_limit_error"
+    assert len(upstream.asked) == 1
+
+
+def test_requests_at_once_are_limited_and_a_place_is_given_back(gateway, upstream):
+    gateway.limits.at_once = 1
+    upstream.script = sends(STREAM[0], 1.0, *STREAM[1:])
+    import requests
+
+    from tests.gateway.chat.harness import IDENTITY
+
+    with requests.post(
+        gateway.url + "/v2/chat/completions",
+        json={"model": "small", "stream": True},
+        headers=IDENTITY,
+        stream=True,
+        timeout=5,
+    ) as first:
+        second = gateway.post()
+        assert first.content.count(b"data:") == 3
+    assert (second.status_code, second.headers["Retry-After"]) == (429, "1")
+    assert gateway.settled(lambda: gateway.limits.running == 0)
+    upstream.script = answers(COMPLETION)
+    assert gateway.post().status_code == 200
+
+
+class AwayRedis:
+    def pipeline(self, **_: object) -> object:
+        raise ConnectionError
+
+
+def test_without_redis_requests_are_counted_in_the_process():
+    count = SharedCount(AwayRedis())  # type: ignore[arg-type]
+
+    async def run() -> list[int]:
+        return [await count("key", 1), await count("key", 1), await count("key", 2)]
+
+    assert asyncio.run(run()) == [1, 2, 1]
+
+
+def test_all_processes_count_together_in_redis(settings):
+    if not settings.REDIS_URL:
+        pytest.skip("there is no Redis: REDIS_URL is empty")
+
+    async def run() -> list[int]:
+        counts = [shared_count(settings.REDIS_URL) for _ in range(2)]
+        window = 987_654
+        found = [await count("test-key", window) for count in counts for _ in range(2)]
+        for count in counts:
+            assert isinstance(count, SharedCount)
+            await count.client.delete(f"signpost:chat:rate:{window}:test-key")
+            await count.client.aclose()
+        return found
+
+    assert asyncio.run(run()) == [1, 2, 3, 4]

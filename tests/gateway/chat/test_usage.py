@@ -1,0 +1,337 @@
+"""Usage: what is written of requests, summed for tenants and metrics, and never lost quietly."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+import time_machine
+from django.db import OperationalError
+
+from gateway.chat import accounting, usage
+from gateway.chat.accounting import Writer
+from gateway.chat.models import (
+    ModelPrice,
+    UsageBucket,
+    UsageDay,
+    UsageRecord,
+    UsageTotal,
+)
+from gateway.chat.usage import Ended
+from gateway.identity import Caller
+from gateway.models import PolicyDecision
+from tests.gateway.making import Api
+
+NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+WHO = {"tenant": "acme", "principal": "ada", "key_id": None}
+
+
+def ended(**fields: Any) -> Ended:
+    default: dict[str, Any] = {
+        **WHO,
+        "at": NOON,
+        "model": "small",
+        "upstream_model": "there",
+        "request_id": "req-7",
+        "status": 200,
+        "error_status": 0,
+        "streamed": True,
+        "prompt_tokens": 9,
+        "completion_tokens": 2,
+        "first_chunk_s": 0.02,
+        "duration_s": 1.5,
+    }
+    return Ended(**default | fields)
+
+
+@pytest.mark.django_db
+@pytest.mark.spec("gateway", "Token usage is recorded as metrics in the background")
+def test_what_ended_is_a_record_with_all_that_is_known():
+    usage.write([ended(), ended(status=499, prompt_tokens=None, first_chunk_s=None)])
+
+    first, second = UsageRecord.objects.order_by("pk")
+    assert (first.tenant, first.principal, first.model) == ("acme", "ada", "small")
+    assert (first.prompt_tokens, first.completion_tokens) == (9, 2)
+    assert (first.first_chunk_ms, first.duration_ms) == (20, 1500)
+    assert (first.status, first.streamed, first.request_id) == (200, True, "req-7")
+    assert (second.status, second.prompt_tokens, second.first_chunk_ms) == (
+        499,
+        None,
+        None,
+    )
+
+
+@pytest.mark.django_db
+def test_days_grow_by_what_is_added():
+    usage.write([ended(), ended(principal="bob"), ended(status=500)])
+    usage.write([ended(), ended(at=NOON + timedelta(days=1))])
+
+    found = UsageDay.objects.order_by("day", "principal").values_list(
+        "day", "principal", "requests", "failures", "prompt_tokens", "completion_tokens"
+    )
+    today, tomorrow = NOON.date(), NOON.date() + timedelta(days=1)
+    assert list(found) == [
+        (today, "ada", 3, 1, 27, 6),
+        (today, "bob", 1, 0, 9, 2),
+        (tomorrow, "ada", 1, 0, 9, 2),
+    ]
+
+
+@pytest.mark.django_db
+def test_totals_tell_a_stream_that_broke_by_its_error():
+    usage.write([ended(), ended(error_status=500), ended(status=499)])
+    found = UsageTotal.objects.order_by("status").values_list("status", "requests")
+    assert list(found) == [(200, 1), (499, 1), (500, 1)]
+
+
+@pytest.mark.django_db
+def test_buckets_hold_each_value_once():
+    usage.write(
+        [ended(duration_s=0.01), ended(duration_s=0.011), ended(duration_s=999)]
+    )
+    found = UsageBucket.objects.filter(metric=usage.DURATION).order_by("bucket")
+    assert [(it.bucket, it.count) for it in found] == [(0, 1), (1, 1), (13, 1)]
+    assert sum(it.total for it in found) == pytest.approx(999.021)
+
+
+@pytest.mark.django_db
+def test_costs_are_exact_to_a_billionth():
+    ModelPrice.objects.create(
+        model="small", prompt_price=Decimal("0.15"), completion_price=Decimal("0.6")
+    )
+    usage.write([ended(), ended(prompt_tokens=None), ended(model="other")])
+    costs = UsageRecord.objects.order_by("pk").values_list("cost_nano", flat=True)
+    assert list(costs) == [9 * 150 + 2 * 600, None, None]
+    assert UsageDay.objects.get(model="small").cost_nano == 2550
+
+
+@pytest.mark.django_db
+def test_nothing_is_written_when_a_part_fails(monkeypatch):
+    def fail(*_: Any) -> None:
+        raise OperationalError
+
+    monkeypatch.setattr(usage, "_add", fail)
+    with pytest.raises(OperationalError):
+        usage.write([ended()])
+    assert not UsageRecord.objects.exists()
+
+
+@pytest.mark.django_db
+def test_the_number_of_statements_does_not_grow_with_the_batch(
+    django_assert_max_num_queries,
+):
+    many = [ended(model=f"m{number % 3}") for number in range(200)]
+    with django_assert_max_num_queries(12):
+        usage.write(many)
+
+
+# ── GET /v1/usage ───────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.django_db
+def test_a_tenant_sees_its_own_usage(acme: Api, globex: Api):
+    ModelPrice.objects.create(model="small", prompt_price=1, completion_price=2)
+    usage.write([ended(), ended(tenant="globex"), ended(principal="bob", model="big")])
+
+    with time_machine.travel(NOON, tick=False):
+        answer = acme.call("GET", "/v1/usage")
+
+    assert answer.status_code == 200
+    shown = answer.json()
+    assert (shown["from"], shown["to"]) == ("2026-10-22", "2026-11-20")
+    assert shown["items"] == [
+        {
+            "day": "2026-11-20",
+            "principal": "ada",
+            "model": "small",
+            "requests": 1,
+            "failures": 0,
+            "prompt_tokens": 9,
+            "completion_tokens": 2,
+            "cost": "0.000013000",
+        },
+        {
+            "day": "2026-11-20",
+            "principal": "bob",
+            "model": "big",
+            "requests": 1,
+            "failures": 0,
+            "prompt_tokens": 9,
+            "completion_tokens": 2,
+            "cost": "0.000000000",
+        },
+    ]
+    assert shown["total"]["requests"] == 2
+    assert shown["total"]["cost"] == "0.000013000"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("group_by=model", [{"model": "big"}, {"model": "small"}]),
+        ("group_by=principal,day", [{"day": "2026-11-20", "principal": "ada"}]),
+        ("group_by=", []),
+        ("model=big&group_by=model", [{"model": "big"}]),
+        ("principal=nobody", []),
+        ("to=2026-11-19", []),
+    ],
+)
+def test_usage_can_be_grouped_and_narrowed(acme: Api, query, rows):
+    usage.write([ended(), ended(model="big")])
+    shown = acme.call("GET", f"/v1/usage?from=2026-11-01&{query}").json()
+    groups = {"day", "principal", "model"}
+    assert [
+        {k: v for k, v in it.items() if k in groups} for it in shown["items"]
+    ] == rows
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "query",
+    [
+        "from=yesterday",
+        "from=2026-11-21&to=2026-11-20",
+        "from=2020-01-01&to=2026-11-20",
+        "to=0001-01-01",
+        "to=1900-01-01",
+        "group_by=hour",
+        "model=%00",
+        "from=",
+    ],
+)
+def test_a_bad_question_is_a_bad_request(acme: Api, query):
+    answer = acme.call("GET", f"/v1/usage?{query}")
+    assert answer.status_code == 400
+    assert set(answer.json()) == {"detail"}
+
+
+@pytest.mark.django_db
+def test_usage_needs_an_identity():
+    assert Api().call("GET", "/v1/usage").status_code == 401
+
+
+# ── The background writer ───────────────────────────────────────────────────────────
+
+
+async def here(function: Any) -> Any:
+    return function()
+
+
+class Sink:
+    """Takes what is written; fails as often as it is told."""
+
+    def __init__(self, *failures: Exception) -> None:
+        self.failures = list(failures)
+        self.batches: list[list[Ended]] = []
+        self.denials: list[Any] = []
+
+    def write(self, batch: Any) -> None:
+        if self.failures:
+            raise self.failures.pop(0)
+        self.batches.append(list(batch))
+
+    def deny(self, **denial: Any) -> None:
+        self.denials.append(denial)
+
+    def writer(self) -> Writer:
+        return Writer(here, write=self.write, write_denial=self.deny)
+
+
+def test_the_writer_writes_in_batches_and_at_the_end():
+    sink = Sink()
+
+    async def run() -> None:
+        writer = sink.writer()
+        writer.start()
+        for _ in range(2500):
+            writer._keep(writer._ended, ended())
+        await writer.stop()
+
+    asyncio.run(run())
+    assert [len(batch) for batch in sink.batches] == [1000, 1000, 500]
+
+
+def test_what_the_database_does_not_take_now_is_written_later(monkeypatch):
+    monkeypatch.setattr(accounting, "EVERY_S", 0.0)
+    monkeypatch.setattr(accounting, "RETRY_S", 0.01)
+    sink = Sink(OperationalError("away"), OperationalError("away"))
+
+    async def run() -> None:
+        writer = sink.writer()
+        writer.start()
+        for number in range(3):
+            writer._keep(writer._ended, ended(request_id=str(number)))
+        async with asyncio.timeout(5):
+            while not sink.batches:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        await writer.stop()
+
+    asyncio.run(run())
+    assert [it.request_id for it in sink.batches[0]] == ["0", "1", "2"]
+
+
+def test_what_the_database_refuses_does_not_block_what_follows():
+    sink = Sink(ValueError("a value it cannot store"))
+
+    async def run() -> int:
+        writer = sink.writer()
+        writer._keep(writer._ended, ended())
+        await writer.flush()
+        writer._keep(writer._ended, ended())
+        await writer.flush()
+        return writer.lost
+
+    assert asyncio.run(run()) == 1
+    assert len(sink.batches) == 1
+
+
+def test_the_oldest_are_dropped_when_the_database_stays_away(monkeypatch):
+    monkeypatch.setattr(accounting, "KEPT", 2)
+    sink = Sink()
+
+    async def run() -> int:
+        writer = sink.writer()
+        for number in range(5):
+            writer._keep(writer._ended, ended(request_id=str(number)))
+        await writer.flush()
+        return writer.lost
+
+    assert asyncio.run(run()) == 3
+    assert [it.request_id for it in sink.batches[0]] == ["3", "4"]
+
+
+@pytest.mark.django_db
+@pytest.mark.spec(
+    "gateway", "audit.policy_violation: a policy decision denies an action"
+)
+def test_a_denial_is_a_policy_decision_that_hides_whether_the_model_exists():
+    from gateway.chat.messages import Incoming
+
+    async def body() -> bytes:
+        return b""
+
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    headers = {
+        "x-request-id": "req-7",
+        "traceparent": f"00-{trace}-b7ad6b7169203331-01",
+    }
+    incoming = Incoming("POST", "/v2/chat/completions", headers, "127.0.0.1", body)
+    kept: list[dict[str, Any]] = []
+    writer = Writer(here)
+    writer.deny(caller=Caller("acme", "ada"), model="x" * 1000, incoming=incoming)
+    kept.extend(writer._denials)
+
+    writer._write_denials(kept)
+
+    (decision,) = PolicyDecision.objects.all()
+    assert decision.resource.startswith("model:xxx")
+    assert (decision.tenant, decision.principal) == ("acme", "ada")
+    assert (decision.action, decision.reason) == (
+        "chat.completions",
+        "not_found_or_forbidden",
+    )
+    assert (decision.request_id, decision.trace_id) == ("req-7", trace)
