@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -82,3 +83,15 @@ def test_the_page_is_short():
 
 def test_the_query_is_answered(instance):
     assert '"lastName"' in instance.run("query")
+
+
+def test_the_chat_streams(instance):
+    chunks = [
+        json.loads(line.removeprefix("data: "))
+        for line in instance.run("chat").splitlines()
+        if line
+    ]
+    texts = [
+        it["delta"].get("content", "") for chunk in chunks for it in chunk["choices"]
+    ]
+    assert "Ahoy!" in "".join(texts)
