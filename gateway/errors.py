@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import structlog
-from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
-from django.db import InterfaceError, OperationalError
-from django.http import Http404, HttpRequest, JsonResponse
-from django.http.request import UnreadablePostError
-from redis.exceptions import RedisError
-from rest_framework import exceptions
+from django.http import HttpRequest, JsonResponse
 from rest_framework.response import Response
 
-from webhooks_core.rest import MethodNotAllowed, PayloadTooLarge
-
-RETRY_AFTER_S = 5
+from webhooks_core.failures import RETRY_AFTER, failure_of
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -109,38 +102,35 @@ class UnavailableError(GatewayError):
 
     status_code = 503
 
-    def __init__(self) -> None:
-        super().__init__(headers={"Retry-After": str(RETRY_AFTER_S)})
+    def __init__(
+        self, detail: Any = "", *, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(detail, headers=headers or RETRY_AFTER)
 
 
-def _throttled(error: Any) -> GatewayError:
-    seconds = max(1, int(error.wait or 1))
-    return TooManyRequestsError(headers={"Retry-After": str(seconds)})
-
-
-# Foreign exceptions and what each becomes; the first that fits counts.
-TRANSLATIONS: tuple[
-    tuple[tuple[type[BaseException], ...], Callable[[Any], GatewayError]], ...
-] = (
-    ((GatewayError,), lambda error: error),
-    ((Http404, exceptions.NotFound), lambda _: NotFoundError()),
-    ((MethodNotAllowed,), lambda error: MethodNotAllowedError(headers=error.headers)),
-    ((exceptions.ParseError,), lambda error: BadRequestError(str(error.detail))),
-    ((exceptions.UnsupportedMediaType,), lambda _: UnsupportedMediaTypeError()),
-    ((exceptions.Throttled,), _throttled),
-    ((PayloadTooLarge,), lambda error: PayloadTooLargeError(str(error.detail))),
-    ((RequestDataTooBig,), lambda _: PayloadTooLargeError()),
-    ((SuspiciousOperation, UnreadablePostError), lambda _: BadRequestError()),
-    ((OperationalError, InterfaceError, RedisError), lambda _: UnavailableError()),
-)
+BY_STATUS: dict[int, type[GatewayError]] = {
+    kind.status_code: kind
+    for kind in (
+        BadRequestError,
+        NotFoundError,
+        MethodNotAllowedError,
+        PayloadTooLargeError,
+        UnsupportedMediaTypeError,
+        TooManyRequestsError,
+        InternalError,
+        UnavailableError,
+    )
+}
 
 
 def translate(error: BaseException | None) -> GatewayError | None:
     """Return what the caller is told about an exception; None if it is unforeseen."""
-    for kinds, become in TRANSLATIONS:
-        if isinstance(error, kinds):
-            return become(error)
-    return None
+    if isinstance(error, GatewayError):
+        return error
+    failure = failure_of(error)
+    if failure is None:
+        return None
+    return BY_STATUS[failure.status](failure.message, headers=failure.headers)
 
 
 def handle(error: Exception, _: dict[str, Any]) -> Response | None:
@@ -156,11 +146,6 @@ def handle(error: Exception, _: dict[str, Any]) -> Response | None:
 def response(error: GatewayError) -> JsonResponse:
     """Return an error as a plain Django response, for views outside DRF."""
     return JsonResponse(error.body, status=error.status_code, headers=error.headers)
-
-
-BY_STATUS: dict[int, type[GatewayError]] = {
-    kind.status_code: kind for kind in (BadRequestError, NotFoundError, InternalError)
-}
 
 
 def response_for(
