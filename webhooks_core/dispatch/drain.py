@@ -131,7 +131,7 @@ class _Drain:
     def _expects_work(self, now: datetime) -> bool:
         """Tell whether anything is due soon, in our lanes or in free ones."""
         self._release_far(now)
-        return bool(self._lanes) or due_by(now + self._linger, self._shift)
+        return bool(self._lanes) or self._is_near()
 
     def _release_far(self, now: datetime) -> None:
         """Release lanes that have no work within the time that we would linger."""
@@ -189,8 +189,6 @@ class _Drain:
     def _hand_over(self) -> None:
         shifts.give_up_slot(self._shift)
         self._release_idle()
-        if not self._stop():
-            wakeup.call()
 
     def _round_and_release(self) -> bool:
         self._round()
@@ -198,7 +196,14 @@ class _Drain:
         return True
 
     def _release_idle(self) -> None:
-        self._lanes.release(it.pk for it in self._lanes.values() if not it.claimed)
+        """Release what has ended, and call a successor for it when there is more to do."""
+        idle = [it.pk for it in self._lanes.values() if not it.claimed]
+        self._lanes.release(idle)
+        if idle and not self._stop() and self._is_near():
+            wakeup.call()
+
+    def _is_near(self) -> bool:
+        return due_by(timezone.now() + self._linger, self._shift)
 
     def _guarded(self, work: Callable[[], bool | None]) -> bool:
         """Do database work; while the database is away, keep what we know and try again.
