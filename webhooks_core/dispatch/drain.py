@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import structlog
-from django.db import InterfaceError, OperationalError, connection
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
 from webhooks_core import publishing, wakeup
@@ -89,6 +89,7 @@ class _Drain:
         self._tended = 0.0
         self._attempts = 0
         self._lost = False
+        self._in_doubt = False
 
     def run(self, shift_s: float) -> int:
         until = time.monotonic() + shift_s
@@ -125,6 +126,8 @@ class _Drain:
         if now - self._tended > TEND_EVERY_S:
             # A large fan-out goes on at every round until it is done.
             self._tended = 0.0 if publishing.continue_fan_outs() else now
+            # After the machine slept, a sweep would bury this very shift.
+            self._renew(every_s=0)
             sweep.sweep_if_due()
             self._release_far(timezone.now())
 
@@ -170,8 +173,8 @@ class _Drain:
         self._attempts += len(settled)
         self._unsettled = []
 
-    def _renew(self) -> None:
-        if time.monotonic() - self._renewed > RENEW_EVERY_S:
+    def _renew(self, *, every_s: float = RENEW_EVERY_S) -> None:
+        if time.monotonic() - self._renewed > every_s:
             self._lost = not shifts.renew(self._shift)
             self._renewed = time.monotonic()
 
@@ -197,7 +200,13 @@ class _Drain:
 
     def _release_idle(self) -> None:
         """Release what has ended, and call a successor for it when there is more to do."""
-        idle = [it.pk for it in self._lanes.values() if not it.claimed]
+        # The fence of what is not written yet is its lane.
+        unsettled = {answer.lane for _, answer in self._unsettled}
+        idle = [
+            it.pk
+            for it in self._lanes.values()
+            if not it.claimed and it.pk not in unsettled
+        ]
         self._lanes.release(idle)
         if idle and not self._stop() and self._is_near():
             wakeup.call()
@@ -214,11 +223,26 @@ class _Drain:
         until = time.monotonic() + DATABASE_PATIENCE_S
         while True:
             try:
+                if self._in_doubt:
+                    self._reconcile()
                 return work() is not False
+            except shifts.LostError:
+                self._lost = True
+                return False
             except (OperationalError, InterfaceError) as error:
                 log.warning("the database is away", error=type(error).__name__)
+                self._in_doubt = True
                 if time.monotonic() > until or connection.in_atomic_block:
                     return False
                 connection.close()
-                self._lanes.look_again(timezone.now())
                 time.sleep(DATABASE_PAUSE_S)
+
+    def _reconcile(self) -> None:
+        """Learn what the database kept of our last words. Raises LostError."""
+        with transaction.atomic():
+            shifts.hold(self._shift)
+            self._lanes.reload(timezone.now())
+            self._claims.give_back_unheard(
+                settling=[claim.pk for claim, _ in self._unsettled]
+            )
+        self._in_doubt = False

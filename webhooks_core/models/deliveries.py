@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from webhooks_core.models.endpoints import Endpoint
+from webhooks_core.models.endpoints import Endpoint, Lane
 
 ANSWER_BYTES = 4096  # of a receiver's answer, kept for people
 
@@ -78,6 +78,13 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
     def claimed(self, pks: Sequence[int], *, claim: int) -> Self:
         """The fence: those of `pks` that this claim still holds."""
         return self.filter(pk__in=pks, claim=claim, status=Delivery.Status.PENDING)
+
+    def held_by(self, shift_pk: int) -> Self:
+        """Those that a shift has claimed, found by its lanes: no index holds the claim."""
+        lanes = Lane.objects.filter(owner=shift_pk).values("pk")
+        return self.filter(
+            endpoint__in=lanes, claim=shift_pk, status=Delivery.Status.PENDING
+        )
 
     def deliver(self, pks: Sequence[int], *, claim: int, at: datetime) -> int:
         return self.claimed(pks, claim=claim).update(
