@@ -104,9 +104,12 @@ def update(endpoint: Endpoint, **fields: Any) -> Endpoint:
 
 def change_url(endpoint: Endpoint, url: str, **fields: Any) -> Endpoint:
     """Give an endpoint another URL; a disabled one is active again with its counter at 0."""
-    if endpoint.status == Endpoint.Status.DISABLED and url != endpoint.url:
-        fields |= {"status": Endpoint.Status.ACTIVE, "consecutive_failures": 0}
-    return update(endpoint, url=url, **fields)
+    with transaction.atomic():
+        # As it is now: it may have been disabled since the caller read it.
+        locked = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
+        if locked.status == Endpoint.Status.DISABLED and url != locked.url:
+            fields |= {"status": Endpoint.Status.ACTIVE, "consecutive_failures": 0}
+        return update(locked, url=url, **fields)
 
 
 def pause(endpoint: Endpoint) -> Endpoint:

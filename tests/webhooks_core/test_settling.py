@@ -18,7 +18,7 @@ from webhooks_core.dispatch import shifts
 from webhooks_core.models import Attempt, Delivery, Endpoint
 from webhooks_core.retry import RetryPolicy
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
+pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
 
 URL = "http://127.0.0.1:9/hook"
 LIMIT = 3  # of the plain profile

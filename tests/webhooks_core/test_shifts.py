@@ -15,7 +15,7 @@ from webhooks_core.dispatch import drain as engine
 from webhooks_core.dispatch import shifts
 from webhooks_core.models import Attempt, Delivery, Lane, Shift
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
+pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
 
 URL = "http://127.0.0.1:9/hook"
 

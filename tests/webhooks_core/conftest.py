@@ -1,0 +1,18 @@
+"""Fixtures of the engine's tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.db import transaction
+
+
+@pytest.fixture
+def commits_at_once(monkeypatch, db) -> None:
+    """Run what waits for a commit at once, where the test is one transaction by itself."""
+
+    def run(hook: Callable[[], object], *, robust: bool = False) -> None:
+        hook()
+
+    monkeypatch.setattr(transaction, "on_commit", run)
