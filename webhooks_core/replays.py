@@ -92,8 +92,10 @@ def replay_failed(
     """
     if not endpoint.is_subscribed:
         raise NotSubscribedError
-    failed = failed_since(endpoint, since)
-    total, start = failed.count(), timezone.now()
+    start = timezone.now()
+    # What fails again while this goes on is not replayed twice.
+    failed = failed_since(endpoint, since).filter(created_at__lt=start)
+    total = failed.count()
     queued = 0
     while part := list(failed[:BATCH]):
         with transaction.atomic():
