@@ -20,7 +20,7 @@ from webhooks_core.dispatch.claims import Claim, Claims
 from webhooks_core.dispatch.lanes import Lanes
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.dispatch.settling import settle
-from webhooks_core.models import Lane, Shift
+from webhooks_core.models import Event, Lane, Shift
 from webhooks_core.transport import Answer
 
 SHIFT_S = 20.0
@@ -65,8 +65,9 @@ def drain(
 
 
 def due_by(time: datetime, shift: Shift) -> bool:
-    """Tell whether a free lane, or one of this shift's, has work by a time."""
-    return Lane.objects.due(time, owner=shift.pk).exists()
+    """Tell whether a free lane, or one of this shift's, has work by a time, or gets some."""
+    due = Lane.objects.due(time, owner=shift.pk)
+    return due.exists() or Event.objects.fanning_out().exists()
 
 
 class _Drain:

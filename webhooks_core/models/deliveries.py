@@ -15,6 +15,12 @@ from webhooks_core.models.endpoints import Endpoint, Lane
 ANSWER_BYTES = 4096  # of a receiver's answer, kept for people
 
 
+class EventQuerySet(models.QuerySet["Event"]):
+    def fanning_out(self) -> Self:
+        """Those of which some endpoints have no delivery yet."""
+        return self.filter(fanout_after__isnull=False)
+
+
 class Event(models.Model):
     """Something that happened; `body` is the exact bytes that are signed and sent."""
 
@@ -31,6 +37,8 @@ class Event(models.Model):
     fanout_until = models.BigIntegerField(null=True, blank=True)
     # The last column: SQLite reads a row up to the column that is asked for.
     body = models.BinaryField()
+
+    objects = EventQuerySet.as_manager()
 
     class Meta:
         constraints = [
