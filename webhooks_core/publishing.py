@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import orjson
@@ -102,7 +101,7 @@ def deliver(
         for endpoint_id in endpoint_ids
     )
     if endpoint_ids:
-        transaction.on_commit(partial(wakeup.ring, endpoint_ids), robust=True)
+        wakeup.ring_on_commit(endpoint_ids)
 
 
 def _store(
