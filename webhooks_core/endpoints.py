@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
 import orjson
@@ -127,7 +126,7 @@ def update(endpoint: Endpoint, **fields: Any) -> Endpoint:
             _waiting(locked).fail(error=locked.ends_waiting)
         elif locked.is_receiving and not was_receiving:
             _waiting(locked).make_due(timezone.now())
-            transaction.on_commit(partial(wakeup.ring, [locked.pk]), robust=True)
+            wakeup.ring_on_commit([locked.pk])
     return locked
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import orjson
@@ -102,7 +101,7 @@ def deliver(
         for endpoint_id in endpoint_ids
     )
     if endpoint_ids:
-        transaction.on_commit(partial(wakeup.ring, endpoint_ids), robust=True)
+        wakeup.ring_on_commit(endpoint_ids)
 
 
 def _store(
@@ -186,16 +185,12 @@ def _matching(event: Event, dialect: WebhookProfile, *, after: int) -> list[int]
 
 
 def continue_fan_outs(*, limit: int = 1) -> int:
-    """Make the deliveries that publish() left for later; return how many were made."""
-    made = 0
-    for event in Event.objects.filter(fanout_after__isnull=False).order_by("pk")[
-        :limit
-    ]:
-        made += _continue(event)
-    return made
+    """Make deliveries that publish() left for later; return how many events went on."""
+    unfinished = Event.objects.fanning_out().order_by("pk")[:limit]
+    return sum(_continue(event) for event in unfinished)
 
 
-def _continue(event: Event) -> int:
+def _continue(event: Event) -> bool:
     with transaction.atomic():
         # Another process may be at the same event: whoever moves the mark makes the rows.
         matching = _matching(
@@ -209,7 +204,6 @@ def _continue(event: Event) -> int:
             fanout_after=part[-1] if rest else None,
             fanout_until=event.fanout_until if rest else None,
         )
-        if not moved:
-            return 0
-        deliver(event, part)
-    return len(part)
+        if moved:
+            deliver(event, part)
+    return bool(moved)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, Max, OuterRef, QuerySet
@@ -54,9 +53,7 @@ def _copy(delivery: Delivery, at: datetime) -> Delivery:
         copy=last + 1,
         next_attempt_at=at,
     )
-    transaction.on_commit(
-        partial(wakeup.ring, [delivery.endpoint_id], at=at), robust=True
-    )
+    wakeup.ring_on_commit([delivery.endpoint_id], at=at)
     return made
 
 
@@ -92,8 +89,10 @@ def replay_failed(
     """
     if not endpoint.is_subscribed:
         raise NotSubscribedError
-    failed = failed_since(endpoint, since)
-    total, start = failed.count(), timezone.now()
+    start = timezone.now()
+    # What fails again while this goes on is not replayed twice.
+    failed = failed_since(endpoint, since).filter(created_at__lt=start)
+    total = failed.count()
     queued = 0
     while part := list(failed[:BATCH]):
         with transaction.atomic():

@@ -52,7 +52,10 @@ class UrlPolicy:
 
     def reach(self, url: str, *, networks: tuple[Network, ...] = ()) -> Reach:
         """Return the addresses that a connection for this URL may be made to."""
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+        except ValueError:  # nothing can be sent there anyway
+            return Reach(networks=networks)
         local = parts.hostname in LOCAL_HOSTS and parts.scheme in self.local_schemes
         return Reach(loopback=local, networks=networks)
 
@@ -80,7 +83,9 @@ class UrlPolicy:
 
     def _check_own(self, parts: SplitResult) -> None:
         port = parts.port or (443 if parts.scheme == "https" else 80)
-        host = "localhost" if parts.hostname in LOCAL_HOSTS else parts.hostname
+        # A trailing dot is the same name to a resolver.
+        name = (parts.hostname or "").removesuffix(".")
+        host = "localhost" if name in LOCAL_HOSTS else name
         if (host, port) in self.own:
             raise TargetError("url must not lead to this service itself")
 
@@ -101,11 +106,14 @@ def _split(url: str) -> SplitResult:
     try:
         parts, seen = urlsplit(url), URL(url)
         port = parts.port
-        same = (seen.host or "").lower() == (parts.hostname or "").lower()
+        # Raw: `host` would be decoded from Punycode.
+        same = (seen.raw_host or "").lower() == (parts.hostname or "").lower()
         same = same and seen.explicit_port == port
     except ValueError as error:
         raise TargetError("url is malformed") from error
-    if not parts.hostname or not same or parts.hostname.startswith("."):
+    # Nobody needs an escape in a host's name, and resolvers differ about it.
+    escaped = "%" in parts.netloc
+    if not parts.hostname or not same or escaped or parts.hostname.startswith("."):
         raise TargetError("url is malformed")
     if port == 0:
         raise TargetError("url must not use port 0")
@@ -114,11 +122,11 @@ def _split(url: str) -> SplitResult:
 
 def _resolve(host: str) -> list[str]:
     """Return the addresses of a host; none when the resolver gives no definite answer."""
-    # A trailing dot is the same name to a resolver and another one to a comparison.
     future = _resolvers.submit(socket.getaddrinfo, host, None, type=socket.SOCK_STREAM)
     try:
         found = future.result(timeout=RESOLVE_TIMEOUT_S)
     except FutureTimeoutError:
+        future.cancel()  # one that still waits for a thread need not start
         return []
     except UnicodeError as error:
         raise TargetError("url is malformed") from error

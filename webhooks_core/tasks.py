@@ -7,7 +7,7 @@ from django.utils import timezone
 from webhooks_core import stopping, wakeup
 from webhooks_core.dispatch import drain as engine
 from webhooks_core.dispatch import sweep as sweeper
-from webhooks_core.models import Lane
+from webhooks_core.models import Event, Lane
 
 
 def drain() -> int:
@@ -18,5 +18,6 @@ def drain() -> int:
 def sweep() -> None:
     """Repair and tidy; call a drain when work is due before the next sweep."""
     sweeper.sweep()
-    if Lane.objects.due(timezone.now() + engine.LINGER, owner=0).exists():
+    soon = timezone.now() + engine.LINGER
+    if Lane.objects.due(soon, owner=0).exists() or Event.objects.fanning_out().exists():
         wakeup.call()

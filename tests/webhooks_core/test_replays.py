@@ -141,3 +141,19 @@ def test_a_paused_endpoint_gets_nothing_until_it_is_resumed():
         endpoints.resume(target)
         assert drain() == 1
     assert only().status == Delivery.Status.DELIVERED
+
+
+def test_what_fails_again_while_a_replay_goes_on_is_not_replayed_twice(monkeypatch):
+    monkeypatch.setattr(replays, "BATCH", 1)
+    target = endpoint("http://127.0.0.1:9/hook")
+    for _ in range(3):
+        event()
+    Delivery.objects.all().fail(error="over")
+
+    def fail_at_once(done: replays.Replay) -> None:
+        assert done.queued <= 3
+        Delivery.objects.all().fail(error="over again")
+
+    since = timezone.now() - timedelta(hours=1)
+    assert replays.replay_failed(target, since=since, on_progress=fail_at_once) == 3
+    assert Delivery.objects.count() == 6

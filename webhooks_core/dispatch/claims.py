@@ -14,6 +14,7 @@ from django.db import transaction
 
 from webhooks_core import profiles
 from webhooks_core.addresses import Network
+from webhooks_core.dispatch import shifts
 from webhooks_core.dispatch.lanes import Head, Lanes, LaneState, heads
 from webhooks_core.models import Delivery, Endpoint, Event, Shift
 from webhooks_core.profiles import Sending, WebhookProfile
@@ -82,6 +83,7 @@ class Claims:
         if not lanes or self._bytes >= MAX_BYTES or len(self) >= MAX_CLAIMED:
             return []
         with transaction.atomic():
+            shifts.hold(self._shift)
             endpoints = _endpoints([lane.pk for lane in lanes])
             self._end_waiting(endpoints.values())
             due = self._choose(self._allot(lanes, endpoints), now)
@@ -91,6 +93,17 @@ class Claims:
         for head in claimed:
             self._open_claim(head, endpoints[head.lane])
         return [signers[it.lane].request(it, bodies[it.event_pk]) for it in claimed]
+
+    def give_back_unheard(self, *, settling: Iterable[int]) -> int:
+        """Give back what the database holds for us but never told us; return how many.
+
+        That is a claim whose commit went unconfirmed: its requests were never made.
+        """
+        held = set(
+            Delivery.objects.held_by(self._shift.pk).values_list("pk", flat=True)
+        )
+        unheard = held.difference(self._open, settling)
+        return Delivery.objects.unclaim(list(unheard), claim=self._shift.pk)
 
     def _end_waiting(self, endpoints: Iterable[Endpoint]) -> None:
         for endpoint in endpoints:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 import structlog
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
 from webhooks_core import publishing, wakeup
@@ -21,7 +21,7 @@ from webhooks_core.dispatch.claims import Claim, Claims
 from webhooks_core.dispatch.lanes import TAKE_AT_ONCE, Lanes
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.dispatch.settling import settle
-from webhooks_core.models import Lane, Shift
+from webhooks_core.models import Event, Lane, Shift
 from webhooks_core.transport import Answer
 
 SHIFT_S = 20.0
@@ -66,8 +66,9 @@ def drain(
 
 
 def due_by(time: datetime, shift: Shift) -> bool:
-    """Tell whether a free lane, or one of this shift's, has work by a time."""
-    return Lane.objects.due(time, owner=shift.pk).exists()
+    """Tell whether a free lane, or one of this shift's, has work by a time, or gets some."""
+    due = Lane.objects.due(time, owner=shift.pk)
+    return due.exists() or Event.objects.fanning_out().exists()
 
 
 class _Drain:
@@ -91,6 +92,7 @@ class _Drain:
         self._attempts = 0
         self._lost = False
         self._busy = False
+        self._in_doubt = False
 
     def run(self, shift_s: float) -> int:
         until = time.monotonic() + shift_s
@@ -129,6 +131,8 @@ class _Drain:
                 self._call_another()
             # A large fan-out goes on at every round until it is done.
             self._tended = 0.0 if publishing.continue_fan_outs() else now
+            # After the machine slept, a sweep would bury this very shift.
+            self._renew(every_s=0)
             sweep.sweep_if_due()
             self._release_far(timezone.now())
 
@@ -141,7 +145,7 @@ class _Drain:
     def _expects_work(self, now: datetime) -> bool:
         """Tell whether anything is due soon, in our lanes or in free ones."""
         self._release_far(now)
-        return bool(self._lanes) or due_by(now + self._linger, self._shift)
+        return bool(self._lanes) or self._is_near()
 
     def _release_far(self, now: datetime) -> None:
         """Release lanes that have no work within the time that we would linger."""
@@ -180,8 +184,8 @@ class _Drain:
         self._attempts += len(settled)
         self._unsettled = []
 
-    def _renew(self) -> None:
-        if time.monotonic() - self._renewed > RENEW_EVERY_S:
+    def _renew(self, *, every_s: float = RENEW_EVERY_S) -> None:
+        if time.monotonic() - self._renewed > every_s:
             self._lost = not shifts.renew(self._shift)
             self._renewed = time.monotonic()
 
@@ -199,8 +203,6 @@ class _Drain:
     def _hand_over(self) -> None:
         shifts.give_up_slot(self._shift)
         self._release_idle()
-        if not self._stop():
-            wakeup.call()
 
     def _round_and_release(self) -> bool:
         self._round()
@@ -208,7 +210,20 @@ class _Drain:
         return True
 
     def _release_idle(self) -> None:
-        self._lanes.release(it.pk for it in self._lanes.values() if not it.claimed)
+        """Release what has ended, and call a successor for it when there is more to do."""
+        # The fence of what is not written yet is its lane.
+        unsettled = {answer.lane for _, answer in self._unsettled}
+        idle = [
+            it.pk
+            for it in self._lanes.values()
+            if not it.claimed and it.pk not in unsettled
+        ]
+        self._lanes.release(idle)
+        if idle and not self._stop() and self._is_near():
+            wakeup.call()
+
+    def _is_near(self) -> bool:
+        return due_by(timezone.now() + self._linger, self._shift)
 
     def _guarded(self, work: Callable[[], bool | None]) -> bool:
         """Do database work; while the database is away, keep what we know and try again.
@@ -219,11 +234,26 @@ class _Drain:
         until = time.monotonic() + DATABASE_PATIENCE_S
         while True:
             try:
+                if self._in_doubt:
+                    self._reconcile()
                 return work() is not False
+            except shifts.LostError:
+                self._lost = True
+                return False
             except (OperationalError, InterfaceError) as error:
                 log.warning("the database is away", error=type(error).__name__)
+                self._in_doubt = True
                 if time.monotonic() > until or connection.in_atomic_block:
                     return False
                 connection.close()
-                self._lanes.look_again(timezone.now())
                 time.sleep(DATABASE_PAUSE_S)
+
+    def _reconcile(self) -> None:
+        """Learn what the database kept of our last words. Raises LostError."""
+        with transaction.atomic():
+            shifts.hold(self._shift)
+            self._lanes.reload(timezone.now())
+            self._claims.give_back_unheard(
+                settling=[claim.pk for claim, _ in self._unsettled]
+            )
+        self._in_doubt = False

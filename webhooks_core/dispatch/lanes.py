@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from django.db import connection, transaction
 from django.db.models import Q
 
+from webhooks_core.dispatch import shifts
 from webhooks_core.models import Lane, Shift
 
 MAX_LANES = 2000
@@ -88,6 +89,7 @@ class Lanes:
         if not due:
             return 0
         with transaction.atomic():
+            shifts.hold(self._shift)
             # The bell is silenced before the deliveries are read: what is committed in
             # between rings again.
             locked = Lane.objects.due(now, owner=self._shift.pk).filter(pk__in=due)
@@ -108,8 +110,10 @@ class Lanes:
             key=lambda lane: (lane.claimed, lane.look_at),
         )
 
-    def look_again(self, now: datetime) -> None:
-        """Forget what is known: the database may not have heard our last words."""
+    def reload(self, now: datetime) -> None:
+        """Learn from the database what is ours: it may not have heard our last words."""
+        owned = Lane.objects.filter(owner=self._shift.pk).values_list("pk", flat=True)
+        self._owned = {pk: self._owned.get(pk) or LaneState(pk) for pk in owned}
         for lane in self._owned.values():
             lane.look_at = now
 

@@ -82,6 +82,7 @@ class Sender:
     # What runs in the loop.
 
     def _accept(self, requests: Sequence[Request]) -> None:
+        self._idle.clear()  # the last lane may have ended since submit() did this
         now = self._loop.time()
         for request in requests:
             lane = self._lanes.setdefault(request.lane, _Lane())

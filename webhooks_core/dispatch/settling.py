@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from itertools import groupby
 from typing import NamedTuple
 
 import structlog
@@ -35,9 +36,9 @@ def settle(
 
     Endpoints come before deliveries, as everywhere, so that two writers cannot deadlock.
     """
-    settled = _judge_all(ended, now)
     untried = [claim.pk for claim, answer in ended if answer.outcome is None]
     with transaction.atomic():
+        settled = _judge_all(_held(shift, ended), now)
         _count(settled, now)
         Delivery.objects.unclaim(untried, claim=shift.pk)
         _move(shift, settled, now)
@@ -48,6 +49,17 @@ def settle(
     return settled
 
 
+def _held(
+    shift: Shift, ended: Sequence[tuple[Claim, Answer]]
+) -> list[tuple[Claim, Answer]]:
+    """Return what this shift still holds: the rest was settled or taken away before."""
+    pks = [claim.pk for claim, _ in ended]
+    held = set(
+        Delivery.objects.claimed(pks, claim=shift.pk).values_list("pk", flat=True)
+    )
+    return [(claim, answer) for claim, answer in ended if claim.pk in held]
+
+
 def _judge_all(ended: Iterable[tuple[Claim, Answer]], now: datetime) -> list[Settled]:
     """Judge what was tried. What failed alike waits alike, jitter included."""
     verdicts: dict[tuple[object, ...], Verdict] = {}
@@ -55,8 +67,9 @@ def _judge_all(ended: Iterable[tuple[Claim, Answer]], now: datetime) -> list[Set
     for claim, answer in ended:
         if answer.outcome is None:
             continue
-        key = (claim.endpoint.pk, claim.tried, answer.outcome, answer.error)
-        if key not in verdicts or answer.retry_after is not None:
+        alike = (answer.outcome, answer.error, answer.retry_after)
+        key = (claim.endpoint.pk, claim.tried, *alike)
+        if key not in verdicts:
             verdicts[key] = judge(claim.profile, tried=claim.tried, answer=answer)
         settled.append(
             Settled(claim, answer, verdicts[key], _retry_at(verdicts[key], now))
@@ -73,24 +86,22 @@ def _count(settled: Iterable[Settled], now: datetime) -> None:
     runs: dict[int, list[Settled]] = defaultdict(list)
     for it in settled:
         runs[it.claim.endpoint.pk].append(it)
-    clean = [pk for pk, run in runs.items() if run[-1].verdict.delivered]
+    clean = [pk for pk, run in runs.items() if all(it.verdict.delivered for it in run)]
     Endpoint.objects.filter(pk__in=clean).update(consecutive_failures=0, updated_at=now)
     for pk in sorted(runs.keys() - set(clean)):
-        _count_failures(pk, runs[pk], now)
+        for delivered, part in groupby(runs[pk], lambda it: it.verdict.delivered):
+            _count_alike(pk, list(part), delivered=delivered, now=now)
 
 
-def _count_failures(pk: int, run: Sequence[Settled], now: datetime) -> None:
-    failures, since_success = 0, False
-    for it in run:
-        since_success = since_success or it.verdict.delivered
-        failures = 0 if it.verdict.delivered else failures + 1
-    before = 0 if since_success else F("consecutive_failures")
-    Endpoint.objects.filter(pk=pk).update(
-        consecutive_failures=before + failures, updated_at=now
-    )
-    limit = run[-1].claim.profile.disable_after
+def _count_alike(
+    pk: int, part: Sequence[Settled], *, delivered: bool, now: datetime
+) -> None:
+    """Count successes or failures that came in a row, as if one by one."""
+    failures = 0 if delivered else F("consecutive_failures") + len(part)
+    Endpoint.objects.filter(pk=pk).update(consecutive_failures=failures, updated_at=now)
+    limit = part[0].claim.profile.disable_after
     if limit and Endpoint.objects.disable_failing(threshold=limit, pks=[pk]):
-        log.warning("endpoint disabled", endpoint=run[-1].claim.endpoint.public_id)
+        log.warning("endpoint disabled", endpoint=part[0].claim.endpoint.public_id)
 
 
 def _move(shift: Shift, settled: Iterable[Settled], now: datetime) -> None:

@@ -21,6 +21,10 @@ INTERRUPTED = "interrupted: the worker died"
 log = structlog.stdlib.get_logger(__name__)
 
 
+class LostError(Exception):
+    """The lease of this shift ran out, and somebody has buried it."""
+
+
 def start() -> Shift | None:
     """Begin a shift in a free slot; None when every slot is taken by a living one."""
     bury_dead()
@@ -53,6 +57,16 @@ def renew(shift: Shift) -> bool:
     return (
         Shift.objects.filter(pk=shift.pk, ended_at=None).update(lease_until=until) == 1
     )
+
+
+def hold(shift: Shift) -> None:
+    """Keep a shift from being buried until this transaction ends. Raises LostError.
+
+    Whoever is buried takes nothing more: nobody would look for what it holds.
+    """
+    own = Shift.objects.select_for_update().filter(pk=shift.pk, ended_at=None)
+    if not own.values_list("pk").first():
+        raise LostError
 
 
 def give_up_slot(shift: Shift) -> None:
@@ -105,10 +119,7 @@ def _free(shift: Shift, now: datetime) -> int:
 
 def _interrupt(shift: Shift, now: datetime) -> int:
     """Record the attempts of which a shift saw no end, and make them due again."""
-    lanes = Lane.objects.filter(owner=shift.pk).values("pk")
-    claimed = Delivery.objects.filter(
-        endpoint__in=lanes, claim=shift.pk, status=Delivery.Status.PENDING
-    )
+    claimed = Delivery.objects.held_by(shift.pk)
     cut = list(claimed.values_list("pk", "attempts"))
     if not cut:
         return 0

@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
+from webhooks_core import profiles
 from webhooks_core.dispatch import shifts
 from webhooks_core.models import Bell, Delivery, Endpoint, Event, Lane, Shift
 
@@ -59,7 +60,8 @@ def sweep_if_due() -> bool:
 def ring_forgotten(now: datetime) -> int:
     """Ring free lanes that let their earliest delivery pass; return how many.
 
-    A publisher that died between its commit and its call leaves such a lane.
+    A publisher that died between its commit and its call leaves such a lane. What waits for
+    an endpoint that was deleted meanwhile is found too: the drain ends it.
     """
     head = (
         Delivery.objects.waiting()
@@ -68,22 +70,35 @@ def ring_forgotten(now: datetime) -> int:
     )
     forgotten = Lane.objects.filter(
         Q(next_due_at=None) | Q(next_due_at__gt=now),
-        Exists(Endpoint.objects.receiving().filter(pk=OuterRef("pk"))),
+        Exists(_attended().filter(pk=OuterRef("pk"))),
         Exists(head),
         owner=None,
     )
     return Lane.objects.ring(list(forgotten.values_list("pk", flat=True)), at=now)
 
 
+def _attended() -> QuerySet[Endpoint]:
+    """Endpoints whose waiting deliveries a drain would send or end."""
+    enabled, ending = Q(pk=None), Q(deleted_at__isnull=False)
+    for profile in profiles.registered():
+        if profile.enabled:
+            enabled |= Q(profile=profile.name)
+        if profile.inactive_ends_waiting:
+            ending |= Q(profile=profile.name, active=False)
+    receiving = Endpoint.objects.receiving().filter(enabled)
+    return receiving | Endpoint.objects.filter(ending)
+
+
 def remove_old(before: datetime) -> int:
     """Remove a batch of events that nobody waits for, with all that hangs on them.
 
-    What waits for a subscribed endpoint is never removed, whatever its age.
+    What waits for a subscribed endpoint is never removed, whatever its age; nor is what is
+    being tried.
     """
     awaited = Delivery.objects.filter(
+        Q(endpoint__in=Endpoint.objects.subscribed()) | Q(claim__isnull=False),
         event=OuterRef("pk"),
         status=Delivery.Status.PENDING,
-        endpoint__in=Endpoint.objects.subscribed(),
     )
     with transaction.atomic():
         old = Event.objects.filter(~Exists(awaited), created_at__lt=before)

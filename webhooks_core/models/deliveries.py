@@ -10,9 +10,15 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from webhooks_core.models.endpoints import Endpoint
+from webhooks_core.models.endpoints import Endpoint, Lane
 
 ANSWER_BYTES = 4096  # of a receiver's answer, kept for people
+
+
+class EventQuerySet(models.QuerySet["Event"]):
+    def fanning_out(self) -> Self:
+        """Those of which some endpoints have no delivery yet."""
+        return self.filter(fanout_after__isnull=False)
 
 
 class Event(models.Model):
@@ -31,6 +37,8 @@ class Event(models.Model):
     fanout_until = models.BigIntegerField(null=True, blank=True)
     # The last column: SQLite reads a row up to the column that is asked for.
     body = models.BinaryField()
+
+    objects = EventQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -78,6 +86,13 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
     def claimed(self, pks: Sequence[int], *, claim: int) -> Self:
         """The fence: those of `pks` that this claim still holds."""
         return self.filter(pk__in=pks, claim=claim, status=Delivery.Status.PENDING)
+
+    def held_by(self, shift_pk: int) -> Self:
+        """Those that a shift has claimed, found by its lanes: no index holds the claim."""
+        lanes = Lane.objects.filter(owner=shift_pk).values("pk")
+        return self.filter(
+            endpoint__in=lanes, claim=shift_pk, status=Delivery.Status.PENDING
+        )
 
     def deliver(self, pks: Sequence[int], *, claim: int, at: datetime) -> int:
         return self.claimed(pks, claim=claim).update(

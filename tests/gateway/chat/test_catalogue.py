@@ -56,7 +56,7 @@ def test_a_row_is_the_same_as_an_entry_of_the_configuration():
 def test_keys_are_encrypted_at_rest_and_never_shown():
     endpoint()
     stored = ModelTarget.objects.values_list("api_key", flat=True)[0]
-    assert "sk-1" not in stored.ciphertext
+    assert "sk-1" not in getattr(stored, "ciphertext", "sk-1")
     assert "sk-1" not in repr(load()["rows"])
 
 
@@ -188,7 +188,8 @@ ADD = "/admin/gateway_chat/modelendpoint/add/"
 def test_an_endpoint_is_made_in_the_admin_and_its_key_is_kept(staff):
     assert staff.post(ADD, FORM).status_code == 302
     found = load()["rows"]
-    assert (found.supports, found.allow.tenants) == ({"streaming", "tools"}, {"acme"})
+    assert found.supports == frozenset({"streaming", "tools"})
+    assert found.allow.tenants == frozenset({"acme"})
     assert found.targets[0].api_key == "sk-secret"
 
     row = ModelEndpoint.objects.get(name="rows")

@@ -1,0 +1,81 @@
+"""A shift driven by hand: it claims and settles for real, and its answers are made up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from django.utils import timezone
+
+from webhooks_core.dispatch import shifts
+from webhooks_core.dispatch.claims import Claim, Claims
+from webhooks_core.dispatch.lanes import Lanes
+from webhooks_core.dispatch.settling import Settled, settle
+from webhooks_core.models import Outcome, Shift
+from webhooks_core.transport import Answer, Request
+
+
+def ok(request: Request) -> Answer:
+    return Answer(request.key, request.lane, datetime.now(UTC), Outcome.OK, 204)
+
+
+def failed(
+    request: Request, code: int = 500, retry_after: float | None = None
+) -> Answer:
+    return Answer(
+        request.key,
+        request.lane,
+        datetime.now(UTC),
+        Outcome.HTTP,
+        code,
+        error=f"HTTP {code}",
+        retry_after=retry_after,
+    )
+
+
+def timed_out(request: Request) -> Answer:
+    return Answer(
+        request.key,
+        request.lane,
+        datetime.now(UTC),
+        Outcome.TIMEOUT,
+        error="no answer within 1 s",
+    )
+
+
+def untried(request: Request) -> Answer:
+    return Answer(request.key, request.lane, datetime.now(UTC), None)
+
+
+class Desk:
+    def __init__(self) -> None:
+        shift = shifts.start()
+        assert shift is not None
+        self.shift: Shift = shift
+        self.lanes = Lanes(shift)
+        self.claims = Claims(shift, self.lanes)
+
+    def claim(self) -> list[Request]:
+        """Lease what is due and claim from it; return the requests to be made."""
+        now = timezone.now()
+        self.lanes.take_due(now)
+        return self.claims.take(now)
+
+    def settle(self, answers: Sequence[Answer]) -> list[Settled]:
+        ended: list[tuple[Claim, Answer]] = [
+            (self.claims.pop(answer.key), answer) for answer in answers
+        ]
+        now = timezone.now()
+        settled = settle(self.shift, ended, now=now)
+        for it in settled:
+            if it.retry_at:
+                self.lanes[it.answer.lane].expect(it.retry_at)
+        for _, answer in ended:
+            if answer.outcome is None:
+                self.lanes[answer.lane].expect(now)
+        return settled
+
+    def leave(self) -> None:
+        """Release the lanes without open claims, and end the shift."""
+        self.lanes.release(it.pk for it in self.lanes.values() if not it.claimed)
+        shifts.end(self.shift, attempts=0)

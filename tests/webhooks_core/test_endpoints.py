@@ -1,0 +1,219 @@
+"""What is done to endpoints: quota, change of url, deletion, rotation."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.db import IntegrityError, connection
+from django.utils import timezone
+
+from tests.webhooks_core.desk import Desk, failed
+from tests.webhooks_core.making import endpoint, event, only
+from webhooks_core import endpoints
+from webhooks_core.endpoints import QuotaExceededError
+from webhooks_core.models import Delivery, Endpoint, EndpointSecret, Lane
+
+pytestmark = pytest.mark.usefixtures("plain")
+at_once = pytest.mark.usefixtures("commits_at_once")
+
+URL, OTHER = "http://127.0.0.1:9/hook", "http://127.0.0.1:9/other"
+
+
+@pytest.mark.usefixtures("threads_may_write")
+@pytest.mark.spec("recording", "Subscriptions per account: 5")
+def test_a_race_for_the_last_slots_is_won_as_often_as_there_are_slots(use_profile):
+    use_profile(quota=5)
+    together = threading.Barrier(8)
+
+    def create(_: int) -> bool:
+        together.wait(10)
+        try:
+            endpoint(URL)
+        except QuotaExceededError:
+            return False
+        finally:
+            connection.close()
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        won = list(pool.map(create, range(8)))
+    assert won.count(True) == 5
+    slots = Endpoint.objects.order_by("slot").values_list("slot", flat=True)
+    assert list(slots) == [0, 1, 2, 3, 4]
+    assert EndpointSecret.objects.count() == Lane.objects.count() == 5
+
+
+@at_once
+class TestQuota:
+    def test_a_refused_creation_leaves_nothing(self, use_profile):
+        use_profile(quota=1)
+        endpoint(URL)
+        with pytest.raises(QuotaExceededError):
+            endpoint(URL)
+        assert (
+            Endpoint.objects.count()
+            == EndpointSecret.objects.count()
+            == Lane.objects.count()
+            == 1
+        )
+
+    @pytest.mark.spec("recording", "disabled endpoints count until deleted")
+    def test_disabled_endpoints_count_and_deleted_ones_do_not(self, use_profile):
+        use_profile(quota=1)
+        target = endpoint(URL)
+        Endpoint.objects.update(status=Endpoint.Status.DISABLED)
+        with pytest.raises(QuotaExceededError):
+            endpoint(URL)
+        endpoints.delete(target)
+        assert endpoint(URL).slot == 0
+
+    def test_each_owner_has_a_quota_of_its_own(self, use_profile):
+        use_profile(quota=1)
+        endpoint(URL, owner="alice")
+        endpoint(URL, owner="bob")
+
+    def test_another_conflict_is_not_taken_for_a_race(self):
+        endpoint(URL, static_key="one")
+        with pytest.raises(IntegrityError):
+            endpoint(URL, static_key="one")
+        assert Endpoint.objects.count() == 1
+
+
+@at_once
+class TestChangeOfUrl:
+    @pytest.mark.spec("recording", "PATCH rule 4")
+    def test_a_new_url_enables_a_disabled_endpoint_and_clears_its_counter(self):
+        target = endpoint(URL)
+        Endpoint.objects.update(
+            status=Endpoint.Status.DISABLED, consecutive_failures=20
+        )
+        target.refresh_from_db()
+        changed = endpoints.update(target, url=OTHER)
+        assert (changed.status, changed.consecutive_failures) == (1, 0)
+
+    def test_it_counts_what_the_endpoint_is_now_not_when_it_was_read(self):
+        """It was disabled between the reading and the change."""
+        read_before = endpoint(URL)
+        Endpoint.objects.update(
+            status=Endpoint.Status.DISABLED, consecutive_failures=20
+        )
+        changed = endpoints.update(read_before, url=OTHER)
+        assert (changed.status, changed.consecutive_failures) == (1, 0)
+
+    @pytest.mark.spec("recording", "url actually changed")
+    def test_the_same_url_enables_nothing(self):
+        target = endpoint(URL)
+        Endpoint.objects.update(
+            status=Endpoint.Status.DISABLED, consecutive_failures=20
+        )
+        changed = endpoints.update(target, url=URL, event_types=["thing.lost"])
+        assert (changed.status, changed.consecutive_failures) == (2, 20)
+        assert changed.event_types == ["thing.lost"]
+
+    def test_the_url_of_an_active_endpoint_keeps_its_counter(self):
+        target = endpoint(URL)
+        Endpoint.objects.update(consecutive_failures=7)
+        assert endpoints.update(target, url=OTHER).consecutive_failures == 7
+
+    def test_what_waited_for_a_disabled_endpoint_is_due_at_once(self, calls):
+        target = endpoint(URL)
+        event()
+        desk = Desk()
+        desk.settle([failed(it) for it in desk.claim()])
+        desk.leave()
+        Endpoint.objects.update(status=Endpoint.Status.DISABLED)
+        calls.clear()
+        endpoints.update(target, url=OTHER)
+        assert calls == ["webhooks_core.tasks.drain"]
+        assert [it.url for it in Desk().claim()] == [OTHER]
+
+
+@at_once
+class TestDeletion:
+    def test_it_is_won_once_and_ends_what_waits(self):
+        target = endpoint(URL)
+        event()
+        assert endpoints.delete(target)
+        assert not endpoints.delete(target)
+        assert (only().status, only().last_error) == (2, "endpoint deleted")
+        target.refresh_from_db()
+        assert target.deleted_at is not None
+        assert target.slot is None
+
+    def test_what_is_being_tried_ends_with_its_attempt(self):
+        target = endpoint(URL)
+        event()
+        desk = Desk()
+        [request] = desk.claim()
+        endpoints.delete(target)
+        assert only().status == Delivery.Status.PENDING
+        desk.settle([failed(request)])
+        with time_machine.travel(timezone.now() + timedelta(seconds=61)):
+            assert desk.claim() == []
+        assert (only().status, only().last_error) == (2, "endpoint deleted")
+
+    def test_other_endpoints_keep_theirs(self):
+        target, other = endpoint(URL), endpoint(OTHER)
+        event()
+        endpoints.delete(target)
+        assert Delivery.objects.get(endpoint=other).status == Delivery.Status.PENDING
+
+
+@at_once
+class TestRotation:
+    def secrets(self, target: Endpoint, **later: float) -> list[str]:
+        fresh = Endpoint.objects.get(pk=target.pk)
+        return fresh.secrets(now=timezone.now() + timedelta(**later))
+
+    def test_without_overlap_the_new_secret_is_the_only_one(self):
+        target = endpoint(URL)
+        new = endpoints.rotate_secret(target)
+        assert self.secrets(target) == [new]
+        assert EndpointSecret.objects.count() == 1
+
+    def test_during_the_overlap_both_sign_the_new_one_first(self):
+        target = endpoint(URL)
+        [old] = self.secrets(target)
+        new = endpoints.rotate_secret(target, overlap=timedelta(hours=1))
+        assert self.secrets(target) == [new, old]
+        assert self.secrets(target, hours=1.01) == [new]
+
+    def test_an_overlap_is_not_prolonged_by_another_rotation(self):
+        target = endpoint(URL)
+        [first] = self.secrets(target)
+        second = endpoints.rotate_secret(target, overlap=timedelta(hours=1))
+        third = endpoints.rotate_secret(target, overlap=timedelta(hours=5))
+        assert self.secrets(target) == [third, second, first]
+        assert self.secrets(target, hours=2) == [third, second]
+        assert self.secrets(target, hours=6) == [third]
+
+    def test_a_given_secret_is_used(self):
+        target = endpoint(URL)
+        assert endpoints.rotate_secret(target, secret="mine") == "mine"
+        assert self.secrets(target) == ["mine"]
+
+
+@at_once
+class TestPause:
+    def test_what_is_published_meanwhile_waits_and_goes_out_on_resume(self):
+        target = endpoint(URL)
+        endpoints.pause(target)
+        event()
+        desk = Desk()
+        assert desk.claim() == []
+        assert only().status == Delivery.Status.PENDING
+        endpoints.resume(target)
+        assert len(desk.claim()) == 1
+
+    def test_inactivity_ends_what_waits_where_the_product_says_so(self, use_profile):
+        use_profile(inactive_ends_waiting=True)
+        target = endpoint(URL)
+        event()
+        endpoints.update(target, active=False)
+        assert (only().status, only().last_error) == (2, "endpoint inactive")
+        event()
+        assert Delivery.objects.count() == 1

@@ -1,0 +1,237 @@
+"""publish(): with the caller's transaction or not at all, and to whom."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import orjson
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.utils import timezone
+
+from tests.receiver import receiver
+from tests.webhooks_core.making import drain, endpoint, event, only
+from webhooks_core import ids, publishing, wakeup
+from webhooks_core.models import Delivery, Endpoint, Event, Lane
+from webhooks_core.publishing import (
+    UnknownEventTypeError,
+    continue_fan_outs,
+    publish,
+    publish_test,
+)
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
+
+URL = "http://127.0.0.1:9/hook"
+
+
+class CallerError(Exception):
+    pass
+
+
+def publish_and_fail(**fields: str) -> None:
+    with transaction.atomic():
+        event(**fields)
+        assert Event.objects.count() == 1
+        raise CallerError
+
+
+def test_nothing_is_stored_or_called_when_the_caller_rolls_back(calls):
+    endpoint(URL)
+    with pytest.raises(CallerError):
+        publish_and_fail()
+    assert (Event.objects.count(), Delivery.objects.count()) == (0, 0)
+    assert Lane.objects.get().next_due_at is None
+    assert calls == []
+
+
+def test_nothing_is_called_before_the_commit(calls):
+    endpoint(URL)
+    with transaction.atomic():
+        event()
+        assert calls == []
+        assert Lane.objects.get().next_due_at is None
+    assert calls == ["webhooks_core.tasks.drain"]
+    assert Lane.objects.get().next_due_at is not None
+
+
+def test_a_wake_up_that_fails_fails_nobody(monkeypatch):
+    def explode(*_: object, **__: object) -> None:
+        raise RuntimeError("anything")
+
+    monkeypatch.setattr(wakeup, "ring", explode)
+    endpoint(URL)
+    event()
+    assert only().status == Delivery.Status.PENDING
+
+
+def test_the_bytes_are_made_once():
+    endpoint(URL)
+    stored = publish(
+        profile="plain", owner="alice", event_type="thing.made", data={"t": "é\0\u2028"}
+    )
+    body = bytes(Event.objects.get().body)
+    assert body == bytes(stored.body)
+    assert Event.objects.get().size == len(body)
+    parsed = orjson.loads(body)
+    assert parsed["id"] == stored.public_id
+    assert parsed["data"] == {"t": "é\0\u2028"}
+    assert parsed["created_at"].endswith("Z")
+
+
+@pytest.mark.parametrize(
+    ("_case", "fields"),
+    [
+        ("paused ones wait", None),
+        ("deleted", {"deleted_at": timezone.now(), "slot": None}),
+        ("inactive", {"active": False}),
+        ("disabled", {"status": Endpoint.Status.DISABLED}),
+        ("of another owner", {"owner": "bob"}),
+        ("of another product", {"profile": "other"}),
+        ("for another type", {"event_types": ["thing.lost"]}),
+        ("for no type", {"event_types": []}),
+    ],
+)
+def test_endpoints_that_get_no_delivery(_case, fields, calls):
+    endpoint(URL)
+    Endpoint.objects.update(**fields or {"paused_at": timezone.now()})
+    event()
+    assert Event.objects.count() == 1
+    assert Delivery.objects.count() == (1 if fields is None else 0)
+    assert bool(calls) == (fields is None)
+
+
+def test_a_product_that_is_switched_off_stores_events_and_sends_none(use_profile):
+    use_profile(enabled=False)
+    endpoint(URL)
+    event()
+    assert (Event.objects.count(), Delivery.objects.count()) == (1, 0)
+
+
+def test_an_unknown_type_stores_nothing():
+    endpoint(URL)
+    with pytest.raises(UnknownEventTypeError):
+        event(event_type="thing.unheard")
+    assert not Event.objects.exists()
+
+
+@pytest.mark.parametrize("data", [{"x": object()}, {"x": "\ud800"}, {"x": 2**70}])
+def test_what_is_not_json_stores_nothing_and_leaves_the_transaction_usable(data):
+    endpoint(URL)
+    with transaction.atomic():
+        with pytest.raises(TypeError):
+            publish(profile="plain", owner="alice", event_type="thing.made", data=data)
+        event()
+    assert (Event.objects.count(), Delivery.objects.count()) == (1, 1)
+
+
+def test_a_test_event_goes_to_that_endpoint_alone_whatever_its_types():
+    target = endpoint(URL, "thing.lost")
+    endpoint(URL)
+    made = publish_test(target, event_type="thing.made", data={})
+    delivery = only()
+    assert (delivery.endpoint, delivery.event) == (target, made)
+    assert delivery.trigger == Delivery.Trigger.TEST
+
+
+@pytest.mark.spec("recording", "an endpoint disabled before dispatch may be skipped")
+def test_a_test_event_for_a_disabled_endpoint_is_stored_without_a_delivery():
+    target = endpoint(URL)
+    target.status = Endpoint.Status.DISABLED
+    publish_test(target, event_type="thing.made", data={})
+    assert (Event.objects.count(), Delivery.objects.count()) == (1, 0)
+
+
+class TestDedupeKey:
+    def test_the_second_event_with_a_key_is_the_first(self):
+        endpoint(URL)
+        first, second = event(dedupe_key="k"), event(dedupe_key="k")
+        assert first.public_id == second.public_id
+        assert (Event.objects.count(), Delivery.objects.count()) == (1, 1)
+
+    def test_keys_belong_to_an_owner(self):
+        assert event("alice", dedupe_key="k") != event("bob", dedupe_key="k")
+
+    def test_the_key_is_free_again_after_a_rollback(self):
+        with pytest.raises(CallerError):
+            publish_and_fail(dedupe_key="k")
+        endpoint(URL)
+        event(dedupe_key="k")
+        assert (Event.objects.count(), Delivery.objects.count()) == (1, 1)
+
+    @pytest.mark.usefixtures("threads_may_write")
+    def test_a_race_makes_one_event_and_fails_nobody(self):
+        endpoint(URL)
+        together = threading.Barrier(6)
+
+        def make(_: int) -> str:
+            try:
+                together.wait(10)
+                with transaction.atomic():
+                    return event(dedupe_key="k").public_id
+            finally:
+                connection.close()
+
+        with ThreadPoolExecutor(6) as pool:
+            made = set(pool.map(make, range(6)))
+        assert len(made) == 1
+        assert (Event.objects.count(), Delivery.objects.count()) == (1, 1)
+
+    def test_a_conflict_that_is_no_race_is_told(self, monkeypatch):
+        known = event()
+        monkeypatch.setattr(ids, "make", lambda _: known.public_id)
+        with pytest.raises(IntegrityError):
+            event(dedupe_key="new")
+
+
+class TestFanOut:
+    @pytest.fixture(autouse=True)
+    def small(self, monkeypatch):
+        monkeypatch.setattr(publishing, "FANOUT_AT_ONCE", 3)
+
+    @pytest.mark.parametrize("count", [3, 4, 6, 7, 8])
+    def test_a_large_one_is_finished_by_the_drain(self, count):
+        with receiver(204) as it:
+            for number in range(count):
+                endpoint(f"{it.url}/{number}")
+            event()
+            assert Delivery.objects.count() == 3
+            assert drain() == count
+        assert sorted(it.path for it in it.requests) == sorted(
+            f"/hook/{number}" for number in range(count)
+        )
+        assert Event.objects.get().fanout_after is None
+
+    def test_who_subscribes_after_the_event_gets_none_of_it(self):
+        for _ in range(5):
+            endpoint(URL)
+        event()
+        late = endpoint(URL)
+        while continue_fan_outs():
+            pass
+        assert Delivery.objects.count() == 5
+        assert not Delivery.objects.filter(endpoint=late).exists()
+
+    def test_two_drains_at_once_make_each_delivery_once(self):
+        for _ in range(11):
+            endpoint(URL)
+        made = event()
+        stale = Event.objects.get(pk=made.pk)
+        assert continue_fan_outs() == 1
+        assert not publishing._continue(stale)
+        while continue_fan_outs():
+            pass
+        assert Delivery.objects.count() == 11
+
+    def test_one_whose_rest_has_gone_does_not_hold_up_the_next(self):
+        for _ in range(5):
+            endpoint(URL, "thing.made", "thing.lost")
+        event()
+        event(event_type="thing.lost")
+        Endpoint.objects.update(event_types=["thing.lost"])
+        with_rest = 0
+        while continue_fan_outs():
+            with_rest += 1
+        assert with_rest == 2
+        assert Delivery.objects.count() == 3 + 5

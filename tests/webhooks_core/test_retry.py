@@ -1,0 +1,104 @@
+"""When to try again: never sooner than the schedule, never later than it allows."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webhooks_core.retry import RetryPolicy
+
+RECORDING = RetryPolicy((60, 300, 900, 900, 900), jitter=0.1)
+seconds = st.floats(0.001, 86_400)
+
+
+@pytest.mark.spec("recording", "Up to 5 retries at about 1, 5, 15, 15 and 15 minutes")
+def test_the_schedule_of_five_retries():
+    for attempts, delay in enumerate((60, 300, 900, 900, 900), start=1):
+        pauses = [RECORDING.delay_after(attempts) for _ in range(200)]
+        assert all(it is not None and delay <= it <= 1.1 * delay for it in pauses)
+        assert len(set(pauses)) > 100  # spread, so that a mass of retries is
+    assert RECORDING.delay_after(6) is None
+    assert RECORDING.max_attempts == 6
+
+
+@pytest.mark.spec("gateway", "exponential backoff capped at 30 seconds")
+@pytest.mark.parametrize(
+    ("max_attempts", "delays"),
+    [
+        (1, ()),
+        (2, (0.5,)),
+        (3, (0.5, 1.0)),
+        (9, (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0)),
+    ],
+)
+def test_exponential_backoff_doubles_up_to_the_cap(max_attempts, delays):
+    policy = RetryPolicy.exponential(base=0.5, cap=30.0, max_attempts=max_attempts)
+    assert policy.delays == delays
+    assert policy.max_attempts == max_attempts
+    made = [policy.delay_after(n) for n in range(1, max_attempts + 1)]
+    assert made == [*delays, None]
+
+
+def test_a_thousand_attempts_overflow_nothing():
+    policy = RetryPolicy.exponential(base=0.5, cap=30.0, max_attempts=2000)
+    assert policy.delay_after(1999) == 30.0
+    assert policy.delay_after(2000) is None
+
+
+@given(
+    delays=st.lists(seconds, min_size=1, max_size=8),
+    jitter=st.floats(0, 1),
+    attempts=st.integers(1, 12),
+    asked=st.none() | st.floats(0, 1e6),
+)
+def test_a_pause_is_never_shorter_than_planned_nor_longer_than_jitter_allows(
+    delays, jitter, attempts, asked
+):
+    policy = RetryPolicy(tuple(delays), jitter=jitter)
+    pause = policy.delay_after(attempts, retry_after=asked)
+    if attempts > len(delays):
+        assert pause is None
+    else:
+        assert pause is not None
+        planned = delays[attempts - 1]
+        assert planned <= pause <= planned * (1 + jitter) * (1 + 1e-9)
+
+
+@given(
+    delays=st.lists(seconds, min_size=1, max_size=8),
+    cap=seconds,
+    asked=st.floats(0, 1e6),
+    data=st.data(),
+)
+def test_retry_after_is_honoured_between_the_pause_its_double_and_the_cap(
+    delays, cap, asked, data
+):
+    policy = RetryPolicy(tuple(delays), retry_after_cap=cap)
+    attempts = data.draw(st.integers(1, len(delays)))
+    planned = delays[attempts - 1]
+    pause = policy.delay_after(attempts, retry_after=asked)
+    assert pause is not None
+    assert planned <= pause <= max(planned, min(2 * planned, cap))
+    if planned <= asked <= min(2 * planned, cap):
+        assert pause == asked
+
+
+@given(
+    base=seconds, cap=seconds, max_attempts=st.integers(1, 20), asked=st.floats(0, 1e6)
+)
+def test_exponential_backoff_never_passes_its_cap_whatever_a_receiver_asks(
+    base, cap, max_attempts, asked
+):
+    policy = RetryPolicy.exponential(base=base, cap=cap, max_attempts=max_attempts)
+    for attempts in range(1, max_attempts):
+        pause = policy.delay_after(attempts, retry_after=asked)
+        assert pause is not None
+        assert pause <= cap
+    assert list(policy.delays) == sorted(policy.delays)
+
+
+@pytest.mark.spec("recording", "Retry-After is not part of the schedule")
+def test_without_a_cap_a_receiver_cannot_move_the_schedule():
+    policy = RetryPolicy((60,))
+    assert policy.delay_after(1, retry_after=100) == 60
