@@ -62,6 +62,7 @@ TRUST_X_FORWARDED_PROTO = env.bool("TRUST_X_FORWARDED_PROTO", False)
 LOG_LEVEL = env.log_level("LOG_LEVEL", logging.INFO)
 WEB_THREADS = env.int("WEB_THREADS", 8)
 WORKERS = env.int("WORKERS", 2)
+METRICS_TOKEN = env.metrics_token("METRICS_TOKEN", "")
 
 WEBHOOK_SECRET_KEYS = env.fernet_keys(
     "WEBHOOK_SECRET_KEYS", local_secret("webhook-secret-keys")

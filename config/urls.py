@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.urls import path
 
 from catalog.http import graphql
+from config import health
 from gateway import views as gateway
 from gateway.chat import views as chat
 from recording import views as recording
@@ -54,5 +55,7 @@ urlpatterns = [
         f"{WEBHOOKS}/<str:endpoint_id>/deliveries", recording.DeliveriesView.as_view()
     ),
     path("v1/webhook-events/samples", recording.SamplesView.as_view()),
+    path("healthz", health.healthz),
+    path("readyz", health.readyz),
     path("admin/", admin.site.urls),
 ]

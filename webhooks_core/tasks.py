@@ -17,6 +17,6 @@ def drain() -> int:
 
 def sweep() -> None:
     """Repair and tidy; call a drain when work is due before the next sweep."""
-    sweeper.sweep()
+    sweeper.sweep_as_scheduled()
     if Lane.objects.due(timezone.now() + engine.LINGER, owner=0).exists():
         wakeup.call()
