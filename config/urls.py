@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.urls import path
 
 from catalog.http import graphql
-from config import health
+from config import health, home
 from gateway import views as gateway
 from gateway.chat import views as chat
 from recording import views as recording
@@ -21,6 +21,7 @@ SUBSCRIPTIONS = f"{WEBHOOKS}/subscriptions"
 SUBSCRIPTION = f"{SUBSCRIPTIONS}/<str:subscription_id>"
 
 urlpatterns = [
+    path("", home.home, name="home"),
     path(
         ".well-known/oauth-authorization-server",
         machines.authorization_server,

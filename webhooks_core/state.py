@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Min, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Min, OuterRef, Q, QuerySet, Subquery
 
-from webhooks_core.models import Bell, Delivery, Endpoint, Shift
+from webhooks_core.models import (
+    Attempt,
+    Bell,
+    Delivery,
+    Endpoint,
+    Outcome,
+    Shift,
+)
 
 # The sweep is due every minute, and the scheduler of a task cluster looks twice a minute.
 SILENT_AFTER = timedelta(minutes=3)
@@ -38,4 +48,51 @@ def with_head(endpoints: QuerySet[Endpoint]) -> QuerySet[Endpoint]:
     waiting = Delivery.objects.waiting().filter(endpoint=OuterRef("pk"))
     return endpoints.annotate(
         head=Subquery(waiting.order_by("next_attempt_at").values("next_attempt_at")[:1])
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What is going on at this moment; `recent` counts the latest attempts by outcome."""
+
+    endpoints: int
+    failing: int
+    disabled: int
+    paused: int
+    waiting: int
+    in_flight: int
+    shifts: int
+    recent: Mapping[str, int]
+
+    @property
+    def recent_attempts(self) -> int:
+        return sum(self.recent.values())
+
+    @property
+    def recent_failures(self) -> int:
+        return self.recent_attempts - self.recent.get(Outcome.OK, 0)
+
+
+RECENT = 1000
+
+
+def figures(now: datetime) -> Figures:
+    """Return what is going on: four queries, none of which reads the history."""
+    kept = Endpoint.objects.filter(deleted_at=None)
+    active = Q(status=Endpoint.Status.ACTIVE)
+    pending = Delivery.objects.filter(status=Delivery.Status.PENDING)
+    latest = Attempt.objects.order_by("-pk").values_list("outcome", flat=True)[:RECENT]
+    return Figures(
+        **kept.aggregate(
+            endpoints=Count("pk"),
+            failing=Count("pk", filter=active & Q(consecutive_failures__gt=0)),
+            disabled=Count("pk", filter=~active),
+            paused=Count("pk", filter=Q(paused_at__isnull=False)),
+        ),
+        **pending.aggregate(
+            waiting=Count("pk", filter=Q(claim=None)),
+            in_flight=Count("pk", filter=Q(claim__isnull=False)),
+        ),
+        shifts=Shift.objects.live(now).count(),
+        recent=Counter(latest),
     )
