@@ -381,6 +381,8 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    # By default the document's address is sent to a validator on the internet.
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None},
     "WEBHOOKS": [
         "recording.openapi.SUMMARY_COMPLETED_WEBHOOK",
         "recording.openapi.PING_WEBHOOK",

@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.urls import path
 
 from catalog.http import graphql
-from config import health, home
+from config import health, home, reference
 from gateway import views as gateway
 from gateway.chat import views as chat
 from recording import views as recording
@@ -56,6 +56,8 @@ urlpatterns = [
         f"{WEBHOOKS}/<str:endpoint_id>/deliveries", recording.DeliveriesView.as_view()
     ),
     path("v1/webhook-events/samples", recording.SamplesView.as_view()),
+    path("docs", reference.page),
+    path("openapi.json", reference.document, name="openapi"),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     path("admin/", admin.site.urls),
