@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.urls import path
 
 from catalog.http import graphql
-from config import health, home, reference
+from config import health, home, metrics, reference
 from gateway import views as gateway
 from gateway.chat import views as chat
 from recording import views as recording
@@ -60,5 +60,6 @@ urlpatterns = [
     path("openapi.json", reference.document, name="openapi"),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
+    path("metrics", metrics.metrics),
     path("admin/", admin.site.urls),
 ]

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from django.db.models import Count, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, F, Min, OuterRef, Q, QuerySet, Subquery, Sum
 
 from webhooks_core.models import (
     Attempt,
@@ -96,3 +97,53 @@ def figures(now: datetime) -> Figures:
         shifts=Shift.objects.live(now).count(),
         recent=Counter(latest),
     )
+
+
+# Upper bounds of the latency's buckets, in milliseconds.
+BOUNDS_MS = (10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempts:
+    """Attempts of one profile with one outcome.
+
+    `delivered` and `failed` count those that ended their delivery; `within` counts them by
+    upper bound in milliseconds, None for all.
+    """
+
+    profile: str
+    outcome: str
+    attempts: int
+    delivered: int
+    failed: int
+    milliseconds: int
+    within: Mapping[int | None, int]
+
+
+def attempts_between(after: int, until: int) -> list[Attempts]:
+    """Return what attempts with ids above `after`, up to `until`, came to."""
+    last = Q(delivery__attempts=F("number"))
+    status = Delivery.Status
+    rows = (
+        Attempt.objects.filter(pk__gt=after, pk__lte=until)
+        .values("outcome", profile=F("delivery__endpoint__profile"))
+        .annotate(
+            attempts=Count("pk"),
+            delivered=Count("pk", filter=last & Q(delivery__status=status.DELIVERED)),
+            failed=Count("pk", filter=last & Q(delivery__status=status.FAILED)),
+            milliseconds=Sum("duration_ms"),
+            **{
+                f"within_{bound}": Count("pk", filter=Q(duration_ms__lte=bound))
+                for bound in BOUNDS_MS
+            },
+        )
+        .order_by("profile", "outcome")
+    )
+    return [_attempts(dict(row)) for row in rows]
+
+
+def _attempts(row: dict[str, Any]) -> Attempts:
+    within: dict[int | None, int] = {
+        bound: row.pop(f"within_{bound}") for bound in BOUNDS_MS
+    }
+    return Attempts(**row, within=within | {None: row["attempts"]})

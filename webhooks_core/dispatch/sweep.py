@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 from webhooks_core.dispatch import shifts
@@ -78,7 +78,10 @@ def ring_forgotten(now: datetime) -> int:
         Exists(head),
         owner=None,
     )
-    return Lane.objects.ring(list(forgotten.values_list("pk", flat=True)), at=now)
+    rung = Lane.objects.ring(list(forgotten.values_list("pk", flat=True)), at=now)
+    if rung:
+        Bell.objects.filter(pk=1).update(rung=F("rung") + rung)
+    return rung
 
 
 def remove_old(before: datetime) -> int:
