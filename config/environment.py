@@ -118,6 +118,13 @@ def redirect_addresses(value: str) -> list[str]:
     return words(value)
 
 
+def metrics_token(value: str) -> str:
+    """Return a bearer token that nobody guesses, or the empty text for none."""
+    if value and not re.fullmatch(r"[\x21-\x7e]{16,256}", value):
+        raise EnvError("Needs 16 to 256 printable ASCII characters without spaces.")
+    return value
+
+
 PARSERS: dict[str, Callable[[str], Any]] = {
     "origin": origin,
     "words": words,
@@ -127,6 +134,7 @@ PARSERS: dict[str, Callable[[str], Any]] = {
     "redis_url": redis_url,
     "rate": rate,
     "redirect_addresses": redirect_addresses,
+    "metrics_token": metrics_token,
 }
 
 

@@ -62,6 +62,7 @@ TRUST_X_FORWARDED_PROTO = env.bool("TRUST_X_FORWARDED_PROTO", False)
 LOG_LEVEL = env.log_level("LOG_LEVEL", logging.INFO)
 WEB_THREADS = env.int("WEB_THREADS", 8)
 WORKERS = env.int("WORKERS", 2)
+METRICS_TOKEN = env.metrics_token("METRICS_TOKEN", "")
 
 WEBHOOK_SECRET_KEYS = env.fernet_keys(
     "WEBHOOK_SECRET_KEYS", local_secret("webhook-secret-keys")
@@ -160,6 +161,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "config.logs.RequestLogMiddleware",
+    "config.metrics.MetricsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -380,6 +382,8 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    # By default the document's address is sent to a validator on the internet.
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None},
     "WEBHOOKS": [
         "recording.openapi.SUMMARY_COMPLETED_WEBHOOK",
         "recording.openapi.PING_WEBHOOK",

@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.urls import path
 
 from catalog.http import graphql
+from config import health, home, metrics, reference
 from gateway import views as gateway
 from gateway.chat import views as chat
 from recording import views as recording
@@ -20,6 +21,7 @@ SUBSCRIPTIONS = f"{WEBHOOKS}/subscriptions"
 SUBSCRIPTION = f"{SUBSCRIPTIONS}/<str:subscription_id>"
 
 urlpatterns = [
+    path("", home.home, name="home"),
     path(
         ".well-known/oauth-authorization-server",
         machines.authorization_server,
@@ -54,5 +56,10 @@ urlpatterns = [
         f"{WEBHOOKS}/<str:endpoint_id>/deliveries", recording.DeliveriesView.as_view()
     ),
     path("v1/webhook-events/samples", recording.SamplesView.as_view()),
+    path("docs", reference.page),
+    path("openapi.json", reference.document, name="openapi"),
+    path("healthz", health.healthz),
+    path("readyz", health.readyz),
+    path("metrics", metrics.metrics),
     path("admin/", admin.site.urls),
 ]

@@ -17,7 +17,7 @@ def drain() -> int:
 
 def sweep() -> None:
     """Repair and tidy; call a drain when work is due before the next sweep."""
-    sweeper.sweep()
+    sweeper.sweep_as_scheduled()
     soon = timezone.now() + engine.LINGER
     if Lane.objects.due(soon, owner=0).exists() or Event.objects.fanning_out().exists():
         wakeup.call()

@@ -7,7 +7,7 @@ import orjson
 import pytest
 from django.conf import settings
 
-from config.management.commands.schemas import openapi
+from config.reference import openapi
 from recording.errors import RecordingError
 from recording.openapi import SCHEMAS
 from tests.recording.conftest import URL

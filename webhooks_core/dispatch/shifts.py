@@ -106,6 +106,7 @@ def _bury(shift: Shift, dead: Q, now: datetime) -> bool:
         if not won:
             return False
         interrupted = _free(shift, now)
+        Bell.objects.filter(pk=1).update(buried=F("buried") + 1)
     log.warning("a worker died", shift=shift.pk, interrupted=interrupted)
     return True
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from webhooks_core import profiles
@@ -57,6 +57,12 @@ def sweep_if_due() -> bool:
     return bool(sweep())
 
 
+def sweep_as_scheduled() -> Swept:
+    """Sweep whenever the last one was, and leave the time as a worker's sign of life."""
+    Bell.objects.update_or_create(pk=1, defaults={"swept_at": timezone.now()})
+    return sweep()
+
+
 def ring_forgotten(now: datetime) -> int:
     """Ring free lanes that let their earliest delivery pass; return how many.
 
@@ -74,7 +80,10 @@ def ring_forgotten(now: datetime) -> int:
         Exists(head),
         owner=None,
     )
-    return Lane.objects.ring(list(forgotten.values_list("pk", flat=True)), at=now)
+    rung = Lane.objects.ring(list(forgotten.values_list("pk", flat=True)), at=now)
+    if rung:
+        Bell.objects.filter(pk=1).update(rung=F("rung") + rung)
+    return rung
 
 
 def _attended() -> QuerySet[Endpoint]:

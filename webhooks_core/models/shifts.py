@@ -37,11 +37,16 @@ class Shift(models.Model):
 
 
 class Bell(models.Model):
-    """One row: when a drain was last called, so that a burst of events calls only one."""
+    """One row: when a drain was last called, so that a burst of events calls only one.
+
+    `buried` (dead shifts) and `rung` (forgotten lanes) count all repairs ever made.
+    """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     called_at = models.DateTimeField(null=True)
     swept_at = models.DateTimeField(null=True)
+    buried = models.PositiveBigIntegerField(default=0)
+    rung = models.PositiveBigIntegerField(default=0)
 
     def __str__(self) -> str:
         return "bell"

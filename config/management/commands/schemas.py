@@ -8,17 +8,9 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from drf_spectacular.generators import SchemaGenerator
-from drf_spectacular.renderers import OpenApiJsonRenderer
 
 from catalog.schema.contract import sdl as catalog_sdl
-
-
-def openapi() -> str:
-    """Return the OpenAPI document of the REST API as JSON."""
-    schema = SchemaGenerator().get_schema(request=None, public=True)
-    return OpenApiJsonRenderer().render(schema).decode() + "\n"
-
+from config.reference import openapi
 
 CONTRACTS: dict[str, Callable[[], str]] = {
     "openapi.json": openapi,

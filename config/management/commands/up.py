@@ -16,21 +16,9 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import Error as DatabaseError
 from django.db import connection, connections
-from django.urls import Resolver404, resolve
 
-from config import demo_data, listening
+from config import demo_data, listening, places
 from config.supervisor import Program, Supervisor
-
-# What there is to see. An address that the map of this version does not have is left out.
-PLACES = {
-    "Home": "/",
-    "Catalogue (GraphQL)": "/graphql",
-    "Recording webhooks": "/v1/webhooks",
-    "Gateway webhooks": "/v1/webhooks/subscriptions",
-    "Chat completions": "/v2/chat/completions",
-    "API reference": "/docs",
-    "Administration": "/admin/",
-}
 
 
 class Command(BaseCommand):
@@ -109,9 +97,9 @@ class Command(BaseCommand):
         self._say("")
         self._say(f"Signpost is ready ({seconds:.1f} s). Stop it with Ctrl-C.")
         self._say("")
-        for name, path in PLACES.items():
-            if _exists(path):
-                self._say(f"  {name:<22}{settings.BASE_URL}{path}")
+        for place in places.existing():
+            if place.main:
+                self._say(f"  {place.name:<22}{settings.BASE_URL}{place.path}")
         self._say(f"  {'Database':<22}{_database()}")
         self._say("")
 
@@ -156,14 +144,6 @@ def _question() -> bytes:
     return (
         f"GET /healthz HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
     )
-
-
-def _exists(path: str) -> bool:
-    """Tell whether the map has this very address, not only a pattern that fits it."""
-    try:
-        return resolve(path).route.strip("^$") == path.removeprefix("/")
-    except Resolver404:
-        return False
 
 
 def _database() -> str:

@@ -1,0 +1,44 @@
+"""The API reference in Chromium: it shows every operation, offline, under the strict CSP."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from django.conf import settings
+from playwright.sync_api import Page, expect
+
+METHODS = {"get", "post", "put", "patch", "delete"}
+
+
+def operations() -> int:
+    document = json.loads((settings.BASE_DIR / "docs/api/openapi.json").read_text())
+    return sum(len(METHODS & set(item)) for item in document["paths"].values())
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_the_reference_shows_every_operation_without_a_complaint(
+    page: Page, live_server, complaints, tmp_path, width
+):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(f"{live_server.url}/docs")
+    blocks = page.locator("#swagger-ui .opblock")
+    expect(blocks.first).to_be_visible()
+    # Outgoing webhooks have blocks too.
+    assert blocks.count() >= operations()
+    blocks.first.locator(".opblock-summary-control").click()
+    expect(blocks.first.locator(".opblock-body")).to_be_visible()
+    page.screenshot(path=tmp_path / "docs.png")
+    assert complaints == []
+
+
+def test_a_request_can_be_tried_out(page: Page, live_server, complaints):
+    page.goto(f"{live_server.url}/docs")
+    block = page.locator("#swagger-ui .opblock-get").first
+    block.locator(".opblock-summary-control").click()
+    block.get_by_role("button", name="Try it out").click()
+    with page.expect_response(lambda it: "/v1/" in it.url) as seen:
+        block.get_by_role("button", name="Execute").click()
+    assert seen.value.status == 401
+    expect(block.locator(".live-responses-table").first).to_be_visible()
+    assert [it for it in complaints if "401" not in it] == []

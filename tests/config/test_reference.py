@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import json
+import re
+
+from django.conf import settings
+
+PUBLISHED = settings.BASE_DIR / "docs" / "api" / "openapi.json"
+
+
+def test_the_document_is_the_published_one(client):
+    answer = client.get("/openapi.json")
+    assert answer.status_code == 200
+    assert answer["Content-Type"] == "application/json"
+    assert answer.content == PUBLISHED.read_bytes()
+    assert json.loads(answer.content)["openapi"].startswith("3.1")
+
+
+def test_an_unchanged_document_is_not_sent_again(client):
+    tag = client.get("/openapi.json")["ETag"]
+    again = client.get("/openapi.json", HTTP_IF_NONE_MATCH=tag)
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_the_reference_loads_nothing_from_elsewhere_and_nothing_inline(client):
+    answer = client.get("/docs")
+    html = answer.content.decode()
+    assert answer.status_code == 200
+    assert "https://" not in html
+    assert not re.search(r"<style|<script>|\son\w+=|\sstyle=", html)
+    policy = answer["Content-Security-Policy"]
+    assert "'unsafe" not in policy
+    script = client.get("/docs?script=")
+    assert script["Content-Type"].startswith("application/javascript")
+    assert '"/openapi.json"' in script.content.decode().replace("\\u002D", "-")
+
+
+def test_the_reference_asks_no_validator_on_the_internet(client):
+    assert '"validatorUrl": null' in client.get("/docs?script=").content.decode()
+
+
+def test_both_are_only_read(client):
+    assert client.post("/openapi.json").status_code == 405
+    assert client.post("/docs").status_code == 405

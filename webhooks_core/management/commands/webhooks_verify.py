@@ -1,0 +1,139 @@
+"""Verify a request that was received; say which part differs: secret, timestamp, body, header."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from webhooks_core.models import Attempt, Delivery
+from webhooks_core.receiving.diagnosis import Fault, Sent, diagnose
+from webhooks_core.receiving.examination import Received
+from webhooks_core.secrets import SecretUnreadableError
+
+DIFFERS, UNUSABLE = 1, 2
+
+
+class Command(BaseCommand):
+    help = __doc__
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("body", help="the file with the body's bytes; - is stdin")
+        parser.add_argument(
+            "-H",
+            "--header",
+            action="append",
+            default=[],
+            metavar="'NAME: VALUE'",
+            help="a header as it came (repeatable): the signature, and for recording "
+            "the timestamp",
+        )
+        parser.add_argument(
+            "--secret",
+            action="append",
+            default=[],
+            help="what the receiver verifies with (repeatable; else "
+            "WEBHOOKS_LISTEN_SECRETS; else the endpoint's of --delivery)",
+        )
+        parser.add_argument(
+            "--delivery",
+            metavar="ID",
+            help="compare with what this instance sent: X-Recording-Delivery's value",
+        )
+        parser.add_argument(
+            "--tolerance",
+            type=float,
+            default=0,
+            metavar="SECONDS",
+            help="how old a timestamp may be (default: any age)",
+        )
+        parser.add_argument("--json", action="store_true", help="for machines")
+
+    def handle(self, *args: Any, body: str, **options: Any) -> None:
+        sent = _sent(options["delivery"]) if options["delivery"] else None
+        secrets = options["secret"] or settings.WEBHOOKS_LISTEN_SECRETS
+        if not secrets and sent:
+            secrets = list(sent.secrets)
+        if not secrets:
+            raise CommandError(
+                "no secret: give --secret, or --delivery to use its endpoint's.",
+                returncode=UNUSABLE,
+            )
+        received = Received(
+            path="/",
+            headers=_headers(options["header"]),
+            body=_read(body),
+            at=time.time(),
+        )
+        faults = diagnose(
+            received, secrets=secrets, tolerance_s=options["tolerance"], sent=sent
+        )
+        self._tell(faults, as_json=options["json"])
+        if faults:
+            sys.exit(DIFFERS)
+
+    def _tell(self, faults: list[Fault], *, as_json: bool) -> None:
+        if as_json:
+            told = [{"part": str(it.part), "told": it.told} for it in faults]
+            answer = {"verified": not faults, "faults": told}
+            self.stdout.write(orjson.dumps(answer).decode())
+            return
+        if not faults:
+            self.stdout.write("The signature holds.")
+        for fault in faults:
+            self.stdout.write(f"{fault.part}: {fault.told}")
+
+
+def _headers(given: list[str]) -> dict[str, str]:
+    headers = {}
+    for line in given:
+        name, colon, value = line.partition(":")
+        if not colon:
+            raise CommandError(
+                f"--header: {name[:40]!r} is not `Name: value`.", returncode=UNUSABLE
+            )
+        headers[name.strip().lower()] = value.removeprefix(" ")
+    return headers
+
+
+def _read(body: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if body == "-" else Path(body).read_bytes()
+    except OSError as error:
+        raise CommandError(
+            f"cannot read {body}: {error.strerror}.", returncode=UNUSABLE
+        ) from error
+
+
+def _sent(public_id: str) -> Sent:
+    """Return what is known of a delivery: by its own id, or its event's (gateway)."""
+    rows = Delivery.objects.select_related("event", "endpoint")
+    delivery = (
+        rows.filter(public_id=public_id).first()
+        or rows.filter(event__public_id=public_id).order_by("pk").first()
+    )
+    if delivery is None:
+        raise CommandError(f"there is no delivery {public_id}.", returncode=UNUSABLE)
+    try:
+        secrets = delivery.endpoint.secrets(now=timezone.now())
+    except SecretUnreadableError as error:
+        raise CommandError(
+            "none of WEBHOOK_SECRET_KEYS decrypts the endpoint's secret.",
+            returncode=UNUSABLE,
+        ) from error
+    times = Attempt.objects.filter(delivery=delivery).values_list(
+        "started_at", flat=True
+    )
+    return Sent(
+        body=bytes(delivery.event.body),
+        secrets=secrets,
+        seconds=[int(at.timestamp()) for at in times],
+    )

@@ -1,0 +1,149 @@
+"""How the engine is doing: what waits, for how long, and whether anybody works."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, F, Min, OuterRef, Q, QuerySet, Subquery, Sum
+
+from webhooks_core.models import (
+    Attempt,
+    Bell,
+    Delivery,
+    Endpoint,
+    Outcome,
+    Shift,
+)
+
+# The sweep is due every minute, and the scheduler of a task cluster looks twice a minute.
+SILENT_AFTER = timedelta(minutes=3)
+
+
+def heard_at(now: datetime) -> datetime | None:
+    """Return when a worker last gave a sign of life; None for never.
+
+    That is now while a shift is at work, otherwise the last sweep by a task.
+    """
+    if Shift.objects.live(now).exists():
+        return now
+    return Bell.objects.filter(pk=1).values_list("swept_at", flat=True).first()
+
+
+def oldest_due(now: datetime) -> timedelta:
+    """Return for how long the most overdue delivery has waited; zero when none is overdue.
+
+    What waits for a paused or disabled endpoint is not due. Costs one look into an index for
+    each endpoint, however long the backlog is.
+    """
+    heads = with_head(Endpoint.objects.receiving())
+    earliest: datetime | None = heads.aggregate(at=Min("head"))["at"]
+    return max(now - earliest, timedelta(0)) if earliest else timedelta(0)
+
+
+def with_head(endpoints: QuerySet[Endpoint]) -> QuerySet[Endpoint]:
+    """Annotate `head`, the time of an endpoint's earliest delivery that nobody is trying."""
+    waiting = Delivery.objects.waiting().filter(endpoint=OuterRef("pk"))
+    return endpoints.annotate(
+        head=Subquery(waiting.order_by("next_attempt_at").values("next_attempt_at")[:1])
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What is going on at this moment; `recent` counts the latest attempts by outcome."""
+
+    endpoints: int
+    failing: int
+    disabled: int
+    paused: int
+    waiting: int
+    in_flight: int
+    shifts: int
+    recent: Mapping[str, int]
+
+    @property
+    def recent_attempts(self) -> int:
+        return sum(self.recent.values())
+
+    @property
+    def recent_failures(self) -> int:
+        return self.recent_attempts - self.recent.get(Outcome.OK, 0)
+
+
+RECENT = 1000
+
+
+def figures(now: datetime) -> Figures:
+    """Return what is going on: four queries, none of which reads the history."""
+    kept = Endpoint.objects.filter(deleted_at=None)
+    active = Q(status=Endpoint.Status.ACTIVE)
+    pending = Delivery.objects.filter(status=Delivery.Status.PENDING)
+    latest = Attempt.objects.order_by("-pk").values_list("outcome", flat=True)[:RECENT]
+    return Figures(
+        **kept.aggregate(
+            endpoints=Count("pk"),
+            failing=Count("pk", filter=active & Q(consecutive_failures__gt=0)),
+            disabled=Count("pk", filter=~active),
+            paused=Count("pk", filter=Q(paused_at__isnull=False)),
+        ),
+        **pending.aggregate(
+            waiting=Count("pk", filter=Q(claim=None)),
+            in_flight=Count("pk", filter=Q(claim__isnull=False)),
+        ),
+        shifts=Shift.objects.live(now).count(),
+        recent=Counter(latest),
+    )
+
+
+# Upper bounds of the latency's buckets, in milliseconds.
+BOUNDS_MS = (10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempts:
+    """Attempts of one profile with one outcome.
+
+    `delivered` and `failed` count those that ended their delivery; `within` counts them by
+    upper bound in milliseconds, None for all.
+    """
+
+    profile: str
+    outcome: str
+    attempts: int
+    delivered: int
+    failed: int
+    milliseconds: int
+    within: Mapping[int | None, int]
+
+
+def attempts_between(after: int, until: int) -> list[Attempts]:
+    """Return what attempts with ids above `after`, up to `until`, came to."""
+    last = Q(delivery__attempts=F("number"))
+    status = Delivery.Status
+    rows = (
+        Attempt.objects.filter(pk__gt=after, pk__lte=until)
+        .values("outcome", profile=F("delivery__endpoint__profile"))
+        .annotate(
+            attempts=Count("pk"),
+            delivered=Count("pk", filter=last & Q(delivery__status=status.DELIVERED)),
+            failed=Count("pk", filter=last & Q(delivery__status=status.FAILED)),
+            milliseconds=Sum("duration_ms"),
+            **{
+                f"within_{bound}": Count("pk", filter=Q(duration_ms__lte=bound))
+                for bound in BOUNDS_MS
+            },
+        )
+        .order_by("profile", "outcome")
+    )
+    return [_attempts(dict(row)) for row in rows]
+
+
+def _attempts(row: dict[str, Any]) -> Attempts:
+    within: dict[int | None, int] = {
+        bound: row.pop(f"within_{bound}") for bound in BOUNDS_MS
+    }
+    return Attempts(**row, within=within | {None: row["attempts"]})
