@@ -1,0 +1,7 @@
+"""Webhooks for operators: what was sent, to whom, and what became of it. History is read-only."""
+
+from __future__ import annotations
+
+from webhooks_core.admin.deliveries import DeliveryAdmin
+
+__all__ = ["DeliveryAdmin"]
