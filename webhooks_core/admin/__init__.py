@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from webhooks_core.admin.deliveries import DeliveryAdmin
+from webhooks_core.admin.endpoints import EndpointAdmin
 
-__all__ = ["DeliveryAdmin"]
+__all__ = ["DeliveryAdmin", "EndpointAdmin"]

@@ -58,7 +58,7 @@ class HistoryAdmin(admin.ModelAdmin[M]):
 
     class Media:
         css: ClassVar = {"all": ("webhooks_core/admin.css",)}
-        js = ("webhooks_core/copy.js",)
+        js = ("webhooks_core/pages.js",)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -112,7 +113,10 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
     @admin.display(description="endpoint")
     def endpoint_link(self, obj: Delivery) -> SafeString:
         host = obj.endpoint.url.partition("://")[2].partition("/")[0]
-        return format_html('<span title="{}">{}</span>', obj.endpoint.public_id, host)
+        page = reverse("admin:webhooks_core_endpoint_change", args=(obj.endpoint_id,))
+        return format_html(
+            '<a href="{}" title="{}">{}</a>', page, obj.endpoint.public_id, host
+        )
 
     @admin.display(description="type")
     def event_type(self, obj: Delivery) -> str:
@@ -199,6 +203,7 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
             "headers": sent,
             "curl": showing.curl(delivery, sent, body) if sent else "",
             "copies": copies.exclude(pk=delivery.pk).order_by("-copy")[:20],
+            "awaits_answer": _awaits_answer(delivery, now),
             "may_act": self.has_act_permission(request),
         }
 
@@ -241,6 +246,16 @@ def _found(term: str) -> dict[str, int]:
         if pk is not None:
             return {field: pk}
     return {"pk": 0}
+
+
+def _awaits_answer(delivery: Delivery, now: datetime) -> bool:
+    """Tell whether somebody sits before the page of a test that was sent just now."""
+    return (
+        delivery.trigger == Delivery.Trigger.TEST
+        and delivery.status == Delivery.Status.PENDING
+        and not delivery.last_error
+        and now - delivery.created_at < timedelta(minutes=1)
+    )
 
 
 def _last(delivery: Delivery) -> Attempt | None:

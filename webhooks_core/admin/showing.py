@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -36,12 +35,6 @@ def when(at: datetime | None) -> SafeString | None:
         return None
     shown = f"{at:%Y-%m-%d %H:%M:%S}"
     return format_html('<time datetime="{}">{}</time>', at.isoformat(), shown)
-
-
-def link(page: str, pk: int, text: str) -> SafeString:
-    """Return a link to the page of a row of ours."""
-    address = reverse(f"admin:webhooks_core_{page}_change", args=(pk,))
-    return format_html('<a href="{}">{}</a>', address, text)
 
 
 def dialect(endpoint: Endpoint) -> WebhookProfile | None:
