@@ -54,7 +54,7 @@ class HistoryAdmin(admin.ModelAdmin[M]):
     sortable_by = ()
     ordering = ("-pk",)
     # The pages have templates of their own; this keeps the form behind them small.
-    fields = ("public_id",)
+    fields: ClassVar[Any] = ("public_id",)
 
     class Media:
         css: ClassVar = {"all": ("webhooks_core/admin.css",)}

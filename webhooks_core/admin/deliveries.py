@@ -29,18 +29,17 @@ class TypeFilter(admin.SimpleListFilter):
 
     title = "event type"
     parameter_name = "type"
+    field = "event__type"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         names = {name for it in profiles.registered() for name in it.event_types}
         return [(name, name) for name in sorted(names)]
 
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[Delivery]
-    ) -> QuerySet[Delivery]:
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         known = dict(self.lookup_choices)
         if (name := self.value()) is None:
             return queryset
-        return queryset.filter(event__type=name) if name in known else queryset.none()
+        return queryset.filter(**{self.field: name} if name in known else {"pk": 0})
 
 
 class ErrorFilter(admin.SimpleListFilter):
