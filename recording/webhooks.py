@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from webhooks_core import signing
-from webhooks_core.profiles import EventType, Happening, Sending, WebhookProfile
+from webhooks_core.profiles import EventType, Happening, Ping, Sending, WebhookProfile
 from webhooks_core.retry import RetryPolicy
 from webhooks_core.schemas import STRING
 from webhooks_core.targets import UrlPolicy, own_listener
@@ -157,6 +157,11 @@ def headers(sending: Sending) -> dict[str, str]:
     }
 
 
+def ping(endpoint_id: str) -> Ping:
+    """Return the test event for an endpoint."""
+    return Ping(PING, {"endpoint_id": endpoint_id})
+
+
 def url_policy(*, base_url: str, local: bool) -> UrlPolicy:
     """Return the rule for subscription URLs: public https, and loopback http locally."""
     return UrlPolicy(
@@ -182,4 +187,5 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
         event_prefix="evt_",
         delivery_prefix="dlv_",
         disable_after=20,
+        ping=ping,
     )

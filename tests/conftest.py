@@ -10,7 +10,7 @@ import hypothesis
 import pytest
 
 from webhooks_core import profiles, wakeup
-from webhooks_core.profiles import EventType, WebhookProfile
+from webhooks_core.profiles import EventType, Ping, WebhookProfile
 from webhooks_core.retry import RetryPolicy
 from webhooks_core.signing import sha256_signature
 from webhooks_core.targets import UrlPolicy
@@ -48,6 +48,7 @@ PLAIN = WebhookProfile(
     quota=100,
     endpoint_prefix="ep_",
     disable_after=3,
+    ping=lambda endpoint_id: Ping("thing.made", {"endpoint": endpoint_id}),
 )
 
 

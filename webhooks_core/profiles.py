@@ -48,9 +48,21 @@ class Sending:
     secrets: Sequence[str]
 
 
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """A test event, before it is stored; `context` is what the envelope needs beside it."""
+
+    type: str
+    data: Mapping[str, Any]
+    context: Mapping[str, str] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookProfile:
-    """The dialect of one product: everything in which its webhooks differ from another's."""
+    """The dialect of one product: everything in which its webhooks differ from another's.
+
+    `ping` makes the test event that operators send, from an endpoint's public id.
+    """
 
     name: str
     event_types: Mapping[str, EventType]
@@ -67,6 +79,7 @@ class WebhookProfile:
     disable_after: int | None = None
     inactive_ends_waiting: bool = False
     enabled: bool = True
+    ping: Callable[[str], Ping] | None = None
 
 
 _profiles: dict[str, WebhookProfile] = {}

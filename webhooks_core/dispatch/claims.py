@@ -89,7 +89,7 @@ class Claims:
             due = self._choose(self._allot(lanes, endpoints), now)
             claimed = self._claim(due)
             bodies = _bodies(claimed)
-        signers = {pk: _Signer(endpoint, now) for pk, endpoint in endpoints.items()}
+        signers = {pk: Signer(endpoint, now) for pk, endpoint in endpoints.items()}
         for head in claimed:
             self._open_claim(head, endpoints[head.lane])
         return [signers[it.lane].request(it, bodies[it.event_pk]) for it in claimed]
@@ -177,8 +177,8 @@ def _networks(texts: tuple[str, ...]) -> tuple[Network, ...]:
     return tuple(ip_network(text) for text in texts)
 
 
-class _Signer:
-    """Makes the requests of one endpoint, as it is at this claim."""
+class Signer:
+    """Makes the requests of one endpoint, as it is at this moment."""
 
     def __init__(self, endpoint: Endpoint, now: datetime) -> None:
         self._endpoint = endpoint

@@ -1,0 +1,9 @@
+"""Webhooks for operators: what was sent, to whom, and what became of it. History is read-only."""
+
+from __future__ import annotations
+
+from webhooks_core.admin.deliveries import DeliveryAdmin
+from webhooks_core.admin.endpoints import EndpointAdmin
+from webhooks_core.admin.events import EventAdmin
+
+__all__ = ["DeliveryAdmin", "EndpointAdmin", "EventAdmin"]

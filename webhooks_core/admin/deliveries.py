@@ -1,0 +1,263 @@
+"""Deliveries: the list to find one in, and the page that tells all about it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Exists, OuterRef, Prefetch, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from webhooks_core import profiles, replays
+from webhooks_core.admin import showing
+from webhooks_core.admin.base import HistoryAdmin
+from webhooks_core.models import Attempt, Delivery, Endpoint, Event, Outcome
+from webhooks_core.replays import NotSubscribedError
+
+RESENT_AT_ONCE = 500
+NOT_SUBSCRIBED = "the endpoint is deleted, disabled, inactive or of no product here."
+
+
+class TypeFilter(admin.SimpleListFilter):
+    """Event types, as the products define them: the table is not asked which there are."""
+
+    title = "event type"
+    parameter_name = "type"
+    field = "event__type"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        names = {name for it in profiles.registered() for name in it.event_types}
+        return [(name, name) for name in sorted(names)]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        known = dict(self.lookup_choices)
+        if (name := self.value()) is None:
+            return queryset
+        return queryset.filter(**{self.field: name} if name in known else {"pk": 0})
+
+
+class ErrorFilter(admin.SimpleListFilter):
+    """Deliveries of which an attempt ended in this way."""
+
+    title = "error class"
+    parameter_name = "error"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(it.value, it.value) for it in Outcome if it != Outcome.OK]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[Delivery]
+    ) -> QuerySet[Delivery]:
+        if (outcome := self.value()) is None:
+            return queryset
+        if outcome not in Outcome.values:
+            return queryset.none()
+        such = Attempt.objects.filter(delivery=OuterRef("pk"), outcome=outcome)
+        return queryset.filter(Exists(such))
+
+
+@admin.register(Delivery)
+class DeliveryAdmin(HistoryAdmin[Delivery]):
+    change_form_template = "admin/webhooks_core/delivery/page.html"
+    operations = ("resend",)
+    list_display = (
+        "shown_id",
+        "state",
+        "endpoint_link",
+        "event_type",
+        "tries",
+        "last_result",
+        "latency",
+        "next_attempt",
+        "created",
+    )
+    list_filter = ("status", ErrorFilter, TypeFilter, "trigger")
+    search_fields = ("public_id",)
+    search_help_text = "The whole id of a delivery, an event or an endpoint"
+    actions = ("resend_selected",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Delivery]:
+        attempts = Attempt.objects.defer("answer").order_by("number")
+        return (
+            super()
+            .get_queryset(request)
+            .select_related("endpoint", "event")
+            .defer("event__body", "endpoint__custom_headers")
+            .prefetch_related(Prefetch("attempt_set", attempts))
+        )
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Delivery], search_term: str
+    ) -> tuple[QuerySet[Delivery], bool]:
+        if not (term := search_term.strip()):
+            return queryset, False
+        return queryset.filter(**_found(term)), False
+
+    # The list.
+
+    @admin.display(description="delivery")
+    def shown_id(self, obj: Delivery) -> SafeString:
+        return format_html("<code>{}</code>", obj.public_id)
+
+    @admin.display(description="status")
+    def state(self, obj: Delivery) -> SafeString:
+        return showing.state(obj)
+
+    @admin.display(description="endpoint")
+    def endpoint_link(self, obj: Delivery) -> SafeString:
+        host = obj.endpoint.url.partition("://")[2].partition("/")[0]
+        page = reverse("admin:webhooks_core_endpoint_change", args=(obj.endpoint_id,))
+        return format_html(
+            '<a href="{}" title="{}">{}</a>', page, obj.endpoint.public_id, host
+        )
+
+    @admin.display(description="type")
+    def event_type(self, obj: Delivery) -> str:
+        extra = "" if obj.trigger == Delivery.Trigger.EVENT else f" ({obj.trigger})"
+        return obj.event.type + extra
+
+    @admin.display(description="attempts")
+    def tries(self, obj: Delivery) -> int:
+        return obj.attempts
+
+    @admin.display(description="last result")
+    def last_result(self, obj: Delivery) -> SafeString | None:
+        if (last := _last(obj)) is None:
+            return None
+        return showing.badge(showing.tone(last), showing.result(last))
+
+    @admin.display
+    def latency(self, obj: Delivery) -> str | None:
+        last = _last(obj)
+        return f"{last.duration_ms:,} ms" if last else None
+
+    @admin.display
+    def next_attempt(self, obj: Delivery) -> SafeString | None:
+        return showing.when(obj.next_attempt_at)
+
+    @admin.display
+    def created(self, obj: Delivery) -> SafeString | None:
+        return showing.when(obj.created_at)
+
+    @admin.action(description="Resend selected deliveries", permissions=["act"])
+    def resend_selected(
+        self, request: HttpRequest, queryset: QuerySet[Delivery]
+    ) -> None:
+        chosen = list(queryset[: RESENT_AT_ONCE + 1])
+        if len(chosen) > RESENT_AT_ONCE:
+            text = f"Nothing was resent: choose at most {RESENT_AT_ONCE} at once."
+            self.message_user(request, text, "ERROR")
+            return
+        made = [self._resend(request, delivery) for delivery in reversed(chosen)]
+        queued = len(made) - made.count(None)
+        self.message_user(request, f"Queued {queued} of {len(made)} again.")
+        if queued < len(made):
+            self.message_user(request, f"Left out where {NOT_SUBSCRIBED}", "WARNING")
+
+    # The page.
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.body)
+        name = "webhooks_core_delivery_body"
+        return [path("<int:pk>/body/", view, name=name), *super().get_urls()]
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        delivery = self.get_object(request, object_id)
+        if delivery is not None and self.has_view_permission(request, delivery):
+            extra_context = (extra_context or {}) | self._facts(request, delivery)
+        return super().change_view(request, object_id, form_url, extra_context)
+
+    def _facts(self, request: HttpRequest, delivery: Delivery) -> dict[str, Any]:
+        now, raw = timezone.now(), bytes(delivery.event.body)
+        dialect = showing.dialect(delivery.endpoint)
+        body, sent = showing.Text.of(raw), showing.headers(delivery, now=now)
+        attempts = delivery.attempt_set.order_by("number")
+        copies = Delivery.objects.filter(
+            event=delivery.event_id, endpoint=delivery.endpoint_id
+        )
+        return {
+            "delivery": delivery,
+            "subtitle": None,
+            "state": showing.state(delivery),
+            "now": now,
+            "is_due": bool(
+                delivery.next_attempt_at and delivery.next_attempt_at <= now
+            ),
+            "most_attempts": dialect and dialect.retry.max_attempts,
+            "steps": showing.timeline(attempts),
+            "body": body,
+            "pretty": showing.pretty(raw),
+            "headers": sent,
+            "curl": showing.curl(delivery, sent, body) if sent else "",
+            "copies": copies.exclude(pk=delivery.pk).order_by("-copy")[:20],
+            "awaits_answer": _awaits_answer(delivery, now),
+            "may_act": self.has_act_permission(request),
+        }
+
+    def body(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Answer the exact bytes as a file: never as a page."""
+        event = self.row(request, pk).event
+        name = f'attachment; filename="{event.public_id}.json"'
+        return HttpResponse(
+            bytes(event.body),
+            content_type="application/octet-stream",
+            headers={"Content-Disposition": name},
+        )
+
+    def resend(self, request: HttpRequest, delivery: Delivery) -> HttpResponse:
+        made = self._resend(request, delivery)
+        if made is None:
+            text = f"Nothing was queued: {NOT_SUBSCRIBED}"
+            self.message_user(request, text, "ERROR")
+        else:
+            self.message_user(request, f"Queued again as {made.public_id}.")
+        shown = made or delivery
+        return redirect("admin:webhooks_core_delivery_change", shown.pk)
+
+    def _resend(self, request: HttpRequest, delivery: Delivery) -> Delivery | None:
+        if showing.dialect(delivery.endpoint) is None:
+            return None
+        try:
+            made = replays.replay(delivery)
+        except NotSubscribedError:
+            return None
+        self.log_change(request, delivery, f"Resent as {made.public_id}.")
+        return made
+
+
+def _found(term: str) -> dict[str, int]:
+    """Return which deliveries an id means: each look-up is one step in one unique index."""
+    for field, model in (("pk", Delivery), ("event", Event), ("endpoint", Endpoint)):
+        rows: Any = model._default_manager  # noqa: SLF001 - Django's own name for it
+        pk = rows.filter(public_id=term).values_list("pk", flat=True).first()
+        if pk is not None:
+            return {field: pk}
+    return {"pk": 0}
+
+
+def _awaits_answer(delivery: Delivery, now: datetime) -> bool:
+    """Tell whether somebody sits before the page of a test that was sent just now."""
+    return (
+        delivery.trigger == Delivery.Trigger.TEST
+        and delivery.status == Delivery.Status.PENDING
+        and not delivery.last_error
+        and now - delivery.created_at < timedelta(minutes=1)
+    )
+
+
+def _last(delivery: Delivery) -> Attempt | None:
+    """Return the last attempt, from what the list has read for all of its rows."""
+    attempts = list(delivery.attempt_set.all())
+    return attempts[-1] if attempts else None

@@ -1,0 +1,337 @@
+"""Endpoints: how each is doing, and what an operator may do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import wraps
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import Prefetch, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.loader import render_to_string
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from webhooks_core import endpoints, profiles, publishing, replays
+from webhooks_core.admin import health, showing
+from webhooks_core.admin.base import HistoryAdmin
+from webhooks_core.admin.health import Day, Health
+from webhooks_core.models import Attempt, Delivery, Endpoint
+from webhooks_core.replays import NotSubscribedError
+from webhooks_core.secrets import SecretUnreadableError
+
+LONGEST_OVERLAP_H = 168
+REPLAYED_AT_ONCE = 1000
+REPLAY_CHOICES = {1: "the last hour", 24: "24 hours", 168: "7 days", 720: "30 days"}
+
+Operation = Callable[..., HttpResponse]
+
+
+def living(operation: Operation) -> Operation:
+    """Refuse an operation on an endpoint that is deleted."""
+
+    @wraps(operation)
+    def refusing(
+        self: EndpointAdmin, request: HttpRequest, endpoint: Endpoint
+    ) -> HttpResponse:
+        if endpoint.deleted_at is not None:
+            return self.back(request, endpoint, "The endpoint is deleted.", "ERROR")
+        return operation(self, request, endpoint)
+
+    return refusing
+
+
+class HealthFilter(admin.SimpleListFilter):
+    title = parameter_name = "health"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(it.name.lower(), it.value) for it in reversed(Health)]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[Endpoint]
+    ) -> QuerySet[Endpoint]:
+        if (name := self.value()) is None:
+            return queryset
+        wanted = Health.__members__.get(name.upper())
+        return queryset.filter(wanted.condition) if wanted else queryset.none()
+
+
+class ProductFilter(admin.SimpleListFilter):
+    title = parameter_name = "product"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(it.name, it.name) for it in profiles.registered()]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[Endpoint]
+    ) -> QuerySet[Endpoint]:
+        if (name := self.value()) is None:
+            return queryset
+        known = dict(self.lookup_choices)
+        return queryset.filter(profile=name) if name in known else queryset.none()
+
+
+@admin.register(Endpoint)
+class EndpointAdmin(HistoryAdmin[Endpoint]):
+    change_form_template = "admin/webhooks_core/endpoint/page.html"
+    operations = ("send_test", "pause", "resume", "rotate_secret", "replay_failed")
+    list_display = (
+        "shown_url",
+        "health",
+        "product",
+        "owner",
+        "success",
+        "chart",
+        "p95",
+        "failures",
+    )
+    list_filter = (HealthFilter, ProductFilter)
+    search_fields = ("public_id", "owner", "url")
+    search_help_text = "Part of an id, an owner or a url"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Endpoint]:
+        return super().get_queryset(request).defer("custom_headers")
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        """Read the figures of all rows at once: the columns take them from there."""
+        shown = super().get_changelist_instance(request)
+        rows = list(shown.result_list)
+        days = health.days(
+            rows, now=timezone.now(), deliveries=health.DELIVERIES_PER_ROW
+        )
+        for endpoint in rows:
+            vars(endpoint)["day"] = days[endpoint.pk]
+        return shown
+
+    # The list.
+
+    @admin.display(description="endpoint")
+    def shown_url(self, obj: Endpoint) -> SafeString:
+        return format_html("{}<br><code>{}</code>", obj.url, obj.public_id)
+
+    @admin.display
+    def health(self, obj: Endpoint) -> SafeString:
+        return _badge(obj)
+
+    @admin.display
+    def product(self, obj: Endpoint) -> str:
+        return obj.profile
+
+    @admin.display(description="success, 24 h")
+    def success(self, obj: Endpoint) -> str | None:
+        return _day(obj).success
+
+    @admin.display(description="24 h")
+    def chart(self, obj: Endpoint) -> SafeString:
+        return render_to_string("admin/webhooks_core/chart.html", {"day": _day(obj)})
+
+    @admin.display(description="p95")
+    def p95(self, obj: Endpoint) -> str | None:
+        return _milliseconds(_day(obj))
+
+    @admin.display(description="failed in a row")
+    def failures(self, obj: Endpoint) -> str:
+        return _failures(obj)
+
+    # The page.
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        endpoint = self.get_object(request, object_id)
+        if endpoint is not None and self.has_view_permission(request, endpoint):
+            extra_context = (extra_context or {}) | self._facts(request, endpoint)
+        return super().change_view(request, object_id, form_url, extra_context)
+
+    def _facts(self, request: HttpRequest, endpoint: Endpoint) -> dict[str, Any]:
+        now = timezone.now()
+        days = health.days([endpoint], now=now, deliveries=health.DELIVERIES_PER_PAGE)
+        day, dialect = days[endpoint.pk], showing.dialect(endpoint)
+        return {
+            "endpoint": endpoint,
+            "subtitle": None,
+            "health": _badge(endpoint),
+            "failures": _failures(endpoint),
+            "day": day,
+            "p95": _milliseconds(day),
+            "most_deliveries": health.DELIVERIES_PER_PAGE,
+            "own_headers": _own_headers(endpoint),
+            "secrets": endpoint.endpointsecret_set.order_by("-pk"),
+            "recent": _recent(endpoint),
+            "may_act": self.has_act_permission(request) and not endpoint.deleted_at,
+            "may_test": dialect is not None and dialect.ping is not None,
+            "longest_overlap": LONGEST_OVERLAP_H,
+            "replay_choices": REPLAY_CHOICES,
+            "replay": self._preview(request, endpoint, now),
+        }
+
+    def _preview(
+        self, request: HttpRequest, endpoint: Endpoint, now: datetime
+    ) -> dict[str, Any] | None:
+        """Count what a replay would send, when the page is asked to."""
+        hours = request.GET.get("hours", "")
+        if hours not in map(str, REPLAY_CHOICES):
+            return None
+        since = now - timedelta(hours=int(hours))
+        count = replays.failed_since(endpoint, since)[: REPLAYED_AT_ONCE + 1].count()
+        return {
+            "hours": int(hours),
+            "since": since,
+            "count": count,
+            "is_too_much": count > REPLAYED_AT_ONCE,
+            "at_once": REPLAYED_AT_ONCE,
+        }
+
+    def back(
+        self, request: HttpRequest, endpoint: Endpoint, text: str, level: str = "INFO"
+    ) -> HttpResponse:
+        """Tell what happened on the endpoint's page."""
+        self.message_user(request, text, level)
+        return redirect("admin:webhooks_core_endpoint_change", endpoint.pk)
+
+    @living
+    def send_test(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
+        dialect = showing.dialect(endpoint)
+        if dialect is None or dialect.ping is None:
+            text = "Nothing was sent: its product has no test event."
+            return self.back(request, endpoint, text, "ERROR")
+        if not (endpoint.is_subscribed and dialect.enabled):
+            text = "Nothing was sent: the endpoint is disabled or switched off."
+            return self.back(request, endpoint, text, "ERROR")
+        ping = dialect.ping(endpoint.public_id)
+        event = publishing.publish_test(
+            endpoint, event_type=ping.type, data=ping.data, **ping.context
+        )
+        self.log_change(request, endpoint, f"Sent the test event {event.public_id}.")
+        made = Delivery.objects.get(event=event)
+        self.message_user(request, "Queued. The answer shows here when it has come.")
+        return redirect("admin:webhooks_core_delivery_change", made.pk)
+
+    @living
+    def pause(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
+        if endpoint.paused_at is not None:
+            return self.back(request, endpoint, "It is paused already.", "WARNING")
+        endpoints.pause(endpoint)
+        self.log_change(request, endpoint, "Paused.")
+        return self.back(request, endpoint, "Paused: what is published now waits.")
+
+    @living
+    def resume(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
+        if endpoint.paused_at is None:
+            return self.back(request, endpoint, "It is not paused.", "WARNING")
+        endpoints.resume(endpoint)
+        self.log_change(request, endpoint, "Resumed.")
+        return self.back(request, endpoint, "Resumed: what waited goes out now.")
+
+    @living
+    def rotate_secret(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
+        """Answer the new secret on this one page; no other ever shows it."""
+        hours = _whole(request.POST.get("hours", ""), most=LONGEST_OVERLAP_H)
+        if hours is None:
+            text = f"The overlap must be 0 to {LONGEST_OVERLAP_H} whole hours."
+            return self.back(request, endpoint, text, "ERROR")
+        if endpoint.static_key is not None:
+            text = "Its secret stands in the configuration file: change it there."
+            return self.back(request, endpoint, text, "ERROR")
+        secret = endpoints.rotate_secret(endpoint, overlap=timedelta(hours=hours))
+        self.log_change(request, endpoint, f"Rotated the secret; overlap {hours} h.")
+        context = self.admin_site.each_context(request) | {
+            "title": "New signing secret",
+            "opts": self.opts,
+            "endpoint": endpoint,
+            "secret": secret,
+            "hours": hours,
+        }
+        template = "admin/webhooks_core/endpoint/secret.html"
+        return TemplateResponse(request, template, context)
+
+    @living
+    def replay_failed(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
+        since = _time(request.POST.get("since", ""))
+        if since is None:
+            return self.back(request, endpoint, "Since when? Count first.", "ERROR")
+        failed = replays.failed_since(endpoint, since)
+        if failed[: REPLAYED_AT_ONCE + 1].count() > REPLAYED_AT_ONCE:
+            text = f"Nothing was queued: more than {REPLAYED_AT_ONCE} at once."
+            return self.back(request, endpoint, text, "ERROR")
+        try:
+            queued = replays.replay_failed(endpoint, since=since)
+        except NotSubscribedError:
+            text = "Nothing was queued: the endpoint is disabled or inactive."
+            return self.back(request, endpoint, text, "ERROR")
+        self.log_change(
+            request, endpoint, f"Replayed {queued} failed since {since:%F %T} UTC."
+        )
+        return self.back(request, endpoint, f"Queued {queued} again, 50 per second.")
+
+
+def _badge(endpoint: Endpoint) -> SafeString:
+    state = Health.of(endpoint)
+    return showing.badge(state.tone, state.value)
+
+
+def _day(endpoint: Endpoint) -> Day:
+    day: Day = vars(endpoint)["day"]
+    return day
+
+
+def _milliseconds(day: Day) -> str | None:
+    return None if day.p95_ms is None else f"{day.p95_ms:,} ms"
+
+
+def _failures(endpoint: Endpoint) -> str:
+    """Return `3/20`: failures in a row, and at how many the engine disables."""
+    dialect, failures = showing.dialect(endpoint), endpoint.consecutive_failures
+    limit = dialect and dialect.disable_after
+    return f"{failures}/{limit}" if limit else f"{failures}"
+
+
+def _own_headers(endpoint: Endpoint) -> str:
+    try:
+        return ", ".join(showing.custom_names(endpoint))
+    except SecretUnreadableError:
+        return "none of WEBHOOK_SECRET_KEYS reads them"
+
+
+def _recent(endpoint: Endpoint) -> list[tuple[Delivery, SafeString, str]]:
+    """Return the newest deliveries, each with its state and how its last attempt ended."""
+    attempts = Attempt.objects.defer("answer").order_by("number")
+    rows = (
+        Delivery.objects.filter(endpoint=endpoint)
+        .select_related("event")
+        .defer("event__body")
+        .prefetch_related(Prefetch("attempt_set", attempts))
+        .order_by("-pk")
+    )
+    return [(it, showing.state(it), _last_result(it)) for it in rows[:20]]
+
+
+def _last_result(delivery: Delivery) -> str:
+    attempts = list(delivery.attempt_set.all())
+    return showing.result(attempts[-1]) if attempts else ""
+
+
+def _whole(text: str, *, most: int) -> int | None:
+    if not (text.isascii() and text.isdigit() and len(text) <= 6):
+        return None
+    return number if (number := int(text)) <= most else None
+
+
+def _time(text: str) -> datetime | None:
+    """Return a time with its zone, as our own form sends it; None for anything else."""
+    try:
+        at = parse_datetime(text)
+    except ValueError:
+        return None
+    return at if at and at.tzinfo else None

@@ -1,0 +1,195 @@
+"""How endpoints are doing: a word, and the figures of their last 24 hours."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from django.db import connection
+from django.db.models import Q
+
+from webhooks_core.models import Endpoint, Outcome
+
+HOURS = 24
+# What a figure is made of: enough to trust it, and bounded however busy an endpoint is.
+DELIVERIES_PER_ROW = 200
+DELIVERIES_PER_PAGE = 2000
+
+
+class Health(StrEnum):
+    """The state of an endpoint in a word: the first of these that fits."""
+
+    DELETED = "Deleted"
+    DISABLED = "Disabled"
+    INACTIVE = "Inactive"
+    PAUSED = "Paused"
+    FAILING = "Failing"
+    HEALTHY = "Healthy"
+
+    @classmethod
+    def of(cls, endpoint: Endpoint) -> Health:
+        facts = {
+            cls.DELETED: endpoint.deleted_at is not None,
+            cls.DISABLED: endpoint.is_disabled,
+            cls.INACTIVE: not endpoint.active,
+            cls.PAUSED: endpoint.paused_at is not None,
+            cls.FAILING: endpoint.consecutive_failures > 0,
+        }
+        return next((it for it, fits in facts.items() if fits), cls.HEALTHY)
+
+    @property
+    def tone(self) -> str:
+        return _TONES[self]
+
+    @property
+    def condition(self) -> Q:
+        """The same as `of`, for a query."""
+        earlier = list(_CONDITIONS)[: list(Health).index(self)]
+        condition = _CONDITIONS.get(self, Q())
+        for it in earlier:
+            condition &= ~_CONDITIONS[it]
+        return condition
+
+
+_TONES = {
+    Health.DELETED: "quiet",
+    Health.DISABLED: "bad",
+    Health.INACTIVE: "quiet",
+    Health.PAUSED: "busy",
+    Health.FAILING: "bad",
+    Health.HEALTHY: "good",
+}
+_CONDITIONS = {
+    Health.DELETED: Q(deleted_at__isnull=False),
+    Health.DISABLED: Q(status=Endpoint.Status.DISABLED),
+    Health.INACTIVE: Q(active=False),
+    Health.PAUSED: Q(paused_at__isnull=False),
+    Health.FAILING: Q(consecutive_failures__gt=0),
+}
+
+
+class Bar(NamedTuple):
+    """One hour of a chart, in its own units: failed attempts stand on successful ones."""
+
+    x: int
+    ok_y: int
+    ok_height: int
+    failed_y: int
+    failed_height: int
+
+
+BAR_WIDTH, HEIGHT = 5, 24
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """Attempts of the last 24 hours: counts by hour, oldest first, and how long they took."""
+
+    ok: Sequence[int]
+    failed: Sequence[int]
+    p95_ms: int | None = None
+
+    @property
+    def attempts(self) -> int:
+        return sum(self.ok) + sum(self.failed)
+
+    @property
+    def success(self) -> str | None:
+        """The share of attempts that were accepted, rounded down: 100 % means all."""
+        if not self.attempts:
+            return None
+        return f"{math.floor(1000 * sum(self.ok) / self.attempts) / 10:g} %"
+
+    @property
+    def words(self) -> str:
+        """The chart for those who cannot see it."""
+        return (
+            f"{sum(self.ok)} successful and {sum(self.failed)} failed attempts in 24 h"
+        )
+
+    @property
+    def bars(self) -> list[Bar]:
+        most = max(
+            (a + b for a, b in zip(self.ok, self.failed, strict=True)), default=0
+        )
+        return [
+            _bar(number, ok, failed, most)
+            for number, (ok, failed) in enumerate(
+                zip(self.ok, self.failed, strict=True)
+            )
+        ]
+
+
+def _bar(number: int, ok: int, failed: int, most: int) -> Bar:
+    ok_height, failed_height = _height(ok, most), _height(failed, most)
+    ok_height = min(ok_height, HEIGHT - failed_height)
+    top = HEIGHT - ok_height
+    return Bar(number * BAR_WIDTH, top, ok_height, top - failed_height, failed_height)
+
+
+def _height(count: int, most: int) -> int:
+    """Return a height that shows even one among many."""
+    return max(round(HEIGHT * count / most), 2) if count else 0
+
+
+class _Row(NamedTuple):
+    endpoint: int
+    started_at: datetime
+    outcome: str
+    duration_ms: int
+
+
+def days(
+    endpoints: Iterable[Endpoint], *, now: datetime, deliveries: int
+) -> Mapping[int, Day]:
+    """Return the last 24 hours of each endpoint, by its pk.
+
+    Of each endpoint the newest `deliveries` are looked at: one query of as many short index
+    ranges as there are endpoints, whatever the size of the history.
+    """
+    rows: dict[int, list[_Row]] = defaultdict(list)
+    pks = [endpoint.pk for endpoint in endpoints]
+    for row in _rows(pks, since=now - timedelta(hours=HOURS), deliveries=deliveries):
+        rows[row.endpoint].append(row)
+    return {pk: _day(rows[pk], now) for pk in pks}
+
+
+def _day(rows: Sequence[_Row], now: datetime) -> Day:
+    counts = {True: [0] * HOURS, False: [0] * HOURS}
+    for row in rows:
+        ago = int((now - row.started_at) / timedelta(hours=1))
+        counts[row.outcome == Outcome.OK][HOURS - 1 - min(max(ago, 0), HOURS - 1)] += 1
+    took = sorted(row.duration_ms for row in rows)
+    p95 = took[math.ceil(0.95 * len(took)) - 1] if took else None
+    return Day(counts[True], counts[False], p95)
+
+
+_ATTEMPTS = (
+    "SELECT d.endpoint_id, a.started_at, a.outcome, a.duration_ms"
+    " FROM (SELECT id, endpoint_id FROM webhooks_core_delivery"
+    " WHERE endpoint_id = %s ORDER BY id DESC LIMIT %s) AS d"
+    " JOIN webhooks_core_attempt a ON a.delivery_id = d.id WHERE a.started_at >= %s"
+)
+
+
+def _rows(pks: Sequence[int], *, since: datetime, deliveries: int) -> list[_Row]:
+    # Written in SQL: Django has no union of limited queries that SQLite takes too.
+    if not pks:
+        return []
+    oldest = connection.ops.adapt_datetimefield_value(since)
+    params = [value for pk in pks for value in (pk, deliveries, oldest)]
+    with connection.cursor() as cursor:
+        cursor.execute(" UNION ALL ".join([_ATTEMPTS] * len(pks)), params)
+        return [_row(row) for row in cursor.fetchall()]
+
+
+def _row(row: tuple[Any, ...]) -> _Row:
+    found = _Row._make(row)
+    if found.started_at.tzinfo is None:  # SQLite's driver reads times as naive
+        return found._replace(started_at=found.started_at.replace(tzinfo=UTC))
+    return found
