@@ -40,6 +40,8 @@ async def chat(request: HttpRequest) -> HttpResponseBase:
         peer=request.META.get("REMOTE_ADDR") or "",
         read=read,
     )
+    # The middleware that logs has given it one already.
+    incoming.request_id = getattr(request, "request_id", incoming.request_id)
     service = (await runtime.start()).service
     return _response(await service.answer(incoming), incoming.request_id)
 
