@@ -12,7 +12,7 @@ ARGS ?=
 FIND_PYTHON = for candidate in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then echo "$$candidate"; break; fi; done
 
-.PHONY: help run test install check lock schemas format clean
+.PHONY: bench-peers help run test install check lock schemas format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -42,6 +42,15 @@ lock: $(VENV)/uv.stamp ## Resolve the dependencies again into the two lock files
 		--generate-hashes --custom-compile-command 'make lock' -o requirements-dev.lock
 	$(PY) -m uv pip compile -q pyproject.toml --group bench -c requirements.lock --universal \
 		--generate-hashes --custom-compile-command 'make lock' -o requirements-bench.lock
+
+# In environments of their own: they and Signpost need different versions of the same packages.
+PEERS := var/bench-peers
+bench-peers: $(VENV)/uv.stamp ## Install the gateways that bench_chat measures beside Signpost
+	$(PY) -m uv venv -q --allow-existing --python $(PY) $(PEERS)/litellm
+	$(PY) -m uv pip install -q --python $(PEERS)/litellm/bin/python --require-hashes -r requirements-peers.lock
+	@mkdir -p $(PEERS)/portkey
+	cp tests/gateway/chat/peers/package.json tests/gateway/chat/peers/package-lock.json $(PEERS)/portkey/
+	cd $(PEERS)/portkey && npm ci --ignore-scripts --no-audit --no-fund
 
 schemas: $(VENV)/dev.stamp ## Write docs/api again from the code
 	$(PY) manage.py schemas

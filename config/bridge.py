@@ -30,6 +30,10 @@ RECEIVE_S = 120.0
 STALL_S = 60.0
 
 
+class ClientGoneError(Exception):
+    """The client went away before its request was complete."""
+
+
 class Bridge:
     """Runs a WSGI application (PEP 3333) for an ASGI server."""
 
@@ -42,11 +46,11 @@ class Bridge:
         try:
             async with asyncio.timeout(RECEIVE_S):
                 body, length = await _body(scope, receive)
+        except ClientGoneError:
+            return
         except TimeoutError:
             await _answer(send, 408, [(b"connection", b"close")], b"")
             return
-        if body is None:
-            return  # the client went away
         with body:
             call = Call(self._application, environ(scope, body, length), send)
             loop = asyncio.get_running_loop()
@@ -60,10 +64,11 @@ class Bridge:
         self._threads.shutdown(wait=False)
 
 
-async def _body(scope: Scope, receive: Receive) -> tuple[IO[bytes] | None, int]:
+async def _body(scope: Scope, receive: Receive) -> tuple[IO[bytes], int]:
     """Return a request's body and its length; of one that is too large, the length alone.
 
-    The application refuses such a body by its length, in its own words.
+    The application refuses such a body by its length, in its own words. Raises
+    ClientGoneError.
     """
     declared = _declared_length(scope)
     if declared > LARGEST_BYTES:
@@ -73,6 +78,16 @@ async def _body(scope: Scope, receive: Receive) -> tuple[IO[bytes] | None, int]:
         whole = message.get("body", b"")
         return BytesIO(whole), len(whole)
     body = tempfile.SpooledTemporaryFile(IN_MEMORY_BYTES)  # noqa: SIM115 - given away
+    try:
+        length = await _collect(message, receive, body)
+    except BaseException:
+        body.close()
+        raise
+    return body, length
+
+
+async def _collect(message: Message, receive: Receive, body: IO[bytes]) -> int:
+    """Store a body that comes in parts; return its length. Raises ClientGoneError."""
     length = 0
     while message["type"] == "http.request":
         length += len(message.get("body", b""))
@@ -80,10 +95,9 @@ async def _body(scope: Scope, receive: Receive) -> tuple[IO[bytes] | None, int]:
             body.write(message.get("body", b""))
         if not message.get("more_body"):
             body.seek(0)
-            return body, length
+            return length
         message = await receive()
-    body.close()
-    return None, 0
+    raise ClientGoneError
 
 
 def _declared_length(scope: Scope) -> int:

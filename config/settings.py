@@ -397,6 +397,7 @@ SPECTACULAR_SETTINGS = {
         "drf_spectacular.hooks.postprocess_schema_enums",
         "recording.openapi.add_schemas",
         "gateway.openapi.add_schemas",
+        "gateway.chat.openapi.add_chat",
     ],
 }
 

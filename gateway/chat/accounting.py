@@ -10,7 +10,8 @@ from functools import partial
 from typing import Any
 
 import structlog
-from django.db import InterfaceError, OperationalError, transaction
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, OperationalError, transaction
 
 from gateway.chat import usage
 from gateway.chat.exchange import Exchange
@@ -26,6 +27,7 @@ BATCH = 1000
 # With the database away so many are kept; then the oldest are lost, counted and logged.
 KEPT = 100_000
 CLOSING_S = 10.0
+PRUNE_EVERY_S = 3600.0
 
 ACTION = "chat.completions"
 REASON = "not_found_or_forbidden"
@@ -40,12 +42,14 @@ class Writer:
     in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
     write: Callable[[Sequence[Ended]], None] = usage.write
     write_denial: Callable[..., Any] = record_denial
+    prune: Callable[[], Any] = lambda: usage.prune(settings.CHAT_USAGE_RETENTION_DAYS)
     lost: int = 0
     _ended: deque[Ended] = field(default_factory=deque)
     _denials: deque[dict[str, Any]] = field(default_factory=deque)
     _something: asyncio.Event = field(default_factory=asyncio.Event)
     _task: asyncio.Task[None] | None = None
     _is_stopping: bool = False
+    _pruned_at: float = float("-inf")
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._run())
@@ -79,6 +83,18 @@ class Writer:
             if not await self.flush():
                 self._something.set()
                 await asyncio.sleep(RETRY_S)
+            await self._prune()
+
+    async def _prune(self) -> None:
+        """Delete old records, once an hour at most."""
+        now = asyncio.get_running_loop().time()
+        if self._is_stopping or now - self._pruned_at < PRUNE_EVERY_S:
+            return
+        self._pruned_at = now
+        try:
+            await self.in_thread(self.prune)
+        except DatabaseError as error:
+            log.warning("old usage not deleted", error=type(error).__name__)
 
     async def flush(self) -> bool:
         """Write all that is kept; False if the database would not take it now."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from django.db import connection, transaction
+from django.utils import timezone
 
 from gateway.chat.exchange import Exchange
 from gateway.chat.models import ModelPrice, UsageRecord
@@ -18,6 +19,7 @@ from gateway.chat.models import ModelPrice, UsageRecord
 BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 FIRST_CHUNK, DURATION = "first_chunk", "duration"
 SUMS = ("requests", "failures", "prompt_tokens", "completion_tokens", "cost_nano")
+PRUNED = 500
 # A price is per million tokens; costs are kept in billionths of its currency.
 NANO_PER_TOKEN = Decimal(1000)
 
@@ -103,6 +105,22 @@ def write(ended: Sequence[Ended]) -> None:
             ("count", "total"),
             _buckets(ended),
         )
+
+
+def prune(days: int) -> int:
+    """Delete the records that are older than so many days; return how many.
+
+    A batch at a time, so that no writer waits long. Days, totals and histograms stay.
+    """
+    end, deleted = timezone.now() - timedelta(days=days), 0
+    while True:
+        old = UsageRecord.objects.filter(created_at__lt=end).order_by("created_at")
+        count, _ = UsageRecord.objects.filter(
+            pk__in=list(old.values_list("pk", flat=True)[:PRUNED])
+        ).delete()
+        deleted += count
+        if count < PRUNED:
+            return deleted
 
 
 def _record(it: Ended, cost: int | None) -> UsageRecord:

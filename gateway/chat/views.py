@@ -12,7 +12,7 @@ from django.views.decorators.csrf import csrf_exempt
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from gateway.chat import reports, runtime
+from gateway.chat import openapi, reports, runtime
 from gateway.chat.messages import MAX_BODY_BYTES, Incoming, Reply
 from gateway.chat.service import ADDRESSES
 from gateway.errors import PayloadTooLargeError, UnavailableError, response
@@ -40,6 +40,8 @@ async def chat(request: HttpRequest) -> HttpResponseBase:
         peer=request.META.get("REMOTE_ADDR") or "",
         read=read,
     )
+    # The middleware that logs has given it one already.
+    incoming.request_id = getattr(request, "request_id", incoming.request_id)
     service = (await runtime.start()).service
     return _response(await service.answer(incoming), incoming.request_id)
 
@@ -63,6 +65,7 @@ async def _parts(reply: Reply) -> AsyncGenerator[bytes]:
 class UsageView(GatewayView):
     """GET /v1/usage: what the caller's tenant has used."""
 
+    @openapi.DESCRIBE_USAGE
     def get(self, request: Request) -> Response:
         question = reports.Question.read(request.query_params.dict())
         return Response(reports.usage(self.caller.tenant, question))

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
+import shutil
 import time
+from pathlib import Path
+from subprocess import run
 from typing import Any
 
 import openai
 import pytest
 
 from gateway import keys
-from gateway.configuration.shapes import Allow
+from gateway.configuration.shapes import Allow, Target
 from gateway.identity import Caller
 from tests.gateway.chat.harness import (
     COMPLETION,
@@ -20,6 +24,7 @@ from tests.gateway.chat.harness import (
     STREAM,
     USAGE,
     WHOLE_STREAM,
+    Asked,
     answers,
     chunk,
     event,
@@ -31,11 +36,12 @@ V1 = "/v1/chat/completions"
 
 
 @pytest.fixture
-def key() -> str:
+def key(monkeypatch) -> str:
     """A gateway key that this process has looked up a moment ago."""
+    monkeypatch.setattr(keys, "CACHE_S", 60.0)
     text = tokens.make(keys.PREFIX)
     caller = Caller("acme", "ada", 7)
-    keys._cache.put(tokens.digest(text), caller, until=time.time() + 60)
+    keys._cache.put(tokens.digest(text), caller, until=time.time() + 59)
     return text
 
 
@@ -123,16 +129,14 @@ def test_the_asynchronous_client_reads_a_stream(gateway, upstream, key):
     assert asyncio.run(read()) == "Hello"
 
 
+@pytest.mark.parametrize("client", ["/v1"], indirect=True)
 def test_the_client_lists_the_models_that_it_may_use(gateway, client):
-    if client.base_url.path.startswith("/v2"):
-        pytest.skip("models are listed under /v1 alone")
     gateway.declare(name="theirs", allow=Allow(everyone=False))
     assert [it.id for it in client.models.list()] == ["small"]
 
 
+@pytest.mark.parametrize("client", ["/v1"], indirect=True)
 def test_the_client_reads_embeddings(gateway, client, upstream):
-    if client.base_url.path.startswith("/v2"):
-        pytest.skip("embeddings are under /v1 alone")
     gateway.declare(name="vectors", inference_type="embedding")
     upstream.script = answers(
         {
@@ -214,3 +218,60 @@ def test_chat_is_not_for_embedding_endpoints_and_the_reverse(gateway, upstream):
     gateway.declare(name="words", inference_type="embedding", upstream="echo")
     error = gateway.post(path=path, model="words").json()["error"]
     assert error["message"] == "Endpoint does not support request: embeddings"
+
+
+# ── OpenAI's client for Node ────────────────────────────────────────────────────────
+
+NODE = Path(__file__).parent / "node"
+
+
+@pytest.fixture(scope="module")
+def node() -> str:
+    """Node, with the client installed from its lock; each test process waits for the first."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if not node or not npm:
+        pytest.skip("node or npm is not installed")
+    with (NODE / "package-lock.json").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (NODE / "node_modules" / "openai").exists():
+            command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+            done = run(command, cwd=NODE, capture_output=True, text=True, check=False)
+            if done.returncode:
+                pytest.skip(f"npm ci failed: {done.stderr.strip()[-300:]}")
+    return node
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("prefix", ["/v1", "/v2"])
+def test_the_client_for_node_reads_all_of_it(gateway, upstream, key, node, prefix):
+    async def script(asked: Asked) -> None:
+        model = asked.json["model"]
+        if model == "refusing":
+            await answers({"error": {"message": "no"}}, 400)(asked)
+        elif asked.json.get("stream"):
+            parts = (STREAM[0], 0.05, None) if model == "broken" else WHOLE_STREAM
+            await sends(*parts)(asked)
+        else:
+            await answers(COMPLETION)(asked)
+
+    upstream.script = script
+    for name in ("refusing", "broken"):
+        gateway.declare(name=name, targets=(Target(upstream.url, name),))
+
+    command = [node, "chat.mjs", gateway.url + prefix, key]
+    done = run(
+        command, cwd=NODE, capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {
+        "whole": "Hello",
+        "model": "small",
+        "text": "Hello",
+        "tokens": 2,
+        "broken": "Hel|APIError",
+        "absent": {"status": 404, "kind": "NotFoundError"},
+        "refused": {"status": 400, "kind": "BadRequestError"},
+        "knows": ["BadRequestError", "NotFoundError"],
+    }

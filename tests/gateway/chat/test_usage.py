@@ -128,6 +128,17 @@ def test_the_number_of_statements_does_not_grow_with_the_batch(
         usage.write(many)
 
 
+@pytest.mark.django_db
+def test_old_records_are_deleted_and_sums_stay(monkeypatch):
+    monkeypatch.setattr(usage, "PRUNED", 2)
+    write = [ended(at=NOON - timedelta(days=age)) for age in (1, 29, 31, 32, 33)]
+    usage.write(write)
+    with time_machine.travel(NOON, tick=False):
+        assert usage.prune(30) == 3
+    assert UsageRecord.objects.count() == 2
+    assert UsageDay.objects.count() == 5
+
+
 # ── GET /v1/usage ───────────────────────────────────────────────────────────────────
 
 
@@ -228,6 +239,7 @@ class Sink:
         self.failures = list(failures)
         self.batches: list[list[Ended]] = []
         self.denials: list[Any] = []
+        self.pruned = 0
 
     def write(self, batch: Any) -> None:
         if self.failures:
@@ -238,7 +250,10 @@ class Sink:
         self.denials.append(denial)
 
     def writer(self) -> Writer:
-        return Writer(here, write=self.write, write_denial=self.deny)
+        return Writer(here, write=self.write, write_denial=self.deny, prune=self.prune)
+
+    def prune(self) -> None:
+        self.pruned += 1
 
 
 def test_the_writer_writes_in_batches_and_at_the_end():
@@ -272,6 +287,7 @@ def test_what_the_database_does_not_take_now_is_written_later(monkeypatch):
 
     asyncio.run(run())
     assert [it.request_id for it in sink.batches[0]] == ["0", "1", "2"]
+    assert sink.pruned == 1
 
 
 def test_what_the_database_refuses_does_not_block_what_follows():

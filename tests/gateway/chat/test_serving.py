@@ -1,0 +1,135 @@
+"""config.asgi as it is served: chat and all the rest on one port, in a real process."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sqlite3
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import PIPE, STDOUT, Popen, run
+from typing import Any
+
+import pytest
+import requests
+from django.conf import settings
+
+from tests.gateway.chat.harness import IDENTITY, events_of
+
+PATIENCE_S = 45
+
+
+def environment(folder: Path) -> dict[str, str]:
+    config = folder / "gateway.yaml"
+    entry = {"name": "echo", "upstream": "echo", "model": "echo-300ms"}
+    quick = {"name": "quick", "upstream": "echo", "model": "echo-0ms"}
+    config.write_text(json.dumps({"models": [entry, quick]}))
+    return {
+        **{k: os.environ[k] for k in ("PATH", "HOME") if k in os.environ},
+        "DATABASE_URL": f"sqlite:///{folder / 'db.sqlite3'}",
+        "GATEWAY_CONFIG": str(config),
+        "PYTHONWARNINGS": "ignore",
+    }
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("serving")
+    command = [sys.executable, "manage.py", "migrate", "-v0"]
+    run(command, env=environment(folder), cwd=settings.BASE_DIR, check=True)
+    return folder
+
+
+@pytest.fixture
+def server(folder, free_port) -> Iterator[Any]:
+    command = [sys.executable, "manage.py", "web", "--port", str(free_port)]
+    process = Popen(
+        command,
+        env=environment(folder),
+        cwd=settings.BASE_DIR,
+        stdout=PIPE,
+        stderr=STDOUT,
+        text=True,
+    )
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", free_port)) == 0:
+                break
+        time.sleep(0.05)
+    process.url = f"http://127.0.0.1:{free_port}"  # type: ignore[attr-defined]
+    yield process
+    process.terminate()
+    process.communicate(timeout=30)
+
+
+def chat(server, model: str = "quick", **fields: Any) -> requests.Response:
+    return requests.post(
+        server.url + "/v2/chat/completions",
+        json={
+            "model": model,
+            "messages": [{"role": "user", "content": "one two three"}],
+            **fields,
+        },
+        headers=IDENTITY,
+        timeout=20,
+        stream=bool(fields.get("stream")),
+    )
+
+
+def rows(folder: Path, statement: str) -> list[Any]:
+    with sqlite3.connect(folder / "db.sqlite3") as database:
+        return database.execute(statement).fetchall()
+
+
+def test_one_port_serves_chat_and_everything_else(server, folder):
+    events = events_of(chat(server, stream=True).content)
+    assert "".join(it["choices"][0]["delta"].get("content", "") for it in events) == (
+        "one two three"
+    )
+    assert chat(server).json()["choices"][0]["message"]["content"] == "one two three"
+    graphql = {"query": "{ __typename }"}
+    answer = requests.post(server.url + "/graphql", json=graphql, timeout=20)
+    assert answer.json() == {"data": {"__typename": "Query"}}
+    unknown = requests.get(server.url + "/v2/other", headers=IDENTITY, timeout=20)
+    assert (unknown.status_code, set(unknown.json())) == (404, {"detail"})
+    listed = requests.get(server.url + "/v1/models", headers=IDENTITY, timeout=20)
+    assert [it["id"] for it in listed.json()["data"]] == ["echo", "quick"]
+
+
+def test_denials_and_usage_are_written_before_the_process_ends(server, folder):
+    assert chat(server, "absent").status_code == 404
+    assert chat(server, headers_seen=True).status_code == 200
+    server.terminate()
+    output, _ = server.communicate(timeout=30)
+
+    assert server.returncode == 0, output
+    denied = "select tenant, resource, reason from gateway_policydecision"
+    assert ("acme", "model:absent", "not_found_or_forbidden") in rows(folder, denied)
+    used = (
+        "select model, prompt_tokens, completion_tokens from gateway_chat_usagerecord"
+    )
+    assert ("quick", 3, 3) in rows(folder, used)
+
+
+def test_a_stream_outlives_the_signal_to_stop(server):
+    with chat(server, "echo", stream=True) as answer:
+        parts = answer.iter_content(None)
+        first = next(parts)
+        server.terminate()
+        body = first + b"".join(parts)
+    assert events_of(body)[-1]["choices"][0]["finish_reason"] == "stop"
+    assert server.wait(30) == 0
+
+
+def test_what_a_proxy_says_never_makes_a_peer_local(server):
+    answer = requests.post(
+        server.url + "/v2/chat/completions",
+        json={"model": "quick"},
+        headers={**IDENTITY, "X-Forwarded-For": "127.0.0.1"},
+        timeout=20,
+    )
+    assert answer.status_code == 401
