@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.client_proto import ResponseHandler
 
 from webhooks_core.addresses import Reach
 from webhooks_core.models import Outcome
@@ -70,12 +71,18 @@ class Answer(NamedTuple):
 _SLOW = frozenset({Outcome.TIMEOUT, Outcome.CONNECT, Outcome.DNS})
 
 
+_Question = tuple[str, int, socket.AddressFamily]
+
+
 class GuardedResolver(AbstractResolver):
-    """Resolves names; refuses a name of which any address may not be called."""
+    """Resolves names; refuses a name of which any address may not be called.
+
+    A name whose servers hang keeps one thread, however often it is asked for.
+    """
 
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
-        self._system = aiohttp.ThreadedResolver()
+        self._open: dict[_Question, asyncio.Future[list[Any]]] = {}
 
     async def resolve(
         self,
@@ -83,13 +90,47 @@ class GuardedResolver(AbstractResolver):
         port: int = 0,
         family: socket.AddressFamily = socket.AF_UNSPEC,
     ) -> list[ResolveResult]:
-        found = await self._system.resolve(host, port, family)
-        if not self._reach.allows_all(result["host"] for result in found):
+        found = await asyncio.shield(self._ask((host, port, family)))
+        addresses = [str(address[0]).partition("%")[0] for *_, address in found]
+        if not self._reach.allows_all(addresses):
             raise BlockedAddressError
-        return found
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=kind,
+                proto=protocol,
+                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+            )
+            for address, (kind, _, protocol, *_) in zip(addresses, found, strict=True)
+        ]
+
+    def _ask(self, question: _Question) -> asyncio.Future[list[Any]]:
+        if question not in self._open:
+            host, port, family = question
+            ask = partial(
+                socket.getaddrinfo,
+                host,
+                port,
+                type=socket.SOCK_STREAM,
+                family=family,
+                flags=socket.AI_ADDRCONFIG,
+            )
+            # Not the loop's own getaddrinfo: that of uvloop has four threads for everybody.
+            answer = asyncio.get_running_loop().run_in_executor(None, ask)
+            answer.add_done_callback(partial(self._forget, question))
+            self._open[question] = answer
+        return self._open[question]
+
+    def _forget(self, question: _Question, answer: asyncio.Future[list[Any]]) -> None:
+        del self._open[question]
+        if not answer.cancelled():
+            answer.exception()  # seen, also when nobody waits any longer
 
     async def close(self) -> None:
-        await self._system.close()
+        for answer in list(self._open.values()):
+            answer.cancel()
 
 
 # Whether an attempt made a connection of its own, told by the only place that makes them.
@@ -109,18 +150,41 @@ def guarded_socket(reach: Reach, address_info: Any) -> socket.socket:
     return socket.socket(family, kind, protocol)
 
 
+class _Handler(ResponseHandler):
+    """Reads the head of an answer by itself: nothing that follows can spoil its status line.
+
+    Some receivers send a body with 204, or break their chunks: in one packet with the head,
+    that would be an error in place of a success.
+    """
+
+    def data_received(self, data: bytes) -> None:
+        head, end, rest = data.partition(b"\r\n\r\n")
+        super().data_received(head + end)
+        if rest:
+            super().data_received(rest)
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Connects within `reach` only and keeps connections."""
+
+    def __init__(self, reach: Reach) -> None:
+        super().__init__(
+            limit=0,
+            resolver=GuardedResolver(reach),
+            socket_factory=partial(guarded_socket, reach),
+            keepalive_timeout=KEEP_ALIVE_S,
+        )
+        self._resolver_owner = True  # closed with the connector
+        self._factory: Any = partial(_Handler, loop=self._loop)
+
+
 def client(reach: Reach) -> aiohttp.ClientSession:
     """Return a client that connects within `reach` only, keeps connections, and is not curious.
 
     No cookies, no redirects, no decompression, no proxies or credentials from the environment.
     """
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(
-            limit=0,
-            resolver=GuardedResolver(reach),
-            socket_factory=partial(guarded_socket, reach),
-            keepalive_timeout=KEEP_ALIVE_S,
-        ),
+        connector=_Connector(reach),
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,
         trust_env=False,
@@ -203,7 +267,7 @@ async def _answer(
 async def _read(response: aiohttp.ClientResponse) -> bytes:
     """Return the start of an answer's text; a receiver cannot make us wait or store for it."""
     text = bytearray()
-    with suppress(TimeoutError, aiohttp.ClientError, OSError):
+    with suppress(Exception):  # the status line has decided
         async with asyncio.timeout(READ_FOR_S):
             while len(text) < READ_AT_MOST:
                 chunk = await response.content.read(READ_AT_MOST - len(text))
@@ -239,7 +303,12 @@ _KINDS: tuple[tuple[tuple[type[BaseException], ...], Outcome, str], ...] = (
     ((socket.gaierror,), Outcome.DNS, "the host name could not be resolved"),
     ((ssl.SSLError, ssl.CertificateError, aiohttp.ClientSSLError), Outcome.TLS, ""),
     (
-        (aiohttp.ServerDisconnectedError,),
+        (
+            aiohttp.ServerDisconnectedError,
+            ConnectionResetError,
+            ConnectionAbortedError,
+            BrokenPipeError,
+        ),
         Outcome.CONNECT,
         "the connection was closed without an answer",
     ),
