@@ -1,4 +1,4 @@
-"""Processes that die with their parent, even when the parent is killed and cannot say goodbye."""
+"""Processes: which die with their parent, even one that is killed, and which are alive."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from functools import cache
+from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
 LOOK_EVERY_S = 0.25
@@ -63,3 +64,27 @@ def _look(parent: int) -> None:
 
 def _die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+@cache
+def this_machine() -> str:
+    """Return what tells the processes of this machine from all others; "" where unknown.
+
+    Host names repeat, and containers share a kernel but not their pids.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return ""
+
+
+def is_alive(pid: int) -> bool:
+    """Tell whether a process of this machine exists."""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except ProcessLookupError:
+        return False
+    return True

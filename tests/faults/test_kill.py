@@ -50,7 +50,7 @@ class Counting:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                time.sleep(0.05)
+                time.sleep(0.15)
                 with lock:
                     seen[orjson.loads(body)["id"]] += 1
                 self.send_response(204)

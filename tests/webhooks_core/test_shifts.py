@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from datetime import timedelta
 
 import pytest
@@ -11,6 +14,7 @@ from django.utils import timezone
 from tests.receiver import receiver
 from tests.webhooks_core.desk import Desk, failed, ok
 from tests.webhooks_core.making import drain, endpoint, event, only
+from webhooks_core import processes
 from webhooks_core.dispatch import drain as engine
 from webhooks_core.dispatch import shifts
 from webhooks_core.models import Attempt, Delivery, Lane, Shift
@@ -186,3 +190,34 @@ def test_a_shift_does_not_bury_itself_when_the_clock_jumps_forward():
             drain(stop=jump)
     assert len(it.requests) == 1
     assert Delivery.objects.values_list("status", "interruptions").get() == (1, 0)
+
+
+@pytest.mark.skipif(not processes.this_machine(), reason="the machine is not known")
+class TestAProcessThatIsGone:
+    def gone(self) -> int:
+        process = subprocess.Popen([sys.executable, "-c", ""])
+        process.wait()
+        return process.pid
+
+    def shift(self, **fields) -> Shift:
+        lease = timezone.now() + timedelta(seconds=10)
+        known = {"machine": processes.this_machine(), "pid": os.getpid()} | fields
+        return Shift.objects.create(slot=0, host="x", lease_until=lease, **known)
+
+    def test_its_shift_is_buried_before_its_lease_is_over(self):
+        self.shift(pid=self.gone())
+        assert shifts.bury_dead() == 1
+        assert shifts.bury_dead() == 0
+
+    def test_a_living_one_keeps_its_shift(self):
+        self.shift()
+        assert shifts.bury_dead() == 0
+
+    def test_another_machine_s_pids_mean_nothing_here(self):
+        self.shift(pid=self.gone(), machine="another")
+        assert shifts.bury_dead() == 0
+
+    def test_where_the_machine_is_unknown_the_lease_decides(self, monkeypatch):
+        monkeypatch.setattr(processes, "this_machine", lambda: "")
+        self.shift(pid=self.gone(), machine="")
+        assert shifts.bury_dead() == 0

@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
+from webhooks_core import processes
 from webhooks_core.dispatch.outcome import MAX_INTERRUPTIONS
 from webhooks_core.models import Attempt, Bell, Delivery, Lane, Outcome, Shift
 
@@ -45,6 +46,7 @@ def _take(slot: int) -> Shift | None:
                 slot=slot,
                 host=socket.gethostname()[:255],
                 pid=os.getpid(),
+                machine=processes.this_machine(),
                 lease_until=timezone.now() + LEASE,
             )
     except IntegrityError:
@@ -88,14 +90,28 @@ def end(shift: Shift, *, attempts: int) -> None:
 
 
 def bury_dead() -> int:
-    """End every shift whose lease ran out and free what it held; return how many."""
+    """End every shift that died or whose lease ran out, and free what it held.
+
+    Returns how many. A shift of this machine need not be waited for: its process is gone.
+    """
     now = timezone.now()
     # A lease further ahead than we ever give one was written before the clock was set back.
-    dead = Q(lease_until__lt=now) | Q(lease_until__gt=now + 2 * LEASE)
+    expired = Q(lease_until__lt=now) | Q(lease_until__gt=now + 2 * LEASE)
+    dead = expired | Q(pk__in=_orphaned())
     return sum(
         _bury(shift, dead, now)
         for shift in Shift.objects.filter(dead, ended_at=None).order_by("pk")
     )
+
+
+def _orphaned() -> list[int]:
+    """Return the open shifts of processes that were here and are gone."""
+    if not (machine := processes.this_machine()):
+        return []
+    here = Shift.objects.filter(machine=machine, ended_at=None)
+    return [
+        pk for pk, pid in here.values_list("pk", "pid") if not processes.is_alive(pid)
+    ]
 
 
 def _bury(shift: Shift, dead: Q, now: datetime) -> bool:

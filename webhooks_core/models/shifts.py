@@ -25,6 +25,8 @@ class Shift(models.Model):
     slot = models.PositiveSmallIntegerField(null=True, unique=True)
     host = models.CharField(max_length=255)
     pid = models.PositiveIntegerField()
+    # Where the pid has its meaning: one start of one kernel, and a namespace in it.
+    machine = models.CharField(max_length=128, blank=True)
     started_at = models.DateTimeField(default=timezone.now)
     lease_until = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
