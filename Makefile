@@ -58,6 +58,7 @@ schemas: $(VENV)/dev.stamp ## Write docs/api again from the code
 format: $(VENV)/dev.stamp ## Format the code and mend what the linter can mend
 	$(PY) -m ruff check --fix-only .
 	$(PY) -m ruff format .
+	-$(PY) -m djlint --reformat --quiet templates
 
 clean: ## Remove the virtual environment and caches, but never var/ (your data)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov
