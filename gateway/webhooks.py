@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from webhooks_core.profiles import EventType, Happening, Sending, WebhookProfile
+from gateway.traces import trace_id
+from webhooks_core.profiles import (
+    EventType,
+    Happening,
+    Ping,
+    Sending,
+    WebhookProfile,
+)
 from webhooks_core.retry import RetryPolicy
 from webhooks_core.schemas import DATE_TIME, INTEGER, NUMBER, STRING, object_of
 from webhooks_core.signing import timestamped_signature
@@ -149,6 +157,16 @@ def headers(sending: Sending) -> dict[str, str]:
     }
 
 
+def ping(subscription_id: str) -> Ping:
+    """Return the test event that an operator sends, who is no principal of the tenant."""
+    context = {
+        "request_id": secrets.token_hex(16),
+        "principal_id": "system",
+        "trace_id": trace_id(None),
+    }
+    return Ping(TEST, {"subscription_id": subscription_id}, context)
+
+
 def url_policy(*, base_url: str, local: bool) -> UrlPolicy:
     """Return the rule for subscription URLs: public hosts, and loopback locally."""
     schemes = frozenset({"http", "https"})
@@ -182,4 +200,5 @@ def profile(
         endpoint_prefix="whsub_",
         inactive_ends_waiting=True,
         enabled=enabled,
+        ping=ping,
     )

@@ -7,3 +7,4 @@ from django.apps import AppConfig
 
 class WebhooksCoreConfig(AppConfig):
     name = "webhooks_core"
+    verbose_name = "Webhooks"

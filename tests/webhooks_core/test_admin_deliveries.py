@@ -29,7 +29,7 @@ def change(delivery) -> str:
 
 
 def shown_ids(text) -> list[str]:
-    return re.findall(r"<code>(dlv_\w+)</code></a></t[hd]>", text)
+    return re.findall(r"<code>(dlv_\w+)</code><br>", text)
 
 
 def block(text, name) -> str:

@@ -69,12 +69,10 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
     list_display = (
         "shown_id",
         "state",
-        "endpoint_link",
-        "event_type",
-        "tries",
         "last_result",
         "latency",
         "next_attempt",
+        "endpoint_link",
         "created",
     )
     list_filter = ("status", ErrorFilter, TypeFilter, "trigger")
@@ -101,9 +99,11 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
 
     # The list.
 
-    @admin.display(description="delivery")
+    @admin.display(description="delivery, type")
     def shown_id(self, obj: Delivery) -> SafeString:
-        return format_html("<code>{}</code>", obj.public_id)
+        extra = "" if obj.trigger == Delivery.Trigger.EVENT else f" ({obj.trigger})"
+        shown = "<code>{}</code><br>{}{}"
+        return format_html(shown, obj.public_id, obj.event.type, extra)
 
     @admin.display(description="status")
     def state(self, obj: Delivery) -> SafeString:
@@ -117,20 +117,13 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
             '<a href="{}" title="{}">{}</a>', page, obj.endpoint.public_id, host
         )
 
-    @admin.display(description="type")
-    def event_type(self, obj: Delivery) -> str:
-        extra = "" if obj.trigger == Delivery.Trigger.EVENT else f" ({obj.trigger})"
-        return obj.event.type + extra
-
-    @admin.display(description="attempts")
-    def tries(self, obj: Delivery) -> int:
-        return obj.attempts
-
     @admin.display(description="last result")
     def last_result(self, obj: Delivery) -> SafeString | None:
         if (last := _last(obj)) is None:
             return None
-        return showing.badge(showing.tone(last), showing.result(last))
+        result = showing.badge(showing.tone(last), showing.result(last))
+        plural = "" if obj.attempts == 1 else "s"
+        return format_html("{}<br>{} attempt{}", result, obj.attempts, plural)
 
     @admin.display
     def latency(self, obj: Delivery) -> str | None:

@@ -118,7 +118,7 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
 
     @admin.display
     def health(self, obj: Endpoint) -> SafeString:
-        return _badge(obj)
+        return badge(obj)
 
     @admin.display
     def product(self, obj: Endpoint) -> str:
@@ -138,7 +138,7 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
 
     @admin.display(description="failed in a row")
     def failures(self, obj: Endpoint) -> str:
-        return _failures(obj)
+        return failures(obj)
 
     # The page.
 
@@ -161,8 +161,8 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
         return {
             "endpoint": endpoint,
             "subtitle": None,
-            "health": _badge(endpoint),
-            "failures": _failures(endpoint),
+            "health": badge(endpoint),
+            "failures": failures(endpoint),
             "day": day,
             "p95": _milliseconds(day),
             "most_deliveries": health.DELIVERIES_PER_PAGE,
@@ -276,7 +276,8 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
         return self.back(request, endpoint, f"Queued {queued} again, 50 per second.")
 
 
-def _badge(endpoint: Endpoint) -> SafeString:
+def badge(endpoint: Endpoint) -> SafeString:
+    """Return the health of an endpoint as a coloured word."""
     state = Health.of(endpoint)
     return showing.badge(state.tone, state.value)
 
@@ -290,11 +291,11 @@ def _milliseconds(day: Day) -> str | None:
     return None if day.p95_ms is None else f"{day.p95_ms:,} ms"
 
 
-def _failures(endpoint: Endpoint) -> str:
+def failures(endpoint: Endpoint) -> str:
     """Return `3/20`: failures in a row, and at how many the engine disables."""
-    dialect, failures = showing.dialect(endpoint), endpoint.consecutive_failures
+    dialect, count = showing.dialect(endpoint), endpoint.consecutive_failures
     limit = dialect and dialect.disable_after
-    return f"{failures}/{limit}" if limit else f"{failures}"
+    return f"{count}/{limit}" if limit else f"{count}"
 
 
 def _own_headers(endpoint: Endpoint) -> str:

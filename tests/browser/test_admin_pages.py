@@ -1,0 +1,77 @@
+"""The webhooks' admin in a real browser: nothing foreign, no complaint, at any width or theme."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import expect
+
+from tests.receiver import receiver
+from tests.webhooks_core.looking import SCRIPT
+from tests.webhooks_core.making import drain, endpoint, event
+from webhooks_core.models import Delivery, Endpoint
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
+
+
+@pytest.fixture
+def operator(live_server, page):
+    """A page of an operator who has logged in, and deliveries to look at."""
+    with receiver(200, 500) as it:
+        it.answer = SCRIPT.encode()
+        endpoint(it.url, description=SCRIPT)
+        event()
+        event()
+        drain()
+    User.objects.create_superuser("ada", password="a-long-password")
+    page.goto(f"{live_server.url}/admin/")
+    page.get_by_label("Username").fill("ada")
+    page.get_by_label("Password").fill("a-long-password")
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("link", name="Webhooks dashboard").wait_for()
+    return page
+
+
+def addresses() -> list[str]:
+    delivery, target = Delivery.objects.latest("pk"), Endpoint.objects.get()
+    return [
+        "delivery/",
+        f"delivery/{delivery.pk}/change/",
+        "endpoint/",
+        f"endpoint/{target.pk}/change/?hours=24",
+        "shift/dashboard/",
+        "shift/",
+        "event/catalogue/",
+        f"event/{delivery.event_id}/change/",
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_complains_or_is_wider_than_a_telephone(
+    live_server, operator, complaints, scheme
+):
+    operator.emulate_media(color_scheme=scheme)
+    for width in (1280, 390):
+        operator.set_viewport_size({"width": width, "height": 800})
+        for address in addresses():
+            operator.goto(f"{live_server.url}/admin/webhooks_core/{address}")
+            wide = operator.evaluate("document.documentElement.scrollWidth")
+            assert (address, wide) == (address, width)
+    assert complaints == []
+
+
+def test_a_delivery_is_resent_and_its_command_copied_by_keyboard(
+    live_server, operator, complaints
+):
+    one = Delivery.objects.latest("pk")
+    operator.goto(f"{live_server.url}/admin/webhooks_core/delivery/{one.pk}/change/")
+    button = operator.locator("button[data-copy]")
+    button.focus()
+    operator.keyboard.press("Enter")
+    selected = operator.evaluate("getSelection().toString()")
+    assert selected.startswith("curl --globoff --request POST")
+    operator.get_by_role("button", name="Resend").focus()
+    operator.keyboard.press("Enter")
+    expect(operator.locator(".messagelist")).to_contain_text("Queued again as")
+    assert Delivery.objects.filter(trigger="replay").count() == 1
+    assert complaints == []
