@@ -38,7 +38,10 @@ def worked(db):
 def no_database() -> Iterator[None]:
     health._is_migrated.cache_clear()
     away = OperationalError("no route to db.internal")
-    with mock.patch.object(connection, "cursor", side_effect=away):
+    with (
+        mock.patch.object(connection, "cursor", side_effect=away),
+        mock.patch.object(connection, "chunked_cursor", side_effect=away),
+    ):
         yield
 
 
