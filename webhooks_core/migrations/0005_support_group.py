@@ -32,7 +32,7 @@ def remove_group(apps, schema_editor):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("webhooks_core", "0003_count_repairs"),
+        ("webhooks_core", "0004_shift_machine"),
         ("auth", "0012_alter_user_first_name_max_length"),
         ("contenttypes", "0002_remove_content_type_name"),
     ]
