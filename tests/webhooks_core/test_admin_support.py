@@ -15,7 +15,7 @@ from webhooks_core.models import Delivery, Endpoint
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("plain")]
 
 ADMIN = "/admin/webhooks_core"
-migration = import_module("webhooks_core.migrations.0004_support_group")
+migration = import_module("webhooks_core.migrations.0005_support_group")
 
 
 @pytest.fixture
