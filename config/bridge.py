@@ -76,7 +76,7 @@ async def _body(scope: Scope, receive: Receive) -> tuple[IO[bytes], int]:
     message = await receive()
     if message["type"] == "http.request" and not message.get("more_body"):
         whole = message.get("body", b"")
-        return BytesIO(whole), len(whole)
+        return BytesIO(whole if len(whole) <= LARGEST_BYTES else b""), len(whole)
     body = tempfile.SpooledTemporaryFile(IN_MEMORY_BYTES)  # noqa: SIM115 - given away
     try:
         length = await _collect(message, receive, body)

@@ -153,22 +153,24 @@ class Client:
 
 
 async def _send(reply: Reply, request_id: str, send: Send) -> None:
-    headers = [(k.encode(), v.encode()) for k, v in reply.headers.items()]
-    headers.append((b"X-Request-Id", request_id.encode()))
+    await send(_start(reply, request_id))
     if reply.rest is None:
-        headers.append((b"Content-Length", str(len(reply.body)).encode()))
-    start = {"type": "http.response.start", "status": reply.status, "headers": headers}
-    if reply.rest is None:
-        await send(start)
         await send({"type": "http.response.body", "body": reply.body})
         return
     async with aclosing(reply.rest) as rest:
         with Watch(None) as watch:
-            await send(start)
             await _send_part(reply.body, send, watch)
             async for data in rest:
                 await _send_part(data, send, watch)
     await send({"type": "http.response.body", "body": b""})
+
+
+def _start(reply: Reply, request_id: str) -> Message:
+    headers = [(k.encode(), v.encode()) for k, v in reply.headers.items()]
+    headers.append((b"X-Request-Id", request_id.encode()))
+    if reply.rest is None:
+        headers.append((b"Content-Length", str(len(reply.body)).encode()))
+    return {"type": "http.response.start", "status": reply.status, "headers": headers}
 
 
 async def _send_part(data: bytes, send: Send, watch: Watch) -> None:

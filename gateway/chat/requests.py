@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import orjson
@@ -45,6 +45,10 @@ class ModelRequest:
         """Whether the client asked for the chunk that holds the usage."""
         options = self.body.get("stream_options")
         return isinstance(options, dict) and options.get("include_usage") is True
+
+    def forgotten(self) -> Self:
+        """Return the request without its body, when that has been sent."""
+        return replace(self, body={})
 
     def for_upstream(self, model: str, *, ask_usage: bool) -> bytes:
         """Return the body with the upstream's own name of the model, the rest unchanged.

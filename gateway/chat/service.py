@@ -176,6 +176,7 @@ class Service:
             wants_usage=exchange.request.wants_usage,
         )
         opened = await self.calls.stream(exchange, new_relay)
+        exchange.request = exchange.request.forgotten()
         body = events(exchange, opened, self._end)
         # Begun, so that closing it ends the exchange even if nobody reads on.
         return Reply(200, EVENT_STREAM, await anext(body), body)

@@ -43,20 +43,15 @@ class Anthropic:
         self._client = client
 
     async def complete(self, job: Job) -> bytes:
-        url, headers, body = _call(job, stream=False)
-        async with http.post(
-            self._client, url, job, headers=headers, body=body
-        ) as response:
-            return completion(
-                chunks.parse(await http.whole(response, idle_s=job.timeouts.idle_s))
-            )
+        async with http.post(self._client, job, _call(job, stream=False)) as response:
+            answer = await http.whole(response, idle_s=job.timeouts.idle_s)
+            return completion(chunks.parse(answer))
 
     async def stream(self, job: Job) -> AsyncGenerator[list[bytes]]:
-        url, headers, body = _call(job, stream=True)
+        posting = http.post(self._client, job, _call(job, stream=True))
+        del job
         translation = Translation()
-        async with http.post(
-            self._client, url, job, headers=headers, body=body
-        ) as response:
+        async with posting as response:
             async for payloads in http.events(response):
                 yield [
                     chunk
@@ -68,13 +63,13 @@ class Anthropic:
         raise UnsupportedRequestError("embeddings")
 
 
-def _call(job: Job, *, stream: bool) -> tuple[str, dict[str, str], bytes]:
+def _call(job: Job, *, stream: bool) -> http.Call:
     base = job.target.base_url.rstrip("/").removesuffix("/v1")
     headers = {"anthropic-version": VERSION}
     if job.target.api_key:
         headers["x-api-key"] = job.target.api_key
     body = messages.translated(job.request.body, model=job.target.model, stream=stream)
-    return f"{base}/v1/messages", headers, job.request.written(body)
+    return http.Call(f"{base}/v1/messages", headers, job.request.written(body))
 
 
 def completion(answer: Mapping[str, Any]) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
@@ -51,14 +52,18 @@ def _reuse_trace() -> aiohttp.TraceConfig:
     return trace
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What is posted: JSON, and the headers beside the usual ones."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
 @asynccontextmanager
 async def post(
-    client: aiohttp.ClientSession,
-    url: str,
-    job: Job,
-    *,
-    headers: Mapping[str, str],
-    body: bytes,
+    client: aiohttp.ClientSession, job: Job, call: Call
 ) -> AsyncGenerator[aiohttp.ClientResponse]:
     """POST JSON and give the answer once it is a success. Raises as Upstream's methods do.
 
@@ -68,7 +73,8 @@ async def post(
     response = None
     try:
         async with asyncio.timeout(job.timeouts.first_byte_s):
-            response = await _send(client, url, job, headers, body)
+            response = await _send(client, job, call)
+        del job, call  # a stream may last, and a prompt be long
         if response.status != 200:
             raise await _failure(response)
         yield response
@@ -80,26 +86,22 @@ async def post(
 
 
 async def _send(
-    client: aiohttp.ClientSession,
-    url: str,
-    job: Job,
-    headers: Mapping[str, str],
-    body: bytes,
+    client: aiohttp.ClientSession, job: Job, call: Call
 ) -> aiohttp.ClientResponse:
     """POST; when a kept connection turns out to be closed, once more on another one."""
-    all_headers = {
+    headers = {
         "Content-Type": "application/json",
         "X-Request-Id": job.request_id,
-        **headers,
+        **call.headers,
     }
     timeout = aiohttp.ClientTimeout(total=None, connect=job.timeouts.connect_s)
     while True:
         context = SimpleNamespace(is_reused=False)
         try:
             return await client.post(
-                url,
-                data=body if len(body) < LARGE_BYTES else BytesIO(body),
-                headers=all_headers,
+                call.url,
+                data=call.body if len(call.body) < LARGE_BYTES else BytesIO(call.body),
+                headers=headers,
                 allow_redirects=False,
                 timeout=timeout,
                 trace_request_ctx=context,

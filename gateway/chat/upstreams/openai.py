@@ -25,24 +25,20 @@ class OpenAI:
         return await self._whole(job, "embeddings")
 
     async def _whole(self, job: Job, path: str) -> bytes:
-        url, headers, body = _call(job, path)
-        async with http.post(
-            self._client, url, job, headers=headers, body=body
-        ) as response:
+        async with http.post(self._client, job, _call(job, path)) as response:
             return await http.whole(response, idle_s=job.timeouts.idle_s)
 
     async def stream(self, job: Job) -> AsyncGenerator[list[bytes]]:
-        url, headers, body = _call(job, "chat/completions")
-        async with http.post(
-            self._client, url, job, headers=headers, body=body
-        ) as response:
+        posting = http.post(self._client, job, _call(job, "chat/completions"))
+        del job
+        async with posting as response:
             async for payloads in http.events(response):
                 yield payloads
 
 
-def _call(job: Job, path: str) -> tuple[str, dict[str, str], bytes]:
+def _call(job: Job, path: str) -> http.Call:
     base = (job.target.base_url or DEFAULT_BASE_URL).rstrip("/")
     key = job.target.api_key
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     body = job.request.for_upstream(job.target.model, ask_usage=job.ask_usage)
-    return f"{base}/{path}", headers, body
+    return http.Call(f"{base}/{path}", headers, body)

@@ -322,8 +322,8 @@ class Gateway:
         return events_of(answer.content)
 
     def settled(self, condition: Callable[[], Any]) -> bool:
-        """Wait until something holds, at most some seconds."""
-        for _ in range(500):
+        """Wait until something holds, at most twenty seconds."""
+        for _ in range(2000):
             if condition():
                 return True
             threading.Event().wait(0.01)
