@@ -14,6 +14,7 @@ import requests
 from config import bridge
 from config.bridge import Bridge
 from tests.config.test_web import served
+from tests.running import until
 
 
 class Application:
@@ -116,7 +117,7 @@ def test_large_answers_come_in_parts_and_whole(application, url):
     application.body, application.parts = b"a" * 100_000, [b"b" * 300_000, b"c"]
     answer = requests.get(url, timeout=5)
     assert answer.content == application.body + b"".join(application.parts)
-    assert application.closed == 1
+    until(lambda: application.closed == 1, "the end of the call")
 
 
 def test_an_application_that_fails_is_a_500_and_leaves_its_thread(application, url):
