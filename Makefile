@@ -42,6 +42,8 @@ lock: $(VENV)/uv.stamp ## Resolve the dependencies again into the two lock files
 		--generate-hashes --custom-compile-command 'make lock' -o requirements-dev.lock
 	$(PY) -m uv pip compile -q pyproject.toml --group bench -c requirements.lock --universal \
 		--generate-hashes --custom-compile-command 'make lock' -o requirements-bench.lock
+	$(PY) -m uv pip compile -q --group peers --universal \
+		--generate-hashes --custom-compile-command 'make lock' -o requirements-peers.lock
 
 # In environments of their own: they and Signpost need different versions of the same packages.
 PEERS := var/bench-peers

@@ -31,6 +31,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from config import access
+from gateway.chat.metrics import ChatCollector
 from webhooks_core import state
 from webhooks_core.models import Attempt, Bell
 
@@ -107,8 +108,8 @@ class AttemptTally:
             self.within.setdefault(row.profile, Tally()).update(row.within)
 
 
-class DeliveryCollector(Collector):
-    """What the database knows of deliveries, endpoints and workers."""
+class DatabaseCollector(Collector):
+    """What the database knows of deliveries, endpoints, workers and chat."""
 
     def __init__(self) -> None:
         self._tally = AttemptTally()
@@ -131,6 +132,7 @@ class DeliveryCollector(Collector):
 
     def _collect(self) -> Iterator[Metric]:
         now = timezone.now()
+        yield from ChatCollector().collect()
         yield from _gauges(state.figures(now))
         yield GaugeMetricFamily(
             "signpost_webhook_oldest_due_seconds",
@@ -211,7 +213,7 @@ def _bound(milliseconds: int | None) -> str:
     return "+Inf" if milliseconds is None else str(milliseconds / 1000)
 
 
-registry.register(DeliveryCollector())
+registry.register(DatabaseCollector())
 ProcessCollector(registry=registry)
 PlatformCollector(registry=registry)
 GCCollector(registry=registry)

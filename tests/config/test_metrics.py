@@ -31,7 +31,7 @@ def fresh(monkeypatch):
     """A registry whose tally has seen nothing, and no wait for commits."""
     monkeypatch.setattr(metrics, "COMMITTED_AFTER_S", 0.0)
     registry = CollectorRegistry()
-    registry.register(metrics.DeliveryCollector())
+    registry.register(metrics.DatabaseCollector())
     registry.register(metrics.requests)
     registry.register(metrics.durations)
     monkeypatch.setattr(metrics, "registry", registry)
@@ -161,22 +161,24 @@ def test_the_number_of_queries_does_not_grow(
     for number in range(20):
         making.endpoint(f"http://127.0.0.1:9/{number}")
     making.event()
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(16):
         scrape(client)
 
 
 def names(client) -> set[str]:
     tasks.sweep()
     answer = client.get("/metrics").content.decode()
-    found = re.findall(r"^# TYPE (signpost_\w+) ", answer, re.MULTILINE)
+    found = re.findall(
+        r"^# TYPE ((?:signpost|gateway_chat)_\w+) ", answer, re.MULTILINE
+    )
     return {name for name in found if not name.endswith("_created")}
 
 
 def test_the_page_names_every_metric_and_no_other(client, db):
     page = (DOCS / "metrics.md").read_text()
-    assert set(re.findall(r"^\| `(signpost_\w+)` \|", page, re.MULTILINE)) == names(
-        client
-    )
+    assert set(
+        re.findall(r"^\| `((?:signpost|gateway_chat)_\w+)` \|", page, re.MULTILINE)
+    ) == names(client)
 
 
 def test_every_alert_asks_for_metrics_that_exist(client, db):
