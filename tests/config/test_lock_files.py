@@ -1,0 +1,45 @@
+"""Lock files pin every package by hash, and name no registry and no path of a machine."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.running import ROOT
+
+PYTHON = sorted(ROOT.glob("requirements*.lock"))
+NODE = sorted(
+    path
+    for path in ROOT.glob("tests/**/package-lock.json")
+    if "node_modules" not in path.parts
+)
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=lambda path: path.name)
+def test_a_lock_names_no_host_and_no_path(path):
+    for line in path.read_text().splitlines():
+        assert "://" not in line
+        assert not line.startswith("--")
+        assert not re.search(r"(^|[\s@])/\w", line)
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=lambda path: path.name)
+def test_every_package_of_a_lock_has_hashes(path):
+    packages = re.split(r"^(?=[A-Za-z0-9])", path.read_text(), flags=re.MULTILINE)[1:]
+    assert packages
+    assert all("==" in it and "--hash=sha256:" in it for it in packages)
+
+
+@pytest.mark.parametrize("path", NODE, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_node_lock_names_no_registry(path):
+    assert '"resolved"' not in path.read_text()
+
+
+def test_what_runs_is_locked_alike_everywhere():
+    runtime = re.findall(
+        r"^[a-z0-9][^ ]*==[^ ]+", (ROOT / "requirements.lock").read_text(), re.MULTILINE
+    )
+    developed = (ROOT / "requirements-dev.lock").read_text()
+    assert runtime
+    assert [pin for pin in runtime if pin not in developed] == []
