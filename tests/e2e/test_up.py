@@ -72,6 +72,7 @@ def wait_for_everybody(it: Running) -> None:
 
 
 def url_of(it: Running) -> str:
+    it.wait_for("/admin/")
     found = re.search(r"http://\S+?(?=/admin/)", it.output)
     assert found, it.output
     return found.group()

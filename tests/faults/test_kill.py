@@ -87,6 +87,7 @@ def start(file: Path):
 
 def subscribe(it: Running, url: str) -> None:
     [token] = re.findall(r"rec_pat_\w+", it.output)
+    it.wait_for("/admin/")
     found = re.search(r"http://\S+?(?=/admin/)", it.output)
     assert found
     answer = requests.post(

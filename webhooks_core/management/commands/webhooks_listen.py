@@ -97,13 +97,17 @@ class Command(BaseCommand):
         self._serve(receiver)
 
     def _serve(self, receiver: Receiver) -> None:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        # Remembered, not raised: an exception out of a signal may come where Python drops it.
+        stopped: list[int] = []
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda heard, _: stopped.append(heard))
+        receiver.timeout = 0.1
         self._say(f"Listening on {receiver.url}, any path. Stop with Ctrl-C.")
         if not self._secrets:
             self._say("No --secret was given: signatures are not checked.")
         try:
-            receiver.serve_forever(poll_interval=0.1)
-        except KeyboardInterrupt:
+            while not stopped:
+                receiver.handle_request()
             self._say("Stopped.")
         finally:
             receiver.server_close()
