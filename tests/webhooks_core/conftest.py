@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 from django.db import connection, connections, transaction
+from hypothesis import settings
+
+# `--hypothesis-profile=long`: searches that take a quarter of an hour instead of seconds.
+settings.register_profile("long", print_blob=True)
 
 
 @pytest.fixture

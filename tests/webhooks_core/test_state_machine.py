@@ -1,0 +1,327 @@
+"""Whatever happens in whatever order: no event is lost, none moves once it is over.
+
+A long search, and a short example of what the usual one has found:
+`pytest --hypothesis-profile=long --timeout=0 tests/webhooks_core/test_state_machine.py`.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import time_machine
+from django.db import transaction
+from django.db.models import Count, F, Q
+from django.utils import timezone
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from tests.webhooks_core.desk import Desk, failed, ok, timed_out, untried
+from tests.webhooks_core.making import endpoint, event
+from webhooks_core import endpoints, wakeup
+from webhooks_core.dispatch import shifts
+from webhooks_core.dispatch.settling import Settled
+from webhooks_core.dispatch.sweep import sweep
+from webhooks_core.models import Attempt, Delivery, Endpoint, Lane, Shift
+from webhooks_core.transport import Request
+
+START = datetime(2026, 11, 21, 8, tzinfo=UTC)
+LIMIT = 3  # failures in a row, of the plain profile
+ANSWERS = {"ok": ok, "failed": failed, "timed out": timed_out, "untried": untried}
+# Those that let events flow are there twice: a search among silent endpoints finds nothing.
+CHANGES = [
+    "pause",
+    "resume",
+    "resume",
+    "switch off",
+    "switch on",
+    "switch on",
+    "delete",
+]
+picks = st.integers(0, 99)
+
+
+class Worker:
+    """A desk, and the requests that it has made and not heard of."""
+
+    def __init__(self) -> None:
+        self.desk = Desk()
+        self.open: list[Request] = []
+
+
+class Engine(RuleBasedStateMachine):
+    """The tables of the engine, worked on by several shifts at once."""
+
+    @initialize(in_flight=st.integers(1, 3))
+    def begin(self, in_flight: int) -> None:
+        self.atomic = transaction.atomic()
+        self.atomic.__enter__()
+        self.clock = time_machine.travel(START, tick=False)
+        self.traveller = self.clock.start()
+        self.workers: list[Worker] = []
+        self.expected = 0
+        self.counters: dict[int, tuple[int, int]] = {}
+        self.over: dict[int, dict[str, Any]] = {}
+        for _ in range(2):
+            self.add(in_flight)
+        self.start()
+        self.publish(call_is_lost=False, count=2)
+
+    def teardown(self) -> None:
+        if not hasattr(self, "atomic"):
+            return
+        try:
+            self.finish()
+            self.check_all()
+        finally:
+            self.clock.stop()
+            transaction.set_rollback(True)
+            self.atomic.__exit__(None, None, None)
+
+    # What a product does.
+
+    def add(self, in_flight: int = 2) -> None:
+        made = endpoint("http://127.0.0.1:9/hook", max_in_flight=in_flight)
+        self.counters[made.pk] = (1, 0)
+
+    @rule()
+    def create_endpoint(self) -> None:
+        if len(self.counters) < 4:
+            self.add()
+
+    @rule(call_is_lost=st.booleans(), count=st.integers(1, 3))
+    def publish(self, call_is_lost: bool, count: int) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            if call_is_lost:
+                patch.setattr(wakeup, "ring", lambda *_, **__: None)
+            for _ in range(count):
+                event()
+                self.expected += Endpoint.objects.subscribed().count()
+
+    def endpoint(self, pick: int) -> Endpoint:
+        pks = list(self.counters)
+        return Endpoint.objects.get(pk=pks[pick % len(pks)])
+
+    @rule(pick=picks, number=st.integers(0, 1))
+    def change_url(self, pick: int, number: int) -> None:
+        target = self.endpoint(pick)
+        endpoints.update(target, url=f"http://127.0.0.1:9/{number}")
+        changed = not target.url.endswith(f"/{number}")
+        if changed and self.counters[target.pk][0] == Endpoint.Status.DISABLED:
+            self.counters[target.pk] = (1, 0)
+
+    @rule(pick=picks, how=st.sampled_from(CHANGES))
+    def change_endpoint(self, pick: int, how: str) -> None:
+        target = self.endpoint(pick)
+        match how:
+            case "pause":
+                endpoints.pause(target)
+            case "resume":
+                endpoints.resume(target)
+            case "delete":
+                endpoints.delete(target)
+            case _:
+                endpoints.update(target, active=how == "switch on")
+
+    # What the workers do.
+
+    @precondition(lambda self: len(self.workers) < 3)
+    @rule()
+    def start(self) -> None:
+        with suppress(AssertionError):  # every slot may be taken by one that just died
+            self.workers.append(Worker())
+
+    @precondition(lambda self: self.workers)
+    @rule(pick=picks)
+    def claim(self, pick: int) -> None:
+        self.look(self.worker(pick))
+
+    def look(self, worker: Worker) -> None:
+        """Claim what is due, also for one that was buried and does not know it."""
+        buried = self.is_buried(worker)
+        try:
+            claimed = worker.desk.claim()
+        except shifts.LostError:
+            assert buried
+            self.settle(worker, [ok(it) for it in worker.open])
+            self.workers.remove(worker)
+        else:
+            assert not (buried and claimed)
+            worker.open += claimed
+
+    @precondition(lambda self: any(it.open for it in self.workers))
+    @rule(pick=picks, how=st.lists(st.sampled_from(sorted(ANSWERS)), max_size=5))
+    def answer(self, pick: int, how: list[str]) -> None:
+        busy = [it for it in self.workers if it.open]
+        worker = busy[pick % len(busy)]
+        self.settle(
+            worker,
+            [
+                ANSWERS[it](request)
+                for it, request in zip(how, worker.open, strict=False)
+            ],
+        )
+
+    @precondition(lambda self: self.workers)
+    @rule(pick=picks)
+    def renew(self, pick: int) -> None:
+        worker = self.worker(pick)
+        buried = self.is_buried(worker)
+        assert shifts.renew(worker.desk.shift) != buried
+
+    @precondition(lambda self: self.workers)
+    @rule(pick=picks, at_once=st.booleans())
+    def stall(self, pick: int, at_once: bool) -> None:
+        """Sleep through the lease: the others go on, bury it, and it comes back."""
+        stalled = self.worker(pick)
+        self.traveller.shift(20)
+        for other in self.workers:
+            if other is not stalled:
+                shifts.renew(other.desk.shift)
+        sweep()
+        event()
+        self.expected += Endpoint.objects.subscribed().count()
+        if at_once:
+            self.look(stalled)
+
+    @precondition(lambda self: self.workers)
+    @rule(pick=picks)
+    def die(self, pick: int) -> None:
+        self.workers.remove(self.worker(pick))
+
+    @precondition(lambda self: self.workers)
+    @rule(pick=picks)
+    def leave(self, pick: int) -> None:
+        """In order when nothing is open, and in a hurry otherwise."""
+        worker = self.worker(pick)
+        self.workers.remove(worker)
+        worker.desk.leave()
+
+    @rule()
+    def sweep(self) -> None:
+        sweep()
+
+    @rule(seconds=st.sampled_from([1, 6, 16, 61, 301, 3600, -1, -20, -61, -3600]))
+    def pass_time(self, seconds: int) -> None:
+        self.traveller.shift(seconds)
+
+    def worker(self, pick: int) -> Worker:
+        return self.workers[pick % len(self.workers)]
+
+    def is_buried(self, worker: Worker) -> bool:
+        shift = Shift.objects.get(pk=worker.desk.shift.pk)
+        return shift.ended_at is not None
+
+    def settle(self, worker: Worker, answers: list[Any]) -> None:
+        buried = self.is_buried(worker)
+        settled = worker.desk.settle(answers)
+        assert not (buried and settled)
+        ended = {it.key for it in answers}
+        worker.open = [it for it in worker.open if it.key not in ended]
+        for it in settled:
+            self.count(it)
+
+    def count(self, it: Settled) -> None:
+        pk = it.claim.endpoint.pk
+        status, count = self.counters[pk]
+        count = 0 if it.verdict.delivered else count + 1
+        self.counters[pk] = (2 if count >= LIMIT else status, count)
+
+    # What must hold whatever happens.
+
+    @invariant()
+    def no_delivery_is_lost_or_made_twice(self) -> None:
+        assert Delivery.objects.count() == self.expected
+
+    @invariant()
+    def what_is_claimed_is_claimed_by_the_owner_of_its_lane_and_by_nobody_dead(
+        self,
+    ) -> None:
+        living = Shift.objects.filter(ended_at=None).values("pk")
+        claimed = Delivery.objects.filter(claim__isnull=False)
+        assert not claimed.exclude(endpoint__lane__owner=F("claim")).exists()
+        assert not claimed.exclude(claim__in=living).exists()
+        owned = Lane.objects.filter(owner__isnull=False)
+        assert not owned.exclude(owner__in=living).exists()
+
+    @invariant()
+    def attempts_are_counted_once(self) -> None:
+        cut = Q(attempt__outcome="interrupted")
+        for it in Delivery.objects.annotate(
+            made=Count("attempt"), cut=Count("attempt", filter=cut)
+        ):
+            assert it.attempts == it.made + (it.claim is not None)
+            assert it.interruptions == it.cut
+
+    @invariant()
+    def what_is_over_never_moves(self) -> None:
+        ended = Delivery.objects.exclude(status=Delivery.Status.PENDING).values()
+        now_over = {it["id"]: it for it in ended}
+        assert now_over.items() >= self.over.items()
+        self.over = now_over
+
+    @invariant()
+    def counters_are_those_of_one_result_after_another(self) -> None:
+        rows = Endpoint.objects.values_list("pk", "status", "consecutive_failures")
+        assert {pk: (status, count) for pk, status, count in rows} == self.counters
+
+    def check_all(self) -> None:
+        self.no_delivery_is_lost_or_made_twice()
+        self.what_is_claimed_is_claimed_by_the_owner_of_its_lane_and_by_nobody_dead()
+        self.attempts_are_counted_once()
+        self.what_is_over_never_moves()
+        self.counters_are_those_of_one_result_after_another()
+
+    def finish(self) -> None:
+        """Everybody dies. One who comes after must find all that waits, and end it."""
+        for _ in range(30):
+            waiting = Delivery.objects.filter(status=Delivery.Status.PENDING)
+            last = waiting.order_by("-next_attempt_at").first()
+            if last is None or last.next_attempt_at is None:
+                break
+            later = max(timezone.now(), last.next_attempt_at) + timedelta(seconds=40)
+            self.traveller.move_to(later)
+            sweep()
+            worker = Worker()
+            worker.open += worker.desk.claim()
+            self.settle(worker, [ok(it) for it in worker.open])
+            worker.desk.leave()
+        stuck = Delivery.objects.filter(status=Delivery.Status.PENDING)
+        assert not stuck.filter(endpoint__in=Endpoint.objects.receiving()).exists()
+        assert not stuck.filter(endpoint__deleted_at__isnull=False).exists()
+        assert not stuck.filter(claim__isnull=False).exists()
+        # Each was ended by as many attempts as there are rows for it, none invented.
+        assert Attempt.objects.filter(delivery__status=0, outcome="ok").count() == 0
+
+
+@pytest.mark.usefixtures("plain", "commits_at_once")
+def test_nothing_is_lost_whatever_happens_in_whatever_order(settings_for_search):
+    run_state_machine_as_test(Engine, settings=settings_for_search)
+
+
+@pytest.fixture
+def settings_for_search(settings) -> Any:
+    settings.WEBHOOK_DRAINERS = 3
+    return search()
+
+
+def search() -> settings:
+    long = settings.get_current_profile_name() == "long"
+    return settings(
+        max_examples=5000 if long else 25,
+        stateful_step_count=60 if long else 25,
+        deadline=None,
+        # To shrink what was found takes minutes: the long search does it.
+        phases=set(Phase) - (set() if long else {Phase.shrink, Phase.explain}),
+        suppress_health_check=list(HealthCheck),
+    )
