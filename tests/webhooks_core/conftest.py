@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import transaction
 from hypothesis import settings
 
 # `--hypothesis-profile=long`: searches that take a quarter of an hour instead of seconds.
@@ -21,20 +20,3 @@ def commits_at_once(monkeypatch, db) -> None:
         hook()
 
     monkeypatch.setattr(transaction, "on_commit", run)
-
-
-@pytest.fixture
-def threads_may_write(transactional_db, tmp_path: Path, monkeypatch) -> Iterator[None]:
-    """Let several threads use the database: SQLite's shared memory locks without waiting."""
-    if connection.vendor != "sqlite":
-        yield
-        return
-    memory, path = connections["default"], tmp_path / "copy.sqlite3"
-    with memory.cursor() as cursor:
-        cursor.execute("VACUUM INTO %s", [str(path)])
-    on_disk = {**memory.settings_dict, "NAME": str(path)}
-    monkeypatch.setitem(connections.settings, "default", on_disk)
-    connections["default"] = connections.create_connection("default")
-    yield
-    connections["default"].close()
-    connections["default"] = memory

@@ -23,7 +23,7 @@ at_once = pytest.mark.usefixtures("commits_at_once")
 URL, OTHER = "http://127.0.0.1:9/hook", "http://127.0.0.1:9/other"
 
 
-@pytest.mark.usefixtures("threads_may_write")
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.spec("recording", "Subscriptions per account: 5")
 def test_a_race_for_the_last_slots_is_won_as_often_as_there_are_slots(use_profile):
     use_profile(quota=5)

@@ -160,7 +160,6 @@ class TestDedupeKey:
         event(dedupe_key="k")
         assert (Event.objects.count(), Delivery.objects.count()) == (1, 1)
 
-    @pytest.mark.usefixtures("threads_may_write")
     def test_a_race_makes_one_event_and_fails_nobody(self):
         endpoint(URL)
         together = threading.Barrier(6)
