@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import django_stubs_ext
 from django.apps import AppConfig
+
+# Before any model is imported, whoever's settings these are: ours name what generics hold.
+django_stubs_ext.monkeypatch()
 
 
 class WebhooksCoreConfig(AppConfig):

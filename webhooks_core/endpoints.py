@@ -8,17 +8,26 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from webhooks_core import headers, ids, profiles, secrets, wakeup
+from webhooks_core import headers, ids, notices, profiles, secrets, wakeup
 from webhooks_core.models import Delivery, Endpoint, EndpointSecret, Lane
+from webhooks_core.profiles import NoticeKind
 from webhooks_core.secrets import Sealed
 from webhooks_core.signing import standard_key
+
+# What decides which of an endpoint's deliveries may go out now.
+LIMITS = ("max_in_flight", "rate_per_second", "in_order")
 
 
 class QuotaExceededError(Exception):
     """The owner has as many endpoints as the profile allows."""
+
+
+class LimitError(ValueError):
+    """A limit that no endpoint can have; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +47,11 @@ def create(
     secret: str | None = None,
     **fields: Any,
 ) -> Created:
-    """Create an endpoint in a free slot of the owner's quota. Raises QuotaExceededError."""
+    """Create an endpoint in a free slot of the owner's quota.
+
+    Raises QuotaExceededError, or LimitError.
+    """
+    fields = _clean(fields)
     dialect = profiles.get(profile)
     secret = secret or secrets.make()
     while (slot := _free_slot(profile, owner, dialect.quota)) is not None:
@@ -67,7 +80,10 @@ def create_static(
     """Create an endpoint that a configuration declares; it takes no slot of the quota.
 
     `static_key` is its name there. False if there is one of this name already.
+
+    Raises LimitError.
     """
+    fields = _clean(fields)
     endpoint = Endpoint(
         public_id=ids.make(profiles.get(profile).endpoint_prefix),
         profile=profile,
@@ -92,6 +108,18 @@ def _insert(endpoint: Endpoint, secret: str) -> None:
         Lane.objects.create(endpoint=endpoint)
 
 
+def _clean(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields with their limits checked. Raises LimitError."""
+    cleaned = dict(fields)
+    for name in fields.keys() & set(LIMITS):
+        field: Any = Endpoint._meta.get_field(name)  # noqa: SLF001 - Django's own name for it
+        try:
+            cleaned[name] = field.clean(fields[name], None)
+        except ValidationError as error:
+            raise LimitError(f"{name}: {error.messages[0]}") from error
+    return cleaned
+
+
 def _free_slot(profile: str, owner: str, quota: int) -> int | None:
     taken = set(
         Endpoint.objects.of(profile, owner)
@@ -114,19 +142,24 @@ def update(endpoint: Endpoint, **fields: Any) -> Endpoint:
 
     Another url makes a disabled endpoint active again, with its counter at 0. Whatever makes
     it receive again sends at once what waited; whatever ends what waits (see
-    `Endpoint.ends_waiting`) ends it here.
+    `Endpoint.ends_waiting`) ends it here. Raises LimitError.
     """
+    fields = _clean(fields)
     with transaction.atomic():
         locked = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
         was_receiving = locked.is_receiving
         if locked.is_disabled and fields.get("url", locked.url) != locked.url:
             fields |= {"status": Endpoint.Status.ACTIVE, "consecutive_failures": 0}
+            failures = locked.consecutive_failures
+            notices.give(locked, NoticeKind.ENABLED, failures=failures)
         _set(locked, **fields, updated_at=timezone.now())
         if locked.ends_waiting:
             _waiting(locked).fail(error=locked.ends_waiting)
         elif locked.is_receiving and not was_receiving:
             _waiting(locked).make_due(timezone.now())
             wakeup.ring_on_commit([locked.pk])
+        elif locked.is_receiving and not fields.keys().isdisjoint(LIMITS):
+            wakeup.ring_on_commit([locked.pk])  # what had to wait may go out now
     return locked
 
 

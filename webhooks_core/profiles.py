@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from enum import StrEnum
+from typing import Any, NamedTuple
 
 from webhooks_core.retry import RetryPolicy
 from webhooks_core.targets import UrlPolicy
@@ -33,8 +34,7 @@ class Happening:
     context: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sending:
+class Sending(NamedTuple):
     """One attempt as a product's headers see it; `timestamp` is unix time in seconds.
 
     `secrets` holds the current secret first, then those that a rotation still honours.
@@ -57,11 +57,32 @@ class Ping:
     context: Mapping[str, str] = field(default_factory=dict)
 
 
+class NoticeKind(StrEnum):
+    DISABLED = "disabled"  # failed too often in a row
+    ENABLED = "enabled"  # was disabled, and has a new url
+    RECOVERED = "recovered"  # a success after at least five failures in a row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    """What became of an endpoint; `failures` in a row led to it, `error` is the last one's."""
+
+    kind: NoticeKind
+    profile: str
+    owner: str
+    endpoint_id: str
+    failures: int = 0
+    error: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookProfile:
     """The dialect of one product: everything in which its webhooks differ from another's.
 
-    `ping` makes the test event that operators send, from an endpoint's public id.
+    `ping` makes the test event that operators send, from an endpoint's public id;
+    `static_source` tells operators where static endpoints are declared. `on_notice` hears, after
+    the commit, when an endpoint is disabled or works again: it runs where deliveries are sent,
+    so it hands on what takes time; what it raises is only logged.
     """
 
     name: str
@@ -80,6 +101,8 @@ class WebhookProfile:
     inactive_ends_waiting: bool = False
     enabled: bool = True
     ping: Callable[[str], Ping] | None = None
+    on_notice: Callable[[Notice], None] | None = None
+    static_source: str = "the configuration file"
 
 
 _profiles: dict[str, WebhookProfile] = {}

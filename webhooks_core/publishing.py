@@ -9,7 +9,7 @@ import orjson
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from webhooks_core import ids, profiles, wakeup
+from webhooks_core import ids, profiles, tracing, wakeup
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.profiles import Happening, WebhookProfile
 from webhooks_core.times import iso
@@ -42,7 +42,7 @@ def publish(
     dialect = profiles.get(profile)
     if event_type not in dialect.event_types:
         raise UnknownEventTypeError(event_type)
-    with transaction.atomic():
+    with tracing.publishing(profile, event_type), transaction.atomic():
         event, is_new = _store(
             dialect,
             owner=owner,
@@ -68,7 +68,7 @@ def publish_test(
     The event is stored in any case; a delivery only when the endpoint is subscribed.
     """
     dialect = profiles.get(endpoint.profile)
-    with transaction.atomic():
+    with tracing.publishing(dialect.name, event_type), transaction.atomic():
         event, _ = _store(
             dialect,
             owner=endpoint.owner,
@@ -135,16 +135,21 @@ def _store(
         created_at=now,
         dedupe_key=dedupe_key,
     )
-    if dedupe_key is None:
-        event.save(force_insert=True)
-        return event, True
-    return _save_or_known(event)
+    if dedupe_key is not None:
+        return _save_or_known(event)
+    _insert(event)
+    return event, True
+
+
+def _insert(event: Event) -> None:
+    event.save(force_insert=True)
+    tracing.remember(event)
 
 
 def _save_or_known(event: Event) -> tuple[Event, bool]:
     try:
         with transaction.atomic():
-            event.save(force_insert=True)
+            _insert(event)
     except IntegrityError:
         # Two publishers with one key at once: the other was first.
         if known := _known(event.profile, event.owner, event.dedupe_key):
@@ -163,11 +168,20 @@ def _known(profile: str, owner: str, dedupe_key: str | None) -> Event | None:
 
 def _fan_out(event: Event, dialect: WebhookProfile) -> None:
     matching = _matching(event, dialect, after=0)
-    if len(matching) > FANOUT_AT_ONCE:
-        event.fanout_after = matching[FANOUT_AT_ONCE - 1]
-        event.fanout_until = matching[-1]
+    now, later = matching[:FANOUT_AT_ONCE], matching[FANOUT_AT_ONCE:]
+    if later:
+        event.fanout_after = now[-1]
+        event.fanout_until = later[-1]
         event.save(update_fields=["fanout_after", "fanout_until"])
-    deliver(event, matching[:FANOUT_AT_ONCE])
+        now += _in_order(event, later)
+    deliver(event, now)
+
+
+def _in_order(event: Event, endpoint_ids: Sequence[int]) -> list[int]:
+    """Return those that want their events in order: no later one may be there before this."""
+    ordered = Endpoint.objects.of(event.profile, event.owner).filter(in_order=True)
+    wanted = set(ordered.values_list("pk", flat=True))
+    return [pk for pk in endpoint_ids if pk in wanted]
 
 
 def _matching(event: Event, dialect: WebhookProfile, *, after: int) -> list[int]:
@@ -205,5 +219,10 @@ def _continue(event: Event) -> bool:
             fanout_until=event.fanout_until if rest else None,
         )
         if moved:
-            deliver(event, part)
+            made = set(
+                Delivery.objects.filter(event=event, endpoint__in=part).values_list(
+                    "endpoint", flat=True
+                )
+            )
+            deliver(event, [pk for pk in part if pk not in made])
     return bool(moved)

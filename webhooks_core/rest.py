@@ -39,6 +39,21 @@ class MethodNotAllowed(exceptions.MethodNotAllowed):
         self.headers = {"Allow": ", ".join(allowed)}
 
 
+def check_length(parser_context: Mapping[str, Any] | None, *, most: int) -> None:
+    """Raise PayloadTooLarge when a request says that its body is larger.
+
+    A server may give us the length alone of what it refused to take in.
+    """
+    meta = parser_context["request"].META if parser_context else {}
+    declared = str(meta.get("CONTENT_LENGTH") or "")
+    if DIGITS.fullmatch(declared) and int(declared[:MAX_DIGITS]) > most:
+        raise _too_large(most)
+
+
+def _too_large(most: int) -> PayloadTooLarge:
+    return PayloadTooLarge(f"The body is over {most} bytes.")
+
+
 class StrictJSONParser(BaseParser):
     """Parses JSON of at most 64 KiB; refuses NaN, bad UTF-8, lone surrogates, deep nesting."""
 
@@ -51,9 +66,10 @@ class StrictJSONParser(BaseParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
+        check_length(parser_context, most=self.max_bytes)
         body = stream.read(self.max_bytes + 1)
         if len(body) > self.max_bytes:
-            raise PayloadTooLarge(f"The body is over {self.max_bytes} bytes.")
+            raise _too_large(self.max_bytes)
         try:
             return orjson.loads(body)
         except orjson.JSONDecodeError as error:

@@ -9,9 +9,11 @@ from typing import Any
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db import models
 
 PREFIX = "whsec_"
+SEALED = "sealed:"
 MASK = PREFIX + "•" * 8
 
 
@@ -66,15 +68,26 @@ def _decrypt(keys: tuple[str, ...], ciphertext: str) -> str:
 class SealedField(models.TextField[Any, Any]):
     """Stores a text encrypted; gives a Sealed, which decrypts only when asked to.
 
-    Lazy, so that one unreadable secret cannot spoil a query for all others.
+    Lazy, so that one unreadable secret cannot spoil a query for all others. A dump holds the
+    ciphertext, marked as such: it is of use only with WEBHOOK_SECRET_KEYS.
     """
 
     def from_db_value(self, value: str | None, *_: Any) -> Sealed | None:
         return None if value is None else Sealed(value)
 
+    def value_to_string(self, obj: models.Model) -> str:
+        return f"{SEALED}{self.get_prep_value(self.value_from_object(obj))}"
+
     def to_python(self, value: Any) -> Any:
-        return Sealed.of(value) if isinstance(value, str) else value
+        """Return what a dump holds. Raises ValidationError: a mask is not to become a secret."""
+        if not isinstance(value, str):
+            return value
+        if not value.startswith(SEALED):
+            raise ValidationError(
+                f"not {SEALED} and a ciphertext, as dumpdata writes it"
+            )
+        return Sealed(value.removeprefix(SEALED))
 
     def get_prep_value(self, value: Any) -> Any:
-        sealed = self.to_python(value)
+        sealed = Sealed.of(value) if isinstance(value, str) else value
         return sealed.ciphertext if isinstance(sealed, Sealed) else sealed

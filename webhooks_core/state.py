@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, F, Min, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, F, Min, Q, QuerySet, Sum
 
+from webhooks_core.dispatch.network import ARRIVED
 from webhooks_core.models import (
     Attempt,
     Bell,
@@ -18,6 +19,7 @@ from webhooks_core.models import (
     Outcome,
     Shift,
 )
+from webhooks_core.targets import is_local
 
 # The sweep is due every minute, and the scheduler of a task cluster looks twice a minute.
 SILENT_AFTER = timedelta(minutes=3)
@@ -45,16 +47,27 @@ def oldest_due(now: datetime) -> timedelta:
 
 
 def with_head(endpoints: QuerySet[Endpoint]) -> QuerySet[Endpoint]:
-    """Annotate `head`, the time of an endpoint's earliest delivery that nobody is trying."""
-    waiting = Delivery.objects.waiting().filter(endpoint=OuterRef("pk"))
-    return endpoints.annotate(
-        head=Subquery(waiting.order_by("next_attempt_at").values("next_attempt_at")[:1])
+    """Annotate `head`, the time of an endpoint's next delivery that nobody is trying."""
+    return endpoints.annotate(head=Delivery.objects.head())
+
+
+def has_arrived_since(time: datetime) -> bool:
+    """Tell whether any of the latest attempts to other machines got through to anybody."""
+    latest = Attempt.objects.order_by("-pk").values_list(
+        "started_at", "outcome", "delivery__endpoint__url"
+    )[:RECENT]
+    return any(
+        at >= time and outcome in ARRIVED and not is_local(url)
+        for at, outcome, url in latest
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What is going on at this moment; `recent` counts the latest attempts by outcome."""
+    """What is going on at this moment; `recent` counts the latest attempts by outcome.
+
+    `offline` counts the shifts that postpone attempts because their machine has no network.
+    """
 
     endpoints: int
     failing: int
@@ -63,6 +76,7 @@ class Figures:
     waiting: int
     in_flight: int
     shifts: int
+    offline: int
     recent: Mapping[str, int]
 
     @property
@@ -94,7 +108,9 @@ def figures(now: datetime) -> Figures:
             waiting=Count("pk", filter=Q(claim=None)),
             in_flight=Count("pk", filter=Q(claim__isnull=False)),
         ),
-        shifts=Shift.objects.live(now).count(),
+        **Shift.objects.live(now).aggregate(
+            shifts=Count("pk"), offline=Count("offline_since")
+        ),
         recent=Counter(latest),
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import socket
-from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
@@ -12,6 +11,7 @@ from urllib.parse import SplitResult, urlsplit
 from yarl import URL
 
 from webhooks_core.addresses import Network, Reach
+from webhooks_core.resolving import ThreadEach
 
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 RESOLVE_TIMEOUT_S = 2.0
@@ -23,7 +23,7 @@ _NO_SUCH_NAME = frozenset(
 )
 
 # A resolver that hangs keeps its thread, never the caller.
-_resolvers = ThreadPoolExecutor(max_workers=16, thread_name_prefix="resolve")
+_resolvers = ThreadEach(most=16)
 
 
 def own_listener(base_url: str) -> frozenset[tuple[str, int]]:
@@ -31,6 +31,15 @@ def own_listener(base_url: str) -> frozenset[tuple[str, int]]:
     parts = urlsplit(base_url)
     host = "localhost" if parts.hostname in LOCAL_HOSTS else parts.hostname or ""
     return frozenset({(host, parts.port or (443 if parts.scheme == "https" else 80))})
+
+
+def is_local(url: str) -> bool:
+    """Tell whether a URL names this machine."""
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:
+        return False
+    return host in LOCAL_HOSTS or host.startswith("127.")
 
 
 class TargetError(ValueError):

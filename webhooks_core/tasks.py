@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.utils import timezone
 
-from webhooks_core import stopping, wakeup
+from webhooks_core import stopping, tracing, wakeup
 from webhooks_core.dispatch import drain as engine
 from webhooks_core.dispatch import sweep as sweeper
 from webhooks_core.models import Event, Lane
@@ -12,7 +12,10 @@ from webhooks_core.models import Event, Lane
 
 def drain() -> int:
     """Work one shift, cut short when the cluster is to stop; return the number of attempts."""
-    return engine.drain(stop=stopping.is_set)
+    try:
+        return engine.drain(stop=stopping.is_set)
+    finally:
+        tracing.flush()
 
 
 def sweep() -> None:

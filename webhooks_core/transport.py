@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -16,26 +15,29 @@ from typing import Any, NamedTuple
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.client_proto import ResponseHandler
+from aiohttp.connector import Connection
+from yarl import URL
 
 from webhooks_core.addresses import Reach
+from webhooks_core.classing import BlockedAddressError, classify, lack_of
+from webhooks_core.deadlines import Deadlines
 from webhooks_core.models import Outcome
 from webhooks_core.models.deliveries import ANSWER_BYTES
+from webhooks_core.resolving import THREADS
 from webhooks_core.secrets import SecretUnreadableError
 
 READ_AT_MOST = 16 * 1024
 # The answer is decided at its status line; its text is only for the eyes of people.
 READ_FOR_S = 1.0
+CONNECT_FOR_S = 3.0
 KEEP_ALIVE_S = 15.0
 USER_AGENT = "Signpost"
-
-
-class BlockedAddressError(OSError):
-    """The host leads to an address that no webhook may be sent to."""
 
 
 class Request(NamedTuple):
     """One attempt to be made. `lane` groups requests of which `limit` may run at once.
 
+    One that cannot start `at_once` is given back rather than sent later than its rate allows.
     `sign` returns the headers for a unix time in seconds. Raises SecretUnreadableError.
     """
 
@@ -47,10 +49,14 @@ class Request(NamedTuple):
     sign: Callable[[int], Mapping[str, str]]
     timeout_s: float
     reach: Reach
+    at_once: bool = False
 
 
 class Answer(NamedTuple):
-    """How an attempt ended; `outcome` None means that it was given back untried."""
+    """How an attempt ended; `outcome` None means that it was given back untried.
+
+    Then `error` says why, if it was not for want of time.
+    """
 
     key: int
     lane: int
@@ -118,7 +124,7 @@ class GuardedResolver(AbstractResolver):
                 flags=socket.AI_ADDRCONFIG,
             )
             # Not the loop's own getaddrinfo: that of uvloop has four threads for everybody.
-            answer = asyncio.get_running_loop().run_in_executor(None, ask)
+            answer = asyncio.get_running_loop().run_in_executor(THREADS, ask)
             answer.add_done_callback(partial(self._forget, question))
             self._open[question] = answer
         return self._open[question]
@@ -133,8 +139,22 @@ class GuardedResolver(AbstractResolver):
             answer.cancel()
 
 
-# Whether an attempt made a connection of its own, told by the only place that makes them.
-_connected: ContextVar[list[bool]] = ContextVar("connected")
+class _Way:
+    """How far an attempt got: whether it made a socket of its own, and whether it has a connection."""
+
+    __slots__ = ("connected", "is_fresh")
+
+    def __init__(self) -> None:
+        self.connected = self.is_fresh = False
+
+
+# Told by the only places that make sockets and hand out connections.
+_way: ContextVar[_Way] = ContextVar("way")
+
+
+def _note_connected() -> None:
+    if (way := _way.get(None)) is not None:
+        way.connected = True
 
 
 def guarded_socket(reach: Reach, address_info: Any) -> socket.socket:
@@ -145,8 +165,8 @@ def guarded_socket(reach: Reach, address_info: Any) -> socket.socket:
     family, kind, protocol, _, address = address_info
     if not reach.allows(str(address[0]).partition("%")[0]):
         raise BlockedAddressError
-    if (connected := _connected.get(None)) is not None:
-        connected.append(True)
+    if (way := _way.get(None)) is not None:
+        way.is_fresh = True
     return socket.socket(family, kind, protocol)
 
 
@@ -154,8 +174,12 @@ class _Handler(ResponseHandler):
     """Reads the head of an answer by itself: nothing that follows can spoil its status line.
 
     Some receivers send a body with 204, or break their chunks: in one packet with the head,
-    that would be an error in place of a success.
+    that would be an error in place of a success. Made when somebody answered: before TLS.
     """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        _note_connected()
 
     def data_received(self, data: bytes) -> None:
         head, end, rest = data.partition(b"\r\n\r\n")
@@ -177,13 +201,25 @@ class _Connector(aiohttp.TCPConnector):
         self._resolver_owner = True  # closed with the connector
         self._factory: Any = partial(_Handler, loop=self._loop)
 
+    async def connect(self, *args: Any, **options: Any) -> Connection:
+        connection = await super().connect(*args, **options)
+        _note_connected()  # it may be one that was kept
+        return connection
 
-def client(reach: Reach) -> aiohttp.ClientSession:
+
+class Client(NamedTuple):
+    """What makes attempts within one reach; `deadlines` holds them to their deadlines."""
+
+    session: aiohttp.ClientSession
+    deadlines: Deadlines
+
+
+def client(reach: Reach, deadlines: Deadlines) -> Client:
     """Return a client that connects within `reach` only, keeps connections, and is not curious.
 
     No cookies, no redirects, no decompression, no proxies or credentials from the environment.
     """
-    return aiohttp.ClientSession(
+    session = aiohttp.ClientSession(
         connector=_Connector(reach),
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,
@@ -195,44 +231,67 @@ def client(reach: Reach) -> aiohttp.ClientSession:
             "Accept-Encoding": "identity",
         },
     )
+    return Client(session, deadlines)
 
 
-async def attempt(request: Request, session: aiohttp.ClientSession) -> Answer:
+class _Finding(NamedTuple):
+    """How an attempt ended, without when and whose it was."""
+
+    outcome: Outcome | None
+    code: int | None = None
+    error: str = ""
+    retry_after: float | None = None
+    body: bytes = b""
+
+
+async def attempt(request: Request, client: Client) -> Answer:
     """Make one attempt within its deadline; raises nothing but a cancellation."""
     wall, started = datetime.now(UTC), time.perf_counter()
-    answer = await _try(request, session, wall)
-    return answer._replace(duration_ms=round((time.perf_counter() - started) * 1000))
+    found = await _try(request, client, int(wall.timestamp()))
+    duration_ms = round((time.perf_counter() - started) * 1000)
+    return Answer(request.key, request.lane, wall, *found, duration_ms)
 
 
-async def _try(
-    request: Request, session: aiohttp.ClientSession, wall: datetime
-) -> Answer:
+async def _try(request: Request, client: Client, timestamp: int) -> _Finding:
+    _way.set(way := _Way())
     try:
-        headers = request.sign(int(wall.timestamp()))
-        async with asyncio.timeout(request.timeout_s):
-            response = await _post(request, session, headers)
-        return await _answer(request, response, wall)
+        headers = request.sign(timestamp)
+        with client.deadlines.within(request.timeout_s):
+            response = await _post(request, client.session, headers, way)
+        return await _answer(response, client.deadlines)
     except SecretUnreadableError:
-        outcome, text = Outcome.UNSIGNED, "the signing secret cannot be read"
+        return _Finding(Outcome.UNSIGNED, error="the signing secret cannot be read")
     except TimeoutError:
-        outcome, text = Outcome.TIMEOUT, f"no answer within {request.timeout_s:g} s"
+        return _late(way, request.timeout_s)
     except Exception as error:  # noqa: BLE001 - whatever a receiver does, the others go on
+        if lack := lack_of(error):
+            return _Finding(None, error=lack)
         outcome, text = classify(error)
-    return Answer(request.key, request.lane, wall, outcome, error=text)
+        return _Finding(outcome, error=text)
+
+
+def _late(way: _Way, timeout_s: float) -> _Finding:
+    """Tell who was slow from who was not there: a network that swallows all is such a one."""
+    if way.connected:
+        return _Finding(Outcome.TIMEOUT, error=f"no answer within {timeout_s:g} s")
+    return _Finding(Outcome.CONNECT, error=f"no connection within {timeout_s:g} s")
 
 
 async def _post(
-    request: Request, session: aiohttp.ClientSession, headers: Mapping[str, str]
+    request: Request,
+    session: aiohttp.ClientSession,
+    headers: Mapping[str, str],
+    way: _Way,
 ) -> aiohttp.ClientResponse:
     """POST; when a kept connection turns out to be closed, POST again on a fresh one."""
-    connected: list[bool] = []
-    _connected.set(connected)
     try:
         return await session.post(
             request.url, data=request.body, headers=headers, allow_redirects=False
         )
+    except aiohttp.ClientConnectorError:
+        raise  # a fresh one was tried, and was not to be had
     except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-        if connected:
+        if way.is_fresh:
             raise
     return await session.post(
         request.url,
@@ -242,40 +301,30 @@ async def _post(
     )
 
 
-async def _answer(
-    request: Request, response: aiohttp.ClientResponse, wall: datetime
-) -> Answer:
+async def _answer(response: aiohttp.ClientResponse, deadlines: Deadlines) -> _Finding:
     """Return what an answer tells. Its status line has decided; the rest may fail."""
     code = response.status
-    body = b"" if response.content.at_eof() else await _read(response)
+    body = await _read(response, deadlines)
     if 200 <= code < 300:
-        return Answer(
-            request.key, request.lane, wall, Outcome.OK, code, body=body[:ANSWER_BYTES]
-        )
-    return Answer(
-        request.key,
-        request.lane,
-        wall,
-        Outcome.HTTP,
-        code,
-        error=f"HTTP {code}",
-        retry_after=retry_after(response.headers.get("Retry-After", "")),
-        body=body[:ANSWER_BYTES],
-    )
+        return _Finding(Outcome.OK, code, body=body)
+    pause = retry_after(response.headers.get("Retry-After", ""))
+    return _Finding(Outcome.HTTP, code, f"HTTP {code}", pause, body)
 
 
-async def _read(response: aiohttp.ClientResponse) -> bytes:
+async def _read(response: aiohttp.ClientResponse, deadlines: Deadlines) -> bytes:
     """Return the start of an answer's text; a receiver cannot make us wait or store for it."""
+    if response.content.is_eof() and not response.content.exception():
+        return response.content.read_nowait(ANSWER_BYTES)  # came with its head
     text = bytearray()
-    with suppress(Exception):  # the status line has decided
-        async with asyncio.timeout(READ_FOR_S):
-            while len(text) < READ_AT_MOST:
-                chunk = await response.content.read(READ_AT_MOST - len(text))
-                if not chunk:
-                    return bytes(text)
-                text += chunk
+    # The status line has decided: whatever goes wrong from here on changes nothing.
+    with suppress(Exception), deadlines.within(READ_FOR_S):
+        while len(text) < READ_AT_MOST:
+            chunk = await response.content.read(READ_AT_MOST - len(text))
+            if not chunk:
+                return bytes(text[:ANSWER_BYTES])
+            text += chunk
     response.close()  # unread: the connection cannot serve another request
-    return bytes(text)
+    return bytes(text[:ANSWER_BYTES])
 
 
 def retry_after(value: str) -> float | None:
@@ -285,58 +334,26 @@ def retry_after(value: str) -> float | None:
     return None
 
 
-def classify(error: BaseException) -> tuple[Outcome, str]:
-    """Return what went wrong and a text for it, which tells no address."""
-    causes = _chain(error)
-    for kinds, outcome, text in _KINDS:
-        if found := next((it for it in causes if isinstance(it, kinds)), None):
-            return outcome, text or _tls_text(found)
-    return Outcome.CONNECT, "the connection failed"
+async def connects(url: str, reach: Reach) -> bool:
+    """Tell whether a receiver can be connected to, at any of its addresses. Nothing is sent."""
+    target = URL(url)
+    with suppress(Exception):  # whatever it was: nobody was reached
+        async with asyncio.timeout(CONNECT_FOR_S):
+            resolver = GuardedResolver(reach)
+            found = await resolver.resolve(target.host or "", target.port or 0)
+        for it in found:
+            if await _opens(it, reach):
+                return True
+    return False
 
 
-_KINDS: tuple[tuple[tuple[type[BaseException], ...], Outcome, str], ...] = (
-    (
-        (BlockedAddressError,),
-        Outcome.BLOCKED,
-        "the host leads to an address that is not public",
-    ),
-    ((socket.gaierror,), Outcome.DNS, "the host name could not be resolved"),
-    ((ssl.SSLError, ssl.CertificateError, aiohttp.ClientSSLError), Outcome.TLS, ""),
-    (
-        (
-            aiohttp.ServerDisconnectedError,
-            ConnectionResetError,
-            ConnectionAbortedError,
-            BrokenPipeError,
-        ),
-        Outcome.CONNECT,
-        "the connection was closed without an answer",
-    ),
-    ((ConnectionRefusedError,), Outcome.CONNECT, "the connection was refused"),
-    (
-        (aiohttp.ClientResponseError, aiohttp.ClientPayloadError),
-        Outcome.HTTP,
-        "the answer was not valid HTTP",
-    ),
-    ((aiohttp.InvalidURL,), Outcome.BLOCKED, "the url is malformed"),
-)
-
-
-def _tls_text(error: BaseException) -> str:
-    inner = getattr(error, "certificate_error", error)
-    reason = getattr(inner, "verify_message", "") or getattr(inner, "reason", "")
-    return f"TLS failed: {reason or 'handshake'}"[:200]
-
-
-def _chain(error: BaseException) -> list[BaseException]:
-    """Return an error and what is behind it: aiohttp wraps, and its cause may be a group."""
-    found: list[BaseException] = []
-    open_ends: list[BaseException | None] = [error]
-    while open_ends and len(found) < 32:
-        it = open_ends.pop()
-        if it is None or it in found:
-            continue
-        found.append(it)
-        open_ends += [it.__cause__, it.__context__, getattr(it, "os_error", None)]
-        open_ends += getattr(it, "exceptions", ())
-    return found
+async def _opens(found: ResolveResult, reach: Reach) -> bool:
+    address = (found["host"], found["port"])
+    info = (found["family"], socket.SOCK_STREAM, 0, "", address)
+    with suppress(Exception):  # its protocol may have no way out of here
+        async with asyncio.timeout(CONNECT_FOR_S):
+            with guarded_socket(reach, info) as it:
+                it.setblocking(False)
+                await asyncio.get_running_loop().sock_connect(it, address)
+                return True
+    return False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import cache
@@ -25,14 +27,49 @@ CALL_AGAIN_AFTER = timedelta(seconds=5)
 log = structlog.stdlib.get_logger(__name__)
 
 
-def ring_on_commit(endpoint_ids: Sequence[int], *, at: datetime | None = None) -> None:
-    """Ring once the caller's transaction has committed; whatever fails then fails nobody."""
+class _Rings:
+    """Whom one transaction is to ring, and when each has work: None is at once."""
+
+    def __init__(self) -> None:
+        self._at: dict[int, datetime | None] = {}
+
+    def add(self, endpoint_ids: Sequence[int], at: datetime | None) -> None:
+        for pk in endpoint_ids:
+            known = self._at.get(pk, at)
+            self._at[pk] = min(known, at) if known and at else None
 
     # Not a partial: to log what a robust hook raised, Django wants a function's name.
-    def ring_now() -> None:
-        ring(endpoint_ids, at=at)
+    def ring_all(self) -> None:
+        together: dict[datetime | None, list[int]] = defaultdict(list)
+        for pk, at in self._at.items():
+            together[at].append(pk)
+        for at, endpoint_ids in together.items():
+            ring(endpoint_ids, at=at)
 
-    transaction.on_commit(ring_now, robust=True)
+
+_rings = threading.local()
+
+
+def ring_on_commit(endpoint_ids: Sequence[int], *, at: datetime | None = None) -> None:
+    """Ring once the caller's transaction has committed; whatever fails then fails nobody.
+
+    All that one transaction publishes rings once. A savepoint that is rolled back takes the
+    hook along that was made in it, and leaves one that was made before: that rings too many.
+    """
+    rings: _Rings | None = getattr(_rings, "open", None)
+    if rings is None or not _is_pending(rings):
+        rings = _rings.open = _Rings()
+        rings.add(endpoint_ids, at)
+        transaction.on_commit(rings.ring_all, robust=True)
+    else:
+        rings.add(endpoint_ids, at)
+
+
+def _is_pending(rings: _Rings) -> bool:
+    hooks = transaction.get_connection().run_on_commit
+    return any(
+        getattr(hook, "__self__", None) is rings for _, hook, _ in reversed(hooks)
+    )
 
 
 def ring(endpoint_ids: Sequence[int], *, at: datetime | None = None) -> None:

@@ -10,8 +10,10 @@ from django.utils import timezone
 from webhooks_core.dispatch import shifts
 from webhooks_core.dispatch.claims import Claim, Claims
 from webhooks_core.dispatch.lanes import Lanes
+from webhooks_core.dispatch.network import WINDOW, Network
 from webhooks_core.dispatch.settling import Settled, settle
 from webhooks_core.models import Outcome, Shift
+from webhooks_core.state import has_arrived_since
 from webhooks_core.transport import Answer, Request
 
 
@@ -43,6 +45,16 @@ def timed_out(request: Request) -> Answer:
     )
 
 
+def unreached(request: Request) -> Answer:
+    return Answer(
+        request.key,
+        request.lane,
+        datetime.now(UTC),
+        Outcome.DNS,
+        error="the host name could not be resolved",
+    )
+
+
 def untried(request: Request) -> Answer:
     return Answer(request.key, request.lane, datetime.now(UTC), None)
 
@@ -53,7 +65,8 @@ class Desk:
         assert shift is not None
         self.shift: Shift = shift
         self.lanes = Lanes(shift)
-        self.claims = Claims(shift, self.lanes)
+        self.network = Network(shift.offline_since)
+        self.claims = Claims(shift, self.lanes, self.network)
 
     def claim(self) -> list[Request]:
         """Lease what is due and claim from it; return the requests to be made."""
@@ -70,10 +83,29 @@ class Desk:
         for it in settled:
             if it.retry_at:
                 self.lanes[it.answer.lane].expect(it.retry_at)
-        for _, answer in ended:
+        for claim, answer in ended:
             if answer.outcome is None:
                 self.lanes[answer.lane].expect(now)
+            owner, url = claim.endpoint.owner, claim.endpoint.url
+            if self.network.note(owner, url, answer.outcome, now):
+                self.find_network()
+        self.watch_network()
         return settled
+
+    def watch_network(self) -> None:
+        """Take the network for away when all that is known says so, as a drain does."""
+        now = timezone.now()
+        if not self.network.is_suspect(now):
+            return
+        if has_arrived_since(now - WINDOW):
+            self.network.find()
+        else:
+            self.network.lose(now)
+            shifts.tell_network(self.shift, offline_since=now)
+
+    def find_network(self) -> None:
+        self.network.find()
+        shifts.tell_network(self.shift, offline_since=None)
 
     def leave(self) -> None:
         """Release the lanes without open claims, and end the shift."""

@@ -36,10 +36,9 @@ def test_the_oldest_due_delivery_of_those_that_may_be_sent_is_told(admin_client)
     Delivery.objects.filter(endpoint=paused).update(
         next_attempt_at=now - timedelta(hours=9)
     )
-    assert shifts.oldest_due(now) == now - timedelta(hours=2)
     assert "2\xa0hours" in page(admin_client, DASHBOARD)
     Delivery.objects.update(next_attempt_at=now + timedelta(hours=1))
-    assert shifts.oldest_due(now) is None
+    assert "nothing is overdue" in page(admin_client, DASHBOARD)
 
 
 def test_who_works_and_the_last_sweep_are_told(admin_client):
@@ -52,6 +51,16 @@ def test_who_works_and_the_last_sweep_are_told(admin_client):
     assert "on alive (process 1)" in text
     assert "dead" not in text
     assert f"{now:%Y-%m-%d %H:%M:%S} UTC" in text
+
+
+def test_what_sweeps_repaired_is_told(admin_client):
+    Bell.objects.update_or_create(pk=1, defaults={"buried": 0, "rung": 0})
+    assert "nothing, ever" in page(admin_client, DASHBOARD)
+    Bell.objects.update(buried=1, rung=2, called_at=timezone.now())
+    text = page(admin_client, DASHBOARD)
+    assert "1 dead shift (a worker died)" in text
+    assert "2 forgotten lanes (a publisher died)" in text
+    assert "nothing, ever" not in text
 
 
 def test_hours_of_the_clock_hold_their_attempts(monkeypatch):

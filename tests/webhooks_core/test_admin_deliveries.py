@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from datetime import timedelta
 from html import unescape
 
 import pytest
@@ -108,6 +109,37 @@ def test_a_row_tells_status_type_error_latency_and_the_next_attempt(admin_client
     assert "thing.made" in text
     assert f"{attempt.duration_ms:,} ms" in text
     assert f"{one.next_attempt_at:%Y-%m-%d %H:%M:%S}" in text
+
+
+@pytest.mark.parametrize(
+    ("change_of", "word"),
+    [
+        ({"paused_at": timezone.now()}, "paused"),
+        ({"status": Endpoint.Status.DISABLED}, "disabled"),
+        ({"active": False}, "inactive"),
+    ],
+)
+def test_what_waits_for_its_endpoint_is_held_and_not_due(admin_client, change_of, word):
+    make(1)
+    at = timezone.now() + timedelta(days=1)
+    Delivery.objects.update(next_attempt_at=at)
+    Endpoint.objects.update(**change_of)
+    one, due = only(), f"{at:%Y-%m-%d %H:%M:%S}"
+    for address in (LIST, change(one)):
+        text = page(admin_client, address)
+        assert ">Held<" in text
+        assert ">Retrying<" not in text
+        assert not re.search(rf"<time[^>]*>{due}", text)
+    assert f"while the endpoint is {word}" in page(admin_client, change(one))
+    target = f"/admin/webhooks_core/endpoint/{one.endpoint_id}/change/"
+    assert ">Held<" in page(admin_client, target)
+
+
+def test_an_error_that_repeats_its_result_is_not_told_twice():
+    told = Attempt(outcome="http", code=503, error="HTTP 503")
+    more = Attempt(outcome="connect", error="the connection was refused")
+    steps = showing.timeline([told, more])
+    assert [it.error for it in steps] == ["", "the connection was refused"]
 
 
 @pytest.mark.parametrize("of", ["delivery", "event", "endpoint"])

@@ -23,7 +23,14 @@ from webhooks_core.secrets import PREFIX
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 
 LIST = "/admin/webhooks_core/endpoint/"
-OPERATIONS = ["send-test", "pause", "resume", "rotate-secret", "replay-failed"]
+OPERATIONS = [
+    "send-test",
+    "pause",
+    "resume",
+    "set-limits",
+    "rotate-secret",
+    "replay-failed",
+]
 
 
 def change(it) -> str:
@@ -246,6 +253,33 @@ def test_no_test_goes_to_an_endpoint_that_gets_none(admin_client, use_profile):
     Endpoint.objects.update(status=2)
     assert "Nothing was sent" in operate(admin_client, target, "send-test")
     assert not Delivery.objects.exists()
+    assert not LogEntry.objects.exists()
+
+
+def test_limits_are_set_and_told(admin_client):
+    target = endpoint(NOWHERE)
+    limits = {"max_in_flight": "2", "rate_per_second": "10"}
+    text = operate(admin_client, target, "set-limits", **limits)
+    assert "From now on: 2 at once, 10 per second." in text
+    text = operate(admin_client, target, "set-limits", max_in_flight="3", in_order="on")
+    assert "From now on: 1 at once, in order." in text
+    target.refresh_from_db()
+    assert (target.max_in_flight, target.rate_per_second, target.in_order) == (
+        3,
+        None,
+        True,
+    )
+    message = LogEntry.objects.latest("pk").change_message
+    assert message == "Limited to 1 at once, in order."
+
+
+@pytest.mark.parametrize("value", ["", "0", "513", "-1", "many", "²"])
+def test_limits_that_cannot_be_change_nothing(admin_client, value):
+    target = endpoint(NOWHERE)
+    text = operate(admin_client, target, "set-limits", max_in_flight=value, in_order="")
+    assert "Nothing was changed: max_in_flight" in text
+    target.refresh_from_db()
+    assert (target.max_in_flight, target.in_order) == (4, False)
     assert not LogEntry.objects.exists()
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pydoc
 
+import pytest
 from django_q.signing import SignedPackage
 
 from webhooks_core.cluster import beat
@@ -55,6 +56,21 @@ def test_beats_keep_their_distance():
     [beaten] = broker.dequeue()
     run(beaten)
     assert broker.dequeue() == []
+
+
+def test_a_queue_that_is_away_makes_nobody_deaf(monkeypatch):
+    class Away(Hands):
+        def dequeue(self):
+            raise ConnectionError
+
+    monkeypatch.setattr(beat, "PAUSE_S", 0.0)
+    broker = BeatingBroker(Away(), every_s=0, lost_after_s=60)
+    [beaten] = broker.dequeue()
+    run(beaten)
+    assert len(broker.dequeue()) == 1
+    monkeypatch.setattr(beat, "FAILING_S", -1.0)
+    with pytest.raises(ConnectionError):  # a process made anew may fare better
+        broker.dequeue()
 
 
 def test_all_else_is_the_brokers_own():

@@ -120,3 +120,15 @@ def test_leaving_cancels_what_is_open_and_leaves_no_thread():
             sender.submit([request(1, it.url)])
         assert not sender._thread.is_alive()
     assert threading.active_count() <= before + 1
+
+
+def test_one_that_must_start_at_once_is_given_its_chance_while_all_are_slow(
+    monkeypatch,
+):
+    monkeypatch.setattr(module, "MAX_IN_FLIGHT", 2)
+    with receiver(204, delay=0.5) as slow, receiver(204) as quick, Sender() as sender:
+        sender.submit([request(n, slow.url, lane=n) for n in range(2)])
+        paced = request(2, quick.url, lane=2)._replace(at_once=True)
+        sender.submit([paced])
+        answers = collect(sender, 3)
+    assert [it.outcome for it in answers if it.key == 2] == [Outcome.OK]

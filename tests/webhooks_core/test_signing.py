@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import stripe
 from hypothesis import given
 from hypothesis import strategies as st
 from standardwebhooks.webhooks import Webhook
@@ -65,6 +66,24 @@ def test_timestamped_signatures_are_those_of_another_program(vector):
     verify_timestamped(
         vector["secret"], signature=made, body=body, now=vector["timestamp"]
     )
+
+
+def is_text(vector: dict[str, Any]) -> bool:
+    return body_of(vector).decode(errors="replace").encode() == body_of(vector)
+
+
+# Its helper takes a text, as all that we send is.
+@pytest.mark.parametrize(
+    "vector", [it for it in VECTORS if is_text(it)], ids=lambda it: str(it["name"])
+)
+def test_stripe_verifies_what_we_sign(vector):
+    body = body_of(vector)
+    payload = body.decode()
+    header = timestamped_signature([OTHER, vector["secret"]], vector["timestamp"], body)
+    verify = stripe.WebhookSignature.verify_header
+    assert verify(payload, header, vector["secret"], tolerance=None)
+    with pytest.raises(stripe.SignatureVerificationError):
+        verify(payload + " ", header, vector["secret"], tolerance=None)
 
 
 @golden

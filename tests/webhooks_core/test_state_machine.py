@@ -6,6 +6,7 @@ A long search, and a short example of what the usual one has found:
 
 from __future__ import annotations
 
+from collections import defaultdict
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -26,10 +27,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from tests.webhooks_core.desk import Desk, failed, ok, timed_out, untried
+from tests.webhooks_core.desk import Desk, failed, ok, timed_out, unreached, untried
 from tests.webhooks_core.making import endpoint, event
 from webhooks_core import endpoints, wakeup
-from webhooks_core.dispatch import shifts
+from webhooks_core.dispatch import pace, shifts
 from webhooks_core.dispatch.settling import Settled
 from webhooks_core.dispatch.sweep import sweep
 from webhooks_core.models import Attempt, Delivery, Endpoint, Lane, Shift
@@ -37,7 +38,16 @@ from webhooks_core.transport import Request
 
 START = datetime(2026, 11, 21, 8, tzinfo=UTC)
 LIMIT = 3  # failures in a row, of the plain profile
-ANSWERS = {"ok": ok, "failed": failed, "timed out": timed_out, "untried": untried}
+ANSWERS = {
+    "ok": ok,
+    "failed": failed,
+    "timed out": timed_out,
+    "unreached": unreached,
+    "untried": untried,
+}
+OWNERS = ("alice", "bob")
+SECOND = timedelta(seconds=1)
+RATES = [None, None, 1, 2]
 # Those that let events flow are there twice: a search among silent endpoints finds nothing.
 CHANGES = [
     "pause",
@@ -62,8 +72,10 @@ class Worker:
 class Engine(RuleBasedStateMachine):
     """The tables of the engine, worked on by several shifts at once."""
 
-    @initialize(in_flight=st.integers(1, 3))
-    def begin(self, in_flight: int) -> None:
+    @initialize(
+        in_flight=st.integers(1, 3), rate=st.sampled_from(RATES), in_order=st.booleans()
+    )
+    def begin(self, in_flight: int, rate: int | None, in_order: bool) -> None:
         self.atomic = transaction.atomic()
         self.atomic.__enter__()
         self.clock = time_machine.travel(START, tick=False)
@@ -72,8 +84,9 @@ class Engine(RuleBasedStateMachine):
         self.expected = 0
         self.counters: dict[int, tuple[int, int]] = {}
         self.over: dict[int, Any] = {}
-        for _ in range(2):
-            self.add(in_flight)
+        self.claims: dict[int, list[datetime]] = defaultdict(list)
+        self.add(in_flight)
+        self.add(in_flight, rate_per_second=rate, in_order=in_order)
         self.start()
         self.publish(call_is_lost=False, count=2)
 
@@ -90,8 +103,14 @@ class Engine(RuleBasedStateMachine):
 
     # What a product does.
 
-    def add(self, in_flight: int = 2) -> None:
-        made = endpoint("http://127.0.0.1:9/hook", max_in_flight=in_flight)
+    def add(self, in_flight: int = 2, **limits: Any) -> None:
+        number = len(self.counters)
+        made = endpoint(
+            f"http://{number}.example/hook",
+            owner=OWNERS[number % 2],
+            max_in_flight=in_flight,
+            **limits,
+        )
         self.counters[made.pk] = (1, 0)
 
     @rule()
@@ -105,7 +124,8 @@ class Engine(RuleBasedStateMachine):
             if call_is_lost:
                 patch.setattr(wakeup, "ring", lambda *_, **__: None)
             for _ in range(count):
-                event()
+                for owner in OWNERS:
+                    event(owner)
                 self.expected += Endpoint.objects.subscribed().count()
 
     def endpoint(self, pick: int) -> Endpoint:
@@ -115,10 +135,26 @@ class Engine(RuleBasedStateMachine):
     @rule(pick=picks, number=st.integers(0, 1))
     def change_url(self, pick: int, number: int) -> None:
         target = self.endpoint(pick)
-        endpoints.update(target, url=f"http://127.0.0.1:9/{number}")
+        endpoints.update(target, url=f"http://{target.pk}.example/{number}")
         changed = not target.url.endswith(f"/{number}")
         if changed and self.counters[target.pk][0] == Endpoint.Status.DISABLED:
             self.counters[target.pk] = (1, 0)
+
+    @rule(
+        pick=picks,
+        in_flight=st.integers(1, 3),
+        rate=st.sampled_from(RATES),
+        in_order=st.booleans(),
+    )
+    def limit(
+        self, pick: int, in_flight: int, rate: int | None, in_order: bool
+    ) -> None:
+        target = self.endpoint(pick)
+        endpoints.update(
+            target, max_in_flight=in_flight, rate_per_second=rate, in_order=in_order
+        )
+        # What was claimed while there was no rate does not count against a new one.
+        self.claims[target.pk].clear()
 
     @rule(pick=picks, how=st.sampled_from(CHANGES))
     def change_endpoint(self, pick: int, how: str) -> None:
@@ -148,7 +184,7 @@ class Engine(RuleBasedStateMachine):
 
     def look(self, worker: Worker) -> None:
         """Claim what is due, also for one that was buried and does not know it."""
-        buried = self.is_buried(worker)
+        buried, offline = self.is_buried(worker), worker.desk.network.is_offline
         try:
             claimed = worker.desk.claim()
         except shifts.LostError:
@@ -157,7 +193,43 @@ class Engine(RuleBasedStateMachine):
             self.workers.remove(worker)
         else:
             assert not (buried and claimed)
+            # Without a network none but the one of every ten minutes is tried.
+            assert not offline or len(claimed) <= 1
             worker.open += claimed
+            self.check_limits(claimed)
+
+    def check_limits(self, claimed: list[Request]) -> None:
+        now = timezone.now()
+        for pk in {request.lane for request in claimed}:
+            mine = [request.key for request in claimed if request.lane == pk]
+            target = Endpoint.objects.get(pk=pk)
+            recent = [at for at in self.claims[pk] if now - SECOND < at]
+            self.claims[pk] = [*recent, *[now] * len(mine)]
+            if rate := target.rate_per_second:
+                assert len(self.claims[pk]) <= rate
+            if target.in_order:
+                pending = Delivery.objects.filter(endpoint=pk, status=0)
+                first = pending.order_by("event", "pk").first()
+                assert first is not None
+                assert mine == [first.pk]
+                assert pending.exclude(claim=None).count() == 1
+
+    @precondition(lambda self: self.workers)
+    @rule(pick=picks)
+    def lose_network(self, pick: int) -> None:
+        """A minute in which nothing arrives, then a look that reaches nobody."""
+        worker = self.worker(pick)
+        self.traveller.shift(61)
+        for other in self.workers:
+            shifts.renew(other.desk.shift)
+        self.publish(call_is_lost=False, count=1)
+        self.look(worker)
+        self.settle(worker, [unreached(it) for it in worker.open])
+
+    @precondition(lambda self: self.workers)
+    @rule(pick=picks)
+    def find_network(self, pick: int) -> None:
+        self.worker(pick).desk.find_network()
 
     @precondition(lambda self: any(it.open for it in self.workers))
     @rule(pick=picks, how=st.lists(st.sampled_from(sorted(ANSWERS)), max_size=5))
@@ -189,8 +261,7 @@ class Engine(RuleBasedStateMachine):
             if other is not stalled:
                 shifts.renew(other.desk.shift)
         sweep()
-        event()
-        self.expected += Endpoint.objects.subscribed().count()
+        self.publish(call_is_lost=False, count=1)
         if at_once:
             self.look(stalled)
 
@@ -211,9 +282,11 @@ class Engine(RuleBasedStateMachine):
     def sweep(self) -> None:
         sweep()
 
-    @rule(seconds=st.sampled_from([1, 6, 16, 61, 301, 3600, -1, -20, -61, -3600]))
-    def pass_time(self, seconds: int) -> None:
+    @rule(seconds=st.sampled_from([0.4, 1, 6, 16, 61, 301, 3600, -1, -20, -61, -3600]))
+    def pass_time(self, seconds: float) -> None:
         self.traveller.shift(seconds)
+        if seconds < 0:
+            self.claims.clear()  # by this clock nobody could tell
 
     def worker(self, pick: int) -> Worker:
         return self.workers[pick % len(self.workers)]
@@ -236,6 +309,14 @@ class Engine(RuleBasedStateMachine):
         status, count = self.counters[pk]
         count = 0 if it.verdict.delivered else count + 1
         self.counters[pk] = (2 if count >= LIMIT else status, count)
+
+    def is_held(self, worker: Worker) -> bool:
+        now = timezone.now()
+        lanes = worker.desk.lanes.values()
+        return any(
+            it.look_at and it.look_at <= now and pace.is_held(it.held_until, now)
+            for it in lanes
+        )
 
     # What must hold whatever happens.
 
@@ -293,9 +374,14 @@ class Engine(RuleBasedStateMachine):
             later = max(timezone.now(), last.next_attempt_at) + timedelta(seconds=40)
             self.traveller.move_to(later)
             sweep()
+            Shift.objects.update(offline_since=None)
             worker = Worker()
-            while claimed := worker.desk.claim():
+            while (claimed := worker.desk.claim()) or self.is_held(worker):
+                self.check_limits(claimed)
                 self.settle(worker, [ok(it) for it in claimed])
+                if not claimed:
+                    self.traveller.shift(1)
+                    shifts.renew(worker.desk.shift)
             worker.desk.leave()
         stuck = Delivery.objects.filter(status=Delivery.Status.PENDING)
         assert not stuck.filter(endpoint__in=Endpoint.objects.receiving()).exists()

@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from tests.webhooks_core.desk import Desk, failed, ok
 from tests.webhooks_core.making import endpoint, event, only
-from webhooks_core import endpoints, tasks
-from webhooks_core.dispatch import sweep as sweeper
+from webhooks_core import endpoints, replays, tasks
+from webhooks_core.dispatch import retention
 from webhooks_core.dispatch.sweep import Swept, sweep, sweep_if_due
 from webhooks_core.models import Attempt, Bell, Delivery, Endpoint, Event, Lane, Shift
 
@@ -167,6 +167,33 @@ def test_the_task_calls_a_drain_for_a_fan_out_that_nobody_finished(calls):
     assert calls == ["webhooks_core.tasks.drain"]
 
 
+def test_what_was_published_before_the_clock_was_set_back_is_due_at_once():
+    endpoint(URL)
+    with later(hours=1):
+        event()
+        desk = Desk()
+        [request] = desk.claim()
+        desk.settle([failed(request)])
+        desk.leave()
+        event()
+    retried, untried = Delivery.objects.order_by("pk")
+    sweep()
+    due = Delivery.objects.filter(next_attempt_at__lte=timezone.now())
+    assert due.get() == untried
+    assert Lane.objects.due(timezone.now(), owner=0).exists()
+    kept = Delivery.objects.get(pk=retried.pk)
+    assert kept.next_attempt_at == retried.next_attempt_at  # its pause has begun
+
+
+def test_clocks_that_differ_a_little_move_nothing():
+    endpoint(URL)
+    with later(seconds=3):
+        event()
+    before = only().next_attempt_at
+    sweep()
+    assert only().next_attempt_at == before
+
+
 def test_sweeps_of_many_workers_are_one():
     assert sweep_if_due() is False
     swept_at = Bell.objects.get().swept_at
@@ -231,6 +258,12 @@ def test_what_waits_for_nobody_ends_with_the_retention(old, how):
     assert Endpoint.objects.filter(pk=old.pk).exists()
 
 
+def test_an_event_that_some_endpoints_have_yet_to_get_is_not_removed(old):
+    Event.objects.update(fanout_after=0, fanout_until=old.pk)
+    assert sweep().removed == 0
+    assert Event.objects.count() == 3
+
+
 def test_what_is_being_tried_is_not_removed_under_the_hands_of_the_shift(old):
     with later(seconds=61):
         desk = Desk()
@@ -242,10 +275,60 @@ def test_what_is_being_tried_is_not_removed_under_the_hands_of_the_shift(old):
         assert sweep().removed == 1
 
 
-def test_retention_goes_by_small_batches_oldest_first(old, monkeypatch):
-    monkeypatch.setattr(sweeper, "BATCH", 1)
+def test_retention_goes_by_small_steps_oldest_first_until_its_time_is_over(
+    old, monkeypatch
+):
+    monkeypatch.setattr(retention, "EVENTS", 1)
     endpoints.delete(old)
-    assert [sweep().removed for _ in range(4)] == [1, 1, 1, 0]
+    oldest = Event.objects.order_by("created_at").values_list("pk", flat=True)
+    left = list(oldest)
+    for _ in range(3):
+        assert sweep(retention_s=1e-9).removed == 1
+        left.pop(0)
+        assert list(oldest.all()) == left
+    assert sweep().removed == 0
+
+
+def test_retention_removes_all_that_is_old_whatever_the_size_of_a_step(
+    old, monkeypatch
+):
+    monkeypatch.setattr(retention, "EVENTS", 2)
+    monkeypatch.setattr(retention, "ROWS", 1)
+    endpoints.delete(old)
+    assert sweep().removed == 3
+    assert not Delivery.objects.exists()
+    assert not Attempt.objects.exists()
+
+
+def test_retention_makes_room_for_a_shift_that_is_wanted(old, monkeypatch):
+    monkeypatch.setattr(retention, "EVENTS", 1)
+    endpoint(URL)
+    event()
+    assert sweep().removed == 1  # work is due and nobody is at it
+    Desk()
+    assert sweep().removed == 1
+
+
+def test_a_shift_spends_no_time_on_what_is_old(old):
+    with later(seconds=21):
+        sweep_if_due()
+    assert Event.objects.count() == 3
+
+
+def test_what_is_replayed_while_it_is_removed_stays(old, monkeypatch):
+    real = retention._awaited
+    delivered = Delivery.objects.get(status=Delivery.Status.DELIVERED)
+
+    def replayed_after():
+        found = list(real().values_list("event", flat=True))
+        replays.replay(delivered)
+        return Delivery.objects.filter(event__in=found)
+
+    monkeypatch.setattr(retention, "_awaited", replayed_after)
+    monkeypatch.setattr(retention, "EVENTS", 3)
+    assert sweep(retention_s=1e-9).removed == 1
+    replayed = Delivery.objects.get(event=delivered.event_id)
+    assert replayed.trigger == Delivery.Trigger.REPLAY
 
 
 def test_shifts_of_long_ago_are_forgotten():

@@ -17,6 +17,7 @@ from django.utils.safestring import SafeString
 from webhooks_core import profiles, replays
 from webhooks_core.admin import showing
 from webhooks_core.admin.base import HistoryAdmin
+from webhooks_core.admin.health import Health
 from webhooks_core.models import Attempt, Delivery, Endpoint, Event, Outcome
 from webhooks_core.replays import NotSubscribedError
 
@@ -70,8 +71,6 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
         "shown_id",
         "state",
         "last_result",
-        "latency",
-        "next_attempt",
         "endpoint_link",
         "created",
     )
@@ -105,9 +104,10 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
         shown = "<code>{}</code><br>{}{}"
         return format_html(shown, obj.public_id, obj.event.type, extra)
 
-    @admin.display(description="status")
+    @admin.display(description="status, next attempt")
     def state(self, obj: Delivery) -> SafeString:
-        return showing.state(obj)
+        at = None if showing.is_held(obj) else obj.next_attempt_at
+        return format_html("{}<br>{}", showing.state(obj), showing.when(at) or "")
 
     @admin.display(description="endpoint")
     def endpoint_link(self, obj: Delivery) -> SafeString:
@@ -117,22 +117,15 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
             '<a href="{}" title="{}">{}</a>', page, obj.endpoint.public_id, host
         )
 
-    @admin.display(description="last result")
+    @admin.display(description="last result, latency")
     def last_result(self, obj: Delivery) -> SafeString | None:
         if (last := _last(obj)) is None:
             return None
         result = showing.badge(showing.tone(last), showing.result(last))
         plural = "" if obj.attempts == 1 else "s"
-        return format_html("{}<br>{} attempt{}", result, obj.attempts, plural)
-
-    @admin.display
-    def latency(self, obj: Delivery) -> str | None:
-        last = _last(obj)
-        return f"{last.duration_ms:,} ms" if last else None
-
-    @admin.display
-    def next_attempt(self, obj: Delivery) -> SafeString | None:
-        return showing.when(obj.next_attempt_at)
+        latency = f"{last.duration_ms:,}"
+        shown = "{} {} ms<br>{} attempt{}"
+        return format_html(shown, result, latency, obj.attempts, plural)
 
     @admin.display
     def created(self, obj: Delivery) -> SafeString | None:
@@ -184,6 +177,8 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
             "delivery": delivery,
             "subtitle": None,
             "state": showing.state(delivery),
+            "is_held": showing.is_held(delivery),
+            "endpoint_health": Health.of(delivery.endpoint).value,
             "now": now,
             "is_due": bool(
                 delivery.next_attempt_at and delivery.next_attempt_at <= now

@@ -23,7 +23,9 @@ from webhooks_core import endpoints, profiles, publishing, replays
 from webhooks_core.admin import health, showing
 from webhooks_core.admin.base import HistoryAdmin
 from webhooks_core.admin.health import Day, Health
+from webhooks_core.endpoints import LimitError
 from webhooks_core.models import Attempt, Delivery, Endpoint
+from webhooks_core.models.endpoints import MAX_IN_FLIGHT, MAX_RATE
 from webhooks_core.replays import NotSubscribedError
 from webhooks_core.secrets import SecretUnreadableError
 
@@ -81,15 +83,20 @@ class ProductFilter(admin.SimpleListFilter):
 @admin.register(Endpoint)
 class EndpointAdmin(HistoryAdmin[Endpoint]):
     change_form_template = "admin/webhooks_core/endpoint/page.html"
-    operations = ("send_test", "pause", "resume", "rotate_secret", "replay_failed")
+    operations = (
+        "send_test",
+        "pause",
+        "resume",
+        "set_limits",
+        "rotate_secret",
+        "replay_failed",
+    )
     list_display = (
         "shown_url",
         "health",
-        "product",
-        "owner",
+        "owned_by",
         "success",
         "chart",
-        "p95",
         "failures",
     )
     list_filter = (HealthFilter, ProductFilter)
@@ -114,29 +121,30 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
 
     @admin.display(description="endpoint")
     def shown_url(self, obj: Endpoint) -> SafeString:
-        return format_html("{}<br><code>{}</code>", obj.url, obj.public_id)
+        static = obj.static_key is not None
+        badge = showing.badge("quiet", "From the configuration") if static else ""
+        return format_html("{}<br><code>{}</code> {}", obj.url, obj.public_id, badge)
 
     @admin.display
     def health(self, obj: Endpoint) -> SafeString:
         return badge(obj)
 
-    @admin.display
-    def product(self, obj: Endpoint) -> str:
-        return obj.profile
+    @admin.display(description="product, owner")
+    def owned_by(self, obj: Endpoint) -> SafeString:
+        return format_html("{}<br>{}", obj.profile, obj.owner)
 
-    @admin.display(description="success, 24 h")
-    def success(self, obj: Endpoint) -> str | None:
-        return _day(obj).success
+    @admin.display(description="success, p95")
+    def success(self, obj: Endpoint) -> SafeString | None:
+        day = _day(obj)
+        if (share := day.success) is None:
+            return None
+        return format_html("{}<br>{}", share, _milliseconds(day) or "")
 
     @admin.display(description="24 h")
     def chart(self, obj: Endpoint) -> SafeString:
         return render_to_string("admin/webhooks_core/chart.html", {"day": _day(obj)})
 
-    @admin.display(description="p95")
-    def p95(self, obj: Endpoint) -> str | None:
-        return _milliseconds(_day(obj))
-
-    @admin.display(description="failed in a row")
+    @admin.display(description="in a row")
     def failures(self, obj: Endpoint) -> str:
         return failures(obj)
 
@@ -166,9 +174,13 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
             "day": day,
             "p95": _milliseconds(day),
             "most_deliveries": health.DELIVERIES_PER_PAGE,
+            "limits": limits_of(endpoint),
+            "most_in_flight": MAX_IN_FLIGHT,
+            "most_per_second": MAX_RATE,
             "own_headers": _own_headers(endpoint),
             "secrets": endpoint.endpointsecret_set.order_by("-pk"),
             "recent": _recent(endpoint),
+            "static_source": _static_source(endpoint),
             "may_act": self.has_act_permission(request) and not endpoint.deleted_at,
             "may_test": dialect is not None and dialect.ping is not None,
             "longest_overlap": LONGEST_OVERLAP_H,
@@ -235,6 +247,27 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
         return self.back(request, endpoint, "Resumed: what waited goes out now.")
 
     @living
+    def set_limits(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
+        in_flight, rate = (
+            request.POST.get(name, "").strip()
+            for name in ("max_in_flight", "rate_per_second")
+        )
+        limits = {
+            "max_in_flight": in_flight,
+            "rate_per_second": rate or None,
+            "in_order": "in_order" in request.POST,
+        }
+        try:
+            changed = endpoints.update(endpoint, **limits)
+        except LimitError as error:
+            return self.back(
+                request, endpoint, f"Nothing was changed: {error}", "ERROR"
+            )
+        told = limits_of(changed)
+        self.log_change(request, endpoint, f"Limited to {told}.")
+        return self.back(request, endpoint, f"From now on: {told}.")
+
+    @living
     def rotate_secret(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
         """Answer the new secret on this one page; no other ever shows it."""
         hours = _whole(request.POST.get("hours", ""), most=LONGEST_OVERLAP_H)
@@ -242,7 +275,7 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
             text = f"The overlap must be 0 to {LONGEST_OVERLAP_H} whole hours."
             return self.back(request, endpoint, text, "ERROR")
         if endpoint.static_key is not None:
-            text = "Its secret stands in the configuration file: change it there."
+            text = f"Its secret stands in {_static_source(endpoint)}: change it there."
             return self.back(request, endpoint, text, "ERROR")
         secret = endpoints.rotate_secret(endpoint, overlap=timedelta(hours=hours))
         self.log_change(request, endpoint, f"Rotated the secret; overlap {hours} h.")
@@ -298,6 +331,24 @@ def failures(endpoint: Endpoint) -> str:
     return f"{count}/{limit}" if limit else f"{count}"
 
 
+def limits_of(endpoint: Endpoint) -> str:
+    """Return `4 at once, 10 per second, in order`."""
+    told = [f"{endpoint.in_flight} at once"]
+    if endpoint.rate_per_second is not None:
+        told.append(f"{endpoint.rate_per_second} per second")
+    if endpoint.in_order:
+        told.append("in order")
+    return ", ".join(told)
+
+
+def _static_source(endpoint: Endpoint) -> str:
+    """Return where a static endpoint is declared; nothing for all others."""
+    if endpoint.static_key is None:
+        return ""
+    dialect = showing.dialect(endpoint)
+    return dialect.static_source if dialect else "the configuration of its product"
+
+
 def _own_headers(endpoint: Endpoint) -> str:
     try:
         return ", ".join(showing.custom_names(endpoint))
@@ -309,8 +360,7 @@ def _recent(endpoint: Endpoint) -> list[tuple[Delivery, SafeString, str]]:
     """Return the newest deliveries, each with its state and how its last attempt ended."""
     attempts = Attempt.objects.defer("answer").order_by("number")
     rows = (
-        Delivery.objects.filter(endpoint=endpoint)
-        .select_related("event")
+        endpoint.delivery_set.select_related("event")
         .defer("event__body")
         .prefetch_related(Prefetch("attempt_set", attempts))
         .order_by("-pk")

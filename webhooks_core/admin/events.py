@@ -39,11 +39,14 @@ class Entry:
 
 @admin.register(Event)
 class EventAdmin(HistoryAdmin[Event]):
-    list_display = ("shown_id", "type", "profile", "owner", "size", "created")
+    list_display = ("named", "owned_by", "in_bytes", "created")
     list_filter = (OwnTypeFilter,)
     search_fields = ("public_id",)
     search_help_text = "The whole id of an event"
-    fields = (*list_display, "dedupe_key", "text")
+    fields = (
+        *("shown_id", "type", "profile", "owner"),
+        *("in_bytes", "created", "dedupe_key", "text"),
+    )
     change_list_template = "admin/webhooks_core/event/list.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Event]:
@@ -63,6 +66,18 @@ class EventAdmin(HistoryAdmin[Event]):
     @admin.display(description="event")
     def shown_id(self, obj: Event) -> SafeString:
         return format_html("<code>{}</code>", obj.public_id)
+
+    @admin.display(description="event, type")
+    def named(self, obj: Event) -> SafeString:
+        return format_html("{}<br>{}", self.shown_id(obj), obj.type)
+
+    @admin.display(description="product, owner")
+    def owned_by(self, obj: Event) -> SafeString:
+        return format_html("{}<br>{}", obj.profile, obj.owner)
+
+    @admin.display(description="bytes")
+    def in_bytes(self, obj: Event) -> str:
+        return f"{obj.size:,}"
 
     @admin.display
     def created(self, obj: Event) -> SafeString | None:

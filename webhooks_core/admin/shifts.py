@@ -7,18 +7,19 @@ from typing import Any
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.db.models import CharField, Count, Min, OuterRef, Q, Subquery
+from django.db.models import CharField, Count, Q
 from django.db.models.functions import Cast, Substr
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
 
+from webhooks_core import state
 from webhooks_core.admin import health
 from webhooks_core.admin.base import HistoryAdmin
 from webhooks_core.admin.endpoints import badge, failures
 from webhooks_core.admin.health import HOURS, Day
-from webhooks_core.models import Attempt, Bell, Delivery, Endpoint, Outcome, Shift
+from webhooks_core.models import Attempt, Bell, Endpoint, Outcome, Shift
 
 # The last day, but of a busy system no more than its newest attempts.
 ATTEMPTS_LOOKED_AT = 100_000
@@ -41,31 +42,20 @@ class ShiftAdmin(HistoryAdmin[Shift]):
         if not self.has_view_permission(request):
             raise PermissionDenied
         now = timezone.now()
+        late = state.oldest_due(now)
         context = self.admin_site.each_context(request) | {
             "title": "Webhooks dashboard",
             "opts": self.opts,
             "now": now,
-            "oldest_due": oldest_due(now),
+            "oldest_due": now - late if late else None,
             "shifts": Shift.objects.live(now).order_by("pk"),
-            "swept_at": Bell.objects.values_list("swept_at", flat=True).first(),
+            "bell": Bell.objects.first(),
             "day": hours(now),
             "attempts_looked_at": ATTEMPTS_LOOKED_AT,
             "worst": worst(now),
         }
         template = "admin/webhooks_core/shift/dashboard.html"
         return TemplateResponse(request, template, context)
-
-
-def oldest_due(now: datetime) -> datetime | None:
-    """Return since when the most overdue delivery has waited; None when nothing is overdue.
-
-    Costs one look into an index for each endpoint, however long the backlog is.
-    """
-    waiting = Delivery.objects.waiting().filter(endpoint=OuterRef("pk"))
-    head = Subquery(waiting.order_by("next_attempt_at").values("next_attempt_at")[:1])
-    heads = Endpoint.objects.receiving().annotate(head=head)
-    earliest: datetime | None = heads.aggregate(at=Min("head"))["at"]
-    return earliest if earliest and earliest <= now else None
 
 
 def hours(now: datetime) -> Day:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -51,7 +50,15 @@ def state(delivery: Delivery) -> SafeString:
         return badge("bad", "Failed")
     if delivery.claim is not None:
         return badge("busy", "Sending")
+    if is_held(delivery):
+        return badge("quiet", "Held")
     return badge("busy", "Retrying" if delivery.attempts else "Pending")
+
+
+def is_held(delivery: Delivery) -> bool:
+    """Tell whether a delivery waits for its endpoint, whatever time it was due at."""
+    is_idle = delivery.status == Delivery.Status.PENDING and delivery.claim is None
+    return is_idle and not delivery.endpoint.is_receiving
 
 
 def result(attempt: Attempt) -> str:
@@ -95,13 +102,21 @@ class Step:
     attempt: Attempt
     tone: str
     result: str
+    error: str
     answer: Text
 
 
 def timeline(attempts: Iterable[Attempt]) -> list[Step]:
     return [
-        Step(it, tone(it), result(it), Text.of(bytes(it.answer))) for it in attempts
+        Step(it, tone(it), result(it), _error(it), Text.of(bytes(it.answer)))
+        for it in attempts
     ]
+
+
+def _error(attempt: Attempt) -> str:
+    """Return what an error says beyond the result: `HTTP 503` says no more than `http 503`."""
+    told = attempt.error.casefold() == result(attempt).casefold()
+    return "" if told else attempt.error
 
 
 def headers(delivery: Delivery, *, now: datetime) -> Mapping[str, str] | None:
@@ -129,8 +144,8 @@ def _head(delivery: Delivery) -> Head:
         lane=delivery.endpoint_id,
         attempts=delivery.attempts,
         interruptions=delivery.interruptions,
-        due_at=delivery.next_attempt_at or timezone.now(),
         size=delivery.event.size,
+        later=None,
     )
 
 

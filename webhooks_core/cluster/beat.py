@@ -8,11 +8,19 @@ import time
 import uuid
 from typing import Any
 
+import structlog
 from django.utils import timezone
 from django_q.brokers import Broker
 from django_q.signing import SignedPackage
 
+# As long as the broker fails, a pusher goes on by itself; then it is made anew.
+FAILING_S = 60.0
+PAUSE_S = 1.0
+
 _heard = mmap.mmap(-1, 8)
+_idle = mmap.mmap(-1, 1)
+
+log = structlog.stdlib.get_logger(__name__)
 
 
 def beat() -> None:
@@ -25,10 +33,20 @@ def heard_at() -> float:
     return float(struct.unpack("d", _heard[:])[0])
 
 
+def tell_idle(*, anybody: bool) -> None:
+    """Note whether a worker waits for a task: only then must beats be heard."""
+    _idle[0] = anybody
+
+
+def is_anybody_idle() -> bool:
+    return _idle[0] != 0
+
+
 class BeatingBroker:
     """A broker that slips a beat among the tasks that it hands out, so that beats tell of it too.
 
-    The next one follows only when the one before was heard: a busy cluster collects none.
+    The next one follows only when the one before was heard: a busy cluster collects none. A
+    queue that is away makes nobody deaf: beats go on without it.
     """
 
     def __init__(self, broker: Broker, *, every_s: float, lost_after_s: float) -> None:
@@ -36,16 +54,31 @@ class BeatingBroker:
         self._every_s = every_s
         self._lost_after_s = lost_after_s  # a worker may have died with it
         self._sent_at = 0.0
+        self._failing_since: float | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._broker, name)
 
     def dequeue(self) -> list[tuple[Any, str]]:
         """Return tasks as (acknowledgement id, signed package)."""
-        tasks = list(self._broker.dequeue() or [])
+        tasks = self._take()
         if self._is_time():
             self._sent_at = time.monotonic()
             tasks.append((None, _package()))
+        return tasks
+
+    def _take(self) -> list[tuple[Any, str]]:
+        try:
+            tasks = list(self._broker.dequeue() or [])
+        except Exception as error:
+            now = time.monotonic()
+            self._failing_since = self._failing_since or now
+            if now - self._failing_since > FAILING_S:
+                raise
+            log.warning("the queue is away", error=type(error).__name__)
+            time.sleep(PAUSE_S)
+            return []
+        self._failing_since = None
         return tasks
 
     def _is_time(self) -> bool:

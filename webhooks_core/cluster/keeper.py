@@ -13,13 +13,16 @@ from django_q.cluster import Cluster, get_mp_context
 
 from webhooks_core import stopping
 from webhooks_core.cluster import beat
-from webhooks_core.cluster.guard import FROM_OUTSIDE, guard
+from webhooks_core.cluster.guard import FROM_OUTSIDE, frozen_after_s, guard
+from webhooks_core.cluster.pulse import Pulse, Silence
 
 LOOK_EVERY_S = 0.1
 # An end that comes sooner than this after the start counts as a failed start.
 SOON_S = 10
 FAILED_STARTS = 4
 GRACE_S = 30
+# Its loop waits for the database and the queue: for longer than either takes to fail.
+STUCK_AFTER_S = 60
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -39,7 +42,8 @@ class Keeper(Cluster):  # type: ignore[misc]
         super().__init__()
         self._deaf_after_s = deaf_after_s
         self._hurry = False
-        self._started_at = 0.0
+        self._started_at = self._heard = 0.0
+        self._pulse, self._turns, self._silence = Pulse(), Pulse(), Silence()
 
     def sig_handler(self, _signum: int, _frame: FrameType | None) -> None:
         self._hurry = stopping.is_set()
@@ -47,6 +51,8 @@ class Keeper(Cluster):  # type: ignore[misc]
 
     def start(self) -> int:
         self.stop_event, self.start_event = Event(), Event()
+        self._pulse, self._turns, self._silence = Pulse(), Pulse(), Silence()
+        beat.tell_idle(anybody=False)
         self.sentinel = get_mp_context().Process(
             target=guard,
             args=(
@@ -56,11 +62,13 @@ class Keeper(Cluster):  # type: ignore[misc]
                 self.broker,
                 self.timeout,
                 self._deaf_after_s,
+                self._turns,
             ),
         )
         # Until the sentinel has made itself deaf to them, signals wait.
         signal.pthread_sigmask(signal.SIG_BLOCK, FROM_OUTSIDE)
-        self.sentinel.start()
+        with self._pulse.of_next_child():
+            self.sentinel.start()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, FROM_OUTSIDE)
         self._started_at = time.monotonic()
         return os.getpid()
@@ -76,11 +84,12 @@ class Keeper(Cluster):  # type: ignore[misc]
             if trouble := self._watch(once=once):
                 log.error("the task processes are started again", reason=trouble)
                 failed = failed + 1 if self._age() < SOON_S else 0
-                if failed == FAILED_STARTS:
+                # Tasks got through before: what is away now, say the broker, will come back.
+                if failed == FAILED_STARTS and not beat.heard_at():
                     raise ClusterFailedError(
                         f"gave up after {failed} starts: {trouble}"
                     )
-                self._wait(failed)
+                self._wait(min(failed, FAILED_STARTS))
         if self.sentinel and not self._finish():
             raise ClusterFailedError("tasks were cut off: they did not end in time")
 
@@ -89,17 +98,28 @@ class Keeper(Cluster):  # type: ignore[misc]
         while not stopping.is_set():
             if not self.sentinel.is_alive():
                 return f"the sentinel ended with {self.sentinel.exitcode}"
-            if self._is_deaf():
+            if trouble := self._trouble():
                 self._kill()
-                return f"no task was run for {self._deaf_after_s:.0f} s"
+                return trouble
             if once and self.start_event.is_set():
                 stopping.request()
             time.sleep(LOOK_EVERY_S)
         return ""
 
+    def _trouble(self) -> str:
+        if self._is_deaf():
+            return f"no task was run for {self._deaf_after_s:.0f} s"
+        if self._pulse.silent_s() > frozen_after_s(self._deaf_after_s):
+            return "the sentinel is frozen"
+        if self._turns.silent_s() > STUCK_AFTER_S:
+            return "the sentinel is stuck"
+        return ""
+
     def _is_deaf(self) -> bool:
-        last = max(beat.heard_at(), self._started_at)
-        return time.monotonic() - last > self._deaf_after_s
+        """Tell whether somebody waited for tasks so long and not even a beat came through."""
+        heard_before, self._heard = self._heard, beat.heard_at()
+        broken = self._heard != heard_before or not beat.is_anybody_idle()
+        return self._silence.grow(broken=broken) > self._deaf_after_s
 
     def _age(self) -> float:
         return time.monotonic() - self._started_at

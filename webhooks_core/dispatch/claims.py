@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property, lru_cache, partial
 from ipaddress import ip_network
 from typing import NamedTuple
 
 import orjson
+import structlog
 from django.conf import settings
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
+from django.utils import timezone
 
-from webhooks_core import profiles
-from webhooks_core.addresses import Network
+from webhooks_core import profiles, tracing
+from webhooks_core.addresses import Network as AddressNetwork
+from webhooks_core.addresses import Reach
 from webhooks_core.dispatch import shifts
-from webhooks_core.dispatch.lanes import Head, Lanes, LaneState, heads
+from webhooks_core.dispatch.lanes import Head, Lanes, LaneState, Wanted, heads
+from webhooks_core.dispatch.network import Network
+from webhooks_core.dispatch.pace import SECOND
 from webhooks_core.models import Delivery, Endpoint, Event, Shift
+from webhooks_core.models.lookups import among
 from webhooks_core.profiles import Sending, WebhookProfile
 from webhooks_core.signing import standard_signature
 from webhooks_core.transport import Request
 
 MAX_CLAIMED = 1024
 MAX_BYTES = 32 * 1024 * 1024
+PUT_ASIDE = timedelta(minutes=1)
+# What the database does to everybody, and soon no longer.
+PASSING = (OperationalError, InterfaceError)
+
+log = structlog.stdlib.get_logger(__name__)
 
 
 class Body(NamedTuple):
@@ -58,9 +70,12 @@ class Claim(NamedTuple):
 class Claims:
     """All that a shift has claimed and not yet settled, bounded in number and bytes."""
 
-    def __init__(self, shift: Shift, lanes: Lanes) -> None:
+    def __init__(
+        self, shift: Shift, lanes: Lanes, network: Network | None = None
+    ) -> None:
         self._shift = shift
         self._lanes = lanes
+        self._network = network or Network()
         self._open: dict[int, Claim] = {}
         self._bytes = 0
 
@@ -78,21 +93,46 @@ class Claims:
         return claim
 
     def take(self, now: datetime) -> list[Request]:
-        """Claim what is due and fits; return the requests, which may be sent now."""
+        """Claim what is due and fits; return the requests, which may be sent now.
+
+        One endpoint that cannot be served does not keep the others from it.
+        """
         lanes = self._lanes.due(now)
         if not lanes or self._bytes >= MAX_BYTES or len(self) >= MAX_CLAIMED:
             return []
+        try:
+            return self._take(lanes, now)
+        except (*PASSING, shifts.LostError):
+            raise
+        except Exception:  # whatever one row does, the others are sent
+            log.exception("claims failed together")
+        return [request for lane in lanes for request in self._take_one(lane, now)]
+
+    def _take_one(self, lane: LaneState, now: datetime) -> list[Request]:
+        try:
+            return self._take([lane], now)
+        except (*PASSING, shifts.LostError):
+            raise
+        except Exception:
+            log.exception("an endpoint cannot be served", endpoint=lane.pk)
+        lane.look_at = now + PUT_ASIDE
+        return []
+
+    def _take(self, lanes: Sequence[LaneState], now: datetime) -> list[Request]:
         with transaction.atomic():
             shifts.hold(self._shift)
             endpoints = _endpoints([lane.pk for lane in lanes])
             self._end_waiting(endpoints.values())
-            due = self._choose(self._allot(lanes, endpoints), now)
+            due = self._choose(self._allot(lanes, endpoints, now), now)
             claimed = self._claim(due)
             bodies = _bodies(claimed)
-        signers = {pk: Signer(endpoint, now) for pk, endpoint in endpoints.items()}
+            parents = tracing.parents({it.pk: it.event_pk for it in claimed})
+            signers = {pk: Signer(endpoint, now) for pk, endpoint in endpoints.items()}
+            made = [signers[it.lane].request(it, bodies[it.event_pk]) for it in claimed]
         for head in claimed:
             self._open_claim(head, endpoints[head.lane])
-        return [signers[it.lane].request(it, bodies[it.event_pk]) for it in claimed]
+        self._keep_pace(claimed)
+        return tracing.trace(made, parents)
 
     def give_back_unheard(self, *, settling: Iterable[int]) -> int:
         """Give back what the database holds for us but never told us; return how many.
@@ -111,30 +151,44 @@ class Claims:
                 Delivery.objects.waiting().filter(endpoint=endpoint).fail(error=reason)
 
     def _allot(
-        self, lanes: Sequence[LaneState], endpoints: Mapping[int, Endpoint]
-    ) -> list[tuple[int, int]]:
-        """Return (lane, number to claim) for the lanes that may claim now."""
+        self,
+        lanes: Sequence[LaneState],
+        endpoints: Mapping[int, Endpoint],
+        now: datetime,
+    ) -> list[Wanted]:
+        """Return how much each of the lanes that may claim now is to claim."""
         left, allotted = MAX_CLAIMED - len(self), []
+        exempt = self._network.exempts([lane.pk for lane in lanes], now)
         for lane in lanes:
             endpoint = endpoints[lane.pk]
             if not endpoint.is_receiving or not profiles.get(endpoint.profile).enabled:
                 lane.look_at = None  # whoever makes it receive again rings
                 continue
-            room = min(lane.allow(endpoint.max_in_flight), left)
+            room = min(lane.allow(endpoint, now), left)
+            if self._network.is_offline and self._is_held(endpoint):
+                lane.held_until = now + SECOND
+                room = min(room, lane.pk == exempt)
             left -= room
             if room:
-                allotted.append((lane.pk, room))
+                allotted.append(Wanted(lane.pk, room, endpoint.in_order))
         return allotted
 
-    def _choose(self, wanted: Sequence[tuple[int, int]], now: datetime) -> list[Head]:
+    def _is_held(self, endpoint: Endpoint) -> bool:
+        reach = reach_of(endpoint)
+        return self._network.holds(endpoint.owner, endpoint.url, reach)
+
+    def _choose(self, wanted: Sequence[Wanted], now: datetime) -> list[Head]:
         """Return the deliveries to claim, and set when each lane is looked at next."""
-        room, budget = dict(wanted), MAX_BYTES - self._bytes
+        room, budget = {it.lane: it.room for it in wanted}, MAX_BYTES - self._bytes
         due: list[Head] = []
         for pk in room:
             self._lanes[pk].look_at = None
-        for head in heads(wanted):
-            if head.due_at > now or room[head.lane] == 0 or budget <= 0:
-                self._lanes[head.lane].expect(head.due_at)
+        for head in heads(wanted, now):
+            if head.lane not in room:
+                continue  # behind one that is not for now
+            if head.later or room[head.lane] == 0 or budget <= 0:
+                self._lanes[head.lane].expect(head.later or now)
+                del room[head.lane]
                 continue
             room[head.lane] -= 1
             budget -= head.size
@@ -150,6 +204,13 @@ class Claims:
         mine = set(claimed.values_list("pk", flat=True))
         return [head for head in due if head.pk in mine]
 
+    def _keep_pace(self, claimed: Sequence[Head]) -> None:
+        """Note what counts against a rate, from now on: the commit may have taken its time."""
+        now = timezone.now()
+        for pk, count in Counter(head.lane for head in claimed).items():
+            if pace := self._lanes[pk].pace:
+                pace.note(count, now)
+
     def _open_claim(self, head: Head, endpoint: Endpoint) -> None:
         self._open[head.pk] = Claim(head, endpoint, profiles.get(endpoint.profile))
         self._bytes += head.size
@@ -163,7 +224,7 @@ def _endpoints(pks: Sequence[int]) -> dict[int, Endpoint]:
 
 
 def _bodies(heads: Sequence[Head]) -> dict[int, Body]:
-    rows = Event.objects.filter(pk__in={head.event_pk for head in heads})
+    rows = Event.objects.filter(among({head.event_pk for head in heads}))
     return {
         pk: Body(public_id, event_type, bytes(body))
         for pk, public_id, event_type, body in rows.values_list(
@@ -173,8 +234,15 @@ def _bodies(heads: Sequence[Head]) -> dict[int, Body]:
 
 
 @lru_cache(maxsize=4)
-def _networks(texts: tuple[str, ...]) -> tuple[Network, ...]:
+def _networks(texts: tuple[str, ...]) -> tuple[AddressNetwork, ...]:
     return tuple(ip_network(text) for text in texts)
+
+
+def reach_of(endpoint: Endpoint) -> Reach:
+    """Return the addresses that attempts to an endpoint may connect to."""
+    networks = _networks(tuple(settings.WEBHOOK_ALLOWED_TARGETS))
+    policy = profiles.get(endpoint.profile).url_policy
+    return policy.reach(endpoint.url, networks=networks if endpoint.trusted else ())
 
 
 class Signer:
@@ -184,10 +252,7 @@ class Signer:
         self._endpoint = endpoint
         self._profile = profiles.get(endpoint.profile)
         self._now = now
-        networks = _networks(tuple(settings.WEBHOOK_ALLOWED_TARGETS))
-        self._reach = self._profile.url_policy.reach(
-            endpoint.url, networks=networks if endpoint.trusted else ()
-        )
+        self._reach = reach_of(endpoint)
 
     @cached_property
     def _secrets(self) -> list[str]:
@@ -197,7 +262,8 @@ class Signer:
         return Request(
             key=head.pk,
             lane=head.lane,
-            limit=self._endpoint.max_in_flight,
+            limit=self._endpoint.in_flight,
+            at_once=self._endpoint.rate_per_second is not None,
             url=self._endpoint.url,
             body=event.bytes,
             sign=partial(self._headers, head.public_id, event),

@@ -12,16 +12,20 @@ from datetime import datetime, timedelta
 
 import structlog
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from webhooks_core import publishing, wakeup
+from webhooks_core.classing import LACKING, NO_PORT
 from webhooks_core.dispatch import shifts, sweep
-from webhooks_core.dispatch.claims import Claim, Claims
+from webhooks_core.dispatch.claims import PASSING, Claim, Claims
 from webhooks_core.dispatch.lanes import TAKE_AT_ONCE, Lanes
+from webhooks_core.dispatch.network import WINDOW, Network
+from webhooks_core.dispatch.pace import SECOND
 from webhooks_core.dispatch.sender import Sender
-from webhooks_core.dispatch.settling import settle
-from webhooks_core.models import Event, Lane, Shift
+from webhooks_core.dispatch.settling import settle_all
+from webhooks_core.models import Event, Lane, Outcome, Shift
+from webhooks_core.state import has_arrived_since
 from webhooks_core.transport import Answer
 
 SHIFT_S = 20.0
@@ -33,6 +37,8 @@ IDLE_TICK_S = 0.05
 RENEW_EVERY_S = 3.0
 TEND_EVERY_S = 1.0
 DATABASE_PAUSE_S = 0.5
+# More of these in a row are no passing want: the receiver's address cannot be used from here.
+LACKED_AT_MOST = 10
 # Answers are kept in memory while the database is away; the task's time-out is the end.
 DATABASE_PATIENCE_S = 60.0
 
@@ -71,6 +77,19 @@ def due_by(time: datetime, shift: Shift) -> bool:
     return due.exists() or Event.objects.fanning_out().exists()
 
 
+def _shielded(chore: Callable[[], object]) -> bool:
+    """Do what is no delivery, and may fail without holding up any; tell whether it did much."""
+    try:
+        return bool(chore())
+    except PASSING:
+        raise
+    except Exception as error:
+        log.exception(
+            "a chore failed", chore=chore.__name__, error=type(error).__name__
+        )
+        return False
+
+
 class _Drain:
     def __init__(
         self,
@@ -85,7 +104,8 @@ class _Drain:
         self._stop = stop
         self._linger = linger
         self._lanes = Lanes(shift)
-        self._claims = Claims(shift, self._lanes)
+        self._network = Network(shift.offline_since)
+        self._claims = Claims(shift, self._lanes, self._network)
         self._unsettled: list[tuple[Claim, Answer]] = []
         self._renewed = time.monotonic()
         self._tended = 0.0
@@ -111,6 +131,7 @@ class _Drain:
         self._busy = self._lanes.take_due(now) == TAKE_AT_ONCE
         self._sender.submit(self._claims.take(now))
         self._round()
+        self._watch_network()
         self._tend()
         return bool(self._claims) or self._expects_work(timezone.now())
 
@@ -130,10 +151,10 @@ class _Drain:
             if self._busy:
                 self._call_another()
             # A large fan-out goes on at every round until it is done.
-            self._tended = 0.0 if publishing.continue_fan_outs() else now
+            self._tended = 0.0 if _shielded(publishing.continue_fan_outs) else now
             # After the machine slept, a sweep would bury this very shift.
             self._renew(every_s=0)
-            sweep.sweep_if_due()
+            _shielded(sweep.sweep_if_due)
             self._release_far(timezone.now())
 
     def _call_another(self) -> None:
@@ -157,10 +178,47 @@ class _Drain:
         )
 
     def _receive(self, answers: list[Answer]) -> None:
-        for answer in answers:
-            claim = self._claims.pop(answer.key)
+        for it in answers:
+            claim, answer = self._claims.pop(it.key), self._own_up(it)
             self._unsettled.append((claim, answer))
             self._adapt(answer)
+            owner, url = claim.endpoint.owner, claim.endpoint.url
+            if self._network.note(owner, url, answer.outcome, timezone.now()):
+                self._sender.found()
+
+    def _own_up(self, answer: Answer) -> Answer:
+        """Pause a lane for which this machine lacked something.
+
+        What may be the receiver's address is a failure at last.
+        """
+        lane = self._lanes[answer.lane]
+        if answer.error not in {LACKING, NO_PORT}:
+            lane.lacked = 0
+            return answer
+        if answer.error == NO_PORT:
+            lane.lacked += 1
+            if lane.lacked > LACKED_AT_MOST:
+                return answer._replace(outcome=Outcome.CONNECT)
+        lane.held_until = timezone.now() + SECOND
+        return answer
+
+    def _watch_network(self) -> None:
+        """Postpone all attempts while this machine has no network, and look for it."""
+        now = timezone.now()
+        if self._network.is_offline:
+            for held in self._network.to_probe(now):
+                self._sender.probe(held.url, held.reach)
+            if self._sender.has_reached():
+                self._network.find()
+                shifts.tell_network(self._shift, offline_since=None)
+                log.warning("the network is back", shift=self._shift.pk)
+        elif self._network.is_suspect(now):
+            if has_arrived_since(now - WINDOW):
+                self._network.find()
+                return
+            self._network.lose(now)
+            shifts.tell_network(self._shift, offline_since=now)
+            log.error("no network: attempts are postponed", shift=self._shift.pk)
 
     def _adapt(self, answer: Answer) -> None:
         """Give quick receivers wider windows, slow ones the narrowest."""
@@ -174,7 +232,7 @@ class _Drain:
         if not self._unsettled:
             return
         now = timezone.now()
-        settled = settle(self._shift, self._unsettled, now=now)
+        settled = settle_all(self._shift, self._unsettled, now=now)
         for _, answer in self._unsettled:
             if answer.outcome is None:  # given back
                 self._lanes[answer.lane].expect(now)
@@ -240,7 +298,7 @@ class _Drain:
             except shifts.LostError:
                 self._lost = True
                 return False
-            except (OperationalError, InterfaceError) as error:
+            except PASSING as error:
                 log.warning("the database is away", error=type(error).__name__)
                 self._in_doubt = True
                 if time.monotonic() > until or connection.in_atomic_block:

@@ -8,18 +8,26 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Coroutine, Sequence
 from datetime import UTC, datetime
 from typing import Self
 
-import aiohttp
 import uvloop
 
 from webhooks_core.addresses import Reach
-from webhooks_core.transport import Answer, Request, attempt, client
+from webhooks_core.deadlines import Deadlines
+from webhooks_core.transport import (
+    Answer,
+    Client,
+    Request,
+    attempt,
+    client,
+    connects,
+)
 
 MAX_IN_FLIGHT = 512
+# More for those that must start at once: they cannot stand in line for a place.
+AT_ONCE_IN_FLIGHT = 128
 # What has waited longer behind a slow receiver is given back: its endpoint may have changed.
 STALE_AFTER_S = 1.0
 
@@ -35,19 +43,19 @@ class _Lane:
 
 
 class Sender:
-    """Makes attempts, at most `limit` at once per lane and MAX_IN_FLIGHT in all."""
+    """Makes attempts, at most `limit` at once per lane and MAX_IN_FLIGHT or so in all."""
 
     def __init__(self) -> None:
         self._answers: deque[Answer] = deque()
         self._idle = threading.Event()
+        self._reached = threading.Event()
         self._lanes: dict[int, _Lane] = {}
         self._hungry: dict[int, None] = {}
         self._running = 0
         self._tasks: set[asyncio.Task[None]] = set()
-        self._clients: dict[Reach, aiohttp.ClientSession] = {}
+        self._clients: dict[Reach, Client] = {}
         self._loop = uvloop.new_event_loop()
-        self._resolvers = ThreadPoolExecutor(64, thread_name_prefix="resolve")
-        self._loop.set_default_executor(self._resolvers)
+        self._deadlines = Deadlines(self._loop)
         self._thread = threading.Thread(target=self._loop.run_forever, name="sender")
 
     def __enter__(self) -> Self:
@@ -58,7 +66,6 @@ class Sender:
         asyncio.run_coroutine_threadsafe(self._close(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        self._resolvers.shutdown(wait=False, cancel_futures=True)
         self._loop.close()
 
     # What the owner of the database calls.
@@ -79,7 +86,33 @@ class Sender:
         self._idle.clear()
         self._loop.call_soon_threadsafe(self._give_back_all)
 
+    def probe(self, url: str, reach: Reach) -> None:
+        """Try to connect to a receiver; `has_reached()` tells whether anybody was there."""
+        self._loop.call_soon_threadsafe(self._probe, url, reach)
+
+    def found(self) -> None:
+        """Note that somebody was reached in another way."""
+        self._reached.set()
+
+    def has_reached(self) -> bool:
+        """Tell whether a probe reached anybody since this was asked last."""
+        reached = self._reached.is_set()
+        self._reached.clear()
+        return reached
+
     # What runs in the loop.
+
+    def _probe(self, url: str, reach: Reach) -> None:
+        self._start(self._look(url, reach))
+
+    async def _look(self, url: str, reach: Reach) -> None:
+        if await connects(url, reach):
+            self._reached.set()
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _accept(self, requests: Sequence[Request]) -> None:
         self._idle.clear()  # the last lane may have ended since submit() did this
@@ -94,14 +127,17 @@ class Sender:
         """Start as many runners as the lane's limit and ours allow."""
         lane = self._lanes[pk]
         wanted = min(len(lane.waiting), self._limit(lane) - lane.running)
-        for _ in range(min(wanted, MAX_IN_FLIGHT - self._running)):
+        at_once = bool(lane.waiting) and lane.waiting[0][1].at_once
+        most = MAX_IN_FLIGHT + AT_ONCE_IN_FLIGHT * at_once
+        for _ in range(min(wanted, most - self._running)):
             lane.running += 1
             self._running += 1
-            task = self._loop.create_task(self._runner(pk, lane))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-        if lane.waiting and self._running >= MAX_IN_FLIGHT:
-            self._hungry[pk] = None
+            self._start(self._runner(pk, lane))
+        if lane.waiting and self._running >= most:
+            if at_once:
+                self._drop(pk, lane)
+            else:
+                self._hungry[pk] = None
 
     def _limit(self, lane: _Lane) -> int:
         return lane.waiting[0][1].limit if lane.waiting else 0
@@ -144,23 +180,27 @@ class Sender:
         while lane.waiting:
             self._return(lane.waiting.popleft()[1])
 
+    def _drop(self, pk: int, lane: _Lane) -> None:
+        """Give back what waits in a lane, and forget the lane unless something runs in it."""
+        self._give_back(lane)
+        if not lane.running:
+            del self._lanes[pk]
+
     def _give_back_all(self) -> None:
         self._hungry.clear()
         for pk, lane in list(self._lanes.items()):
-            self._give_back(lane)
-            if not lane.running:
-                del self._lanes[pk]
+            self._drop(pk, lane)
         if not self._lanes:
             self._idle.set()
 
-    def _client(self, reach: Reach) -> aiohttp.ClientSession:
+    def _client(self, reach: Reach) -> Client:
         if reach not in self._clients:
-            self._clients[reach] = client(reach)
+            self._clients[reach] = client(reach, self._deadlines)
         return self._clients[reach]
 
     async def _close(self) -> None:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for session in self._clients.values():
-            await session.close()
+        for it in self._clients.values():
+            await it.session.close()

@@ -12,10 +12,14 @@ import structlog
 from django.db import connection, transaction
 from django.db.models import F
 
-from webhooks_core.dispatch.claims import Claim
+from webhooks_core import notices, tracing
+from webhooks_core.dispatch.claims import PASSING, Claim
 from webhooks_core.dispatch.outcome import Verdict, judge
 from webhooks_core.models import Delivery, Endpoint, Shift
+from webhooks_core.profiles import NoticeKind
 from webhooks_core.transport import Answer
+
+UNWRITABLE = "the database refused the text of this error"
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -27,6 +31,36 @@ class Settled(NamedTuple):
     answer: Answer
     verdict: Verdict
     retry_at: datetime | None
+
+
+def settle_all(
+    shift: Shift, ended: Sequence[tuple[Claim, Answer]], *, now: datetime
+) -> list[Settled]:
+    """As settle(), but one result that cannot be written does not keep the others from it."""
+    try:
+        return settle(shift, ended, now=now)
+    except PASSING:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever one row does, the others are written
+        log.error("results cannot be written together", error=type(error).__name__)  # noqa: TRY400 - one line
+    return [it for one in ended for it in _settle_one(shift, *one, now)]
+
+
+def _settle_one(
+    shift: Shift, claim: Claim, answer: Answer, now: datetime
+) -> list[Settled]:
+    """Write one result, at need without what the receiver said; at worst the delivery ends."""
+    bare = answer._replace(error=UNWRITABLE if answer.error else "", body=b"")
+    for result in (answer, bare):
+        try:
+            return settle(shift, [(claim, result)], now=now)
+        except PASSING:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            kind = type(error).__name__
+            log.error("a result cannot be written", delivery=claim.pk, error=kind)  # noqa: TRY400 - one line
+    Delivery.objects.claimed([claim.pk], claim=shift.pk).fail(error=UNWRITABLE)
+    return []
 
 
 def settle(
@@ -43,6 +77,7 @@ def settle(
         Delivery.objects.unclaim(untried, claim=shift.pk)
         _move(shift, settled, now)
         _record(settled)
+    tracing.ended(answer for _, answer in ended)
     for it in settled:
         if it.verdict.is_final:
             _log_failure(it)
@@ -67,8 +102,8 @@ def _judge_all(ended: Iterable[tuple[Claim, Answer]], now: datetime) -> list[Set
     for claim, answer in ended:
         if answer.outcome is None:
             continue
-        alike = (answer.outcome, answer.error, answer.retry_after)
-        key = (claim.endpoint.pk, claim.tried, *alike)
+        alike = (answer.code, answer.error, answer.retry_after)
+        key = (claim.head.lane, claim.tried, *alike)
         if key not in verdicts:
             verdicts[key] = judge(claim.profile, tried=claim.tried, answer=answer)
         settled.append(
@@ -85,8 +120,10 @@ def _count(settled: Iterable[Settled], now: datetime) -> None:
     """Count failures in a row per endpoint, and disable those that reach the limit."""
     runs: dict[int, list[Settled]] = defaultdict(list)
     for it in settled:
-        runs[it.claim.endpoint.pk].append(it)
+        runs[it.claim.head.lane].append(it)
     clean = [pk for pk, run in runs.items() if all(it.verdict.delivered for it in run)]
+    for pk in clean:
+        _notice_recovery(runs[pk][0])
     Endpoint.objects.filter(pk__in=clean).update(consecutive_failures=0, updated_at=now)
     for pk in sorted(runs.keys() - set(clean)):
         for delivered, part in groupby(runs[pk], lambda it: it.verdict.delivered):
@@ -97,11 +134,23 @@ def _count_alike(
     pk: int, part: Sequence[Settled], *, delivered: bool, now: datetime
 ) -> None:
     """Count successes or failures that came in a row, as if one by one."""
+    if delivered:
+        _notice_recovery(part[0])
     failures = 0 if delivered else F("consecutive_failures") + len(part)
     Endpoint.objects.filter(pk=pk).update(consecutive_failures=failures, updated_at=now)
     limit = part[0].claim.profile.disable_after
     if limit and Endpoint.objects.disable_failing(threshold=limit, pks=[pk]):
-        log.warning("endpoint disabled", endpoint=part[0].claim.endpoint.public_id)
+        endpoint, error = part[-1].claim.endpoint, part[-1].verdict.error
+        notices.give(endpoint, NoticeKind.DISABLED, failures=limit, error=error)
+
+
+def _notice_recovery(success: Settled) -> None:
+    """Give notice when a success ends a row of failures, as the endpoint was when claimed."""
+    endpoint = success.claim.endpoint
+    if (failures := endpoint.consecutive_failures) < notices.RECOVERED_AFTER:
+        return
+    if Endpoint.objects.recover(pk=endpoint.pk, after=notices.RECOVERED_AFTER):
+        notices.give(endpoint, NoticeKind.RECOVERED, failures=failures)
 
 
 def _move(shift: Shift, settled: Iterable[Settled], now: datetime) -> None:
@@ -112,7 +161,7 @@ def _move(shift: Shift, settled: Iterable[Settled], now: datetime) -> None:
         if it.verdict.delivered:
             delivered.append(it.claim.pk)
         else:
-            key = (it.claim.endpoint.pk, it.retry_at, it.verdict.error)
+            key = (it.claim.head.lane, it.retry_at, it.verdict.error)
             others[key].append(it.claim.pk)
     if delivered:
         Delivery.objects.deliver(delivered, claim=shift.pk, at=now)
@@ -132,8 +181,14 @@ _INSERT = (
 )
 
 
+def _adapt_time(value: datetime) -> datetime | str:
+    """Return a time as the database takes it; Django's own way costs SQLite four times that."""
+    if connection.features.supports_timezones:
+        return value
+    return str(value.astimezone(connection.timezone).replace(tzinfo=None))
+
+
 def _record(settled: Iterable[Settled]) -> None:
-    adapt = connection.ops.adapt_datetimefield_value
     with connection.cursor() as cursor:
         cursor.executemany(
             _INSERT,
@@ -141,7 +196,7 @@ def _record(settled: Iterable[Settled]) -> None:
                 (
                     claim.pk,
                     claim.number,
-                    adapt(answer.started_at),
+                    _adapt_time(answer.started_at),
                     answer.duration_ms,
                     str(answer.outcome),
                     answer.code,

@@ -14,9 +14,11 @@ from django.utils import timezone
 
 from webhooks_core import processes
 from webhooks_core.dispatch.outcome import MAX_INTERRUPTIONS
+from webhooks_core.dispatch.pace import SECOND
 from webhooks_core.models import Attempt, Bell, Delivery, Lane, Outcome, Shift
 
 LEASE = timedelta(seconds=15)
+RECENTLY = timedelta(minutes=5)
 INTERRUPTED = "interrupted: the worker died"
 
 log = structlog.stdlib.get_logger(__name__)
@@ -48,9 +50,24 @@ def _take(slot: int) -> Shift | None:
                 pid=os.getpid(),
                 machine=processes.this_machine(),
                 lease_until=timezone.now() + LEASE,
+                offline_since=_inherited(),
             )
     except IntegrityError:
         return None  # another worker was quicker
+
+
+def _inherited() -> datetime | None:
+    """Return since when the last shift of this machine knew that there is no network."""
+    if not (machine := processes.this_machine()):
+        return None
+    recent = Q(ended_at=None) | Q(ended_at__gt=timezone.now() - RECENTLY)
+    last = Shift.objects.filter(recent, machine=machine).order_by("-pk").first()
+    return last.offline_since if last else None
+
+
+def tell_network(shift: Shift, *, offline_since: datetime | None) -> None:
+    """Let operators, and the next shift of this machine, know whether there is a network."""
+    Shift.objects.filter(pk=shift.pk).update(offline_since=offline_since)
 
 
 def renew(shift: Shift) -> bool:
@@ -130,7 +147,12 @@ def _bury(shift: Shift, dead: Q, now: datetime) -> bool:
 def _free(shift: Shift, now: datetime) -> int:
     """Free what a shift holds; return how many attempts it saw no end of."""
     interrupted = _interrupt(shift, now)
-    Lane.objects.filter(owner=shift.pk).update(owner=None, next_due_at=now)
+    lanes = Lane.objects.filter(owner=shift.pk)
+    # What it sent a moment ago, nobody knows: no second may see more than the rate.
+    lanes.filter(endpoint__rate_per_second__isnull=False).update(
+        held_until=now + SECOND
+    )
+    lanes.update(owner=None, next_due_at=now)
     return interrupted
 
 

@@ -7,16 +7,17 @@ from datetime import datetime, timedelta
 
 import structlog
 from django.conf import settings
-from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from webhooks_core import profiles
 from webhooks_core.dispatch import shifts
-from webhooks_core.models import Bell, Delivery, Endpoint, Event, Lane, Shift
+from webhooks_core.dispatch.retention import remove_old
+from webhooks_core.models import Bell, Delivery, Endpoint, Event, Lane
 
 EVERY = timedelta(seconds=20)
-BATCH = 500
+# Of a minute, between two scheduled sweeps.
+RETENTION_S = 40.0
 # A commit and its call are two steps: a lane is forgotten only when the second is overdue.
 GRACE = timedelta(seconds=5)
 
@@ -35,13 +36,18 @@ class Swept:
         return any(getattr(self, field.name) for field in fields(self))
 
 
-def sweep() -> Swept:
-    """Bury dead shifts, ring lanes that missed their work, and remove what is old."""
+def sweep(*, retention_s: float = RETENTION_S) -> Swept:
+    """Bury the dead, mend what a clock or a crash did to due times, and remove what is old.
+
+    The last for at most `retention_s` seconds, and only while nobody waits for a worker.
+    """
     now = timezone.now()
+    before = now - timedelta(days=settings.WEBHOOK_RETENTION_DAYS)
+    bring_forward(now)
     swept = Swept(
         buried=shifts.bury_dead(),
         rung=ring_forgotten(now),
-        removed=remove_old(now - timedelta(days=settings.WEBHOOK_RETENTION_DAYS)),
+        removed=remove_old(before, for_s=retention_s) if retention_s else 0,
     )
     if swept.buried or swept.rung:
         log.warning("sweep repaired", buried=swept.buried, rung=swept.rung)
@@ -49,12 +55,15 @@ def sweep() -> Swept:
 
 
 def sweep_if_due() -> bool:
-    """Sweep unless somebody did a moment ago; tell whether anything was done."""
+    """Sweep unless somebody did a moment ago; tell whether anything was done.
+
+    A shift has no time to remove what is old.
+    """
     now = timezone.now()
     stale = Q(swept_at=None) | Q(swept_at__lt=now - EVERY) | Q(swept_at__gt=now + EVERY)
     if not Bell.objects.filter(stale).update(swept_at=now):
         return False
-    return bool(sweep())
+    return bool(sweep(retention_s=0))
 
 
 def sweep_as_scheduled() -> Swept:
@@ -69,21 +78,32 @@ def ring_forgotten(now: datetime) -> int:
     A publisher that died between its commit and its call leaves such a lane. What waits for
     an endpoint that was deleted meanwhile is found too: the drain ends it.
     """
-    head = (
-        Delivery.objects.waiting()
-        .filter(endpoint=OuterRef("pk"), next_attempt_at__lt=now - GRACE)
-        .order_by("next_attempt_at")
+    overdue = (
+        _attended()
+        .annotate(head=Delivery.objects.head())
+        .filter(pk=OuterRef("pk"), head__lt=now - GRACE)
     )
     forgotten = Lane.objects.filter(
-        Q(next_due_at=None) | Q(next_due_at__gt=now),
-        Exists(_attended().filter(pk=OuterRef("pk"))),
-        Exists(head),
-        owner=None,
+        Q(next_due_at=None) | Q(next_due_at__gt=now), Exists(overdue), owner=None
     )
     rung = Lane.objects.ring(list(forgotten.values_list("pk", flat=True)), at=now)
     if rung:
         Bell.objects.filter(pk=1).update(rung=F("rung") + rung)
     return rung
+
+
+def bring_forward(now: datetime) -> None:
+    """Make due what was due when it was published, in a future that is yet to come again.
+
+    The clock was set back since, or another machine's is ahead of ours.
+    """
+    early = Event.objects.filter(created_at__gt=now + GRACE)
+    untried = Delivery.objects.waiting().filter(
+        event__in=early, attempts=F("interruptions"), next_attempt_at__gt=now
+    )
+    if lanes := set(untried.values_list("endpoint", flat=True)):
+        untried.update(next_attempt_at=now)
+        Lane.objects.ring(list(lanes), at=now)
 
 
 def _attended() -> QuerySet[Endpoint]:
@@ -96,22 +116,3 @@ def _attended() -> QuerySet[Endpoint]:
             ending |= Q(profile=profile.name, active=False)
     receiving = Endpoint.objects.receiving().filter(enabled)
     return receiving | Endpoint.objects.filter(ending)
-
-
-def remove_old(before: datetime) -> int:
-    """Remove a batch of events that nobody waits for, with all that hangs on them.
-
-    What waits for a subscribed endpoint is never removed, whatever its age; nor is what is
-    being tried.
-    """
-    awaited = Delivery.objects.filter(
-        Q(endpoint__in=Endpoint.objects.subscribed()) | Q(claim__isnull=False),
-        event=OuterRef("pk"),
-        status=Delivery.Status.PENDING,
-    )
-    with transaction.atomic():
-        old = Event.objects.filter(~Exists(awaited), created_at__lt=before)
-        pks = list(old.order_by("created_at").values_list("pk", flat=True)[:BATCH])
-        Event.objects.filter(pk__in=pks).delete()
-        Shift.objects.filter(ended_at__lt=before).delete()
-    return len(pks)

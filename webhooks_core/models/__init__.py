@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from webhooks_core.models.deliveries import Attempt, Delivery, Event, Outcome
+from webhooks_core.models.deliveries import (
+    Attempt,
+    Delivery,
+    Event,
+    Outcome,
+    Trace,
+)
 from webhooks_core.models.endpoints import Endpoint, EndpointSecret, Lane
 from webhooks_core.models.shifts import Bell, Shift
 
@@ -16,4 +22,5 @@ __all__ = [
     "Lane",
     "Outcome",
     "Shift",
+    "Trace",
 ]

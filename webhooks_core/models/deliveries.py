@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Self
+from typing import Any, Self
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Case, F, OuterRef, Q, Subquery, When
 from django.utils import timezone
 
 from webhooks_core.models.endpoints import Endpoint, Lane
+from webhooks_core.models.lookups import among
 
 ANSWER_BYTES = 4096  # of a receiver's answer, kept for people
 
@@ -64,16 +65,38 @@ class Event(models.Model):
         return self.public_id
 
 
+class Trace(models.Model):
+    """Where an event came from (W3C Trace Context): a row only while tracing is switched on."""
+
+    event = models.OneToOneField(Event, on_delete=models.CASCADE, primary_key=True)
+    traceparent = models.CharField(max_length=55)
+
+    def __str__(self) -> str:
+        return self.traceparent
+
+
 class DeliveryQuerySet(models.QuerySet["Delivery"]):
     def waiting(self) -> Self:
         """Pending ones that no shift is trying at this moment."""
         return self.filter(status=Delivery.Status.PENDING, claim=None)
 
+    def head(self) -> Any:
+        """Return when the delivery that is next for the outer query's endpoint is due.
+
+        Where order counts that is the earliest event's, elsewhere the earliest due one.
+        """
+        waiting = self.waiting().filter(endpoint=OuterRef("pk"))
+        first = waiting.order_by("event", "pk").values("next_attempt_at")[:1]
+        earliest = waiting.order_by("next_attempt_at").values("next_attempt_at")[:1]
+        return Case(
+            When(in_order=True, then=Subquery(first)), default=Subquery(earliest)
+        )
+
     def claim(self, pks: Sequence[int], *, claim: int) -> int:
         """Take these for one attempt each; return how many were still to be had."""
         return (
             self.waiting()
-            .filter(pk__in=pks)
+            .filter(among(pks))
             .update(claim=claim, attempts=F("attempts") + 1)
         )
 
@@ -85,7 +108,7 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
 
     def claimed(self, pks: Sequence[int], *, claim: int) -> Self:
         """The fence: those of `pks` that this claim still holds."""
-        return self.filter(pk__in=pks, claim=claim, status=Delivery.Status.PENDING)
+        return self.filter(among(pks), claim=claim, status=Delivery.Status.PENDING)
 
     def held_by(self, shift_pk: int) -> Self:
         """Those that a shift has claimed, found by its lanes: no index holds the claim."""
@@ -188,7 +211,15 @@ class Delivery(models.Model):
                 condition=Q(status=0),
                 name="delivery_due",
             ),
+            # What an endpoint that wants its events in order gets next.
+            models.Index(
+                fields=["endpoint", "event", "id"],
+                condition=Q(status=0),
+                name="delivery_in_order",
+            ),
             models.Index(fields=["endpoint", "-id"], name="delivery_of_endpoint"),
+            # Few among many, and what operators ask for most; written when a delivery fails.
+            models.Index(fields=["-id"], condition=Q(status=2), name="delivery_failed"),
         ]
 
     def __str__(self) -> str:

@@ -6,12 +6,17 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Self
 
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
 from webhooks_core import profiles
 from webhooks_core.secrets import SealedField
+
+# No limit that a drain could reach with one endpoint.
+MAX_IN_FLIGHT = 512
+MAX_RATE = 10_000
 
 
 class EndpointQuerySet(models.QuerySet["Endpoint"]):
@@ -30,6 +35,11 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
     def receiving(self) -> Self:
         """Those that deliveries are sent to now: for a paused one they wait."""
         return self.subscribed().filter(paused_at=None)
+
+    def recover(self, *, pk: int, after: int) -> bool:
+        """Count a success after so many failures or more; False if there were fewer."""
+        failing = self.filter(pk=pk, consecutive_failures__gte=after)
+        return failing.update(consecutive_failures=0) == 1
 
     def disable_failing(self, *, threshold: int, pks: Sequence[int]) -> list[int]:
         """Disable those among `pks` that failed too often in a row; return which."""
@@ -71,9 +81,19 @@ class Endpoint(models.Model):
         default=False,
         help_text="May be sent to the networks of WEBHOOK_ALLOWED_TARGETS.",
     )
-    max_in_flight = models.PositiveSmallIntegerField(default=4)
-    rate_per_second = models.PositiveIntegerField(null=True, blank=True)
-    in_order = models.BooleanField(default=False)
+    max_in_flight = models.PositiveSmallIntegerField(
+        default=4, validators=[MinValueValidator(1), MaxValueValidator(MAX_IN_FLIGHT)]
+    )
+    rate_per_second = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_RATE)],
+        help_text="At most so many attempts within any second.",
+    )
+    in_order = models.BooleanField(
+        default=False,
+        help_text="A delivery waits until those of earlier events have ended.",
+    )
     standard_headers = models.BooleanField(
         default=False, help_text="Send the Standard Webhooks headers too."
     )
@@ -93,6 +113,14 @@ class Endpoint(models.Model):
                 fields=["profile", "owner", "static_key"],
                 condition=Q(static_key__isnull=False),
                 name="endpoint_static_key",
+            ),
+            # Of none at once, nothing would ever be sent, and the drain would spin.
+            models.CheckConstraint(
+                condition=Q(max_in_flight__gte=1), name="endpoint_some_in_flight"
+            ),
+            models.CheckConstraint(
+                condition=Q(rate_per_second=None) | Q(rate_per_second__gte=1),
+                name="endpoint_some_per_second",
             ),
         ]
         indexes = [
@@ -123,6 +151,11 @@ class Endpoint(models.Model):
     def is_receiving(self) -> bool:
         """As `EndpointQuerySet.receiving`."""
         return self.is_subscribed and self.paused_at is None
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests may be with the receiver at once."""
+        return 1 if self.in_order else self.max_in_flight
 
     @property
     def ends_waiting(self) -> str:
@@ -178,6 +211,7 @@ class Lane(models.Model):
 
     A free lane's `next_due_at` is the time of its earliest delivery. A shift that owns a lane
     keeps that time in memory; then `next_due_at` is a bell by which publishers call it.
+    `held_until` is what its last owner knew of its endpoint's rate: nothing is claimed before.
     """
 
     endpoint = models.OneToOneField(
@@ -185,6 +219,7 @@ class Lane(models.Model):
     )
     next_due_at = models.DateTimeField(null=True)
     owner = models.BigIntegerField(null=True)
+    held_until = models.DateTimeField(null=True)
 
     objects = LaneQuerySet.as_manager()
 

@@ -31,6 +31,8 @@ class Shift(models.Model):
     lease_until = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     attempts = models.PositiveIntegerField(default=0)
+    # Since when it postpones what it would send, for its machine has no network.
+    offline_since = models.DateTimeField(null=True)
 
     objects = ShiftQuerySet.as_manager()
 

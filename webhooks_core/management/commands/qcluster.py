@@ -12,7 +12,8 @@ from django_q.management.commands.qcluster import Command as StockCommand
 from webhooks_core import processes
 from webhooks_core.cluster.keeper import ClusterFailedError, Keeper
 
-DEAF_AFTER_S = 300
+# Longer than SQLite waits for a lock, shorter than half a minute.
+DEAF_AFTER_S = 25
 
 
 class Command(StockCommand):  # type: ignore[misc]

@@ -1,0 +1,124 @@
+"""Sites that tests share, and the table of what the faults cost."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.ledger import Ledger, ledger
+from tests.faults.servers import Disk, Postgres, Redis
+from tests.faults.site import Site
+
+FILE = "site.sqlite3"
+COLUMNS = ("published", "deliveries", "delivered", "in flight", "duplicated", "lost")
+
+
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory) -> Path:
+    """An SQLite file with tables and nothing in them."""
+    folder: Path = tmp_path_factory.mktemp("migrated")
+    on_sqlite(folder).migrate()
+    return folder / FILE
+
+
+def on_sqlite(folder: Path) -> Site:
+    return Site("SQLite, ORM broker", folder, DATABASE_URL=f"sqlite:///{folder / FILE}")
+
+
+@pytest.fixture(scope="session")
+def sqlite_site(migrated, tmp_path_factory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("sqlite")
+    shutil.copy(migrated, folder)
+    with on_sqlite(folder).running() as site:
+        yield site
+
+
+@pytest.fixture
+def small_disk(tmp_path) -> Iterator[Disk]:
+    """A disk that a test can fill; a tmpfs, which only root may mount."""
+    if os.getuid() != 0:
+        pytest.skip("mounting a small tmpfs takes root")
+    with Disk(tmp_path).mounted() as disk:
+        yield disk
+
+
+@pytest.fixture
+def small_site(migrated, small_disk) -> Iterator[Site]:
+    shutil.copy(migrated, small_disk.folder)
+    with on_sqlite(small_disk.folder).running() as site:
+        yield site
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[Redis]:
+    if not Redis.is_installed():
+        pytest.skip("redis-server is not installed")
+    with Redis().running() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Postgres]:
+    if Postgres.programs() is None:
+        pytest.skip("PostgreSQL's initdb is not installed")
+    with Postgres().running() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_site(tmp_path_factory, postgres_server, redis_server) -> Iterator[Site]:
+    site = Site(
+        "PostgreSQL, Redis",
+        tmp_path_factory.mktemp("postgres"),
+        DATABASE_URL=postgres_server.url,
+        REDIS_URL=redis_server.url,
+    )
+    site.migrate()
+    with site.running():
+        yield site
+
+
+@pytest.fixture(params=["sqlite_site", "postgres_site"], ids=["sqlite", "postgres"])
+def site(request) -> Site:
+    found: Site = request.getfixturevalue(request.param)
+    return found
+
+
+Opening = Callable[..., AbstractContextManager[Ledger]]
+
+
+@pytest.fixture
+def books(record_property) -> Opening:
+    """Open a ledger that is checked, and told in the table, when its block ends well."""
+
+    @contextmanager
+    def opened(*arguments: Any, **options: Any) -> Iterator[Ledger]:
+        with ledger(*arguments, **options) as it:
+            yield it
+            record_property("fault", it.check())
+
+    return opened
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    rows = [
+        value
+        for report in terminalreporter.stats.get("passed", [])
+        for name, value in report.user_properties
+        if name == "fault"
+    ]
+    if not rows:
+        return
+    write = terminalreporter.write_line
+    terminalreporter.section("what the faults cost")
+    write("| fault | on |" + "".join(f" {name} |" for name in COLUMNS))
+    write("|---|---|" + "---:|" * len(COLUMNS))
+    for row in sorted(rows, key=lambda row: (row["on"], row["fault"])):
+        numbers = "".join(f" {row[name]} |" for name in COLUMNS)
+        write(f"| {row['fault']} | {row['on']} |{numbers}")

@@ -1,0 +1,106 @@
+"""Runs manage.py as it is, but stops a process at a chosen point, and gives all one clock.
+
+`python -m tests.faults.rigged FOLDER arguments…`: a process that comes to a point of which the
+folder holds a file of that name stops (SIGSTOP) and leaves its pid there. It can then be killed at
+exactly this point, or go on (SIGCONT) in a world that changed meanwhile.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import signal
+import struct
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path
+from typing import Any, Self
+
+BEFORE_CLAIM = "before the claim is committed"
+CLAIMED = "after the claim is committed"
+ANSWERED = "after the receiver's 2xx"
+WRITING = "while results are written"
+POINTS = (BEFORE_CLAIM, CLAIMED, ANSWERED, WRITING)
+
+CLOCK = "clock"
+HALTED = "halted"
+
+
+def rig(folder: Path) -> None:
+    """Lay the strings; needs a set-up Django."""
+    from webhooks_core.dispatch import drain, settling
+    from webhooks_core.dispatch.claims import Claims
+
+    def halt(point: str) -> None:
+        try:
+            (folder / point).rename(folder / "halting")  # one process wins
+        except FileNotFoundError:
+            return
+        (folder / "halting").write_text(str(os.getpid()))
+        (folder / "halting").rename(folder / HALTED)
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    def halt_after(owner: Any, name: str, point: str) -> None:
+        real: Callable[..., Any] = getattr(owner, name)
+
+        def wrapped(*arguments: Any, **options: Any) -> Any:
+            result = real(*arguments, **options)
+            if result or result is None:
+                halt(point)
+            return result
+
+        setattr(owner, name, wrapped)
+
+    # Inside the transactions, after their last UPDATE and INSERT.
+    halt_after(Claims, "_claim", BEFORE_CLAIM)
+    halt_after(settling, "_record", WRITING)
+    halt_after(Claims, "take", CLAIMED)
+    halt_before_settling(drain, halt)
+    set_clock(folder)
+
+
+def halt_before_settling(drain: Any, halt: Callable[[str], None]) -> None:
+    real = drain.settle_all
+
+    def settle(shift: Any, ended: Any, **options: Any) -> Any:
+        if any(answer.outcome == "ok" for _, answer in ended):
+            halt(ANSWERED)
+        return real(shift, ended, **options)
+
+    drain.settle_all = settle
+
+
+def set_clock(folder: Path) -> None:
+    """Have this process, and those that it forks, tell the time that the folder's clock tells."""
+    with (folder / CLOCK).open("rb") as file:
+        offset = mmap.mmap(file.fileno(), 8, access=mmap.ACCESS_READ)
+    real_time, real_now = time.time, datetime.now
+
+    def ahead() -> float:
+        return float(struct.unpack("d", offset[:])[0])
+
+    class Shifted(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Self:
+            return real_now(tz) + timedelta(seconds=ahead())  # type: ignore[return-value]
+
+    from django.utils import timezone
+
+    from webhooks_core import transport
+
+    time.time = lambda: real_time() + ahead()
+    timezone.now = lambda: Shifted.now(UTC)
+    transport.datetime = Shifted  # type: ignore[attr-defined]
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    import django
+
+    django.setup()
+    rig(Path(sys.argv[1]))
+    from django.core.management import execute_from_command_line
+
+    execute_from_command_line(["manage.py", *sys.argv[2:]])

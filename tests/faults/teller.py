@@ -1,0 +1,130 @@
+"""A process of the application beside the cluster: it publishes, and tells what is stored.
+
+`python -m tests.faults.teller FOLDER` reads one JSON array per line, `[command, argument…]`, and answers each
+with one line: `{"ok": …}`, or `{"error": …}` when the database failed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+PROFILE, EVENT_TYPE = "recording", "summary.completed"
+
+
+def subscribe(owner: str, urls: Sequence[str], fields: dict[str, Any]) -> None:
+    from webhooks_core import endpoints
+
+    for url in urls:
+        endpoints.create(
+            profile=PROFILE, owner=owner, url=url, event_types=[EVENT_TYPE], **fields
+        )
+
+
+def publish(owner: str, count: int) -> list[str]:
+    """Publish events in one transaction; return their ids once it has committed."""
+    from django.db import transaction
+
+    from webhooks_core.publishing import publish as one
+
+    with transaction.atomic():
+        return [
+            one(
+                profile=PROFILE,
+                owner=owner,
+                event_type=EVENT_TYPE,
+                data={"audio_id": "a"},
+            ).public_id
+            for _ in range(count)
+        ]
+
+
+def look(owner: str) -> dict[str, Any]:
+    """Tell all that is stored of one owner's events, and who is at work."""
+    from django.utils import timezone
+
+    from webhooks_core.models import Attempt, Delivery, Endpoint, Event, Lane, Shift
+
+    own, now = {"profile": PROFILE, "owner": owner}, timezone.now()
+    deliveries = Delivery.objects.filter(
+        endpoint__owner=owner, endpoint__profile=PROFILE
+    )
+    attempts = Attempt.objects.filter(delivery__in=deliveries)
+    return {
+        "events": list(Event.objects.filter(**own).values_list("public_id", flat=True)),
+        "deliveries": [
+            {
+                **row,
+                "is_due": row["next_attempt_at"] is not None
+                and row["next_attempt_at"] <= now,
+            }
+            for row in deliveries.values(
+                "event__public_id",
+                "endpoint__url",
+                "status",
+                "attempts",
+                "interruptions",
+                "claim",
+                "last_error",
+                "next_attempt_at",
+            )
+        ],
+        "endpoints": list(
+            Endpoint.objects.filter(**own).values(
+                "url", "status", "active", "paused_at", "consecutive_failures"
+            )
+        ),
+        "outcomes": list(attempts.values_list("outcome", flat=True)),
+        "leased": Lane.objects.filter(endpoint__owner=owner)
+        .exclude(owner=None)
+        .count(),
+        "shifts": list(
+            Shift.objects.filter(ended_at=None).values_list("pid", flat=True)
+        ),
+    }
+
+
+def sweep_soon() -> None:
+    """Move the scheduled sweep up: its minute is a pace, nobody's guarantee."""
+    from django.utils import timezone
+    from django_q.models import Schedule
+
+    Schedule.objects.filter(name="webhooks: sweep").update(next_run=timezone.now())
+
+
+COMMANDS: dict[str, Callable[..., Any]] = {
+    it.__name__: it for it in (subscribe, publish, look, sweep_soon)
+}
+
+
+def answer(line: str) -> dict[str, Any]:
+    from django.db import InterfaceError, OperationalError, close_old_connections
+
+    name, *arguments = orjson.loads(line)
+    close_old_connections()
+    try:
+        return {"ok": COMMANDS[name](*arguments)}
+    except (OperationalError, InterfaceError) as error:
+        return {"error": str(error)}
+
+
+def main(folder: Path) -> None:
+    import django
+
+    from tests.faults.rigged import set_clock
+
+    django.setup()
+    set_clock(folder)
+    for line in sys.stdin:
+        sys.stdout.write(orjson.dumps(answer(line)).decode() + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    main(Path(sys.argv[1]))

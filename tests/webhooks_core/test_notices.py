@@ -1,0 +1,102 @@
+"""Notices: told after the commit, once, and never at anybody's cost."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import transaction
+
+from tests.webhooks_core.desk import Desk, failed, ok
+from tests.webhooks_core.making import endpoint, event
+from webhooks_core import endpoints
+from webhooks_core.models import Delivery, Endpoint
+from webhooks_core.profiles import Notice, NoticeKind
+
+URL = "http://127.0.0.1:9/hook"
+
+
+@pytest.fixture
+def told(use_profile) -> list[Notice]:
+    made: list[Notice] = []
+    use_profile(on_notice=made.append, disable_after=20)
+    return made
+
+
+def attempts(answers) -> None:
+    """Publish and answer as many events."""
+    for _ in answers:
+        event()
+    desk = Desk()
+    while claimed := desk.claim():
+        desk.settle([answers.pop(0)(it) for it in claimed])
+    desk.leave()
+
+
+@pytest.mark.usefixtures("commits_at_once")
+class TestWhatIsTold:
+    def test_a_disabled_endpoint_once_with_its_last_error(self, told, use_profile):
+        use_profile(on_notice=told.append, disable_after=3)
+        target = endpoint(URL)
+        attempts([failed] * 5)
+        assert told == [
+            Notice(
+                kind=NoticeKind.DISABLED,
+                profile="plain",
+                owner="alice",
+                endpoint_id=target.public_id,
+                failures=3,
+                error="HTTP 500",
+            )
+        ]
+
+    def test_a_disabled_endpoint_that_gets_a_new_url(self, told):
+        target = endpoint(URL)
+        Endpoint.objects.update(status=2, consecutive_failures=20)
+        endpoints.update(target, url=f"{URL}/new")
+        endpoints.update(target, url=f"{URL}/newer")
+        assert [(it.kind, it.failures) for it in told] == [(NoticeKind.ENABLED, 20)]
+
+    @pytest.mark.parametrize(("failures", "count"), [(4, 0), (5, 1), (19, 1)])
+    def test_a_success_after_many_failures_once(self, told, failures, count):
+        endpoint(URL, max_in_flight=2)
+        Endpoint.objects.update(consecutive_failures=failures)
+        attempts([ok] * 9)
+        expected = [(NoticeKind.RECOVERED, failures)] * count
+        assert [(it.kind, it.failures) for it in told] == expected
+        assert Endpoint.objects.get().consecutive_failures == 0
+
+    def test_a_success_among_failures_too(self, told):
+        endpoint(URL, max_in_flight=2)
+        Endpoint.objects.update(consecutive_failures=5)
+        attempts([failed, ok, failed, ok])
+        assert [it.kind for it in told] == [NoticeKind.RECOVERED]
+
+    def test_a_hook_that_fails_fails_nobody_and_is_logged(
+        self, use_profile, capsys, caplog
+    ):
+        def broken(_: Notice) -> None:
+            raise ValueError("hook")
+
+        use_profile(on_notice=broken, disable_after=1)
+        endpoint(URL)
+        attempts([failed])
+        assert Endpoint.objects.get().status == Endpoint.Status.DISABLED
+        assert Delivery.objects.get().attempts == 1
+        assert "a notice's hook failed" in caplog.text + capsys.readouterr().err
+
+    def test_a_product_without_a_hook_is_served_as_ever(self, plain, caplog, capsys):
+        endpoint(URL)
+        attempts([failed] * 3)
+        assert "endpoint disabled" in caplog.text + capsys.readouterr().err
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nobody_is_told_of_what_was_rolled_back(told):
+    target = endpoint(URL)
+    Endpoint.objects.update(status=2)
+    with transaction.atomic():
+        endpoints.update(target, url=f"{URL}/new")
+        assert told == []
+        transaction.set_rollback(True)
+    assert told == []
+    endpoints.update(target, url=f"{URL}/new")
+    assert [it.kind for it in told] == [NoticeKind.ENABLED]

@@ -1,0 +1,50 @@
+"""What tables of bearer tokens have in common: of a token only its hash, and when it was used."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+USE_IS_WRITTEN_EVERY = timedelta(hours=1)
+
+
+class BearerRow(models.Model):
+    """A token of some bearer; `shown`, its first characters, tells tokens apart in lists."""
+
+    name = models.CharField(max_length=100, blank=True)
+    shown = models.CharField(max_length=24)
+    digest = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    last_used_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.shown
+
+    def use(self, now: datetime) -> bool:
+        """Note a use, at most once an hour; True if this call wrote it."""
+        stale = now - USE_IS_WRITTEN_EVERY
+        if self.last_used_at is not None and self.last_used_at > stale:
+            return False
+        unnoted = Q(last_used_at=None) | Q(last_used_at__lte=stale)
+        manager = type(self)._default_manager  # noqa: SLF001 - public by use
+        rows = manager.filter(unnoted, pk=self.pk)
+        return rows.update(last_used_at=now) == 1
+
+
+Row = TypeVar("Row", bound=BearerRow)
+
+
+class BearerQuerySet(models.QuerySet[Row]):
+    """Transitions of tokens."""
+
+    def revoke(self, now: datetime) -> int:
+        """Revoke these; return how many were not revoked before."""
+        return self.filter(revoked_at=None).update(revoked_at=now)

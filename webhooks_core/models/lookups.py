@@ -1,0 +1,34 @@
+"""Conditions that the ORM lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import orjson
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import F, Lookup
+from django.db.models.sql.compiler import SQLCompiler
+
+
+def among(pks: Collection[int]) -> Among:
+    """Return the condition `pk IN pks` for many: one parameter, whatever their number.
+
+    With `pk__in`, composing SQL and preparing a parameter for each is a fifth of all that the
+    engine's database thread does.
+    """
+    return Among(F("pk"), list(pks))
+
+
+class Among(Lookup[Any]):
+    lookup_name = "among"
+    prepare_rhs = False
+
+    def as_sql(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper
+    ) -> tuple[str, tuple[Any, ...]]:
+        column, params = self.process_lhs(compiler, connection)
+        if connection.vendor == "sqlite":
+            ids = orjson.dumps(self.rhs).decode()
+            return f"{column} IN (SELECT value FROM json_each(%s))", (*params, ids)  # noqa: S608
+        return f"{column} = ANY(%s)", (*params, self.rhs)

@@ -1,0 +1,153 @@
+"""OpenTelemetry, once it is switched on: one trace from publish() to every attempt.
+
+Until `switch_on()` nothing is imported, stored or sent for it. The trace of an event is a row
+of its own, so that those who do not trace pay for no column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from webhooks_core.models import Event, Outcome, Trace
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+    from opentelemetry.trace import Span, Tracer
+
+    from webhooks_core.transport import Answer, Request
+
+_tracer: Tracer | None = None
+_flush: Callable[[], object] = bool
+# Attempts that are being made, by delivery: one thread begins them, another ends them.
+_open: dict[int, Span] = {}
+
+
+def switch_on(tracer: Tracer, *, flush: Callable[[], object] = bool) -> None:
+    """Trace with this tracer from now on; `flush` sends what has ended."""
+    global _tracer, _flush
+    _tracer, _flush = tracer, flush
+
+
+def switch_off() -> None:
+    global _tracer, _flush
+    _tracer, _flush = None, bool
+    _open.clear()
+
+
+def tracer() -> Tracer:
+    """Return the tracer; raises RuntimeError when there is none."""
+    if _tracer is None:
+        raise RuntimeError("Tracing is not switched on.")
+    return _tracer
+
+
+def flush() -> None:
+    """Send what has ended: the process may be replaced before its exporter's next turn."""
+    _flush()
+
+
+@contextmanager
+def publishing(profile: str, event_type: str) -> Iterator[None]:
+    """A span around storing an event and its deliveries, in the caller's trace."""
+    if _tracer is None:
+        yield
+        return
+    from opentelemetry.trace import SpanKind
+
+    attributes = {"signpost.profile": profile, "signpost.event.type": event_type}
+    with _tracer.start_as_current_span(
+        f"publish {event_type}", kind=SpanKind.PRODUCER, attributes=attributes
+    ):
+        yield
+
+
+def remember(event: Event) -> None:
+    """Store the present span with an event, for the attempts that come later."""
+    if _tracer is None:
+        return
+    from opentelemetry.trace import get_current_span
+
+    get_current_span().set_attribute("signpost.event.id", event.public_id)
+    if traceparent := injected().get("traceparent"):  # OTEL_SDK_DISABLED leaves none
+        Trace.objects.create(event=event, traceparent=traceparent)
+
+
+def parents(events: Mapping[int, int]) -> Mapping[int, str]:
+    """Return the traceparents of deliveries; `events` maps each to its event."""
+    if _tracer is None or not events:
+        return {}
+    found = Trace.objects.filter(event__in=set(events.values()))
+    by_event = dict(found.values_list("event", "traceparent"))
+    return {pk: by_event.get(event, "") for pk, event in events.items()}
+
+
+def trace(requests: list[Request], parents: Mapping[int, str]) -> list[Request]:
+    """Let each request begin a span when it is signed."""
+    if not parents:
+        return requests
+    return [
+        request._replace(sign=partial(_sign, request, parents[request.key]))
+        for request in requests
+    ]
+
+
+def _sign(request: Request, parent: str, timestamp: int) -> Mapping[str, str]:
+    """Begin the attempt's span; sign, and name the span to the receiver."""
+    from opentelemetry.trace import SpanKind, set_span_in_context
+
+    headers = request.sign(timestamp)
+    if _tracer is None:  # switched off since it was claimed
+        return headers
+    span = _tracer.start_span(
+        "deliver", context=extracted(parent), kind=SpanKind.CLIENT
+    )
+    _open[request.key] = span
+    return injected(set_span_in_context(span)) | dict(headers)
+
+
+def ended(answers: Iterable[Answer]) -> None:
+    """End the spans of attempts whose answers are written."""
+    if not _open:
+        return
+    for answer in answers:
+        if span := _open.pop(answer.key, None):
+            _end(span, answer)
+
+
+def _end(span: Span, answer: Answer) -> None:
+    from opentelemetry.trace import StatusCode
+
+    span.set_attribute("signpost.delivery", answer.key)
+    span.set_attribute("signpost.outcome", str(answer.outcome))
+    if answer.code is not None:
+        span.set_attribute("http.response.status_code", answer.code)
+    if answer.outcome != Outcome.OK:
+        span.set_status(StatusCode.ERROR, answer.error)
+    end = answer.started_at.timestamp() + answer.duration_ms / 1000
+    span.end(end_time=int(end * 1e9))
+
+
+def extracted(traceparent: str) -> Context:
+    """Return the context that a `traceparent` names; a root when it names none."""
+    from opentelemetry.trace.propagation import tracecontext
+
+    propagator = tracecontext.TraceContextTextMapPropagator()
+    return propagator.extract({"traceparent": traceparent}, context=_root())
+
+
+def injected(context: Context | None = None) -> dict[str, str]:
+    """Return the headers that name a context's span, by default the present one's."""
+    from opentelemetry.trace.propagation import tracecontext
+
+    carrier: dict[str, str] = {}
+    tracecontext.TraceContextTextMapPropagator().inject(carrier, context)
+    return carrier
+
+
+def _root() -> Context:
+    from opentelemetry.context import Context
+
+    return Context()
