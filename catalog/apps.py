@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 from django.conf import settings
 
 
 class CatalogConfig(AppConfig):
     name = "catalog"
+    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        if not apps.is_installed("webhooks_core"):
+            return  # a project without events
         from catalog import webhooks
         from webhooks_core import profiles
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from catalog.announcing import announce
 from catalog.books import MISSING
 from catalog.errors import AuthorHasBooksError, NotFoundError
 from catalog.identifiers import LARGEST_32, primary_key
 from catalog.models import Author, Book
 from catalog.text import checked, folded
-from catalog.webhooks import announce
 
 
 def columns(*, first_name: str, last_name: str) -> dict[str, str]:

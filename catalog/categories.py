@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from catalog.announcing import announce
 from catalog.models import Category
 from catalog.text import DESCRIPTION_LENGTH, checked, checked_optional
-from catalog.webhooks import announce
 
 
 def add(*, name: str, description: str | None = None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -26,6 +27,14 @@ log = structlog.stdlib.get_logger("signpost.graphql")
 
 JSON = "application/json"
 RESPONSE_JSON = "application/graphql-response+json"
+PAGE = "text/html"
+# what is answered to a client that accepts this
+KINDS = {
+    JSON: JSON,
+    RESPONSE_JSON: RESPONSE_JSON,
+    "application/*": JSON,
+    "*/*": JSON,
+}
 executor = Executor(schema)
 
 
@@ -45,11 +54,12 @@ class Refusal(Exception):  # noqa: N818 - an answer rather than an error of ours
 @csrf_exempt  # it reads no cookie, so that no other site can borrow one
 def graphql(request: HttpRequest) -> HttpResponse:
     """Answer a GraphQL request, or show GraphiQL to a browser."""
-    if request.method == "GET" and wants_page(request):
+    wanted = wants(request.META.get("HTTP_ACCEPT", "*/*"))
+    if request.method == "GET" and wanted.page:
         return with_vary(render(request, "catalog/graphiql.html"))
     try:
-        status, answer = 200, respond(request)
-        if not answer.executed and media_type(request) == RESPONSE_JSON:
+        status, answer = 200, respond(request, wanted)
+        if not answer.executed and wanted.json == RESPONSE_JSON:
             status = 400
     except Refusal as refusal:
         status, answer = refusal.status, refusal.answer()
@@ -64,20 +74,42 @@ def graphql(request: HttpRequest) -> HttpResponse:
     response = HttpResponse(
         orjson.dumps(answer.body),
         status=status,
-        content_type=f"{media_type(request) or JSON}; charset=utf-8",
+        content_type=f"{wanted.json or JSON}; charset=utf-8",
     )
     if status == 405:
         response["Allow"] = "GET, POST" if request.method != "GET" else "POST"
     return with_vary(response)
 
 
-def respond(request: HttpRequest) -> Answer:
+@dataclass(frozen=True, slots=True)
+class Wants:
+    """What a client accepts: the kind of JSON it prefers, and whether a page comes before any."""
+
+    json: str | None
+    page: bool
+
+
+@lru_cache(maxsize=100)  # clients send few different ones
+def wants(accept: str) -> Wants:
+    """Read an Accept header; one that cannot be read accepts nothing."""
+    asked = HttpRequest()
+    asked.META["HTTP_ACCEPT"] = accept
+    try:
+        kinds = [f"{one.main_type}/{one.sub_type}" for one in asked.accepted_types]
+    except ValueError:  # a parameter in an unknown character set
+        kinds = []
+    preferred = next((KINDS[kind] for kind in kinds if kind in KINDS), None)
+    first = next((kind for kind in kinds if kind in {PAGE, JSON, RESPONSE_JSON}), None)
+    return Wants(preferred, page=first == PAGE)
+
+
+def respond(request: HttpRequest, wanted: Wants) -> Answer:
     """Read the request and execute it, or raise Refusal."""
     if request.method not in {"GET", "POST"}:
         raise Refusal(
             405, "METHOD_NOT_ALLOWED", "Send GraphQL requests by POST or GET."
         )
-    if media_type(request) is None:
+    if wanted.json is None:
         raise Refusal(406, "NOT_ACCEPTABLE", f"Answers are {RESPONSE_JSON} or {JSON}.")
     read_only = request.method == "GET"
     parameters = from_address(request) if read_only else from_body(request)
@@ -134,27 +166,8 @@ def wellformed(parameters: Any) -> GraphQLRequest:
     return GraphQLRequest(query, name or None, parameters.get("variables"))
 
 
-def wants_page(request: HttpRequest) -> bool:
-    """Tell whether a browser asks: HTML is accepted, and no kind of JSON before it."""
-    for accepted in request.accepted_types:
-        kind = f"{accepted.main_type}/{accepted.sub_type}"
-        if kind in {"text/html", JSON, RESPONSE_JSON}:
-            return kind == "text/html"
-    return False
-
-
-def media_type(request: HttpRequest) -> str | None:
-    """Return the kind of JSON that the client prefers; None when it accepts neither."""
-    for accepted in request.accepted_types:
-        for offered in (JSON, RESPONSE_JSON):
-            main, sub = offered.split("/")
-            if accepted.main_type in {main, "*"} and accepted.sub_type in {sub, "*"}:
-                return offered
-    return None
-
-
 def bearer(request: HttpRequest) -> str | None:
-    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    scheme, _, token = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" and token else None
 
 

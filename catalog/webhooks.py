@@ -1,12 +1,10 @@
-"""Signed webhooks of the catalogue's changes, off by default: their dialect, and announce()."""
+"""Signed webhooks of the catalogue's changes, off by default: their dialect."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
-
-from django.conf import settings
 
 from webhooks_core import signing
 from webhooks_core.profiles import EventType, Happening, Sending, WebhookProfile
@@ -35,15 +33,9 @@ EVENT_TYPES: Mapping[str, EventType] = {
 }
 
 
-def announce(event_type: str, key: int, **data: Any) -> None:
-    """Publish a change in the caller's transaction, if CATALOG_EVENTS asks for it."""
-    if settings.CATALOG_EVENTS:
-        publish(
-            profile=PROFILE,
-            owner=OWNER,
-            event_type=event_type,
-            data={"id": str(key), **data},
-        )
+def tell(event_type: str, data: dict[str, Any]) -> None:
+    """Publish a change in the caller's transaction."""
+    publish(profile=PROFILE, owner=OWNER, event_type=event_type, data=data)
 
 
 def receives(event_types: Sequence[str], event_type: str) -> bool:

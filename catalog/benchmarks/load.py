@@ -50,14 +50,37 @@ class Client:
             raise BadAnswerError((head + answer)[:500].decode(errors="replace"))
         return answer
 
+    def close(self) -> None:
+        self.connection.close()
+
     def read(self) -> bytes:
         if not (data := self.connection.recv(1 << 18)):
             raise BadAnswerError("the server closed the connection")
         return data
 
 
-def rate(port: int, bodies: Sequence[bytes], *, seconds: float, clients: int) -> float:
-    """Return the requests per second that one server answers, to that many clients at once."""
+@dataclass(slots=True)
+class Load:
+    """What one server did with one operation in several rounds."""
+
+    requests: int = 0
+    cpu: float = 0.0
+    rate: float = 0.0  # of the best round
+
+    def add(self, requests: int, seconds: float, cpu: float) -> None:
+        self.requests += requests
+        self.cpu += cpu
+        self.rate = max(self.rate, requests / seconds)
+
+    @property
+    def cpu_ms(self) -> float:
+        return self.cpu / self.requests * 1000
+
+
+def load(
+    port: int, bodies: Sequence[bytes], *, seconds: float, clients: int
+) -> tuple[int, float]:
+    """Return the requests that one server answered to that many clients, and how long it took."""
     counts, failures = [0] * clients, []
     started = time.perf_counter()
     until = started + seconds
@@ -72,7 +95,7 @@ def rate(port: int, bodies: Sequence[bytes], *, seconds: float, clients: int) ->
             failures.append(error)
         finally:
             counts[place] = sent - place
-            client.connection.close()
+            client.close()
 
     threads = [threading.Thread(target=run, args=(n,)) for n in range(clients)]
     for thread in threads:
@@ -81,4 +104,4 @@ def rate(port: int, bodies: Sequence[bytes], *, seconds: float, clients: int) ->
         thread.join()
     if failures:
         raise failures[0]
-    return sum(counts) / (time.perf_counter() - started)
+    return sum(counts), time.perf_counter() - started

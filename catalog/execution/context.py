@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from django.conf import settings
 from django.utils.module_loading import import_string
 
 from catalog.errors import ForbiddenError, UnauthenticatedError
 from catalog.execution.budget import RowBudget
+from catalog.options import option
 
 
 def row_budget() -> RowBudget:
-    return RowBudget(settings.CATALOG_ROW_BUDGET)
+    return RowBudget(option("CATALOG_ROW_BUDGET"))
 
 
 @dataclass(slots=True)
@@ -25,10 +25,12 @@ class Context:
 
     def authorize_change(self) -> None:
         """Raise UnauthenticatedError or ForbiddenError unless this request may change rows."""
-        if settings.CATALOG_WRITES == "open":
+        if option("CATALOG_WRITES") == "open":
             return
-        authenticate = import_string(settings.CATALOG_TOKEN_AUTHENTICATOR)
-        user = authenticate(self.bearer) if self.bearer else None
+        authenticator = option("CATALOG_TOKEN_AUTHENTICATOR")
+        user = None
+        if authenticator and self.bearer:
+            user = import_string(authenticator)(self.bearer)
         if user is None or not user.is_active:
             raise UnauthenticatedError
         if not user.is_staff:

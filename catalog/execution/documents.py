@@ -6,7 +6,6 @@ from collections import OrderedDict
 from threading import Lock
 from typing import Any
 
-from django.conf import settings
 from graphql import (
     DocumentNode,
     FieldNode,
@@ -30,6 +29,7 @@ from catalog.errors import QueryTooComplexError
 from catalog.execution.limits import INTROSPECTION, LIMITS, check_size
 from catalog.execution.plans import NotPlannableError, Plan
 from catalog.execution.selections import Selections
+from catalog.options import option
 
 MOST_ERRORS = 20
 LONG_TEXTS = {"description"}  # fields whose text may be longer than a name
@@ -167,14 +167,14 @@ def prepared(schema: GraphQLSchema, text: str) -> Document:
     ast = parsed(text)
     cost = check_size(ast, schema)
     rules = [*specified_rules]
-    if not settings.CATALOG_INTROSPECTION:
+    if not option("CATALOG_INTROSPECTION"):
         rules.append(NoIntrospection)
     errors = validate(
         schema,
         ast,
         rules,
         max_errors=MOST_ERRORS,
-        hide_suggestions=not settings.CATALOG_SUGGESTIONS,
+        hide_suggestions=not option("CATALOG_SUGGESTIONS"),
     )
     if errors:
         raise RequestRefusedError("GRAPHQL_VALIDATION_FAILED", errors)

@@ -49,7 +49,8 @@ def collect(
                 collect(selection.selection_set, below, info)
             case InlineFragmentNode():
                 collect(selection.selection_set, needs, info)
-            case FragmentSpreadNode():
+            case _:
+                assert isinstance(selection, FragmentSpreadNode)  # noqa: S101 - no fourth kind
                 fragment = info.fragments[selection.name.value]
                 collect(fragment.selection_set, needs, info)
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from django.conf import settings
 from django.db.models import QuerySet
 
 from catalog.execution.statements import Selection
 from catalog.identifiers import LARGEST_32, LARGEST_64, primary_key
 from catalog.models import Author, Book, Category, is_indexed
+from catalog.options import option
 from catalog.text import NUL, folded
 
 TypeName = Literal["Book", "Author", "Category"]
@@ -63,7 +63,7 @@ def found_books(arguments: Arguments) -> Selection | None:
     Unordered, so that a search for half the catalogue ends at the budget's last row instead
     of sorting what is refused anyway.
     """
-    title, enough = arguments["title"], settings.CATALOG_ROW_BUDGET + 1
+    title, enough = arguments["title"], option("CATALOG_ROW_BUDGET") + 1
     if NUL in title:
         return None
     if not title:

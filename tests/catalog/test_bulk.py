@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import re
+from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -126,6 +128,35 @@ def test_a_fault_after_many_good_lines_undoes_them_all(tmp_path):
 def test_a_file_that_cannot_be_used_is_one_clear_error(tmp_path, command, name):
     with pytest.raises(CommandError):
         call_command(command, str(tmp_path / name))
+
+
+def test_empty_lines_are_left_out_and_counted(tmp_path):
+    line = (
+        '{"name": "A", "pageCount": 1, "authorFirstName": "B", "authorLastName": "C"}'
+    )
+    file = tmp_path / "books.jsonl"
+    file.write_text(f"\n{line}\n \n{line}\n")
+    call_command("import_catalog", str(file))
+    assert Book.objects.count() == 2
+    file.write_text(f"\n{line}\n\n{{}}\n")
+    with pytest.raises(CommandError, match="line 4: name is missing"):
+        call_command("import_catalog", str(file))
+
+
+class Terminal(StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_terminal_sees_how_far_an_import_is(tmp_path):
+    file, terminal = tmp_path / "books.csv", Terminal()
+    file.write_text(HEADER + "A,1,B,C,\n" * 5_000)
+    call_command("import_catalog", str(file), stderr=terminal)
+    drawn = re.findall(r"\r\[(#*) *\] +(\d+)%", terminal.getvalue())
+    assert len(drawn) == 3
+    assert drawn[-1] == ("#" * 40, "100")
+    assert [len(bar) for bar, _ in drawn] == sorted(len(bar) for bar, _ in drawn)
+    assert terminal.getvalue().endswith("\n")
 
 
 def test_the_demo_fills_empty_tables_once():

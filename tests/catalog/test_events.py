@@ -127,3 +127,10 @@ def test_a_receiver_must_have_an_acceptable_address(events, url):
 def test_no_receiver_is_added_while_events_are_off(db):
     with pytest.raises(CommandError, match="CATALOG_EVENTS is off"):
         call_command("catalog_webhooks", "add", URL)
+
+
+def test_there_is_an_end_to_the_receivers(events):
+    for _ in range(20):
+        endpoints.create(profile=PROFILE, owner=OWNER, url=URL, event_types=[])
+    with pytest.raises(CommandError, match="as many receivers as may be"):
+        call_command("catalog_webhooks", "add", URL)

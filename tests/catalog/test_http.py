@@ -110,8 +110,9 @@ def test_the_client_chooses_the_kind_of_json_and_with_it_the_status_of_a_bad_doc
 
 
 def test_a_client_that_takes_no_json_is_406(send):
-    response = send(json.dumps({"query": "{ __typename }"}), Accept="image/png")
-    assert (response.status_code, code(response)) == (406, "NOT_ACCEPTABLE")
+    for accept in ("image/png", "", "text/html;level*=nonsense''1"):
+        response = send(json.dumps({"query": "{ __typename }"}), Accept=accept)
+        assert (response.status_code, code(response)) == (406, "NOT_ACCEPTABLE")
 
 
 def test_a_field_error_is_still_200(send):

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from graphql import get_introspection_query
 
-from catalog.execution.documents import Documents
+from catalog.execution.documents import Documents, prepared
 from catalog.execution.limits import LIMITS
 from catalog.schema.contract import schema
 
@@ -142,6 +144,19 @@ def test_the_cache_holds_as_many_documents_as_their_lengths_allow():
     assert documents.characters == sum(map(len, documents.kept)) <= 100
     assert list(documents.kept) == texts[-len(documents.kept) :]
     assert documents.get(texts[0]) is not first
+
+
+def test_a_document_that_two_threads_prepare_at_once_is_counted_once(monkeypatch):
+    cache, text = Documents(schema), "{ __typename }"
+
+    def overtaken(*given: Any):
+        monkeypatch.undo()
+        cache.get(text)  # the other thread was quicker
+        return prepared(*given)
+
+    monkeypatch.setattr("catalog.execution.documents.prepared", overtaken)
+    assert cache.get(text) is cache.get(text)
+    assert cache.characters == len(text)
 
 
 def test_what_is_refused_is_not_kept():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import orjson
 import pytest
+from django.contrib.auth.models import User
 from django.db import OperationalError, connection
 from django.db.backends.utils import CursorWrapper
 from django.test.utils import CaptureQueriesContext
@@ -48,6 +49,7 @@ def shelf(db):
         )
 
 
+@pytest.mark.timeout(600)
 @example_settings(
     max_examples=400,
     deadline=None,
@@ -192,6 +194,15 @@ def test_a_query_that_changes_with_its_parameter_is_never_compiled():
     )
     with pytest.raises(ValueError, match="does not reach the database as it is"):
         Statement(selection, ["pk"])
+
+
+@pytest.mark.skipif(
+    connection.vendor != "sqlite", reason="PostgreSQL's driver reads every column"
+)
+def test_a_column_that_only_the_orm_can_read_is_never_compiled():
+    selection = Selection(lambda key: User.objects.filter(pk=key), 1)
+    with pytest.raises(ValueError, match="a conversion that only the ORM knows"):
+        Statement(selection, ["last_login"])
 
 
 def test_a_long_text_cannot_be_multiplied_without_bound(db):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from catalog.options import option
 from catalog.webhooks import EVENT_TYPES, OWNER, PROFILE
 from webhooks_core import endpoints, profiles
 from webhooks_core.models import Endpoint
@@ -33,7 +33,7 @@ class Command(BaseCommand):
         remove.add_argument("id")
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
-        if not settings.CATALOG_EVENTS:
+        if not option("CATALOG_EVENTS"):
             raise CommandError("CATALOG_EVENTS is off: nothing would be sent.")
         if action == "add":
             self.add(options["url"], options["event"])

@@ -1,0 +1,21 @@
+"""The catalogue's settings, and what holds in a project that does not set them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+
+DEFAULTS: dict[str, Any] = {
+    "CATALOG_WRITES": "authenticated",
+    "CATALOG_TOKEN_AUTHENTICATOR": "",  # nobody may change anything
+    "CATALOG_EVENTS": False,
+    "CATALOG_INTROSPECTION": True,
+    "CATALOG_SUGGESTIONS": True,
+    "CATALOG_ROW_BUDGET": 100_000,
+}
+
+
+def option(name: str) -> Any:
+    """Return a setting."""
+    return getattr(settings, name, DEFAULTS[name])
