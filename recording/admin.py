@@ -11,6 +11,8 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from recording import documents, recordings
 from recording.models import PersonalToken, Recording
@@ -100,10 +102,10 @@ class RecordingAdmin(admin.ModelAdmin[Recording]):
             self.message_user(request, f"Ignored unknown fields: {names}.", "WARNING")
 
     @admin.display(description="JSON")
-    def json(self, obj: Recording) -> str:
+    def json(self, obj: Recording) -> SafeString:
         text = orjson.dumps(obj.content, option=orjson.OPT_INDENT_2).decode()
         more = "\n…" if len(text) > SHOWN_CHARACTERS else ""
-        return text[:SHOWN_CHARACTERS] + more
+        return format_html('<pre tabindex="0">{}</pre>', text[:SHOWN_CHARACTERS] + more)
 
 
 @admin.register(PersonalToken)

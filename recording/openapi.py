@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
-from drf_spectacular.utils import (
-    OpenApiExample,
-    OpenApiParameter,
-    OpenApiResponse,
-    OpenApiWebhook,
-    extend_schema,
-)
+from drf_spectacular.utils import OpenApiParameter, OpenApiWebhook
 
 from recording import errors
-from recording.errors import RecordingError
 from recording.webhooks import EVENT_TYPES, PING, SUMMARY_COMPLETED
+from webhooks_core.openapi import Describer, adding, count
 from webhooks_core.profiles import EventType
 from webhooks_core.schemas import (
     BOOLEAN,
@@ -79,12 +72,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 }
 
 
-def add_schemas(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Put our shapes among the document's components (a drf-spectacular hook)."""
-    components = result["components"]
-    shapes = components.get("schemas", {}) | SCHEMAS
-    components["schemas"] = dict(sorted(shapes.items()))
-    return result
+add_schemas = adding(SCHEMAS)
 
 
 class BearerScheme(OpenApiAuthenticationExtension):
@@ -99,51 +87,17 @@ class BearerScheme(OpenApiAuthenticationExtension):
         }
 
 
-Failure = Callable[[], RecordingError]
-
-
-def _failure(told: RecordingError) -> OpenApiResponse:
-    example = OpenApiExample(told.code, value=told.body, response_only=True)
-    return OpenApiResponse(ref("RecordingError"), told.message, [example])
-
-
-COMMON = (errors.UnauthorizedError, errors.InternalError, errors.UnavailableError)
+DESCRIBER = Describer(
+    "recording",
+    TAG,
+    "RecordingError",
+    (errors.UnauthorizedError, errors.InternalError, errors.UnavailableError),
+)
 BODY = (
     errors.BadRequestError,
     errors.PayloadTooLargeError,
     errors.UnsupportedMediaTypeError,
 )
-
-
-def _operation(  # noqa: PLR0913 - the parts of an OpenAPI operation
-    operation_id: str,
-    description: str,
-    *,
-    answer: dict[str, Any],
-    example: Any,
-    status: int = 200,
-    fails: Sequence[Failure] = (),
-    request: dict[str, Any] | None = None,
-    request_example: Any = None,
-    parameters: Sequence[OpenApiParameter] = (),
-) -> Callable[[Any], Any]:
-    examples = [OpenApiExample("answer", value=example, response_only=True)]
-    success = OpenApiResponse(answer, description, examples)
-    told = (kind() for kind in (*fails, *COMMON))
-    failures = {failure.status_code: _failure(failure) for failure in told}
-    return extend_schema(
-        operation_id=f"recording_{operation_id}",
-        summary=description,
-        tags=[TAG],
-        parameters=[*parameters],
-        request=None if request is None else {"application/json": request},
-        responses={status: success} | dict(sorted(failures.items())),
-        examples=[]
-        if request is None
-        else [OpenApiExample("request", value=request_example, request_only=True)],
-    )
-
-
 ENDPOINT = OpenApiParameter("endpoint_id", str, OpenApiParameter.PATH)
 SUBSCRIPTION_EXAMPLE = {
     "id": ENDPOINT_ID,
@@ -154,6 +108,19 @@ SUBSCRIPTION_EXAMPLE = {
     "created_at": TIME,
     "updated_at": TIME,
 }
+DELIVERY_EXAMPLE = {
+    "id": DELIVERY_ID,
+    "endpoint_id": ENDPOINT_ID,
+    "event_id": EVENT_ID,
+    "event_type": SUMMARY_COMPLETED,
+    "status": 1,
+    "attempts": 1,
+    "last_error": "",
+    "delivered_at": TIME,
+    "created_at": TIME,
+}
+FIELDS = {"url": STRING, "events": EVENT_LIST}
+FIELDS_EXAMPLE = {"url": URL, "events": [SUMMARY_COMPLETED]}
 EVENT_EXAMPLE = {
     "id": EVENT_ID,
     "type": SUMMARY_COMPLETED,
@@ -161,124 +128,94 @@ EVENT_EXAMPLE = {
     "data": EVENT_TYPES[SUMMARY_COMPLETED].sample,
 }
 
-
-def _count(name: str, *, default: int, maximum: int | None = None) -> OpenApiParameter:
-    schema = {"type": "integer", "minimum": 1, "default": default}
-    told = "" if maximum is None else f"Above {maximum}: {maximum}."
-    return OpenApiParameter(name, schema, description=told)
-
-
-LIST = _operation(
+LIST = DESCRIBER.operation(
     "list",
     "List the account's subscriptions, newest first",
-    answer=items_of("RecordingSubscription"),
-    example={"items": [SUBSCRIPTION_EXAMPLE]},
+    answers={
+        200: (items_of("RecordingSubscription"), {"items": [SUBSCRIPTION_EXAMPLE]})
+    },
 )
-CREATE = _operation(
+CREATE = DESCRIBER.operation(
     "create",
     "Create a subscription; its secret is returned only here",
-    status=201,
-    request=object_of(["url"], url=STRING, events=EVENT_LIST),
-    request_example={"url": URL, "events": [SUMMARY_COMPLETED]},
-    answer=ref("RecordingSubscriptionCreated"),
-    example={
-        "endpoint_id": ENDPOINT_ID,
-        "secret": "whsec_<base64 of 32 bytes>",
-        "url": URL,
-        "events": [SUMMARY_COMPLETED],
-        "status": 1,
+    request={"application/json": object_of(["url"], **FIELDS)},
+    request_example=FIELDS_EXAMPLE,
+    answers={
+        201: (
+            ref("RecordingSubscriptionCreated"),
+            {
+                "endpoint_id": ENDPOINT_ID,
+                "secret": "whsec_<base64 of 32 bytes>",
+                "url": URL,
+                "events": [SUMMARY_COMPLETED],
+                "status": 1,
+            },
+        )
     },
     fails=(*BODY, errors.TooManyRequestsError),
 )
-UPDATE = _operation(
+UPDATE = DESCRIBER.operation(
     "update",
     "Replace the events, and the url unless it is omitted or empty",
     parameters=[ENDPOINT],
-    request=object_of([], url=STRING, events=EVENT_LIST),
-    request_example={"url": URL, "events": [SUMMARY_COMPLETED]},
-    answer=object_of(item=ref("RecordingSubscription")),
-    example={"item": SUBSCRIPTION_EXAMPLE},
+    request={"application/json": object_of([], **FIELDS)},
+    request_example=FIELDS_EXAMPLE,
+    answers={
+        200: (
+            object_of(item=ref("RecordingSubscription")),
+            {"item": SUBSCRIPTION_EXAMPLE},
+        )
+    },
     fails=(*BODY, errors.NotFoundError),
 )
-DELETE = _operation(
+DELETE = DESCRIBER.operation(
     "delete",
     "Delete a subscription and free its quota",
     parameters=[ENDPOINT],
-    answer=object_of(ok=BOOLEAN),
-    example={"ok": True},
+    answers={200: (object_of(ok=BOOLEAN), {"ok": True})},
     fails=(errors.NotFoundError,),
 )
-TEST = _operation(
+TEST = DESCRIBER.operation(
     "test",
     "Queue a signed webhook.ping for this subscription alone",
     parameters=[ENDPOINT],
-    answer=object_of(event_id=STRING, queued=BOOLEAN),
-    example={"event_id": EVENT_ID, "queued": True},
+    answers={
+        200: (
+            object_of(event_id=STRING, queued=BOOLEAN),
+            {"event_id": EVENT_ID, "queued": True},
+        )
+    },
     fails=(errors.NotFoundError, errors.TooManyRequestsError),
 )
-DELIVERIES = _operation(
+DELIVERIES = DESCRIBER.operation(
     "deliveries",
     "List what was sent to a subscription, newest first",
     parameters=[
         ENDPOINT,
-        _count("page", default=1),
-        _count("page_size", default=20, maximum=100),
+        count("page", default=1),
+        count("page_size", default=20, maximum=100),
     ],
-    answer=items_of("RecordingDelivery"),
-    example={
-        "items": [
-            {
-                "id": DELIVERY_ID,
-                "endpoint_id": ENDPOINT_ID,
-                "event_id": EVENT_ID,
-                "event_type": SUMMARY_COMPLETED,
-                "status": 1,
-                "attempts": 1,
-                "last_error": "",
-                "delivered_at": TIME,
-                "created_at": TIME,
-            }
-        ]
-    },
+    answers={200: (items_of("RecordingDelivery"), {"items": [DELIVERY_EXAMPLE]})},
     fails=(errors.BadRequestError, errors.NotFoundError),
 )
-SAMPLES = _operation(
+SAMPLES = DESCRIBER.operation(
     "samples",
     "Show recent events of a type, or a synthetic one when there are none",
     parameters=[
         OpenApiParameter("event", STRING | {"enum": [*EVENT_TYPES]}, required=True),
-        _count("limit", default=3, maximum=10),
+        count("limit", default=3, maximum=10),
     ],
-    answer=array_of(ref("RecordingEvent")),
-    example=[EVENT_EXAMPLE],
+    answers={200: (array_of(ref("RecordingEvent")), [EVENT_EXAMPLE])},
     fails=(errors.BadRequestError,),
 )
 
 
 def _outgoing(event_type: EventType) -> OpenApiWebhook:
-    """Describe what we send to subscribers."""
-    envelope = object_of(
-        id=STRING,
-        type={"const": event_type.name},
-        created_at=DATE_TIME,
-        data=dict(event_type.schema),
-    )
-    example = {
-        "id": EVENT_ID,
-        "type": event_type.name,
-        "created_at": TIME,
-        "data": event_type.sample,
-    }
-    return OpenApiWebhook(
-        name=event_type.name,
-        decorator=extend_schema(
-            summary=event_type.description,
-            description="Signed; sent to the subscribed url. Answer 2xx within 5 seconds.",
-            tags=[TAG],
-            request={"application/json": envelope},
-            responses={200: OpenApiResponse(description="Received.")},
-            examples=[OpenApiExample("event", value=example)],
-        ),
+    return DESCRIBER.outgoing(
+        event_type,
+        envelope={"id": STRING, "type": STRING, "created_at": DATE_TIME},
+        example={"id": EVENT_ID, "type": "", "created_at": TIME},
+        promise="Signed; sent to the subscribed url. Answer 2xx within 5 seconds.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Personal API tokens: made on the command line, checked at every request."""
+"""Personal API tokens: made by their user, checked at every request."""
 
 from __future__ import annotations
 
@@ -73,7 +73,11 @@ def authenticate(token: str) -> User | None:
     return user
 
 
-def prune() -> int:
-    """Delete the tokens that can never work again; return how many."""
-    deleted, _ = PersonalToken.objects.dead(timezone.now()).delete()
+def prune(*, days: int = 0) -> int:
+    """Delete the tokens that ended at least `days` ago and cannot work again; return how many.
+
+    The worker leaves them for a month, so that their user can see what became of them.
+    """
+    ended = PersonalToken.objects.dead(timezone.now() - timedelta(days=days))
+    deleted, _ = ended.delete()
     return deleted

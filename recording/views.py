@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from recording import errors, openapi, subscriptions
+from recording import cors, errors, openapi, subscriptions
 from recording.authentication import BearerAuthentication
 from recording.errors import BadRequestError
 from recording.throttles import CreateThrottle, PingThrottle
@@ -18,12 +18,20 @@ from webhooks_core.rest import JSONView, json_object, positive_integer
 
 
 class RecordingView(JSONView):
-    """Answers in recording's error shape, for the account of a token only."""
+    """Answers in recording's error shape, for the account of a token only; scripts of any site."""
 
     authentication_classes = (BearerAuthentication,)
 
+    @property
+    def default_response_headers(self) -> dict[str, str]:
+        return super().default_response_headers | cors.OPEN
+
+    def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
+        told = super().options(request, *args, **kwargs)
+        return cors.opened(told, methods=self.allowed_methods)
+
     def get_exception_handler(self) -> Callable[..., Response | None]:
-        return errors.handle
+        return errors.ANSWERS.handle
 
     @property
     def account(self) -> User:

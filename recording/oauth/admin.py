@@ -8,8 +8,16 @@ from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.formats import localize
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 
 from recording.oauth import sessions
+from recording.oauth.models import AuthMethod
+
+# Of a client id, which may be an address: the page of the application shows it all.
+SHOWN_CHARACTERS = 20
 
 
 class ReadOnlyAdmin(admin.ModelAdmin[Any]):
@@ -39,7 +47,7 @@ class ApplicationAdmin(admin.ModelAdmin[Any]):
         "name",
         "redirect_uris",
         "client_id",
-        "token_endpoint_auth_method",
+        "authentication",
         "registration_source",
         "registered_address",
         "created",
@@ -47,19 +55,38 @@ class ApplicationAdmin(admin.ModelAdmin[Any]):
     )
     readonly_fields = fields[2:]
     list_display = (
-        "client_id",
-        "name",
-        "token_endpoint_auth_method",
-        "registration_source",
-        "registered_address",
-        "created",
-        "last_used_at",
+        "called",
+        "authentication",
+        "registered",
+        "since",
     )
     list_filter = ("registration_source", "token_endpoint_auth_method")
     search_fields = ("name", "client_id", "registered_address")
     ordering = ("-created",)
     view_on_site = False
     show_full_result_count = False
+
+    @admin.display(description="application", ordering="name")
+    def called(self, obj: Any) -> SafeString:
+        """Return its own name, which it may have left out, and the id that it never does."""
+        shown = Truncator(obj.client_id).chars(SHOWN_CHARACTERS)
+        return format_html("{}<br><code>{}</code>", obj.name, shown)
+
+    @admin.display(description="authentication", ordering="token_endpoint_auth_method")
+    def authentication(self, obj: Any) -> str:
+        """Return how it proves who it is; a bare `None` would read as a value missing."""
+        method: str = obj.token_endpoint_auth_method
+        return "none (public)" if method == AuthMethod.NONE else method
+
+    @admin.display(description="registration, address", ordering="registration_source")
+    def registered(self, obj: Any) -> SafeString:
+        source = obj.get_registration_source_display()
+        return format_html("{}<br>{}", source, obj.registered_address or "")
+
+    @admin.display(description="created, last used", ordering="created")
+    def since(self, obj: Any) -> SafeString:
+        used = localize(obj.last_used_at) if obj.last_used_at else "never used"
+        return format_html("{}<br>{}", localize(obj.created), used)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Let an application go with its tokens, which nobody may delete alone."""

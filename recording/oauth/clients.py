@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import secrets
-import unicodedata
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Self
@@ -17,7 +16,7 @@ from django.contrib.auth.hashers import check_password
 from django.utils import timezone
 from oauth2_provider.generators import generate_client_id
 
-from recording.oauth import redirects
+from recording.oauth import names, redirects
 from recording.oauth.errors import (
     InvalidClientError,
     InvalidClientMetadataError,
@@ -31,7 +30,6 @@ from recording.oauth.parameters import Parameters
 SCOPE = "mcp:connect"
 GRANT_TYPES = ["authorization_code", "refresh_token"]
 RESPONSE_TYPES = ["code"]
-MAX_NAME = 100
 MAX_REDIRECTS = 10
 UNUSED = timedelta(hours=1)
 
@@ -98,14 +96,11 @@ def _redirect_uris(given: object) -> tuple[str, ...]:
 
 
 def _name(given: object) -> str:
-    if not isinstance(given, str) or len(given) > MAX_NAME:
-        raise InvalidClientMetadataError(
-            f"client_name must be a text of at most {MAX_NAME} characters."
-        )
-    # Control and format characters can turn the text of a consent page around.
-    if any(unicodedata.category(character).startswith("C") for character in given):
-        raise InvalidClientMetadataError("client_name holds control characters.")
-    return given.strip()
+    if not isinstance(given, str):
+        raise InvalidClientMetadataError("client_name must be a text.")
+    if fault := names.fault(given):
+        raise InvalidClientMetadataError(f"client_name {fault}.")
+    return names.tidied(given)
 
 
 def _auth_method(given: dict[str, Any]) -> AuthMethod:

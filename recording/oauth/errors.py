@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 
 
 def respond(
@@ -40,6 +40,21 @@ class OAuthError(Exception):
         """Return the error as JSON."""
         body = {"error": self.code, "error_description": self.description}
         return respond(body, status=self.status, headers=self.headers)
+
+
+def response_for(
+    _request: HttpRequest, status: int, _exception: BaseException | None
+) -> HttpResponse:
+    """Return what no view of ours answers: an unknown address, a request that Django refused."""
+    fits = {404: UnknownAddressError, 500: ServerError}
+    return fits.get(status, InvalidRequestError)().response()
+
+
+class UnknownAddressError(OAuthError):
+    """There is nothing at this address."""
+
+    status = 404
+    description = "There is nothing at this address."
 
 
 class InvalidRequestError(OAuthError):

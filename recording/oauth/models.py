@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 from oauth2_provider.models import AbstractApplication, AbstractGrant, RefreshToken
 
-from recording.oauth import redirects
+from recording.oauth import names, redirects
 
 USE_RESOLUTION = timedelta(hours=1)
 REFRESH_LIFETIME = timedelta(days=90)
@@ -108,6 +108,8 @@ class Application(AbstractApplication):
             raise ValidationError(
                 {"client_type": "A confidential application needs a secret."}
             )
+        if fault := names.fault(self.name):
+            raise ValidationError({"name": f"It {fault}."})
         for uri in self.redirect_uris.split():
             try:
                 redirect_policy().check(uri)
@@ -120,6 +122,11 @@ class Application(AbstractApplication):
         return redirect_policy().allows(uri) and any(
             redirects.is_same(one, uri) for one in registered
         )
+
+    @property
+    def origins(self) -> list[str]:
+        """Return where it sends browsers back to, each place once."""
+        return sorted({redirects.origin(uri) for uri in self.redirect_uris.split()})
 
     @property
     def is_confidential(self) -> bool:

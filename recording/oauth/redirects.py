@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 MAX_LENGTH = 2048
 
@@ -20,7 +21,7 @@ PUBLIC = re.compile(
 )
 
 # What we add to the query; a second one could make a client read the wrong one (RFC 9207).
-RESERVED = re.compile(r"[?&](?:code|state|iss|error|error_description)=")
+RESERVED = frozenset({"code", "state", "iss", "error", "error_description"})
 
 
 class RedirectRefusedError(ValueError):
@@ -29,11 +30,18 @@ class RedirectRefusedError(ValueError):
 
 def _parts(pattern: re.Pattern[str], uri: str) -> re.Match[str] | None:
     found = pattern.fullmatch(uri) if len(uri) <= MAX_LENGTH else None
-    if found is None or RESERVED.search(found["tail"]):
+    if found is None or _names(found["tail"]) & RESERVED:
         return None
     if found["port"] is not None and not 0 < int(found["port"]) <= 65_535:
         return None
     return found
+
+
+def _names(tail: str) -> set[str]:
+    """Return the names in a query, in lower case, however somebody encoded or divided them."""
+    _, _, query = tail.partition("?")
+    parts = re.split(r"[&;]", unquote(query))
+    return {part.partition("=")[0].lower() for part in parts}
 
 
 def is_loopback(uri: str) -> bool:

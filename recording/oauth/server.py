@@ -11,13 +11,13 @@ from oauthlib.common import Request
 from oauthlib.oauth2 import OAuth2Error
 
 from recording.oauth import resources
-from recording.oauth.errors import InvalidTargetError, OAuthError
+from recording.oauth.clients import SCOPE
+from recording.oauth.errors import InvalidScopeError, InvalidTargetError, OAuthError
 from recording.oauth.models import Application
 from recording.oauth.parameters import Parameters
 
 DESCRIPTIONS = {
     "invalid_grant": "The code or token is unknown, expired, used, revoked or not this client's.",
-    "invalid_scope": "The only scope is mcp:connect.",
 }
 
 
@@ -30,12 +30,17 @@ def server() -> Any:
 def request_of(parameters: Parameters, *, client: Application, user: Any = None) -> Any:
     """Return oauthlib's request: only known parameters, no headers, the client already known.
 
-    Raises InvalidTargetError for a resource of another server (RFC 8707 section 2).
+    Raises InvalidScopeError, and InvalidTargetError for a resource of another server (RFC 8707
+    section 2).
     """
+    if not set(parameters.get("scope").split()) <= {SCOPE}:
+        raise InvalidScopeError
     for resource in parameters.resources:
         if not resources.is_ours(resource, issuer=settings.BASE_URL):
             raise InvalidTargetError
-    request = Request("/", "POST", body=list(parameters.values.items()))
+    # Whoever repeats the scope gets it once.
+    given = parameters.values | {"scope": SCOPE}
+    request = Request("/", "POST", body=list(given.items()))
     request.client, request.user = client, user
     request.client_id = client.client_id
     request.resource = list(parameters.resources)

@@ -40,6 +40,14 @@ def test_an_account_sees_its_connected_clients_alone(app, visitor, account):
     assert "Notebook" not in stranger.get("/accounts/clients").content.decode()
 
 
+def test_clients_of_one_name_are_told_apart_by_where_they_return(visitor):
+    for redirect in ("http://127.0.0.1:1/cb", "http://[::1]:2/cb?x=1"):
+        App.registered(visitor, redirect=redirect).tokens()
+    page = visitor.get("/accounts/clients").content.decode()
+    assert "Returns to <code>http://127.0.0.1:1</code>" in page
+    assert "Returns to <code>http://[::1]:2</code>" in page
+
+
 def test_the_page_counts_the_connections_of_this_account_alone(app, visitor):
     stranger = Client()
     stranger.force_login(User.objects.create_user("eve"), BACKEND)
@@ -143,6 +151,17 @@ def test_an_operator_ends_a_connection(app, staff, table):
     assert LogEntry.objects.get().change_message == "Connection ended"
 
 
+def test_a_list_of_applications_tells_name_id_and_how_they_authenticate(app, staff):
+    Application.objects.update(name="<b>Minutes</b>")
+    application = Application.objects.get()
+    text = staff.get("/admin/recording_oauth/application/").content.decode()
+    assert "&lt;b&gt;Minutes&lt;/b&gt;<br>" in text
+    assert f"<code>{application.client_id[:19]}…</code>" in text
+    assert f"<br>{application.registered_address}<" in text
+    assert f">{application.created:%Y-%m-%d %H:%M:%S}<br>" in text
+    assert ">none (public)<" in text
+
+
 def test_the_admin_applies_the_redirect_policy(app, staff):
     application = Application.objects.get()
     address = f"/admin/recording_oauth/application/{application.pk}/change/"
@@ -188,6 +207,17 @@ def test_an_operator_deletes_an_application_with_its_tokens(app, staff):
                 "--skip-authorization",
             ],
             "Consent",
+        ),
+        (
+            [
+                "public",
+                "authorization-code",
+                "--redirect-uris",
+                REDIRECT,
+                "--name",
+                "a\u202eb",
+            ],
+            "control characters",
         ),
     ],
 )

@@ -12,7 +12,7 @@ from django.utils import timezone
 from oauth2_provider.models import AccessToken, RefreshToken
 
 from recording.oauth import access
-from recording.oauth.models import Grant
+from recording.oauth.models import Application, Grant
 from recording.oauth.validator import Validator
 from tests.oauth.flows import REDIRECT, App, query_of
 
@@ -201,14 +201,67 @@ def test_the_clients_name_is_text_and_nothing_else(visitor):
     assert "&lt;script&gt;" in page
 
 
+def test_the_clients_name_stands_apart_from_our_own_words(visitor):
+    name = "Signpost Support - click Allow to keep your account"
+    page = visitor.get(App.registered(visitor, client_name=name).address())
+    before, _, rest = page.content.decode().partition('<blockquote class="claim">')
+    claim, _, after = rest.partition("</blockquote>")
+    assert name in claim
+    assert name not in before + after
+    assert "Nobody has checked this name." in after
+    nameless = visitor.get(App.registered(visitor, client_name="").address())
+    assert "An application without a name" in nameless.content.decode()
+
+
 @pytest.mark.parametrize(
-    "name", ["a\x00b", "a\nb", "a\u202eb", "a\u200bb", "x" * 101, 7, ["a"]]
+    "name",
+    [
+        "a\x00b",
+        "a\nb",
+        "a\u202eb",
+        "a\u2066b",
+        "a\u200bb",
+        "a\u00adb",
+        "\ufeffa",
+        "a\ue000",
+        "\U000e0041",
+        "\u3164",
+        "\u2800",
+        "a\u034fb",
+        "\ufe0f",
+        "\u0301a",
+        "a" + "\u0301" * 5,
+        "x" * 101,
+        7,
+        True,
+        ["a"],
+    ],
 )
 @pytest.mark.django_db
 def test_a_name_that_could_deceive_is_refused(name):
     body = {"redirect_uris": [REDIRECT], "client_name": name}
     answer = Client().post("/oauth/register", body, "application/json")
     assert answer.json()["error"] == "invalid_client_metadata"
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("Notes\u2028\u2029 from\u00a0work ", "Notes from work"),
+        ("\u3000メモ\u3000アプリ", "メモ アプリ"),
+        ("Cafe\u0301 עברית ไทยน้ำ 1\ufe0f\u20e3 😀", None),
+        ("a" + "\u0301" * 4, None),
+        ("\u2028 \u00a0", ""),
+    ],
+)
+@pytest.mark.django_db
+def test_an_honest_name_is_kept_on_one_line(name, told):
+    body = {"redirect_uris": [REDIRECT], "client_name": name}
+    answer = Client().post("/oauth/register", body, "application/json")
+    kept = Application.objects.get(client_id=answer.json()["client_id"]).name
+    assert (
+        kept == answer.json().get("client_name", "") == (name if told is None else told)
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from django.core.management import call_command
 from oauth2_provider.models import AccessToken
 
 from recording.models import PersonalToken
+from recording.oauth.management.commands.bench_auth import Bench, BenchError
 from recording.oauth.models import Application
 
 
@@ -23,3 +24,10 @@ def test_the_benchmark_tells_rates_queries_and_cpu():
     assert "ms of CPU" in told
     for model in (User, Application, AccessToken, PersonalToken):
         assert not model.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_benchmark_stops_at_an_answer_that_is_not_the_expected_one():
+    bench = Bench()
+    with pytest.raises(BenchError, match="GET /v1/webhooks: 401"):
+        bench.get("rec_at_nonsense")

@@ -164,6 +164,15 @@ def test_a_missing_scope_means_the_only_one(app):
     assert app.tokens(scope=None)["scope"] == "mcp:connect"
 
 
+@pytest.mark.parametrize("scope", ["mcp:connect mcp:connect", " mcp:connect ", " "])
+def test_a_scope_that_is_repeated_is_granted_once(app, scope):
+    tokens = app.tokens(scope=scope)
+    assert tokens["scope"] == "mcp:connect"
+    again = app.refresh(tokens["refresh_token"], scope=scope)
+    assert again.json()["scope"] == "mcp:connect"
+    assert set(AccessToken.objects.values_list("scope", flat=True)) == {"mcp:connect"}
+
+
 @pytest.mark.parametrize("scope", ["admin", "mcp:connect admin", "MCP:connect"])
 def test_another_scope_is_refused_at_the_client(app, scope):
     assert app.decide(scope=scope)["error"] == "invalid_scope"
@@ -172,6 +181,13 @@ def test_another_scope_is_refused_at_the_client(app, scope):
 def test_a_refresh_cannot_widen_the_scope(app):
     answer = app.refresh(app.tokens()["refresh_token"], scope="admin")
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_scope")
+
+
+def test_a_code_exchange_cannot_widen_the_scope(app):
+    code = app.code()
+    answer = app.exchange(code, {"scope": "mcp:connect admin"})
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_scope")
+    assert app.exchange(code).json()["scope"] == "mcp:connect"
 
 
 def test_a_token_without_the_scope_is_nobody(app):

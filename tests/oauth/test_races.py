@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from functools import partial
-from threading import Barrier, Thread
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
 from oauth2_provider.models import AccessToken, RefreshToken
 
 from tests.oauth.flows import App
+from tests.threads import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -25,26 +22,6 @@ def app(transactional_db) -> App:
     user = User.objects.create_user("ada")
     visitor.force_login(user, "django.contrib.auth.backends.ModelBackend")
     return App.registered(visitor)
-
-
-def together(*calls: Callable[[], Any]) -> list[Any]:
-    """Run all of these at once, each with a database connection of its own."""
-    barrier, results = Barrier(len(calls)), []
-
-    def run(call: Callable[[], Any]) -> None:
-        try:
-            barrier.wait()
-            results.append(call())
-        finally:
-            connection.close()
-
-    threads = [Thread(target=run, args=(call,)) for call in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(results) == len(calls)
-    return results
 
 
 def test_of_eight_exchanges_of_one_code_one_succeeds(app):

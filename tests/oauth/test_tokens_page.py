@@ -61,6 +61,16 @@ def test_an_account_revokes_its_own_token(visitor, account):
     assert tokens.authenticate(created.text) is None
 
 
+def test_revoking_a_second_time_changes_nothing_and_says_nothing(visitor, account):
+    created = tokens.create(user=account, days=1)
+    times = []
+    for _ in range(2):
+        page = visitor.post(f"{PAGE}/revoke", {"token": created.token.pk}, follow=True)
+        times.append(PersonalToken.objects.get().revoked_at)
+    assert "The token was revoked." not in page.content.decode()
+    assert times[0] == times[1] is not None
+
+
 def test_nobody_sees_or_revokes_the_tokens_of_another(visitor, account):
     theirs = tokens.create(user=User.objects.create_user("eve"), days=1, name="theirs")
     assert "theirs" not in visitor.get(PAGE).content.decode()

@@ -79,6 +79,19 @@ def test_what_strangers_wrote_is_shown_escaped_and_cut(admin_client, user):
     assert "…" in text
 
 
+def test_a_recording_keeps_the_indents_of_its_json(admin_client, user):
+    recording = imported(user, "aud_1", transcript={"text": "Good morning"})
+    text = page(admin_client, f"{RECORDINGS}{recording.pk}/change/")
+    assert '<pre tabindex="0">{\n  &quot;audio_id&quot;: &quot;aud_1&quot;' in text
+
+
+def test_times_are_written_as_on_the_pages_of_webhooks(admin_client, user):
+    recording = imported(user, "aud_1")
+    shown = f"{recording.created_at:%Y-%m-%d %H:%M:%S}"
+    assert shown in page(admin_client, RECORDINGS)
+    assert shown in page(admin_client, f"{RECORDINGS}{recording.pk}/change/")
+
+
 def test_a_recording_cannot_be_edited(admin_client, user):
     recording = imported(user, "aud_1")
     address = f"{RECORDINGS}{recording.pk}/change/"

@@ -4,6 +4,8 @@ import pytest
 from django.test import Client
 
 from recording import authentication, tokens
+from recording.lookup import TokenLookup
+from recording.models import PersonalToken
 from tests.recording.conftest import error_of
 from webhooks_core import tokens as opaque
 
@@ -90,3 +92,11 @@ def test_checkers_are_asked_in_order_until_one_knows_the_token(
 
 def test_no_cookie_is_read_or_set(api):
     assert not api.get("webhooks").cookies
+
+
+def test_a_lookup_takes_the_digest_alone():
+    lookup = TokenLookup(
+        lambda digest: PersonalToken.objects.filter(digest=digest, name="x"), ("id",)
+    )
+    with pytest.raises(TypeError, match="only parameter"):
+        lookup.find("0" * 64)

@@ -12,7 +12,7 @@ import pytest
 
 from recording import webhooks
 from webhooks_core import profiles
-from webhooks_core.profiles import Happening, Sending
+from webhooks_core.profiles import Happening, Ping, Sending
 
 PROFILE = profiles.get("recording")
 
@@ -35,6 +35,11 @@ def test_the_limits_are_those_of_the_spec():
     assert (PROFILE.disable_after, PROFILE.quota) == (20, 5)
     prefixes = (PROFILE.endpoint_prefix, PROFILE.event_prefix, PROFILE.delivery_prefix)
     assert prefixes == ("ep_", "evt_", "dlv_")
+
+
+def test_the_test_event_is_the_ping_that_the_api_sends():
+    assert PROFILE.ping is not None
+    assert PROFILE.ping("ep_1") == Ping("webhook.ping", {"endpoint_id": "ep_1"})
 
 
 @pytest.mark.spec("recording", "event types")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import io
 import json
 from datetime import timedelta
@@ -11,6 +12,8 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from django.utils.module_loading import import_string
+from django_q.models import Schedule
 
 from recording import tokens
 from recording.models import PersonalToken
@@ -230,6 +233,39 @@ def test_prune_deletes_the_dead_alone(text, user):
     assert authenticate(text)
     with after(days=91):
         assert run("prune_personal_tokens") == "deleted 1\n"
+
+
+def test_prune_can_leave_what_ended_a_short_while_ago(text, user):
+    expired = tokens.create(user=user, days=1).token
+    revoked = tokens.create(user=user, days=365).token
+    PersonalToken.objects.filter(pk=revoked.pk).revoke(timezone.now())
+    with after(days=30, minutes=-1):
+        assert run("prune_personal_tokens", "--days", "30") == "deleted 0\n"
+    with after(days=30, minutes=1):
+        assert run("prune_personal_tokens", "--days", "30") == "deleted 1\n"
+    assert PersonalToken.objects.filter(pk=expired.pk).exists()
+    with after(days=119):  # the one that was never used ended on the 90th day
+        assert run("prune_personal_tokens", "--days", "30") == "deleted 1\n"
+    with after(days=121):
+        assert run("prune_personal_tokens", "--days", "30") == "deleted 1\n"
+
+
+@pytest.mark.parametrize("days", ["-1", "366", "9" * 30, "x"])
+def test_prune_refuses_days_that_make_no_sense(text, days):
+    with pytest.raises(CommandError):
+        run("prune_personal_tokens", "--days", days)
+    assert authenticate(text)
+
+
+def test_the_worker_prunes_what_ended_a_month_ago(user):
+    tokens.create(user=user, days=1)
+    row = Schedule.objects.get(func="recording.tokens.prune")
+    assert (row.schedule_type, row.repeats) == (Schedule.DAILY, -1)
+    prune, kwargs = import_string(row.func), ast.literal_eval(row.kwargs)
+    with after(days=30):
+        assert prune(**kwargs) == 0
+    with after(days=32):
+        assert prune(**kwargs) == 1
 
 
 def test_programs_get_tokens_and_lists_as_json(user):

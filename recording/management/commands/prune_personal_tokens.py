@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
 from recording import tokens
 
@@ -12,5 +13,12 @@ from recording import tokens
 class Command(BaseCommand):
     help = __doc__
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        self.stdout.write(f"deleted {tokens.prune()}")
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--days", type=int, default=0, help="only those that ended so long ago"
+        )
+
+    def handle(self, *args: Any, days: int, **options: Any) -> None:
+        if not 0 <= days <= tokens.MAX_DAYS:
+            raise CommandError(f"--days must be between 0 and {tokens.MAX_DAYS}")
+        self.stdout.write(f"deleted {tokens.prune(days=days)}")

@@ -5,16 +5,19 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 
 from recording.oauth import clients, exchange, metadata, parameters
-from recording.oauth.errors import InvalidClientMetadataError, OAuthError, respond
+from recording.oauth.errors import (
+    InvalidClientMetadataError,
+    UnknownAddressError,
+    respond,
+)
 from recording.oauth.models import Application
 from recording.oauth.throttles import client_address
 from recording.oauth.views.endpoint import endpoint
 
 
-class UnknownResourceError(OAuthError):
+class UnknownResourceError(UnknownAddressError):
     """A metadata address whose path is not one of the recording API."""
 
-    status = 404
     description = "There is no protected resource at this path."
 
 
@@ -34,9 +37,7 @@ def protected_resource(request: HttpRequest, path: str = "") -> HttpResponse:
 
 
 def _public(document: dict[str, object]) -> HttpResponse:
-    """Answer with a document that everybody may read, scripts of other origins too."""
-    headers = {"Cache-Control": "max-age=300", "Access-Control-Allow-Origin": "*"}
-    return respond(document, headers=headers)
+    return respond(document, headers={"Cache-Control": "max-age=300"})
 
 
 @endpoint("POST", throttle="register")
