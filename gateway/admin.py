@@ -1,118 +1,235 @@
-"""Gateway keys, decisions and documents for operators: shown and revoked, never edited."""
+"""Gateway keys, decisions and documents for operators: made, shown and revoked, never edited."""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, ClassVar
 
+from django import forms
 from django.contrib import admin
-from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
 from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
 from gateway import keys
-from gateway.models import Document, GatewayKey, PolicyDecision
+from gateway.models import Chunk, Document, GatewayKey, PolicyDecision
+from webhooks_core.admin import showing
+from webhooks_core.admin.base import HistoryAdmin
 
-ModelT = TypeVar("ModelT", bound=Model)
-
+TONES = {"live": "good", "expired": "quiet", "revoked": "bad"}
 # Enough to recognise a document by; the rest of some megabytes helps nobody in a page.
 SHOWN_CHARACTERS = 20_000
+SHOWN_CHUNKS = 20
 
 
-class History(admin.ModelAdmin[ModelT]):
-    """Shows rows and changes none: what happened stays as it was."""
+class KeyForm(forms.ModelForm[GatewayKey]):
+    """Whose key it is to be; the key itself is made, not given."""
 
-    list_per_page = 50
-    ordering = ("-id",)
+    days = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=keys.MAX_DAYS,
+        help_text="Until it expires; without, it never does.",
+    )
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
+    class Meta:
+        model = GatewayKey
+        fields = ("tenant", "principal", "name")
 
-    def has_change_permission(
-        self, request: HttpRequest, obj: ModelT | None = None
-    ) -> bool:
-        return False
-
-    def has_delete_permission(
-        self, request: HttpRequest, obj: ModelT | None = None
-    ) -> bool:
-        return False
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = self.cleaned_data
+        if not self.errors:
+            try:
+                keys.check(**cleaned)
+            except keys.KeyInputError as error:
+                raise forms.ValidationError(str(error)) from error
+        return cleaned
 
 
 @admin.register(GatewayKey)
-class GatewayKeyAdmin(History[GatewayKey]):
+class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
+    form = KeyForm
+    change_form_template = "admin/gateway/gatewaykey/page.html"
+    operations = ("revoke",)
     list_display = (
-        "shown",
-        "tenant",
-        "principal",
-        "name",
-        "state",
-        "created_at",
-        "expires_at",
-        "last_used_at",
+        *("shown_key", "tenant", "principal", "name", "state"),
+        *("created", "expires", "last_used"),
     )
     search_fields = ("shown", "tenant", "principal", "name")
     search_help_text = "First characters of the key, tenant, principal or name"
-    fields = (*list_display, "revoked_at")
-    actions = ("revoke",)
+    actions = ("revoke_selected",)
+    made_fields: ClassVar = ("tenant", "principal", "name", "days")
+    shown_fields: ClassVar = (*list_display, "revoked")
 
-    def has_revoke_permission(self, request: HttpRequest) -> bool:
-        return admin.ModelAdmin.has_change_permission(self, request)
+    def get_fields(self, request: HttpRequest, obj: GatewayKey | None = None) -> Any:
+        return self.made_fields if obj is None else self.shown_fields
 
-    @admin.display
-    def state(self, obj: GatewayKey) -> str:
-        return obj.state(timezone.now())
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: GatewayKey | None = None
+    ) -> Any:
+        return () if obj is None else self.shown_fields
 
-    @admin.action(description="Revoke selected keys", permissions=["revoke"])
-    def revoke(self, request: HttpRequest, queryset: QuerySet[GatewayKey]) -> None:
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return admin.ModelAdmin.has_add_permission(self, request)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        obj: GatewayKey | None = kwargs.get("obj")
+        context |= {
+            "show_save_and_add_another": False,
+            "show_save_and_continue": False,
+            "may_revoke": obj is not None
+            and obj.revoked_at is None
+            and self.has_act_permission(request),
+        }
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    # Making.
+
+    def save_model(
+        self, request: HttpRequest, obj: GatewayKey, form: Any, change: bool
+    ) -> None:
+        created = keys.create(**form.cleaned_data)
+        # The admin goes on with `obj`: it becomes the row, and carries its text to the page.
+        vars(obj).update(vars(created.key), text=created.text)
+
+    def response_add(
+        self, request: HttpRequest, obj: GatewayKey, post_url_continue: Any = None
+    ) -> HttpResponse:
+        """Answer the key on this one page; no other ever shows it."""
+        context = self.admin_site.each_context(request) | {
+            "title": "New gateway key",
+            "opts": self.opts,
+            "key": obj,
+            "text": vars(obj)["text"],
+        }
+        template = "admin/gateway/gatewaykey/created.html"
+        return TemplateResponse(request, template, context)
+
+    # Revoking.
+
+    def revoke(self, request: HttpRequest, key: GatewayKey) -> HttpResponse:
+        if keys.revoke([key.pk]):
+            self.log_change(request, key, "Revoked.")
+            text = f"Revoked: within {keys.CACHE_S:g} seconds nobody accepts it."
+            self.message_user(request, text)
+        else:
+            self.message_user(request, "It is revoked already.", "WARNING")
+        return redirect("admin:gateway_gatewaykey_change", key.pk)
+
+    @admin.action(description="Revoke selected keys", permissions=["act"])
+    def revoke_selected(
+        self, request: HttpRequest, queryset: QuerySet[GatewayKey]
+    ) -> None:
         live = list(queryset.filter(revoked_at=None))
         revoked = keys.revoke([key.pk for key in live])
         for key in live:
             self.log_change(request, key, "Revoked.")
         self.message_user(request, f"Revoked {revoked}.")
 
+    # The columns.
+
+    @admin.display(description="key")
+    def shown_key(self, obj: GatewayKey) -> SafeString:
+        return format_html("<code>{}…</code>", obj.shown)
+
+    @admin.display
+    def state(self, obj: GatewayKey) -> SafeString:
+        state = obj.state(timezone.now())
+        return showing.badge(TONES[state], state.capitalize())
+
+    @admin.display
+    def created(self, obj: GatewayKey) -> SafeString | None:
+        return showing.when(obj.created_at)
+
+    @admin.display
+    def expires(self, obj: GatewayKey) -> str:
+        return showing.when(obj.expires_at) or "never"
+
+    @admin.display
+    def last_used(self, obj: GatewayKey) -> str:
+        return showing.when(obj.last_used_at) or "never"
+
+    @admin.display
+    def revoked(self, obj: GatewayKey) -> str:
+        return showing.when(obj.revoked_at) or "no"
+
 
 @admin.register(PolicyDecision)
-class PolicyDecisionAdmin(History[PolicyDecision]):
-    list_display = (
-        "created_at",
-        "tenant",
-        "principal",
-        "action",
-        "resource",
-        "reason",
-        "allowed",
+class PolicyDecisionAdmin(HistoryAdmin[PolicyDecision]):
+    list_display = ("shown_id", "decided", "asked_by", "asked_for", "created")
+    fields = (
+        *("shown_id", "decision", "tenant", "principal", "action"),
+        *("resource", "reason", "created", "request_id", "trace_id"),
     )
     search_fields = ("public_id", "tenant", "principal", "resource", "request_id")
-    search_help_text = "Decision id, tenant, principal, resource or request id"
-    date_hierarchy = "created_at"
-    fields = ("public_id", *list_display, "request_id", "trace_id")
+    search_help_text = "Part of an id, a tenant, a principal, a resource or a request"
+
+    @admin.display(description="id")
+    def shown_id(self, obj: PolicyDecision) -> SafeString:
+        return format_html("<code>{}</code>", obj.public_id)
+
+    @admin.display
+    def decision(self, obj: PolicyDecision) -> SafeString:
+        tone, text = ("good", "Allowed") if obj.allowed else ("bad", "Denied")
+        return showing.badge(tone, text)
+
+    @admin.display(description="decision, reason")
+    def decided(self, obj: PolicyDecision) -> SafeString:
+        return format_html("{}<br>{}", self.decision(obj), obj.reason)
+
+    @admin.display(description="tenant, principal")
+    def asked_by(self, obj: PolicyDecision) -> SafeString:
+        return format_html("{}<br>{}", obj.tenant, obj.principal)
+
+    @admin.display(description="action, resource")
+    def asked_for(self, obj: PolicyDecision) -> SafeString:
+        return format_html("{}<br>{}", obj.action, obj.resource)
+
+    @admin.display
+    def created(self, obj: PolicyDecision) -> SafeString | None:
+        return showing.when(obj.created_at)
 
 
 @admin.register(Document)
-class DocumentAdmin(History[Document]):
+class DocumentAdmin(HistoryAdmin[Document]):
     list_display = (
-        "public_id",
-        "tenant",
-        "principal",
-        "title",
-        "content_type",
-        "size",
-        "chunk_count",
-        "created_at",
+        *("shown_id", "title", "tenant", "principal", "content_type"),
+        *("size", "chunk_count", "created"),
     )
+    fields = (*list_display, "characters", "checksum", "metadata_text", "text", "parts")
     search_fields = ("public_id", "tenant", "title", "checksum")
-    search_help_text = "Document id, tenant, title or checksum"
-    date_hierarchy = "created_at"
-    fields = (*list_display, "checksum", "characters", "metadata_text", "text")
+    search_help_text = "Part of an id, a tenant, a title or a checksum"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
-        return Document.objects.without_text().order_by("-id")
+        return Document.objects.without_text()
 
-    @admin.display(description="metadata")
-    def metadata_text(self, obj: Document) -> str:
-        return bytes(obj.metadata).decode()
+    @admin.display(description="id")
+    def shown_id(self, obj: Document) -> SafeString:
+        return format_html("<code>{}</code>", obj.public_id)
 
     @admin.display
-    def text(self, obj: Document) -> Any:
-        more = "\n…" if len(obj.content) > SHOWN_CHARACTERS else ""
-        return obj.content[:SHOWN_CHARACTERS] + more
+    def created(self, obj: Document) -> SafeString | None:
+        return showing.when(obj.created_at)
+
+    @admin.display(description="metadata")
+    def metadata_text(self, obj: Document) -> SafeString:
+        return _preformatted(bytes(obj.metadata).decode())
+
+    @admin.display
+    def text(self, obj: Document) -> SafeString:
+        return _preformatted(obj.content)
+
+    @admin.display(description="first chunks")
+    def parts(self, obj: Document) -> SafeString:
+        rows = Chunk.objects.filter(document=obj).order_by("number")[:SHOWN_CHUNKS]
+        return format_html_join("", "<pre>{}</pre>", ((it.text,) for it in rows))
+
+
+def _preformatted(text: str) -> SafeString:
+    more = "\n…" if len(text) > SHOWN_CHARACTERS else ""
+    return format_html("<pre>{}</pre>", text[:SHOWN_CHARACTERS] + more)

@@ -27,6 +27,7 @@ class GatewayConfig(AppConfig):
                 quota=settings.GATEWAY_SUBSCRIPTION_QUOTA,
                 base_url=settings.BASE_URL,
                 local=settings.LOCAL,
+                configuration=settings.GATEWAY_CONFIG,
             )
         )
         policy.wire(events.publish_violation)

@@ -11,7 +11,8 @@ from typing import Self
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 NAME = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
-BEARER = re.compile(r"bearer(?:$|\s)(.*)", re.IGNORECASE | re.DOTALL)
+# A server joins repeated headers with commas: whichever of them is a bearer's, the first counts.
+BEARER = re.compile(r"(?:.*?,\s*)??bearer(?:$|\s)(.*)", re.IGNORECASE | re.DOTALL)
 SYSTEM = "system"
 
 

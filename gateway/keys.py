@@ -50,15 +50,7 @@ def create(
     *, tenant: str, principal: str, days: int | None = None, name: str = ""
 ) -> Created:
     """Create a key, which never expires without `days`. Raises KeyInputError."""
-    for field, value in {"tenant": tenant, "principal": principal}.items():
-        if not is_name(value):
-            raise KeyInputError(
-                f"{field}: 1 to 128 of the characters A-Z a-z 0-9 . _ : @ -"
-            )
-    if days is not None and not 1 <= days <= MAX_DAYS:
-        raise KeyInputError(f"days must be between 1 and {MAX_DAYS}")
-    if len(name) > 100 or not name.isprintable():
-        raise KeyInputError("the name must be at most 100 printable characters")
+    check(tenant=tenant, principal=principal, days=days, name=name)
     text, now = tokens.make(PREFIX), timezone.now()
     key = GatewayKey.objects.create(
         tenant=tenant,
@@ -70,6 +62,19 @@ def create(
         expires_at=None if days is None else now + timedelta(days=days),
     )
     return Created(key, text)
+
+
+def check(*, tenant: str, principal: str, days: int | None, name: str) -> None:
+    """Accept what a key can be made of. Raises KeyInputError."""
+    for field, value in {"tenant": tenant, "principal": principal}.items():
+        if not is_name(value):
+            raise KeyInputError(
+                f"{field}: 1 to 128 of the characters A-Z a-z 0-9 . _ : @ -"
+            )
+    if days is not None and not 1 <= days <= MAX_DAYS:
+        raise KeyInputError(f"days must be between 1 and {MAX_DAYS}")
+    if len(name) > 100 or not name.isprintable():
+        raise KeyInputError("the name must be at most 100 printable characters")
 
 
 def revoke(pks: Sequence[int]) -> int:
@@ -85,6 +90,7 @@ class _Cache:
     def __init__(self) -> None:
         self._known: OrderedDict[str, tuple[float, Caller | None]] = OrderedDict()
         self._lock = threading.Lock()
+        self.epoch = 0
 
     def get(self, digest: str) -> Caller | Miss | None:
         until, caller = self._known.get(digest, (0.0, None))
@@ -92,8 +98,13 @@ class _Cache:
         known = 0 < until - time.time() <= CACHE_S
         return caller if known else MISS
 
-    def put(self, digest: str, caller: Caller | None, *, until: float) -> None:
+    def put(
+        self, digest: str, caller: Caller | None, *, until: float, epoch: int
+    ) -> None:
+        """Remember what was found, unless all was forgotten since `epoch`."""
         with self._lock:
+            if epoch != self.epoch:
+                return  # found before a revocation
             self._known.pop(digest, None)
             self._known[digest] = (until, caller)
             if len(self._known) > CACHE_SIZE:
@@ -102,6 +113,7 @@ class _Cache:
     def clear(self) -> None:
         with self._lock:
             self._known.clear()
+            self.epoch += 1
 
 
 _cache = _Cache()
@@ -124,15 +136,15 @@ def look_up(token: str) -> Caller | None:
     """
     if not tokens.is_well_formed(token, PREFIX):
         return None
-    now, digest = timezone.now(), tokens.digest(token)
+    now, digest, epoch = timezone.now(), tokens.digest(token), _cache.epoch
     key = GatewayKey.objects.live(now).filter(digest=digest).first()
     until = now.timestamp() + CACHE_S
     if key is None or not hmac.compare_digest(key.digest, digest):
-        _cache.put(digest, None, until=until)
+        _cache.put(digest, None, until=until, epoch=epoch)
         return None
     key.use(now)
     if key.expires_at is not None:
         until = min(until, key.expires_at.timestamp())
     caller = Caller(key.tenant, key.principal, key.pk)
-    _cache.put(digest, caller, until=until)
+    _cache.put(digest, caller, until=until, epoch=epoch)
     return caller

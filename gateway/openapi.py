@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
-from drf_spectacular.utils import (
-    OpenApiExample,
-    OpenApiParameter,
-    OpenApiResponse,
-    OpenApiWebhook,
-    extend_schema,
-)
+from drf_spectacular.utils import OpenApiParameter, OpenApiWebhook
 
 from gateway import errors
-from gateway.errors import GatewayError
 from gateway.ingest import CONTENT_TYPES
 from gateway.webhooks import EVENT_TYPES, INGEST_COMPLETED
+from webhooks_core.openapi import Describer, adding, count
 from webhooks_core.profiles import EventType
 from webhooks_core.schemas import (
     BOOLEAN,
@@ -76,12 +69,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 }
 
 
-def add_schemas(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Put our shapes among the document's components (a drf-spectacular hook)."""
-    components = result["components"]
-    shapes = components.get("schemas", {}) | SCHEMAS
-    components["schemas"] = dict(sorted(shapes.items()))
-    return result
+add_schemas = adding(SCHEMAS)
 
 
 class GatewayScheme(OpenApiAuthenticationExtension):
@@ -105,81 +93,18 @@ class GatewayScheme(OpenApiAuthenticationExtension):
         ]
 
 
-Failure = Callable[[], GatewayError]
-
-
-def _failure(told: GatewayError) -> OpenApiResponse:
-    name = type(told).__name__.removesuffix("Error")
-    example = OpenApiExample(name, value=told.body, response_only=True)
-    return OpenApiResponse(ref("GatewayError"), told.detail, [example])
-
-
-COMMON = (errors.UnauthorizedError, errors.InternalError, errors.UnavailableError)
+DESCRIBER = Describer(
+    "gateway",
+    TAG,
+    "GatewayError",
+    (errors.UnauthorizedError, errors.InternalError, errors.UnavailableError),
+)
+operation = DESCRIBER.operation
 BODY = (
     errors.BadRequestError,
     errors.PayloadTooLargeError,
     errors.UnsupportedMediaTypeError,
 )
-
-
-def operation(
-    operation_id: str,
-    description: str,
-    *,
-    answers: Mapping[int, tuple[dict[str, Any] | None, Any]],
-    fails: Sequence[Failure] = (),
-    request: dict[str, Any] | None = None,
-    request_example: Any = None,
-    parameters: Sequence[OpenApiParameter] = (),
-) -> Callable[[Any], Any]:
-    """Describe an operation; `answers` holds shape and example of each success status."""
-    told = (kind() for kind in (*fails, *COMMON))
-    failures = {failure.status_code: _failure(failure) for failure in told}
-    return extend_schema(
-        operation_id=f"gateway_{operation_id}",
-        summary=description,
-        tags=[TAG],
-        parameters=[*parameters],
-        request=request,
-        responses=_successes(answers, description) | dict(sorted(failures.items())),
-        examples=[]
-        if request is None
-        else [
-            OpenApiExample(
-                "request",
-                value=request_example,
-                request_only=True,
-                media_type="application/json",
-            )
-        ],
-    )
-
-
-def _successes(
-    answers: Mapping[int, tuple[dict[str, Any] | None, Any]], description: str
-) -> dict[int, OpenApiResponse]:
-    return {
-        status: OpenApiResponse(
-            shape,
-            description,
-            []
-            if shape is None
-            else [OpenApiExample("answer", value=example, response_only=True)],
-        )
-        for status, (shape, example) in answers.items()
-    }
-
-
-def _count(
-    name: str, *, default: int | None, maximum: int | None = None
-) -> OpenApiParameter:
-    schema: dict[str, Any] = {"type": "integer", "minimum": 1}
-    told = "" if maximum is None else f"Above {maximum}: {maximum}."
-    return OpenApiParameter(
-        name, schema | ({"default": default} if default else {}), description=told
-    )
-
-
 SUBSCRIPTION = OpenApiParameter("subscription_id", str, OpenApiParameter.PATH)
 SUBSCRIPTION_EXAMPLE = {
     "id": SUBSCRIPTION_ID,
@@ -207,8 +132,8 @@ LIST = operation(
     "subscriptions_list",
     "List the tenant's subscriptions, newest first",
     parameters=[
-        _count("page", default=1),
-        _count("page_size", default=None, maximum=100),
+        count("page", default=1),
+        count("page_size", default=None, maximum=100),
     ],
     answers={200: (items_of("GatewaySubscription"), {"items": [SUBSCRIPTION_EXAMPLE]})},
     fails=(errors.BadRequestError,),
@@ -265,8 +190,8 @@ DELIVERIES = operation(
     "List what was sent to a subscription, newest first",
     parameters=[
         SUBSCRIPTION,
-        _count("page", default=1),
-        _count("page_size", default=20, maximum=100),
+        count("page", default=1),
+        count("page_size", default=20, maximum=100),
     ],
     answers={
         200: (
@@ -325,37 +250,29 @@ INGEST = operation(
 
 
 def _outgoing(event_type: EventType) -> OpenApiWebhook:
-    """Describe what we send to subscribers."""
-    envelope = object_of(
-        id=STRING,
-        type={"const": event_type.name},
-        tenant_id=STRING,
-        created_at=DATE_TIME,
-        data=dict(event_type.schema),
-        request_id=STRING,
-        principal_id=STRING,
-        trace_id=STRING,
-    )
-    example = {
-        "id": EVENT_ID,
-        "type": event_type.name,
-        "tenant_id": "acme",
-        "created_at": TIME,
-        "data": event_type.sample,
-        "request_id": "5f0c7a52e1d84b0f9d5c8f6a3b2e1d07",
-        "principal_id": "ada",
-        "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736",
-    }
-    return OpenApiWebhook(
-        name=event_type.name,
-        decorator=extend_schema(
-            summary=event_type.description,
-            description="Signed; sent to the subscribed url, at least once. Answer 2xx.",
-            tags=[TAG],
-            request={"application/json": envelope},
-            responses={200: OpenApiResponse(description="Received.")},
-            examples=[OpenApiExample("event", value=example)],
-        ),
+    return DESCRIBER.outgoing(
+        event_type,
+        envelope={
+            "id": STRING,
+            "type": STRING,
+            "tenant_id": STRING,
+            "created_at": DATE_TIME,
+            "data": {},
+            "request_id": STRING,
+            "principal_id": STRING,
+            "trace_id": STRING,
+        },
+        example={
+            "id": EVENT_ID,
+            "type": "",
+            "tenant_id": "acme",
+            "created_at": TIME,
+            "data": {},
+            "request_id": "5f0c7a52e1d84b0f9d5c8f6a3b2e1d07",
+            "principal_id": "ada",
+            "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736",
+        },
+        promise="Signed; sent to the subscribed url, at least once. Answer 2xx.",
     )
 
 

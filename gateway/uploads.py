@@ -16,7 +16,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 
 from gateway.ingest import HTML, MARKDOWN, PLAIN
-from webhooks_core.rest import PayloadTooLarge, StrictJSONParser
+from webhooks_core.rest import PayloadTooLarge, StrictJSONParser, check_length
 
 TYPES_BY_SUFFIX = {
     ".md": MARKDOWN,
@@ -26,8 +26,15 @@ TYPES_BY_SUFFIX = {
 }
 # What clients call a file when they do not know what it is.
 UNKNOWN_TYPES = ("", "application/octet-stream")
+# Django's parser puts this in place of what is not UTF-8, and tells nobody.
+REPLACED = "\ufffd"
 # A text in JSON with every character of two bytes escaped, and the fields beside it.
 JSON_GROWTH, JSON_REST = 3, 65_536
+
+
+def max_body_bytes() -> int:
+    """Return the size of the largest body that can hold a document."""
+    return JSON_GROWTH * settings.GATEWAY_INGEST_MAX_BYTES + JSON_REST
 
 
 class DocumentJSONParser(StrictJSONParser):
@@ -35,7 +42,7 @@ class DocumentJSONParser(StrictJSONParser):
 
     @property
     def max_bytes(self) -> int:  # type: ignore[override] # follows the setting
-        return JSON_GROWTH * settings.GATEWAY_INGEST_MAX_BYTES + JSON_REST
+        return max_body_bytes()
 
 
 class DocumentFormParser(BaseParser):
@@ -52,6 +59,7 @@ class DocumentFormParser(BaseParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
+        check_length(parser_context, most=max_body_bytes())
         meta = (parser_context or {})["request"].META
         try:
             fields, files = MultiPartParser(
@@ -79,6 +87,8 @@ def _body(fields: Any, files: Any) -> dict[str, Any]:
 def _only(values: list[str], name: str) -> str:
     if len(values) > 1:
         raise ParseError(f"{name} is given more than once.")
+    if REPLACED in values[0]:
+        raise ParseError(f"{name} is not UTF-8; or send the document as JSON.")
     return values[0]
 
 

@@ -24,7 +24,7 @@ class GatewayView(JSONView):
     authentication_classes = (GatewayAuthentication,)
 
     def get_exception_handler(self) -> Callable[..., Response | None]:
-        return errors.handle
+        return errors.ANSWERS.handle
 
     @property
     def caller(self) -> Caller:

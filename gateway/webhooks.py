@@ -185,8 +185,9 @@ def profile(
     quota: int,
     base_url: str,
     local: bool,
+    configuration: str,
 ) -> WebhookProfile:
-    """Return the profile that AppConfig.ready registers."""
+    """Return the profile that AppConfig.ready registers; `configuration` is a file's path."""
     return WebhookProfile(
         name=PROFILE,
         event_types=EVENT_TYPES,
@@ -201,4 +202,5 @@ def profile(
         inactive_ends_waiting=True,
         enabled=enabled,
         ping=ping,
+        static_source=f"webhooks.subscriptions of {configuration} (GATEWAY_CONFIG)",
     )

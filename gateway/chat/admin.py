@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 from urllib.parse import urlsplit
 
 from django import forms
@@ -23,6 +23,7 @@ from gateway.chat.models import (
 from gateway.chat.reports import cost
 from gateway.configuration.yaml import REFERENCE
 from gateway.identity import is_name
+from webhooks_core.secrets import Sealed
 
 
 class LinesField(forms.CharField):
@@ -51,6 +52,12 @@ class EndpointForm(forms.ModelForm[ModelEndpoint]):
     class Meta:
         model = ModelEndpoint
         fields = "__all__"  # noqa: DJ007 - an operator's own form
+        labels: ClassVar = {
+            "connect_s": "Seconds to connect",
+            "first_byte_s": "Seconds to the first byte",
+            "idle_s": "Seconds between bytes",
+            "total_s": "Seconds in all",
+        }
 
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
@@ -84,15 +91,18 @@ class TargetForm(forms.ModelForm[ModelTarget]):
     api_key = forms.CharField(
         required=False,
         strip=True,
-        widget=forms.PasswordInput(
-            attrs={"autocomplete": "off", "placeholder": "unchanged"}
+        label="API key",
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+        help_text=(
+            "Stored encrypted and never shown; empty keeps the one that is stored. "
+            "${NAME} stands for an environment variable."
         ),
-        help_text="Stored encrypted; ${NAME} stands for an environment variable.",
     )
 
     class Meta:
         model = ModelTarget
         fields = ("base_url", "model", "api_key", "weight")
+        labels: ClassVar = {"base_url": "Base URL"}
 
     def clean_base_url(self) -> str:
         url: str = self.cleaned_data["base_url"]
@@ -101,13 +111,14 @@ class TargetForm(forms.ModelForm[ModelTarget]):
         return url
 
     def clean_api_key(self) -> Any:
+        """Return the key sealed: a text would be read as what a dump holds."""
         text: str = self.cleaned_data["api_key"]
         if not text:
             return self.instance.api_key
         reference = REFERENCE.fullmatch(text)
         if reference and not os.environ.get(reference[1]):
             raise ValidationError(f"The variable {reference[1]} is not set.")
-        return text
+        return Sealed.of(text)
 
 
 def _is_base_url(url: str) -> bool:
@@ -141,14 +152,28 @@ class ModelEndpointAdmin(admin.ModelAdmin[ModelEndpoint]):
     search_fields = ("name",)
 
 
+class PriceForm(forms.ModelForm[ModelPrice]):
+    class Meta:
+        model = ModelPrice
+        fields = ("model", "prompt_price", "completion_price")
+        help_texts: ClassVar = {
+            "prompt_price": "Of a million tokens sent in.",
+            "completion_price": "Of a million tokens that came back.",
+        }
+
+
 @admin.register(ModelPrice)
 class ModelPriceAdmin(admin.ModelAdmin[ModelPrice]):
+    form = PriceForm
     list_display = ("model", "prompt_price", "completion_price")
     search_fields = ("model",)
 
 
 class ShownAdmin(admin.ModelAdmin[Any]):
     """What happened can be looked at, never changed."""
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return self.fields or ()
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -159,7 +184,12 @@ class ShownAdmin(admin.ModelAdmin[Any]):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    @admin.display(description="cost")
+    @admin.display(description="tokens in + out", ordering="prompt_tokens")
+    def tokens(self, row: Any) -> str:
+        told = row.prompt_tokens, row.completion_tokens
+        return " + ".join("?" if count is None else f"{count:,}" for count in told)
+
+    @admin.display(description="cost", ordering="cost_nano")
     def cost(self, row: Any) -> str:
         nano = cast("int | None", row.cost_nano)
         return "" if nano is None else cost(nano)
@@ -167,24 +197,59 @@ class ShownAdmin(admin.ModelAdmin[Any]):
 
 @admin.register(UsageDay)
 class UsageDayAdmin(ShownAdmin):
-    list_display = (
-        *("day", "tenant", "principal", "model", "requests", "failures"),
-        *("prompt_tokens", "completion_tokens", "cost"),
+    list_display = ("day", "used_by", "model", "cost", "tokens", "answered")
+    fields = (
+        *("day", "tenant", "principal", "model"),
+        *("cost", "tokens", "requests", "failures"),
     )
     list_filter = ("model",)
     search_fields = ("tenant", "principal", "model")
     date_hierarchy = "day"
     ordering = ("-day", "tenant", "principal", "model")
+    sortable_by = ("day", "cost", "tokens", "answered")
+
+    @admin.display(description="used by")
+    def used_by(self, row: UsageDay) -> str:
+        return f"{row.tenant}/{row.principal}"
+
+    @admin.display(description="requests", ordering="requests")
+    def answered(self, row: UsageDay) -> str:
+        failed = f", {row.failures:,} failed" if row.failures else ""
+        return f"{row.requests:,}{failed}"
 
 
 @admin.register(UsageRecord)
 class UsageRecordAdmin(ShownAdmin):
+    """What tells most comes first: a narrow screen shows no more."""
+
     list_display = (
-        *("created_at", "tenant", "principal", "model", "status", "error_status"),
-        *("streamed", "prompt_tokens", "completion_tokens"),
-        *("first_chunk_ms", "duration_ms", "cost", "request_id"),
+        *("at", "outcome", "model", "tenant", "principal"),
+        *("tokens", "took", "cost", "request_id"),
+    )
+    fields = (
+        *("created_at", "outcome", "model", "upstream_model", "tenant"),
+        *("principal", "key_id", "streamed", "tokens", "took", "cost"),
+        "request_id",
     )
     list_filter = ("status", "model", "streamed")
     search_fields = ("request_id", "tenant", "principal")
     ordering = ("-pk",)
     show_full_result_count = False
+
+    @admin.display(description="at (UTC)", ordering="created_at")
+    def at(self, row: UsageRecord) -> str:
+        return row.created_at.strftime("%d %b %H:%M:%S")
+
+    @admin.display(description="status", ordering="status")
+    def outcome(self, row: UsageRecord) -> str:
+        """Return what the client was told, and what broke a stream after it."""
+        if row.error_status:
+            return f"{row.status}, then {row.error_status}"
+        return str(row.status)
+
+    @admin.display(description="seconds", ordering="duration_ms")
+    def took(self, row: UsageRecord) -> str:
+        whole = f"{row.duration_ms / 1000:.2f}"
+        if row.first_chunk_ms is None:
+            return whole
+        return f"{row.first_chunk_ms / 1000:.2f} of {whole}"

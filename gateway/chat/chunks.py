@@ -71,18 +71,26 @@ def understand(value: dict[str, Any]) -> Chunk:
     """Return what a chunk means. Raises what an error in its place stands for."""
     if value.get("error"):
         raise failure_in(value, refusal=InvalidRequestError)
-    choices = value.get("choices")
+    choices = value.get("choices") or []
     usage = Usage.read(value.get("usage"))
+    is_list = isinstance(choices, list)
     return Chunk(
         value,
         usage,
-        is_finish=isinstance(choices, list) and any(map(_finishes, choices)),
-        is_usage_only=usage is not None and not choices,
+        is_finish=is_list and any(map(_finishes, choices)),
+        is_usage_only=usage is not None and is_list and all(map(_is_silent, choices)),
     )
 
 
 def _finishes(choice: Any) -> bool:
     return isinstance(choice, dict) and choice.get("finish_reason") is not None
+
+
+def _is_silent(choice: Any) -> bool:
+    """Tell whether a choice says nothing: some servers put one beside the usage."""
+    return isinstance(choice, dict) and not any(
+        value for name, value in choice.items() if name != "index"
+    )
 
 
 def dump(value: dict[str, Any]) -> bytes:

@@ -31,11 +31,11 @@ from gateway.chat.requests import ModelRequest
 from gateway.chat.streams import events
 from gateway.configuration.shapes import Allow, ModelEntry
 from gateway.errors import (
+    ANSWERS,
     GatewayError,
     InternalError,
     MethodNotAllowedError,
     UnsupportedMediaTypeError,
-    translate,
 )
 from gateway.identity import Caller
 
@@ -192,7 +192,7 @@ class Service:
 
 def _told(error: Exception, request_id: str) -> GatewayError:
     """Return what the caller is told of a failure that is none of chat's own."""
-    told = translate(error)
+    told = ANSWERS.translate(error)
     if told is None:
         log.error("chat failed", request_id=request_id, exc_info=error)
         return InternalError(INTERNAL)

@@ -18,6 +18,11 @@ from gateway.chat.models import ModelPrice, UsageRecord
 # Upper bounds in seconds; what is above the last falls into one more bucket.
 BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 FIRST_CHUNK, DURATION = "first_chunk", "duration"
+RECORD = (
+    *("created_at", "tenant", "principal", "key_id", "model", "upstream_model"),
+    *("request_id", "status", "error_status", "streamed", "prompt_tokens"),
+    *("completion_tokens", "first_chunk_ms", "duration_ms", "cost_nano"),
+)
 SUMS = ("requests", "failures", "prompt_tokens", "completion_tokens", "cost_nano")
 PRUNED = 500
 # A price is per million tokens; costs are kept in billionths of its currency.
@@ -89,7 +94,7 @@ def write(ended: Sequence[Ended]) -> None:
     with transaction.atomic():
         prices = {it.model: it for it in ModelPrice.objects.all()}
         costs = [it.cost_nano(prices) for it in ended]
-        UsageRecord.objects.bulk_create(map(_record, ended, costs), batch_size=500)
+        _insert(map(_record, ended, costs))
         _add(
             "gateway_chat_usageday",
             ("tenant", "day", "principal", "model"),
@@ -123,26 +128,33 @@ def prune(days: int) -> int:
             return deleted
 
 
-def _record(it: Ended, cost: int | None) -> UsageRecord:
-    return UsageRecord(
-        created_at=it.at,
-        tenant=it.tenant,
-        principal=it.principal,
-        key_id=it.key_id,
-        model=it.model,
-        upstream_model=it.upstream_model[:255],
-        request_id=it.request_id,
-        status=it.status,
-        error_status=it.error_status,
-        streamed=it.streamed,
-        prompt_tokens=it.prompt_tokens,
-        completion_tokens=it.completion_tokens,
-        first_chunk_ms=None
-        if it.first_chunk_s is None
-        else round(it.first_chunk_s * 1000),
-        duration_ms=round(it.duration_s * 1000),
-        cost_nano=cost,
+def _record(it: Ended, cost: int | None) -> tuple[Any, ...]:
+    """Return the values of RECORD's columns."""
+    return (
+        connection.ops.adapt_datetimefield_value(it.at),
+        it.tenant,
+        it.principal,
+        it.key_id,
+        it.model,
+        it.upstream_model[:255],
+        it.request_id,
+        it.status,
+        it.error_status,
+        it.streamed,
+        it.prompt_tokens,
+        it.completion_tokens,
+        None if it.first_chunk_s is None else round(it.first_chunk_s * 1000),
+        round(it.duration_s * 1000),
+        cost,
     )
+
+
+def _insert(rows: Iterable[tuple[Any, ...]]) -> None:
+    """Add records. Through bulk_create() they took a tenth of the whole gateway's time."""
+    columns, marks = ", ".join(RECORD), ", ".join(["%s"] * len(RECORD))
+    statement = f"INSERT INTO gateway_chat_usagerecord ({columns}) VALUES ({marks})"  # noqa: S608 - names of ours
+    with connection.cursor() as cursor:
+        cursor.executemany(statement, list(rows))
 
 
 Sums = dict[tuple[Any, ...], list[float]]

@@ -15,8 +15,9 @@ from rest_framework.response import Response
 from gateway.chat import openapi, reports, runtime
 from gateway.chat.messages import MAX_BODY_BYTES, Incoming, Reply
 from gateway.chat.service import ADDRESSES
-from gateway.errors import PayloadTooLargeError, UnavailableError, response
+from gateway.errors import PayloadTooLargeError, UnavailableError
 from gateway.views import GatewayView
+from webhooks_core.errors import response
 
 __all__ = ["ADDRESSES", "UsageView", "chat"]
 

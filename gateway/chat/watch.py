@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from types import TracebackType
-from typing import Self
+
+from webhooks_core.deadlines import Ending
 
 NEVER = float("inf")
 
 
-class Watch:
+class Watch(Ending):
     """Ends a block with TimeoutError when what `expect()` announced does not come in time.
 
     Cheaper than a time-out around every read: the timer is moved only when it fires early.
@@ -17,20 +18,13 @@ class Watch:
     """
 
     def __init__(self, total_s: float | None, *, elapsed_s: float = 0.0) -> None:
+        super().__init__()
         self._loop = asyncio.get_running_loop()
-        self._task: asyncio.Task[object] | None = None
         self._end = (
             NEVER if total_s is None else self._loop.time() + total_s - elapsed_s
         )
         self._due = NEVER
         self._timer: asyncio.TimerHandle | None = None
-        self._cancelling = 0
-        self._has_fired = False
-
-    def __enter__(self) -> Self:
-        self._task = asyncio.current_task()
-        self._cancelling = self._task.cancelling() if self._task else 0
-        return self
 
     def expect(self, seconds: float) -> None:
         """Something must come within so many seconds, unless all of it ends before."""
@@ -52,9 +46,8 @@ class Watch:
         self._timer = None
         if self._loop.time() + 0.001 < self._due:
             self._arm()
-        elif self._task is not None:
-            self._has_fired = True
-            self._task.cancel()
+        else:
+            self.expire()
 
     def __exit__(
         self,
@@ -64,9 +57,4 @@ class Watch:
     ) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        if not self._has_fired or self._task is None:
-            return
-        # Somebody else may want the task to end as well: then it is not ours to stop.
-        is_ours = self._task.uncancel() <= self._cancelling
-        if is_ours and kind is asyncio.CancelledError:
-            raise TimeoutError from error
+        super().__exit__(kind, error, trace)

@@ -50,7 +50,7 @@ class Value:
 
     @property
     def is_null(self) -> bool:
-        return self.node.tag == "tag:yaml.org,2002:null"
+        return self._tag() == "null"
 
     def text(self, *, maximum: int = 2048) -> str | None:
         """Return a string; numbers and the like need quotes to be one."""
@@ -63,10 +63,11 @@ class Value:
         return str(self.node.value)
 
     def boolean(self) -> bool | None:
-        if self._tag() != "bool":
+        found = self._scalar() if self._tag() == "bool" else None
+        if not isinstance(found, bool):
             self.fault("must be true or false")
             return None
-        return bool(self._scalar())
+        return found
 
     def integer(self, *, minimum: int, maximum: int) -> int | None:
         if self._tag() != "int" or not minimum <= self._scalar() <= maximum:
@@ -75,10 +76,8 @@ class Value:
         return int(self._scalar())
 
     def seconds(self, *, minimum: float, maximum: float) -> float | None:
-        if self._tag() in {"int", "float"}:
-            number = float(self._scalar())
-            if math.isfinite(number) and minimum <= number <= maximum:
-                return number
+        if self._tag() in {"int", "float"} and minimum <= self._scalar() <= maximum:
+            return float(self._scalar())
         self.fault(f"must be a number from {minimum:g} to {maximum:g}")
         return None
 
@@ -99,7 +98,8 @@ class Value:
             return {}
         found: dict[str, Value] = {}
         for key_node, node in self.node.value:
-            name = str(key_node.value)[:80]
+            is_text = isinstance(key_node, yaml.ScalarNode)
+            name = str(key_node.value)[:80] if is_text else "?"
             key = Value(key_node, f"{self.key}.{name}".lstrip("."), self.faults)
             if name not in known:
                 key.fault(f"unknown key; known are {', '.join(known)}")
@@ -112,7 +112,7 @@ class Value:
     def secret(self, environ: Mapping[str, str]) -> str | None:
         """Return a string, or what the variable holds that `${NAME}` refers to."""
         text = self.text()
-        if text is None or not text.startswith("${"):
+        if text is None or "${" not in text:
             return text
         match = REFERENCE.fullmatch(text)
         if match is None:
@@ -124,13 +124,17 @@ class Value:
         return environ[match[1]]
 
     def _tag(self) -> str:
-        return str(self.node.tag).rpartition(":")[2]
+        """Return a scalar's type; of anything else, and of a type not YAML's own, nothing."""
+        of_yaml, mark, name = str(self.node.tag).rpartition("tag:yaml.org,2002:")
+        is_scalar = isinstance(self.node, yaml.ScalarNode)
+        return name if is_scalar and mark and not of_yaml else ""
 
     def _scalar(self) -> Any:
+        """Return what a scalar stands for; NaN when it is not of the type that it claims."""
         loader = yaml.SafeLoader("")
         try:
             return loader.construct_object(self.node)
-        except ValueError:
+        except (ValueError, LookupError):
             return math.nan
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.core.cache import cache
 
-from gateway import keys, static
+from gateway import configuration, keys, static
 from tests.gateway.making import Api
 
 
@@ -26,3 +26,15 @@ def acme() -> Api:
 @pytest.fixture
 def globex() -> Api:
     return Api(tenant="globex", principal="gus")
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Load a text as a configuration file: `load(text, NAME="value")`."""
+
+    def read(text: str | bytes, **environ: str) -> configuration.Configuration:
+        file = tmp_path / "gateway.yaml"
+        file.write_bytes(text.encode() if isinstance(text, str) else text)
+        return configuration.load(file, environ=environ)
+
+    return read

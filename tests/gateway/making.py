@@ -6,8 +6,12 @@ from datetime import timedelta
 from typing import Any
 
 import orjson
+import stripe
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from gateway.models import Chunk, Document
+from tests.receiver import Received
 from webhooks_core.dispatch import drain as engine
 from webhooks_core.models import Delivery, Endpoint, Event
 
@@ -65,3 +69,25 @@ def drain(**options: Any) -> int:
 def nothing_happened() -> bool:
     """Tell whether no subscription, event or delivery exists."""
     return not any(table.objects.exists() for table in (Endpoint, Event, Delivery))
+
+
+def stripe_accepts(
+    request: Received, secret: str, *, tolerance: int | None = 300
+) -> bool:
+    signature = request.headers["X-Gateway-Signature"]
+    verify = stripe.WebhookSignature.verify_header
+    try:
+        return bool(verify(request.body.decode(), signature, secret, tolerance))
+    except stripe.SignatureVerificationError:
+        return False
+
+
+def nothing_stored() -> bool:
+    """Tell whether no document and no event exists."""
+    return not any(it.objects.exists() for it in (Document, Chunk, Event, Delivery))
+
+
+def upload(
+    content: bytes = b"x", name: str = "a.txt", kind: str = "text/plain"
+) -> SimpleUploadedFile:
+    return SimpleUploadedFile(name, content, kind)

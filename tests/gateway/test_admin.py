@@ -1,21 +1,274 @@
-"""What an operator sends to a gateway subscription from the admin."""
+"""Operators in the admin: keys are made and revoked, the rest is looked at."""
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
+from html import unescape
+
 import orjson
 import pytest
+from django.contrib.admin.models import LogEntry
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
+from gateway import admin as pages
+from gateway import keys, policy, static
+from gateway.configuration import Configuration, StaticSubscription, WebhookSettings
+from gateway.identity import Caller
+from gateway.models import Document, GatewayKey, PolicyDecision
+from tests.gateway.making import PATH, Api
+from tests.webhooks_core.looking import NOWHERE, SCRIPT, looker, page
+from webhooks_core import tokens
 from webhooks_core.models import Delivery, Endpoint
 
 pytestmark = pytest.mark.django_db
+
+KEYS = "/admin/gateway/gatewaykey/"
+DECISIONS = "/admin/gateway/policydecision/"
+DOCUMENTS = "/admin/gateway/document/"
+ENDPOINTS = "/admin/webhooks_core/endpoint/"
+FORM = {"tenant": "acme", "principal": "robot", "name": "build", "days": "30"}
+
+
+def make(**fields) -> keys.Created:
+    return keys.create(**({"tenant": "acme", "principal": "ada"} | fields))
+
+
+def deny(**fields) -> PolicyDecision:
+    given = {"action": "chat", "resource": "model:m", "reason": "no"} | fields
+    return policy.record_denial(caller=Caller("acme", "ada"), **given)
+
+
+# ── Keys ────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_key_is_made_and_its_text_shown_on_this_one_page(admin_client):
+    answer = admin_client.post(f"{KEYS}add/", FORM)
+    assert answer.status_code == 200
+    assert "no-store" in answer["Cache-Control"]
+    shown = unescape(answer.content.decode())
+    (text,) = re.findall(r"gw_key_\w{36}", shown)
+    row = GatewayKey.objects.get()
+    assert row.digest == tokens.digest(text)
+    assert (row.tenant, row.principal, row.name) == ("acme", "robot", "build")
+    assert row.expires_at == row.created_at + timedelta(days=30)
+    assert Api(key=text).call("GET", PATH).status_code == 200
+    entry = LogEntry.objects.get()
+    for address in (KEYS, f"{KEYS}{row.pk}/change/", f"{KEYS}{row.pk}/history/"):
+        assert text not in page(admin_client, address)
+    assert text not in f"{entry.change_message}{entry.object_repr}"
+
+
+def test_a_key_without_days_never_expires(admin_client):
+    shown = admin_client.post(f"{KEYS}add/", FORM | {"days": ""}).content.decode()
+    assert "never expires" in shown
+    assert GatewayKey.objects.get().expires_at is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"tenant": "a b"}, "tenant: 1 to 128"),
+        ({"principal": "é"}, "principal: 1 to 128"),
+        ({"tenant": ""}, "This field is required"),
+        ({"tenant": "a\0"}, "Null characters are not allowed"),
+        ({"name": "x" * 101}, "at most 100 characters"),
+        ({"name": "a\u2028b"}, "printable"),
+        ({"days": "0"}, "greater than or equal to 1"),
+        ({"days": "3651"}, "less than or equal to 3650"),
+        ({"days": "9" * 50}, "less than or equal to 3650"),
+        ({"days": "x"}, "Enter a whole number"),
+    ],
+)
+def test_a_key_that_cannot_be_is_not_made(admin_client, changes, words):
+    answer = admin_client.post(f"{KEYS}add/", FORM | changes)
+    assert words in unescape(answer.content.decode())
+    assert not GatewayKey.objects.exists()
+
+
+def test_the_form_offers_one_way_to_save(admin_client):
+    form = page(admin_client, f"{KEYS}add/")
+    assert "_addanother" not in form
+    assert "_continue" not in form
+
+
+def test_a_key_is_revoked_from_its_page_by_post_alone(admin_client):
+    created = make()
+    address = f"{KEYS}{created.key.pk}/revoke/"
+    assert f'action="{address}"' in page(
+        admin_client, f"{KEYS}{created.key.pk}/change/"
+    )
+    assert admin_client.get(address).status_code == 405
+    Api(key=created.text).get()
+    told = admin_client.post(address, follow=True).content.decode()
+    assert "within 5 seconds nobody accepts it" in told
+    assert f'action="{address}"' not in told
+    assert Api(key=created.text).call("GET", PATH).status_code == 401
+    assert "revoked already" in admin_client.post(address, follow=True).content.decode()
+    assert LogEntry.objects.get().change_message == "Revoked."
+
+
+def test_keys_are_revoked_together(admin_client):
+    made = [make().key.pk for _ in range(3)]
+    keys.revoke(made[:1])
+    data = {"action": "revoke_selected", "_selected_action": made}
+    told = admin_client.post(KEYS, data, follow=True).content.decode()
+    assert "Revoked 2." in told
+    assert not GatewayKey.objects.filter(revoked_at=None).exists()
+    assert LogEntry.objects.count() == 2
+
+
+def test_the_list_tells_states_and_never_a_key(admin_client):
+    live, revoked = make(), make()
+    keys.revoke([revoked.key.pk])
+    GatewayKey.objects.filter(pk=make().key.pk).update(expires_at="2020-01-01T00:00Z")
+    shown = page(admin_client, KEYS)
+    for state in ("Live", "Expired", "Revoked"):
+        assert f">{state}</span>" in shown
+    assert live.text[: keys.SHOWN_LENGTH] in shown
+    assert live.text not in shown
+    one = page(admin_client, f"{KEYS}{live.key.pk}/change/")
+    assert live.key.digest not in one
+    assert (one.count(">never<"), one.count(">no<"), one.count(">None<")) == (2, 1, 0)
+
+
+# ── Who may ─────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("codename", ["view_gatewaykey", "delete_gatewaykey"])
+def test_whoever_may_only_look_makes_and_revokes_nothing(client, codename):
+    key = make().key
+    looker(client, [codename, "view_gatewaykey"])
+    assert "/revoke/" not in page(client, f"{KEYS}{key.pk}/change/")
+    assert "revoke_selected" not in page(client, KEYS)
+    assert client.post(f"{KEYS}{key.pk}/revoke/").status_code == 403
+    assert client.post(f"{KEYS}add/", FORM).status_code == 403
+    assert client.post(f"{KEYS}{key.pk}/delete/", {"post": "yes"}).status_code == 403
+    data = {"action": "revoke_selected", "_selected_action": [key.pk]}
+    client.post(KEYS, data)
+    assert list(GatewayKey.objects.filter(revoked_at=None)) == [key]
+
+
+@pytest.mark.parametrize("address", [KEYS, DECISIONS, DOCUMENTS])
+def test_staff_without_permission_see_nothing(client, address):
+    looker(client)
+    assert client.get(address).status_code == 403
+
+
+@pytest.mark.parametrize("address", [DECISIONS, DOCUMENTS])
+def test_history_is_neither_added_nor_changed_nor_deleted(admin_client, acme, address):
+    acme.ingest()
+    deny()
+    model = PolicyDecision if address == DECISIONS else Document
+    row = model.objects.get()
+    before = model.objects.values().get()
+    assert admin_client.post(f"{address}add/", {}).status_code == 403
+    assert admin_client.post(f"{address}{row.pk}/delete/").status_code == 403
+    assert admin_client.post(f"{address}{row.pk}/change/", {}).status_code == 403
+    assert model.objects.values().get() == before
+
+
+# ── What is shown ───────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("query", ["q=%00", "q=x", "p=99", "e=1", "tenant=x"])
+@pytest.mark.parametrize("address", [KEYS, DECISIONS, DOCUMENTS])
+def test_a_hostile_query_is_no_error_of_ours(admin_client, address, query):
+    answer = admin_client.get(f"{address}?{query}", follow=True)
+    assert answer.status_code == 200
+
+
+def test_a_decision_is_found_by_its_request(admin_client):
+    denied = deny(resource=f"model:{SCRIPT}", request_id="req-7", trace_id="a" * 32)
+    deny(request_id="req-8")
+    found = page(admin_client, f"{DECISIONS}?q=req-7")
+    assert denied.public_id in found
+    assert found.count(">Denied</span>") == 1
+    one = page(admin_client, f"{DECISIONS}{denied.pk}/change/")
+    assert "req-7" in one
+    assert "a" * 32 in one
+    for text in (found, one):
+        assert SCRIPT not in text
+        assert SCRIPT in unescape(text)
+    PolicyDecision.objects.update(allowed=True)
+    assert ">Allowed</span>" in page(admin_client, DECISIONS)
+
+
+def test_a_document_shows_text_chunks_and_metadata_escaped(admin_client, acme):
+    acme.ingest(SCRIPT, title=SCRIPT, metadata={"a": SCRIPT})
+    shown = page(admin_client, f"{DOCUMENTS}{Document.objects.get().pk}/change/")
+    assert SCRIPT not in shown
+    assert unescape(shown).count(SCRIPT) >= 4
+    assert Document.objects.get().checksum in shown
+
+
+def test_a_long_document_is_cut_and_a_list_reads_no_text(
+    admin_client, acme, monkeypatch
+):
+    monkeypatch.setattr(pages, "SHOWN_CHUNKS", 2)
+    acme.ingest("x" * 100_000)
+    shown = page(admin_client, f"{DOCUMENTS}{Document.objects.get().pk}/change/")
+    assert "x" * 20_000 + "\n…</pre>" in shown
+    assert "x" * 20_001 not in shown
+    assert shown.count("x" * 2000 + "</pre>") == 2
+    with CaptureQueriesContext(connection) as queries:
+        page(admin_client, DOCUMENTS)
+    assert not [it["sql"] for it in queries if '"content"' in it["sql"]]
+
+
+def test_a_list_costs_the_same_whatever_its_length(admin_client, acme):
+    def cost() -> list[int]:
+        counts = []
+        for address in (KEYS, DECISIONS, DOCUMENTS):
+            page(admin_client, address)
+            with CaptureQueriesContext(connection) as queries:
+                page(admin_client, address)
+            counts.append(len(queries))
+        return counts
+
+    counts = []
+    for number in range(2):
+        for one in range(1 + 4 * number):
+            make()
+            deny()
+            acme.ingest(f"text {number} {one}")
+        counts.append(cost())
+    assert counts[0] == counts[1]
+
+
+# ── Endpoints ───────────────────────────────────────────────────────────────────────
+
+
+def test_a_static_endpoint_says_where_it_is_declared_and_offers_no_change(
+    admin_client, settings
+):
+    declared = StaticSubscription("acme", NOWHERE, (), "hush-hush")
+    static.synchronise(Configuration(WebhookSettings(subscriptions=(declared,))))
+    endpoint = Endpoint.objects.get()
+    assert "From the configuration" in page(admin_client, ENDPOINTS)
+    shown = page(admin_client, f"{ENDPOINTS}{endpoint.pk}/change/")
+    assert f"webhooks.subscriptions of {settings.GATEWAY_CONFIG}" in shown
+    assert "GATEWAY_CONFIG" in shown
+    assert "hush-hush" not in shown
+    assert "/rotate-secret/" not in shown
+    answer = admin_client.post(
+        f"{ENDPOINTS}{endpoint.pk}/rotate-secret/", {"hours": "1"}, follow=True
+    )
+    assert settings.GATEWAY_CONFIG in answer.content.decode()
+
+
+def test_another_endpoint_says_nothing_of_a_configuration(admin_client, acme):
+    acme.create()
+    shown = page(admin_client, f"{ENDPOINTS}{Endpoint.objects.get().pk}/change/")
+    assert "GATEWAY_CONFIG" not in shown
+    assert "From the configuration" not in page(admin_client, ENDPOINTS)
 
 
 def test_an_operator_sends_the_test_event_with_all_of_its_fields(acme, admin_client):
     made = acme.create()
     endpoint = Endpoint.objects.get()
-    answer = admin_client.post(
-        f"/admin/webhooks_core/endpoint/{endpoint.pk}/send-test/"
-    )
+    answer = admin_client.post(f"{ENDPOINTS}{endpoint.pk}/send-test/")
     assert answer.status_code == 302
     delivery = Delivery.objects.select_related("event").get()
     body = orjson.loads(bytes(delivery.event.body))

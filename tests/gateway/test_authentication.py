@@ -141,6 +141,8 @@ def test_no_identity_is_401():
         "Bearer rec_pat_" + "0" * 36,
         "Bearer \x00",
         "Bearer é",
+        "Basic eDp5,Bearer nonsense",
+        "Basic eDp5 , bearer",
     ],
 )
 def test_an_invalid_bearer_is_401_whatever_the_headers_say(authorization):
@@ -156,6 +158,13 @@ def test_a_valid_bearer_decides_whatever_the_headers_say():
     created = make(tenant="globex")
     caller = ask(**HEADERS, authorization=f"Bearer {created.text}")
     assert caller.tenant == "globex"
+
+
+def test_of_several_bearers_the_first_counts():
+    valid = make().text
+    refused(authorization=f"Bearer nonsense,Bearer {valid}")
+    refused(authorization=f"Bearer {valid},Bearer nonsense")
+    assert ask(authorization=f"Basic eDp5,Bearer {valid}").tenant == "acme"
 
 
 def test_a_scheme_that_is_not_bearer_leaves_it_to_the_headers():
@@ -187,6 +196,14 @@ def test_a_revoked_key_is_refused_at_once_here_and_soon_elsewhere():
     assert keys.revoke([again.key.pk]) == 1
     assert keys.revoke([again.key.pk]) == 0
     refused(authorization=f"Bearer {again.text}")
+
+
+def test_a_key_that_is_revoked_while_it_is_looked_up_is_not_remembered(monkeypatch):
+    created = make()
+    monkeypatch.setattr(GatewayKey, "use", lambda key, _: keys.revoke([key.pk]))
+    assert look_up(created.text) is not None
+    assert cached_caller(created.text) is MISS
+    assert look_up(created.text) is None
 
 
 def test_what_is_remembered_is_forgotten_when_the_clock_is_set_back():

@@ -81,8 +81,11 @@ def mock(folder: Path) -> Iterator[Server]:
 
 @contextmanager
 def signpost(folder: Path, upstream: Server) -> Iterator[Server]:
-    """One process as `manage.py up` runs it, with a key of its own and usage written."""
-    port = free_port()
+    """One process as `manage.py up` runs it, with a key of its own and usage written.
+
+    With the packages of production, like the others, where these are installed.
+    """
+    port, python = free_port(), _python()
     config = folder / "gateway.json"
     config.write_text(json.dumps({"models": [_model(upstream)]}))
     environment = {
@@ -91,12 +94,11 @@ def signpost(folder: Path, upstream: Server) -> Iterator[Server]:
         "REDIS_URL": "",
         "GATEWAY_CONFIG": str(config),
     }
-    _manage("migrate", "-v0", **environment)
-    key = _manage(
-        "create_gateway_key", "--tenant", "bench", "--principal", "bench", **environment
-    )
+    _manage(python, "migrate", "-v0", **environment)
+    named = "--tenant", "bench", "--principal", "bench"
+    key = _manage(python, "create_gateway_key", *named, **environment)
     command: list[str | Path] = [
-        *(sys.executable, "-m", "uvicorn", "config.asgi:application"),
+        *(python, "-m", "uvicorn", "config.asgi:application"),
         *("--port", str(port), "--no-proxy-headers", "--no-access-log"),
         *("--log-level", "warning", "--backlog", "2048"),
     ]
@@ -115,9 +117,14 @@ def _model(upstream: Server) -> Mapping[str, str]:
     }
 
 
-def _manage(*arguments: str, **environment: str) -> str:
+def _python() -> str:
+    program = settings.BASE_DIR / PEERS / "signpost" / "bin" / "python"
+    return str(program) if program.exists() else sys.executable
+
+
+def _manage(python: str, *arguments: str, **environment: str) -> str:
     return subprocess.run(  # noqa: S603 - commands of ours
-        [sys.executable, "manage.py", *arguments],
+        [python, "manage.py", *arguments],
         env=os.environ | environment,
         cwd=settings.BASE_DIR,
         check=True,

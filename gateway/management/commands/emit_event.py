@@ -1,6 +1,7 @@
 """Publish an event of any defined type to a tenant's subscriptions, as the principal `system`.
 
-Without --data and --file the type's sample is sent. Prints the event's id.
+The data must fit the type's JSON Schema, as subscribers may rely on it; further fields are
+passed on. Without --data and --file the type's sample is sent. Prints the event's id.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import orjson
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from gateway import events
+from gateway import event_data, events
 from gateway.events import MAX_DATA_DEPTH, Origin, is_deeper
 from gateway.identity import is_name
 from gateway.webhooks import EVENT_TYPES
@@ -59,6 +60,11 @@ def _data(event_type: str, text: str | None, file: str | None) -> Mapping[str, A
         raise CommandError(
             f"{file or '--data'}: nested deeper than {MAX_DATA_DEPTH} levels"
         )
+    if found := event_data.faults(event_type, data):
+        told = "\n  ".join(
+            [f"{file or '--data'}: not the data of {event_type}", *found]
+        )
+        raise CommandError(f"{told}\nNothing was published.")
     return data
 
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from gateway import keys
+from gateway.configuration.shapes import Target
+from gateway.identity import Caller
 from tests.gateway.chat.harness import Gateway, Loop, MockUpstream, answers, running
+from webhooks_core import tokens
 
 
 @pytest.fixture
@@ -30,3 +36,25 @@ def gateway(loops, upstream) -> Iterator[Gateway]:
     with running(Gateway(loops[0], upstream)) as it:
         it.declare()
         yield it
+
+
+@pytest.fixture
+def key(monkeypatch) -> str:
+    """A gateway key that this process has looked up a moment ago."""
+    monkeypatch.setattr(keys, "CACHE_S", 60.0)
+    text = tokens.make(keys.PREFIX)
+    caller = Caller("acme", "ada", 7)
+    cache, until = keys._cache, time.time() + 59
+    cache.put(tokens.digest(text), caller, until=until, epoch=cache.epoch)
+    return text
+
+
+@pytest.fixture
+def claude(gateway, upstream):
+    target = Target(upstream.url, "claude-there", "sk-ant-secret")
+    gateway.declare(name="claude", upstream="anthropic", targets=(target,))
+
+    def post(**fields: Any) -> Any:
+        return gateway.post(model="claude", **fields)
+
+    return post

@@ -285,7 +285,7 @@ class Gateway:
                 "targets", (Target(self.upstream.url, "upstream-model", "sk-upstream"),)
             ),
             timeouts=replace(
-                Timeouts(connect_s=2, first_byte_s=2, idle_s=2, total_s=10),
+                Timeouts(connect_s=20, first_byte_s=20, idle_s=20, total_s=60),
                 **fields.pop("timeouts", {}),
             ),
             **fields,

@@ -17,6 +17,7 @@ from tests.gateway.chat.harness import (
     MESSAGES,
     STREAM,
     USAGE,
+    USAGE_CHUNK,
     WHOLE_STREAM,
     answers,
     chunk,
@@ -76,6 +77,15 @@ def test_a_stream_is_chunks_without_empty_fields_and_usage_in_the_last(
         "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}],
         "usage": USAGE,
     }
+
+
+@pytest.mark.parametrize("choices", [[], [{"index": 0, "delta": {}}]])
+def test_a_chunk_of_usage_alone_is_merged_into_the_last(gateway, upstream, choices):
+    usage = event({**USAGE_CHUNK, "choices": choices})
+    upstream.script = sends(*STREAM, usage, DONE)
+    *_, last = gateway.stream()
+    assert last["choices"][0]["finish_reason"] == "stop"
+    assert last["usage"] == USAGE
 
 
 @pytest.mark.spec("gateway", "Fields with no value are omitted from chunks")

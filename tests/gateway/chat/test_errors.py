@@ -10,14 +10,10 @@ import pytest
 
 from gateway.chat import errors
 from gateway.chat.errors import (
-    AFTER_FIRST_CHUNK,
     BEFORE_FIRST_CHUNK,
     SYNCHRONOUS,
-    EndpointNotFoundError,
     InvalidRequestError,
     InvalidValueError,
-    UnsupportedInferenceTypeError,
-    UnsupportedRequestError,
     UpstreamServiceError,
     look_up,
 )
@@ -362,92 +358,3 @@ def test_after_the_first_chunk_any_other_failure_is_internal(
 def test_the_error_chunk_tells_pacific_time(time, text):
     chunk_ = errors.error_chunk(UpstreamServiceError("x"), "req-7", time)
     assert chunk_["error"]["content"]["timestamp"] == text
-
-
-ALL = [
-    UpstreamServiceError("secret"),
-    EndpointNotFoundError(),
-    InvalidValueError("value"),
-    InvalidRequestError("request"),
-    UnsupportedRequestError("what"),
-    UnsupportedInferenceTypeError("kind"),
-    RuntimeError("secret"),
-]
-
-
-@pytest.mark.parametrize(
-    ("table", "rows"),
-    [
-        (
-            SYNCHRONOUS,
-            [
-                (500, UPSTREAM),
-                (404, NOT_FOUND),
-                (400, "value"),
-                (400, "request"),
-                (400, "Endpoint does not support request: what"),
-                (400, "Unsupported inference type: kind"),
-                (500, INTERNAL),
-            ],
-        ),
-        (
-            BEFORE_FIRST_CHUNK,
-            [
-                (500, INTERNAL),
-                (404, NOT_FOUND),
-                (400, "value"),
-                (500, INTERNAL),
-                (400, "what"),
-                (400, "kind"),
-                (500, INTERNAL),
-            ],
-        ),
-        (
-            AFTER_FIRST_CHUNK,
-            [
-                (500, UPSTREAM),
-                (500, INTERNAL),
-                (500, INTERNAL),
-                (400, "request"),
-                (500, INTERNAL),
-                (500, INTERNAL),
-                (500, INTERNAL),
-            ],
-        ),
-    ],
-)
-def test_each_class_has_its_row_in_each_table(table, rows):
-    assert [look_up(table, error, "req-7") for error in ALL] == rows
-
-
-# ── Beside the tables ───────────────────────────────────────────────────────────────
-
-
-def test_another_media_type_is_refused(gateway, upstream):
-    answer = gateway.post(b"x", headers={**REQUEST_ID, "Content-Type": "text/plain"})
-    assert told(answer)[0] == 415
-    assert upstream.asked == []
-
-
-def test_bodies_up_to_20_mb_are_taken_and_larger_ones_refused(gateway, upstream):
-    upstream.script = answers(COMPLETION)
-    fits = gateway.post(messages=[{"role": "user", "content": "x" * 19_000_000}])
-    too_large = gateway.post(b" " * (20 * 1024 * 1024 + 1), headers=REQUEST_ID)
-    assert fits.status_code == 200
-    assert told(too_large)[0] == 413
-
-
-def test_a_body_without_a_length_is_counted_as_it_comes(gateway):
-    def parts():
-        for _ in range(21):
-            yield b" " * 1024 * 1024
-
-    assert told(gateway.post(parts(), headers=REQUEST_ID))[0] == 413
-
-
-def test_an_unforeseen_failure_tells_nothing(gateway, upstream, monkeypatch):
-    def fail():
-        raise RuntimeError("a bug with a secret")
-
-    monkeypatch.setattr(gateway.known, "endpoints", fail)
-    assert told(gateway.post(headers=REQUEST_ID)) == (500, INTERNAL)

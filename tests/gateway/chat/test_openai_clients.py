@@ -6,7 +6,6 @@ import asyncio
 import fcntl
 import json
 import shutil
-import time
 from pathlib import Path
 from subprocess import run
 from typing import Any
@@ -14,15 +13,14 @@ from typing import Any
 import openai
 import pytest
 
-from gateway import keys
 from gateway.configuration.shapes import Allow, Target
-from gateway.identity import Caller
 from tests.gateway.chat.harness import (
     COMPLETION,
     DONE,
     MESSAGES,
     STREAM,
     USAGE,
+    USAGE_CHUNK,
     WHOLE_STREAM,
     Asked,
     answers,
@@ -30,19 +28,8 @@ from tests.gateway.chat.harness import (
     event,
     sends,
 )
-from webhooks_core import tokens
 
 V1 = "/v1/chat/completions"
-
-
-@pytest.fixture
-def key(monkeypatch) -> str:
-    """A gateway key that this process has looked up a moment ago."""
-    monkeypatch.setattr(keys, "CACHE_S", 60.0)
-    text = tokens.make(keys.PREFIX)
-    caller = Caller("acme", "ada", 7)
-    keys._cache.put(tokens.digest(text), caller, until=time.time() + 59)
-    return text
 
 
 @pytest.fixture(params=["/v1", "/v2"])
@@ -168,8 +155,14 @@ def test_v1_keeps_nulls_and_says_done(gateway, upstream):
 
 
 @pytest.mark.parametrize("wanted", [False, True])
-def test_v1_forwards_usage_only_to_a_client_that_asked(gateway, upstream, wanted):
-    upstream.script = sends(*WHOLE_STREAM)
+@pytest.mark.parametrize(
+    "choices", [[], None, [{"index": 0, "delta": {}}], [{"finish_reason": None}]]
+)
+def test_v1_forwards_usage_only_to_a_client_that_asked(
+    gateway, upstream, wanted, choices
+):
+    usage = event({**USAGE_CHUNK, "choices": choices})
+    upstream.script = sends(*STREAM, usage, DONE)
     options = {"stream_options": {"include_usage": True}} if wanted else {}
 
     events = gateway.stream(path=V1, **options)
@@ -179,6 +172,12 @@ def test_v1_forwards_usage_only_to_a_client_that_asked(gateway, upstream, wanted
     assert upstream.asked[0].json["stream_options"] == {"include_usage": True}
     assert gateway.settled(lambda: gateway.kept.ended)
     assert gateway.kept.ended[0].usage.prompt_tokens == 9
+
+
+def test_usage_beside_a_text_is_forwarded_with_it(gateway, upstream):
+    upstream.script = sends(event(chunk("Hel", usage=USAGE)), *STREAM[1:], DONE)
+    first, *_ = gateway.stream(path=V1)
+    assert (first["choices"][0]["delta"], first["usage"]) == ({"content": "Hel"}, USAGE)
 
 
 def test_v1_tells_a_broken_stream_as_openai_does(gateway, upstream):

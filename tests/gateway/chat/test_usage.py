@@ -351,3 +351,41 @@ def test_a_denial_is_a_policy_decision_that_hides_whether_the_model_exists():
         "not_found_or_forbidden",
     )
     assert (decision.request_id, decision.trace_id) == ("req-7", trace)
+
+
+def test_records_that_cannot_be_deleted_now_stay_and_nothing_stops(monkeypatch):
+    monkeypatch.setattr(accounting, "EVERY_S", 0.0)
+
+    class Stubborn(Sink):
+        def prune(self) -> None:
+            self.pruned += 1
+            raise OperationalError("locked")
+
+    sink = Stubborn()
+
+    async def run() -> None:
+        writer = sink.writer()
+        writer.start()
+        for _ in range(2):
+            writer._keep(writer._ended, ended())
+            async with asyncio.timeout(5):
+                while not (sink.pruned and not writer._ended):  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+        await writer.stop()
+
+    asyncio.run(run())
+    assert (sink.pruned, sum(map(len, sink.batches))) == (1, 2)
+
+
+def test_stopping_waits_for_a_database_that_hangs_no_longer_than_it_may(monkeypatch):
+    monkeypatch.setattr(accounting, "CLOSING_S", 0.05)
+
+    async def hang(_: Any) -> None:
+        await asyncio.sleep(30)
+
+    async def run() -> None:
+        writer = Writer(hang)
+        writer._keep(writer._ended, ended())
+        await writer.stop()
+
+    asyncio.run(asyncio.wait_for(run(), 10))

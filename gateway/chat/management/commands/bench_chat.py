@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
 import tempfile
 from argparse import ArgumentParser
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import uvloop
+from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from gateway.chat.bench import load, peers
@@ -45,6 +48,7 @@ class Command(BaseCommand):
             uvloop.run(self._measure(servers, seconds, held))
 
     async def _measure(self, servers: list[Server], seconds: float, held: int) -> None:
+        self.stdout.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {_commit()}")
         for clients in REQUEST_CLIENTS:
             self._section(f"Requests, {clients} at once", REQUEST_COLUMNS)
             await self._loads(servers, clients, seconds, stream=False)
@@ -88,18 +92,41 @@ REQUEST_COLUMNS = "requests/s|p50|added p50|added p95|added p99|CPU/request|fail
 STREAM_COLUMNS = (
     "streams/s|chunks/s|first chunk p50|added p50|added p95|CPU/stream|failures"
 )
+NONE = "none answered"
 HELD_COLUMNS = "completed|memory|idle p50|idle p95|p50 meanwhile|p95 meanwhile"
+
+
+def _commit() -> str:
+    """Return what is measured; an image has no git."""
+    command = "git", "describe", "--always", "--dirty"
+    try:
+        told = subprocess.run(  # noqa: S603 - a command of ours
+            command, cwd=settings.BASE_DIR, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "commit unknown"
+    return f"commit {told.stdout.strip()}"
 
 
 def _ms(seconds: float) -> str:
     return f"{seconds * 1000:.2f} ms"
 
 
+def _percentile(
+    taken: Taken, percent: int, *, above: Taken | None = None, first: bool = False
+) -> str:
+    """Return a percentile, above another load's; NONE when nothing was answered."""
+    if not (taken.first_bytes if first else taken.latencies):
+        return NONE
+    found = taken.percentile(percent, first=first)
+    return _ms(found - above.percentile(percent, first=first) if above else found)
+
+
 def _requests(taken: Taken, straight: Taken, cpu: float) -> Iterator[str]:
     yield f"{taken.per_second:,.0f}"
-    yield _ms(taken.percentile(50))
+    yield _percentile(taken, 50)
     for percent in (50, 95, 99):
-        yield _ms(taken.percentile(percent) - straight.percentile(percent))
+        yield _percentile(taken, percent, above=straight)
     yield _cpu(taken, cpu)
     yield str(taken.failures)
 
@@ -107,10 +134,9 @@ def _requests(taken: Taken, straight: Taken, cpu: float) -> Iterator[str]:
 def _streams(taken: Taken, straight: Taken, cpu: float) -> Iterator[str]:
     yield f"{taken.per_second:,.0f}"
     yield f"{taken.events / taken.seconds:,.0f}"
-    yield _ms(taken.percentile(50, first=True))
+    yield _percentile(taken, 50, first=True)
     for percent in (50, 95):
-        added = taken.percentile(percent, first=True)
-        yield _ms(added - straight.percentile(percent, first=True))
+        yield _percentile(taken, percent, above=straight, first=True)
     yield _cpu(taken, cpu)
     yield str(taken.failures)
 
@@ -118,7 +144,7 @@ def _streams(taken: Taken, straight: Taken, cpu: float) -> Iterator[str]:
 def _cpu(taken: Taken, cpu: float) -> str:
     # The warm-up costs CPU as well.
     share = taken.seconds / (taken.seconds + load.WARM_UP_S)
-    return _ms(cpu * share / len(taken.latencies)) if taken.latencies else "none"
+    return _ms(cpu * share / len(taken.latencies)) if taken.latencies else NONE
 
 
 def _held(
@@ -128,4 +154,4 @@ def _held(
     yield f"{memory / 1e6:.0f} MB"
     for taken in (idle, busy):
         for percent in (50, 95):
-            yield _ms(taken.percentile(percent))
+            yield _percentile(taken, percent)

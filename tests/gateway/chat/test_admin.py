@@ -1,0 +1,147 @@
+"""Chat in the admin: what usage looks like, and that it only shows."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+
+from gateway.chat import usage
+from gateway.chat.models import (
+    ModelEndpoint,
+    ModelPrice,
+    ModelTarget,
+    UsageBucket,
+    UsageDay,
+    UsageRecord,
+    UsageTotal,
+)
+from tests.gateway.chat.test_usage import ended
+
+pytestmark = pytest.mark.django_db
+NOON = datetime(2026, 11, 20, 12, 0, 7, tzinfo=UTC)
+RECORDS, DAYS = "/admin/gateway_chat/usagerecord/", "/admin/gateway_chat/usageday/"
+
+
+def cells(page) -> list[list[str]]:
+    """Return the texts of a list's rows, as the admin computes them."""
+    changes = page.context["cl"]
+    shown = changes.model_admin
+    return [
+        [str(getattr(shown, name)(row)) for name in ("at", "outcome", "tokens", "took")]
+        for row in changes.result_list
+    ]
+
+
+def test_a_record_tells_its_outcome_tokens_and_times(admin_client):
+    usage.write(
+        [
+            ended(at=NOON, prompt_tokens=9473, duration_s=4.2, first_chunk_s=0.35),
+            ended(at=NOON, error_status=500, prompt_tokens=None, first_chunk_s=None),
+        ]
+    )
+    page = admin_client.get(RECORDS)
+    assert cells(page) == [
+        ["20 Nov 12:00:07", "200, then 500", "? + 2", "1.50"],
+        ["20 Nov 12:00:07", "200", "9,473 + 2", "0.35 of 4.20"],
+    ]
+    assert b"9,473 + 2" in page.content
+
+
+def test_days_tell_what_was_spent(admin_client):
+    ModelPrice.objects.create(
+        model="small", prompt_price=Decimal(1), completion_price=Decimal(2)
+    )
+    usage.write([ended(at=NOON, prompt_tokens=1_000_000), ended(at=NOON, model="free")])
+    page = admin_client.get(DAYS).content.decode()
+    assert "1,000,000 + 2" in page
+    assert "1.000004000" in page
+    assert "0.000000000" in page
+
+
+def test_a_day_tells_its_failures_beside_its_requests(admin_client):
+    usage.write([ended(at=NOON), ended(at=NOON, status=500)])
+    assert ">2, 1 failed<" in admin_client.get(DAYS).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("address", "model"), [(RECORDS, UsageRecord), (DAYS, UsageDay)]
+)
+def test_a_page_tells_costs_as_prices_and_times_as_elsewhere(
+    admin_client, address, model
+):
+    ModelPrice.objects.create(
+        model="small", prompt_price=Decimal(1), completion_price=Decimal(2)
+    )
+    usage.write([ended(at=NOON, prompt_tokens=1_000_000)])
+    row = model.objects.get()
+    text = admin_client.get(f"{address}{row.pk}/change/").content.decode()
+    assert "1.000004000" in text
+    assert "nano" not in text.lower()
+    assert "2026-11-20" in text
+
+
+def test_a_request_without_a_price_shows_no_cost(admin_client):
+    usage.write([ended(at=NOON)])
+    (row,) = admin_client.get(RECORDS).context["cl"].result_list
+    assert admin_client.get(RECORDS).context["cl"].model_admin.cost(row) == ""
+
+
+@pytest.mark.parametrize("address", [RECORDS, DAYS])
+def test_usage_is_neither_added_nor_changed_nor_deleted(admin_client, address):
+    usage.write([ended(at=NOON)])
+    record = UsageRecord.objects.get()
+    assert admin_client.get(f"{address}add/").status_code == 403
+    for page in ("change", "delete"):
+        body = {"post": "yes", "tenant": "forged"}
+        answer = admin_client.post(f"{address}{record.pk}/{page}/", body)
+        assert answer.status_code in (302, 403, 404)
+    assert UsageRecord.objects.get().tenant == "acme"
+
+
+@pytest.mark.parametrize("address", [RECORDS, DAYS])
+def test_a_list_costs_the_same_whatever_its_length(
+    admin_client, address, django_assert_max_num_queries
+):
+    usage.write([ended(at=NOON, principal=f"p{number}") for number in range(60)])
+    with django_assert_max_num_queries(12):
+        assert admin_client.get(address).status_code == 200
+
+
+def test_things_are_called_by_what_they_are():
+    assert str(UsageTotal(model="m", status=200)) == "m 200"
+    assert str(UsageBucket(metric="duration", model="m", bucket=3)) == "duration m 3"
+    assert str(UsageRecord(request_id="req-7")) == "req-7"
+    assert str(ModelPrice(model="m")) == "m"
+    assert str(ModelTarget(model="there")) == "there"
+
+
+@pytest.mark.parametrize(
+    ("url", "is_good"),
+    [
+        ("https://one.example/v1", True),
+        ("https://one.example:99999/v1", False),
+        ("https://[::1", False),
+        ("ftp://one.example", False),
+        ("https://one.example/v1?key=1", False),
+    ],
+)
+def test_a_targets_address_is_checked_before_it_is_saved(admin_client, url, is_good):
+    form = {
+        "name": "large",
+        "upstream": "openai",
+        "inference_type": "chat",
+        "is_active": "on",
+        "allow_everyone": "on",
+        "allow_principals": "acme/ada\nglobex/gus",
+        **dict.fromkeys(("connect_s", "first_byte_s", "idle_s", "total_s"), "5"),
+        "targets-TOTAL_FORMS": "1",
+        "targets-INITIAL_FORMS": "0",
+        "targets-0-base_url": url,
+        "targets-0-model": "big",
+        "targets-0-weight": "1",
+    }
+    answer = admin_client.post("/admin/gateway_chat/modelendpoint/add/", form)
+    assert answer.status_code == (302 if is_good else 200)
+    assert ModelEndpoint.objects.exists() == is_good

@@ -1,0 +1,50 @@
+"""Bodies that are refused or taken, and failures that nobody foresaw."""
+
+from __future__ import annotations
+
+import socket
+
+from gateway.chat import asgi
+from tests.gateway.chat.harness import COMPLETION, answers
+from tests.gateway.chat.test_errors import INTERNAL, REQUEST_ID, told
+from tests.gateway.chat.test_leaving import raw_request
+
+
+def test_another_media_type_is_refused(gateway, upstream):
+    answer = gateway.post(b"x", headers={**REQUEST_ID, "Content-Type": "text/plain"})
+    assert told(answer)[0] == 415
+    assert upstream.asked == []
+
+
+def test_bodies_up_to_20_mb_are_taken_and_larger_ones_refused(gateway, upstream):
+    upstream.script = answers(COMPLETION)
+    fits = gateway.post(messages=[{"role": "user", "content": "x" * 19_000_000}])
+    too_large = gateway.post(b" " * (20 * 1024 * 1024 + 1), headers=REQUEST_ID)
+    assert fits.status_code == 200
+    assert told(too_large)[0] == 413
+
+
+def test_a_body_without_a_length_is_counted_as_it_comes(gateway):
+    def parts():
+        for _ in range(21):
+            yield b" " * 1024 * 1024
+
+    assert told(gateway.post(parts(), headers=REQUEST_ID))[0] == 413
+
+
+def test_a_body_that_does_not_end_is_a_bad_request(gateway, upstream, monkeypatch):
+    monkeypatch.setattr(asgi, "RECEIVE_S", 0.2)
+    head = raw_request().replace(b"Content-Length: ", b"Content-Length: 9")
+    with socket.create_connection(("127.0.0.1", gateway.port)) as client:
+        client.settimeout(10)
+        client.sendall(head)
+        assert client.recv(10_000).startswith(b"HTTP/1.1 400")
+    assert upstream.asked == []
+
+
+def test_an_unforeseen_failure_tells_nothing(gateway, upstream, monkeypatch):
+    def fail():
+        raise RuntimeError("a bug with a secret")
+
+    monkeypatch.setattr(gateway.known, "endpoints", fail)
+    assert told(gateway.post(headers=REQUEST_ID)) == (500, INTERNAL)

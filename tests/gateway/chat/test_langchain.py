@@ -1,0 +1,123 @@
+"""LangChain's ChatOpenAI, as an application uses it, against both families of addresses."""
+
+from __future__ import annotations
+
+import json
+
+import openai
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_openai import ChatOpenAI
+
+from tests.gateway.chat.harness import (
+    COMPLETION,
+    DONE,
+    STREAM,
+    WHOLE_STREAM,
+    answers,
+    chunk,
+    event,
+    sends,
+)
+
+TIDE = {
+    "type": "function",
+    "function": {
+        "name": "tide",
+        "description": "When the tide is high.",
+        "parameters": {"type": "object", "properties": {"at": {"type": "string"}}},
+    },
+}
+CALL = {
+    "id": "call_1",
+    "type": "function",
+    "function": {"name": "tide", "arguments": '{"at": "Brest"}'},
+}
+
+
+@pytest.fixture(params=["/v1", "/v2"])
+def model(request, gateway, key) -> ChatOpenAI:
+    return ChatOpenAI(
+        base_url=gateway.url + request.param, api_key=key, model="small", max_retries=0
+    )
+
+
+def test_a_question_is_answered_and_its_tokens_are_told(model, upstream):
+    upstream.script = answers(COMPLETION)
+
+    answer = model.invoke([HumanMessage("Say hello")])
+
+    assert answer.content == "Hello"
+    assert answer.usage_metadata["input_tokens"] == 9
+    assert answer.response_metadata["model_name"] == "small"
+    asked = upstream.asked[0].json
+    assert asked["messages"] == [{"role": "user", "content": "Say hello"}]
+
+
+def test_a_stream_is_read_to_its_usage(model, upstream):
+    upstream.script = sends(*WHOLE_STREAM)
+
+    parts = list(model.stream("Say hello", stream_usage=True))
+
+    assert "".join(it.text for it in parts) == "Hello"
+    told = [it.usage_metadata for it in parts if it.usage_metadata]
+    assert [it["output_tokens"] for it in told] == [2]
+
+
+def test_a_tool_is_called_and_its_result_sent_back(model, upstream):
+    message = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+    upstream.script = answers({**COMPLETION, "choices": [choice]})
+    question = HumanMessage("When is high water in Brest?")
+
+    called = model.bind_tools([TIDE]).invoke([question])
+
+    assert isinstance(called, AIMessage)
+    (call,) = called.tool_calls
+    assert (call["name"], call["args"]) == ("tide", {"at": "Brest"})
+    assert upstream.asked[0].json["tools"][0]["function"]["name"] == "tide"
+
+    upstream.script = answers(COMPLETION)
+    model.invoke([question, called, ToolMessage("04:12", tool_call_id="call_1")])
+    *_, assistant, result = upstream.asked[1].json["messages"]
+    assert json.loads(assistant["tool_calls"][0]["function"]["arguments"]) == {
+        "at": "Brest"
+    }
+    assert (result["role"], result["content"]) == ("tool", "04:12")
+
+
+def test_a_streamed_tool_call_is_put_together(model, upstream):
+    function = {"name": "tide", "arguments": ""}
+    start = {"index": 0, "id": "call_1", "type": "function", "function": function}
+    more = {"index": 0, "function": {"arguments": '{"at": "Brest"}'}}
+    upstream.script = sends(
+        *(
+            event({**chunk(), "choices": [{"index": 0, "delta": {"tool_calls": [it]}}]})
+            for it in (start, more)
+        ),
+        event(chunk(finish="tool_calls")),
+        DONE,
+    )
+    first, *rest = model.bind_tools([TIDE]).stream("When?")
+    for part in rest:
+        first += part
+    assert [(it["name"], it["args"]) for it in first.tool_calls] == [
+        ("tide", {"at": "Brest"})
+    ]
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_errors_are_the_exceptions_that_applications_catch(model, upstream, streams):
+    upstream.script = answers({"error": {"message": "no messages"}}, 400)
+    with pytest.raises(openai.BadRequestError) as refused:
+        list(model.stream("x")) if streams else model.invoke("x")
+    assert "no messages" in refused.value.response.text
+    upstream.script = answers({}, 503)
+    with pytest.raises(openai.InternalServerError):
+        list(model.stream("x")) if streams else model.invoke("x")
+
+
+def test_a_stream_that_breaks_raises(model, upstream):
+    upstream.script = sends(STREAM[0], 0.02, None)
+    with pytest.raises(openai.APIError):
+        list(model.stream("x"))

@@ -1,0 +1,157 @@
+"""Documents as forms: what a file and its fields tell, and every form that is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from gateway.models import Document
+from tests.gateway.making import INGEST, nothing_stored, upload
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(
+    ("name", "declared", "expected"),
+    [
+        ("a.md", "text/markdown", "text/markdown"),
+        ("a.md", "application/octet-stream", "text/markdown"),
+        ("a.MARKDOWN", "application/octet-stream", "text/markdown"),
+        ("a.html", "application/octet-stream", "text/html"),
+        ("a.txt", "application/octet-stream", "text/plain"),
+        ("a", "text/html; charset=utf-8", "text/html"),
+        ("a.txt", "text/plain", "text/plain"),
+    ],
+)
+def test_a_file_tells_title_and_type(acme, name, declared, expected):
+    upload = SimpleUploadedFile(name, "Häfen".encode(), declared)
+    answer = acme.client.post(INGEST, {"file": upload})
+    assert answer.status_code == 201
+    assert answer.json()["title"] == name
+    assert answer.json()["content_type"] == expected
+    assert Document.objects.get().content == "Häfen"
+
+
+def test_fields_beside_a_file_win(acme):
+    answer = acme.client.post(
+        INGEST,
+        {
+            "file": SimpleUploadedFile("a.txt", b"x", "text/plain"),
+            "title": "Mine",
+            "content_type": "text/markdown",
+            "metadata": '{"a": 1}',
+        },
+    )
+    result = answer.json()
+    assert (result["title"], result["content_type"]) == ("Mine", "text/markdown")
+    assert result["metadata"] == {"a": 1}
+
+
+def test_a_form_may_hold_the_text_as_a_field(acme):
+    answer = acme.client.post(INGEST, {"text": "x", "title": "t"})
+    assert answer.status_code == 201
+    assert answer.json()["content_type"] == "text/plain"
+
+
+FORMS: list[tuple[str, dict[str, Any], str]] = [
+    ("no document", {"title": "x"}, "text is required"),
+    ("two files", {"file": [upload(), upload()]}, "Send one document"),
+    ("another name", {"document": upload()}, "Send one document"),
+    ("file and text", {"file": upload(), "text": "x"}, "Send one document"),
+    ("title twice", {"file": upload(), "title": ["a", "b"]}, "more than once"),
+    ("not UTF-8", {"file": upload(b"\xff\xfe")}, "not UTF-8"),
+    ("NUL", {"file": upload(b"a\x00")}, "NUL"),
+    ("empty", {"file": upload(b" ")}, "must not be empty"),
+    ("a picture", {"file": upload(b"x", "a.png", "image/png")}, "content_type"),
+    ("metadata", {"file": upload(), "metadata": "{"}, "metadata is not JSON"),
+    ("metadata list", {"file": upload(), "metadata": "[]"}, "metadata must be"),
+]
+
+
+@pytest.mark.parametrize(("_case", "form", "words"), FORMS)
+def test_a_bad_form_is_400_and_stores_nothing(acme, _case, form, words):
+    answer = acme.client.post(INGEST, form)
+    assert (answer.status_code, list(answer.json())) == (400, ["detail"])
+    assert words in answer.json()["detail"]
+    assert nothing_stored()
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("multipart/form-data", b"x"),
+        ("multipart/form-data; boundary=x", b"nonsense"),
+        ("multipart/form-data; boundary=x", b"--x\r\n"),
+        ("multipart/form-data; boundary=é", b"--x\r\n"),
+        (
+            "multipart/form-data; boundary=x",
+            (
+                b'--x\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n'
+                b"Content-Transfer-Encoding: base64\r\n\r\n!\r\n--x--\r\n"
+            ),
+        ),
+        (
+            "multipart/form-data; boundary=x",
+            b"".join(
+                b'--x\r\nContent-Disposition: form-data; name="a%d"\r\n\r\n1\r\n' % n
+                for n in range(1100)
+            ),
+        ),
+    ],
+)
+def test_a_malformed_form_is_400(acme, content_type, body):
+    answer = acme.call("POST", INGEST, body, content_type=content_type)
+    assert (answer.status_code, list(answer.json())) == (400, ["detail"])
+    assert nothing_stored()
+
+
+def test_a_form_field_over_the_frameworks_limit_is_413(acme):
+    answer = acme.client.post(INGEST, {"text": "x" * 1_100_000})
+    assert answer.status_code == 413
+    assert "as a file" in answer.json()["detail"]
+
+
+def part(name: str, body: bytes, more: bytes = b"") -> bytes:
+    disposition = b'Content-Disposition: form-data; name="%s"' % name.encode()
+    return b"--x\r\n%s%s\r\n\r\n%s\r\n" % (disposition, more, body)
+
+
+FORM = "multipart/form-data; boundary=x"
+NOT_UTF_8 = b"caf\xe9"
+
+
+@pytest.mark.parametrize("name", ["text", "title", "content_type", "metadata"])
+def test_a_field_that_is_not_utf_8_is_refused_and_not_mended(acme, name):
+    fields = {"text": b"A text."} | {name: NOT_UTF_8}
+    body = b"".join(part(key, value) for key, value in fields.items()) + b"--x--\r\n"
+    answer = acme.call("POST", INGEST, body, content_type=FORM)
+    assert answer.status_code == 400
+    assert f"{name} is not UTF-8" in answer.json()["detail"]
+    assert nothing_stored()
+
+
+@pytest.mark.parametrize("charset", ["latin-1", "utf-16", "utf-7", "nonsense"])
+def test_a_charset_that_is_claimed_never_counts(acme, charset):
+    told = f'; filename="a.txt"\r\nContent-Type: text/plain; charset={charset}'
+    for content, status in ((NOT_UTF_8, 400), ("café".encode(), 201)):
+        body = part("file", content, told.encode()) + b"--x--\r\n"
+        answer = acme.call("POST", INGEST, body, content_type=FORM)
+        assert answer.status_code == status
+    assert Document.objects.get().content == "café"
+
+
+@pytest.mark.parametrize("more", [b"", b'; filename="a.txt"'])
+def test_ten_thousand_parts_are_400(acme, more):
+    body = b"".join(part(f"f{n}", b"1", more) for n in range(10_000)) + b"--x--\r\n"
+    answer = acme.call("POST", INGEST, body, content_type=FORM)
+    assert (answer.status_code, list(answer.json())) == (400, ["detail"])
+    assert nothing_stored()
+
+
+def test_a_file_name_is_a_title_without_folders_and_controls(acme):
+    told = b'; filename="../../etc/\x00notes.md"'
+    body = part("file", b"x", told) + b"--x--\r\n"
+    answer = acme.call("POST", INGEST, body, content_type=FORM)
+    assert answer.json()["title"] == "notes.md"

@@ -1,0 +1,64 @@
+"""Limits of a tenant and a key: quota, throttles, the length of secrets."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway import keys
+from tests.gateway.making import PATH, Api
+from tests.threads import at_once
+from webhooks_core import endpoints
+from webhooks_core.models import Endpoint
+
+pytestmark = pytest.mark.django_db
+
+URL = "http://127.0.0.1:9/hook"
+
+
+def test_the_quota_is_per_tenant_and_freed_by_delete(acme, globex, monkeypatch):
+    made = [acme.create() for _ in range(100)]
+    answer = acme.call("POST", PATH, {"url": URL})
+    assert (answer.status_code, list(answer.json())) == (429, ["detail"])
+    assert "100" in answer.json()["detail"]
+    globex.create()
+    acme.call("DELETE", f"{PATH}/{made[0]['id']}")
+    acme.create()
+    assert Endpoint.objects.of("gateway", "acme").count() == 100
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_eight_creations_at_once_only_the_quota_succeeds(acme):
+    for _ in range(97):
+        endpoints.create(profile="gateway", owner="acme", url=URL, event_types=[])
+
+    def create() -> int:
+        api = Api(tenant="acme", principal="ada")
+        return int(api.call("POST", PATH, {"url": URL}).status_code)
+
+    assert sorted(at_once(8, create)) == [201] * 3 + [429] * 5
+    assert Endpoint.objects.of("gateway", "acme").count() == 100
+
+
+def test_throttles_count_per_key_and_say_when_to_come_back(settings):
+    settings.GATEWAY_RATES = {"create": "2/hour", "test": "1/hour", "ingest": "1/hour"}
+    first, second = (
+        Api(key=keys.create(tenant="acme", principal="ada").text) for _ in range(2)
+    )
+    made = [first.create(), first.create()][0]
+    for answer in (
+        first.call("POST", PATH, {"url": URL}),
+        [first.test(made), first.test(made)][1],
+        [first.ingest("one"), first.ingest("two")][1],
+    ):
+        assert (answer.status_code, list(answer.json())) == (429, ["detail"])
+        assert 0 < int(answer["Retry-After"]) <= 3601
+    second.create()
+    assert Endpoint.objects.count() == 3
+    first.get()
+
+
+def test_a_longer_secret_is_asked_for_where_the_setting_says_so(acme, settings):
+    settings.GATEWAY_MIN_SECRET_LENGTH = 16
+    answer = acme.call("POST", PATH, {"url": URL, "secret": "x" * 15})
+    assert "16 to 256" in answer.json()["detail"]
+    acme.create(secret="x" * 16)
