@@ -2,8 +2,10 @@
 FROM python:3.13-slim AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 RUN python -m venv /opt/venv
-COPY requirements.lock /tmp/
-RUN /opt/venv/bin/pip install --require-hashes -r /tmp/requirements.lock
+# With OpenTelemetry: --build-arg LOCK=requirements-otel.lock
+ARG LOCK=requirements.lock
+COPY requirements.lock requirements-otel.lock /tmp/
+RUN /opt/venv/bin/pip install --require-hashes -r "/tmp/$LOCK"
 
 FROM python:3.13-slim
 RUN useradd --system --uid 10001 --home-dir /app --shell /usr/sbin/nologin signpost

@@ -30,15 +30,17 @@ check: $(VENV)/dev.stamp ## Lint, types, import contracts, schemas, migrations, 
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy .
 	$(VENV)/bin/lint-imports --no-cache
-	$(PY) -m djlint --check --lint --quiet templates
+	$(PY) -m djlint --check --lint --quiet templates */templates
 	$(PY) manage.py makemigrations --check --dry-run
 	$(PY) manage.py schemas --check
 	$(PY) -m tests.deploy_check
 
-lock: $(VENV)/uv.stamp ## Resolve the dependencies again into the two lock files
+lock: $(VENV)/uv.stamp ## Resolve the dependencies again into the lock files
 	$(PY) -m uv pip compile -q pyproject.toml --universal --generate-hashes \
 		--custom-compile-command 'make lock' -o requirements.lock
-	$(PY) -m uv pip compile -q pyproject.toml --group dev --group browser -c requirements.lock --universal \
+	$(PY) -m uv pip compile -q pyproject.toml --extra otel -c requirements.lock --universal \
+		--generate-hashes --custom-compile-command 'make lock' -o requirements-otel.lock
+	$(PY) -m uv pip compile -q pyproject.toml --extra otel --group dev --group browser -c requirements.lock --universal \
 		--generate-hashes --custom-compile-command 'make lock' -o requirements-dev.lock
 	$(PY) -m uv pip compile -q pyproject.toml --group bench -c requirements.lock --universal \
 		--generate-hashes --custom-compile-command 'make lock' -o requirements-bench.lock
@@ -47,7 +49,9 @@ lock: $(VENV)/uv.stamp ## Resolve the dependencies again into the two lock files
 
 # In environments of their own: they and Signpost need different versions of the same packages.
 PEERS := var/bench-peers
-bench-peers: $(VENV)/uv.stamp ## Install the gateways that bench_chat measures beside Signpost
+bench-peers: $(VENV)/uv.stamp ## Install what bench_chat measures: other gateways, and Signpost as in production
+	$(PY) -m uv venv -q --allow-existing --python $(PY) $(PEERS)/signpost
+	$(PY) -m uv pip install -q --python $(PEERS)/signpost/bin/python --require-hashes -r requirements.lock
 	$(PY) -m uv venv -q --allow-existing --python $(PY) $(PEERS)/litellm
 	$(PY) -m uv pip install -q --python $(PEERS)/litellm/bin/python --require-hashes -r requirements-peers.lock
 	@mkdir -p $(PEERS)/portkey
@@ -60,7 +64,7 @@ schemas: $(VENV)/dev.stamp ## Write docs/api again from the code
 format: $(VENV)/dev.stamp ## Format the code and mend what the linter can mend
 	$(PY) -m ruff check --fix-only .
 	$(PY) -m ruff format .
-	-$(PY) -m djlint --reformat --quiet templates
+	-$(PY) -m djlint --reformat --quiet templates */templates
 
 clean: ## Remove the virtual environment and caches, but never var/ (your data)
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage htmlcov

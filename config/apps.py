@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.conf import settings
 
 
 class ConfigConfig(AppConfig):
@@ -10,3 +11,8 @@ class ConfigConfig(AppConfig):
 
     def ready(self) -> None:
         from config import checks  # noqa: F401 - registers them
+
+        if settings.OTEL_EXPORTER_OTLP_ENDPOINT:
+            from config import telemetry
+
+            telemetry.start(settings.OTEL_EXPORTER_OTLP_ENDPOINT)

@@ -9,16 +9,20 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
+import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from io import BytesIO
-from typing import IO, Any
+from queue import SimpleQueue
+from typing import IO, Any, TypeVar
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Environ = dict[str, Any]
+T = TypeVar("T")
 WSGIApplication = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
 # Larger bodies wait on the disk; no address that Django serves takes more than the largest.
@@ -34,18 +38,70 @@ class ClientGoneError(Exception):
     """The client went away before its request was complete."""
 
 
+class Pool:
+    """A fixed number of threads that work for event loops.
+
+    Half of what loop.run_in_executor() takes: it keeps two futures per call in step, and a
+    lock and a condition with them; here one future is settled by one call into its loop.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._count = count
+        for number in range(count):
+            # Daemons: whoever stops the server has waited for its requests already.
+            name = f"web-{number}"
+            threading.Thread(target=self._work, name=name, daemon=True).start()
+
+    async def run(self, function: Callable[[], T]) -> T:
+        """Return what a function returns in one of the threads. Raises what it raises."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self._jobs.put(partial(_do, function, loop, future))
+        return await future
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()
+            del job  # a thread that waits keeps nothing alive
+
+    def close(self) -> None:
+        """End the threads when what is queued is done."""
+        for _ in range(self._count):
+            self._jobs.put(None)
+
+
+def _do(
+    function: Callable[[], T],
+    loop: asyncio.AbstractEventLoop,
+    future: asyncio.Future[T],
+) -> None:
+    try:
+        settle = partial(_settle, future.set_result, future, function())
+    except BaseException as error:  # noqa: BLE001 - it is the loop's to handle
+        settle = partial(_settle, future.set_exception, future, error)
+    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        loop.call_soon_threadsafe(settle)
+
+
+def _settle(
+    settle: Callable[[Any], None], future: asyncio.Future[T], value: Any
+) -> None:
+    if not future.cancelled():
+        settle(value)
+
+
 class Bridge:
     """Runs a WSGI application (PEP 3333) for an ASGI server."""
 
     def __init__(self, application: WSGIApplication, *, threads: int) -> None:
         self._application = application
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="web")
+        self._pool = Pool(threads)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request of ASGI's type http."""
         try:
-            async with asyncio.timeout(RECEIVE_S):
-                body, length = await _body(scope, receive)
+            body, length = await _body(scope, receive)
         except ClientGoneError:
             return
         except TimeoutError:
@@ -53,26 +109,33 @@ class Bridge:
             return
         with body:
             call = Call(self._application, environ(scope, body, length), send)
-            loop = asyncio.get_running_loop()
-            head, first, is_all = await loop.run_in_executor(self._threads, call.begin)
+            head, first, is_all = await self._pool.run(call.begin)
             await send(head)
             await send(_part(first, more=not is_all))
             if not is_all:
-                await loop.run_in_executor(self._threads, call.finish, loop)
+                loop = asyncio.get_running_loop()
+                await self._pool.run(partial(call.finish, loop))
 
     def close(self) -> None:
-        self._threads.shutdown(wait=False)
+        self._pool.close()
 
 
 async def _body(scope: Scope, receive: Receive) -> tuple[IO[bytes], int]:
     """Return a request's body and its length; of one that is too large, the length alone.
 
     The application refuses such a body by its length, in its own words. Raises
-    ClientGoneError.
+    ClientGoneError, TimeoutError: it does not end.
     """
     declared = _declared_length(scope)
+    if declared is None:
+        return BytesIO(), 0
     if declared > LARGEST_BYTES:
         return BytesIO(), declared
+    async with asyncio.timeout(RECEIVE_S):
+        return await _received(receive)
+
+
+async def _received(receive: Receive) -> tuple[IO[bytes], int]:
     message = await receive()
     if message["type"] == "http.request" and not message.get("more_body"):
         whole = message.get("body", b"")
@@ -100,11 +163,15 @@ async def _collect(message: Message, receive: Receive, body: IO[bytes]) -> int:
     raise ClientGoneError
 
 
-def _declared_length(scope: Scope) -> int:
+def _declared_length(scope: Scope) -> int | None:
+    """Return the length that a request claims: 0 when it tells none, None without a body."""
+    found = None if scope["http_version"].startswith("1") else 0
     for name, value in scope["headers"]:
         if name == b"content-length" and value.isdigit():
             return int(value[:18])
-    return 0
+        if name == b"transfer-encoding":
+            found = 0
+    return found
 
 
 def environ(scope: Scope, body: IO[bytes], length: int) -> Environ:

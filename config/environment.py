@@ -6,10 +6,10 @@ import contextlib
 import ipaddress
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import dj_database_url
 from cryptography.fernet import Fernet
@@ -101,6 +101,14 @@ def redis_url(value: str) -> str:
     if value and urlsplit(value).scheme not in {"redis", "rediss"}:
         raise EnvError("Not a redis://… address.")
     return value
+
+
+def with_query(url: str, defaults: Mapping[str, float]) -> str:
+    """Return a URL with these options in its query, unless it names them itself."""
+    parts = urlsplit(url)
+    named = {name for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
+    missing = urlencode({it: defaults[it] for it in defaults if it not in named})
+    return parts._replace(query="&".join(filter(None, (parts.query, missing)))).geturl()
 
 
 def rate(value: str) -> str:

@@ -13,19 +13,24 @@ from django.views import defaults
 
 from gateway import errors as gateway
 from recording import errors as recording
+from recording.oauth import errors as oauth
 
 Answer = Callable[[HttpRequest, int, BaseException | None], HttpResponse]
 
 # Who answers at and below a prefix; the longest that fits decides.
 OWNERS: dict[str, Answer] = {
-    "/v1": recording.response_for,
-    "/v1/webhooks/subscriptions": gateway.response_for,
-    "/v1/ingest": gateway.response_for,
-    "/v1/chat": gateway.response_for,
-    "/v1/models": gateway.response_for,
-    "/v1/embeddings": gateway.response_for,
-    "/v1/usage": gateway.response_for,
-    "/v2": gateway.response_for,
+    "/v1": recording.ANSWERS.response_for,
+    "/v1/webhooks/subscriptions": gateway.ANSWERS.response_for,
+    "/v1/ingest": gateway.ANSWERS.response_for,
+    "/v1/chat": gateway.ANSWERS.response_for,
+    "/v1/models": gateway.ANSWERS.response_for,
+    "/v1/embeddings": gateway.ANSWERS.response_for,
+    "/v1/usage": gateway.ANSWERS.response_for,
+    "/v2": gateway.ANSWERS.response_for,
+    "/.well-known": oauth.response_for,
+    "/oauth/register": oauth.response_for,
+    "/oauth/token": oauth.response_for,
+    "/oauth/revoke": oauth.response_for,
 }
 
 

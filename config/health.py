@@ -14,12 +14,14 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 from redis import Redis
 from redis.exceptions import RedisError
 
 from config import access
 from webhooks_core import state
+from webhooks_core.models import Shift
 
 LATE_AFTER_S = 120
 RETRY_AFTER_S = 5
@@ -81,7 +83,7 @@ def _is_migrated() -> bool:
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if plan:
         raise UnfitError(
-            f"{len(plan)} migrations are not applied: run `manage.py migrate`."
+            f"Migrations that are not applied: {len(plan)}. Run `manage.py migrate`."
         )
     return True
 
@@ -139,12 +141,33 @@ def check_oldest_due() -> str:
     return f"The oldest due delivery has waited for {late:.0f} s."
 
 
+def check_network() -> str:
+    try:
+        offline = list(
+            Shift.objects.live(timezone.now())
+            .filter(offline_since__isnull=False)
+            .values_list("host", "offline_since")
+        )
+    except DatabaseError as error:
+        raise UnfitError("Unknown: mend the database first.") from error
+    if offline:
+        told = ", ".join(
+            f"{host} since {since:%H:%M:%S} UTC" for host, since in offline
+        )
+        raise UnfitError(
+            f"No receiver can be reached from {told}: mend its network or name server. "
+            "Deliveries wait meanwhile, and nothing counts against their receivers."
+        )
+    return "No worker misses the network."
+
+
 CHECKS: Mapping[str, Check] = {
     "database": Check(check_database, needed=True),
     "migrations": Check(check_migrations, needed=True),
     "broker": Check(check_broker, needed=True),
     # A web machine taken out of service would not bring a worker back.
     "worker": Check(check_worker, needed=False),
+    "network": Check(check_network, needed=False),
     "oldest_due": Check(check_oldest_due, needed=False),
 }
 
@@ -161,6 +184,8 @@ def _find(check: Check) -> Finding:
         return Finding(False, check.needed, str(error))
 
 
+# Nothing is changed here: another method is 405, and not 403 for want of a token.
+@csrf_exempt
 @never_cache
 @require_safe
 def healthz(_request: HttpRequest) -> HttpResponse:
@@ -168,6 +193,7 @@ def healthz(_request: HttpRequest) -> HttpResponse:
     return JsonResponse({"status": "ok"})
 
 
+@csrf_exempt
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:

@@ -29,7 +29,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "account": request.user.get_username()
         or (demo_data.USER if settings.LOCAL else "USER"),
         "trusted": trusted,
-        "findings": health.examine() if trusted else {},
+        "findings": _findings() if trusted else {},
         "figures": _figures() if trusted else None,
     }
     return render(request, "home.html", context)
@@ -43,6 +43,11 @@ def _may_see_state(request: HttpRequest) -> bool:
     except DatabaseError:
         request.user = AnonymousUser()
         return access.may_see_state(request)
+
+
+def _findings() -> dict[str, health.Finding]:
+    """Return what was examined, by names as people write them."""
+    return {name.replace("_", " "): it for name, it in health.examine().items()}
 
 
 def _figures() -> state.Figures | None:

@@ -12,6 +12,7 @@ from django.db.models import Max
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 from prometheus_client import (
     CollectorRegistry,
@@ -170,6 +171,11 @@ def _gauges(figures: state.Figures) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "signpost_webhook_shifts", "Shifts that take work.", figures.shifts
     )
+    yield GaugeMetricFamily(
+        "signpost_webhook_offline_shifts",
+        "Shifts that postpone attempts because their machine has no network.",
+        figures.offline,
+    )
 
 
 def _repairs() -> Metric:
@@ -219,6 +225,7 @@ PlatformCollector(registry=registry)
 GCCollector(registry=registry)
 
 
+@csrf_exempt
 @never_cache
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:

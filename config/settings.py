@@ -10,13 +10,12 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 import django_stubs_ext
-from csp.constants import NONE, SELF
 from django.conf import global_settings
 from django.core.exceptions import ImproperlyConfigured
 from environs import validate
 
-from config import logs
-from config.environment import Environment, is_loopback, kept_secret
+from config import libraries, logs
+from config.environment import Environment, is_loopback, kept_secret, with_query
 
 django_stubs_ext.monkeypatch()
 
@@ -62,6 +61,7 @@ TRUST_X_FORWARDED_PROTO = env.bool("TRUST_X_FORWARDED_PROTO", False)
 LOG_LEVEL = env.log_level("LOG_LEVEL", logging.INFO)
 WEB_THREADS = env.int("WEB_THREADS", 8)
 WORKERS = env.int("WORKERS", 2)
+OTEL_EXPORTER_OTLP_ENDPOINT = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", "").rstrip("/")
 METRICS_TOKEN = env.metrics_token("METRICS_TOKEN", "")
 
 WEBHOOK_SECRET_KEYS = env.fernet_keys(
@@ -89,17 +89,31 @@ GATEWAY_MIN_SECRET_LENGTH = env.int(
     validate=validate.Range(min=1, max=256),
 )
 GATEWAY_INGEST_MAX_BYTES = env.int(
-    "GATEWAY_INGEST_MAX_BYTES", 10 * 1024 * 1024, validate=validate.Range(min=1)
+    "GATEWAY_INGEST_MAX_BYTES",
+    10 * 1024 * 1024,
+    validate=validate.Range(min=1, max=10 * 1024 * 1024),
+)
+GATEWAY_DECISION_RETENTION_DAYS = env.int(
+    "GATEWAY_DECISION_RETENTION_DAYS", 365, validate=validate.Range(min=0, max=36_500)
+)
+GATEWAY_DOCUMENT_RETENTION_DAYS = env.int(
+    "GATEWAY_DOCUMENT_RETENTION_DAYS", 0, validate=validate.Range(min=0, max=36_500)
 )
 GATEWAY_CREATE_RATE = env.rate("GATEWAY_CREATE_RATE", "" if LOCAL else "60/hour")
 GATEWAY_TEST_RATE = env.rate("GATEWAY_TEST_RATE", "" if LOCAL else "120/hour")
 GATEWAY_INGEST_RATE = env.rate("GATEWAY_INGEST_RATE", "" if LOCAL else "120/minute")
 
-TRUSTED_PROXY_COUNT = env.int("TRUSTED_PROXY_COUNT", 0)
+TRUSTED_PROXY_COUNT = env.int("TRUSTED_PROXY_COUNT", 0, validate=validate.Range(min=0))
 OAUTH_ALLOWED_REDIRECTS = env.redirect_addresses("OAUTH_ALLOWED_REDIRECTS", locally(""))
-OAUTH_CLIENTS_PER_ADDRESS = env.int("OAUTH_CLIENTS_PER_ADDRESS", 500)
-OAUTH_UNUSED_CLIENT_DAYS = env.int("OAUTH_UNUSED_CLIENT_DAYS", 90)
-OAUTH_REFRESH_LEEWAY = env.int("OAUTH_REFRESH_LEEWAY", 60)
+OAUTH_CLIENTS_PER_ADDRESS = env.int(
+    "OAUTH_CLIENTS_PER_ADDRESS", 500, validate=validate.Range(min=1)
+)
+OAUTH_UNUSED_CLIENT_DAYS = env.int(
+    "OAUTH_UNUSED_CLIENT_DAYS", 90, validate=validate.Range(min=1, max=36_500)
+)
+OAUTH_REFRESH_LEEWAY = env.int(
+    "OAUTH_REFRESH_LEEWAY", 60, validate=validate.Range(min=0, max=86_400)
+)
 OAUTH_RATES = {
     "register": env.rate("OAUTH_REGISTER_RATE", "" if LOCAL else "30/hour"),
     "authorize": env.rate("OAUTH_AUTHORIZE_RATE", "" if LOCAL else "60/minute"),
@@ -162,9 +176,10 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "config.logs.RequestLogMiddleware",
     "config.metrics.MetricsMiddleware",
+    *(["config.telemetry.TracingMiddleware"] if OTEL_EXPORTER_OTLP_ENDPOINT else []),
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "csp.middleware.CSPMiddleware",
+    "config.policy.PolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -182,6 +197,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = False
+FORMAT_MODULE_PATH = "config.formats"
 USE_TZ = True
 
 TEMPLATES = [
@@ -251,31 +267,27 @@ else:
     DATABASE.setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
 DATABASES = {"default": DATABASE}
 
+# A Redis that swallows what it is sent must hold up neither publishers nor the task cluster,
+# whose pusher waits a second for each task.
+REDIS_TIMEOUTS = {"socket_connect_timeout": 2, "socket_timeout": 4}
+
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": REDIS_URL,
+        "OPTIONS": REDIS_TIMEOUTS,
     }
     if REDIS_URL
     else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
 }
 
-Q_CLUSTER: dict[str, Any] = {
-    "name": "signpost",
-    "label": "Tasks",
+Q_CLUSTER: dict[str, Any] = libraries.Q_CLUSTER | {
     "workers": WORKERS,
-    "recycle": 100,
-    "timeout": 90,  # a shift takes about 20 s and ends its open requests
-    "retry": 120,
-    "max_attempts": 1,
-    "ack_failures": True,
-    "save_limit": -1,  # no row for each success: they halve the throughput
-    "catch_up": False,
-    "bulk": 10,
-    "poll": 0.05,
-    "log_level": "WARNING",
-    "ALT_CLUSTERS": {},
-    **({"redis": REDIS_URL} if REDIS_URL else {"orm": "default"}),
+    **(
+        {"redis": with_query(REDIS_URL, REDIS_TIMEOUTS)}
+        if REDIS_URL
+        else {"orm": "default"}
+    ),
 }
 
 # ── Security ────────────────────────────────────────────────────────────────────────
@@ -293,19 +305,7 @@ SECURE_PROXY_SSL_HEADER = (
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = [BASE_URL]
-CONTENT_SECURITY_POLICY = {
-    "DIRECTIVES": {
-        "default-src": [NONE],
-        "script-src": [SELF],
-        "style-src": [SELF],
-        "img-src": [SELF, "data:"],
-        "font-src": [SELF],
-        "connect-src": [SELF],
-        "form-action": [SELF],
-        "frame-ancestors": [NONE],
-        "base-uri": [NONE],
-    }
-}
+CONTENT_SECURITY_POLICY = libraries.CONTENT_SECURITY_POLICY
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_048_576
 
 # Ten wrong passwords lock one user name for one address, so that nobody can lock an operator out.
@@ -322,14 +322,7 @@ AXES_LOCKOUT_CALLABLE = "recording.oauth.views.accounts.locked_out"
 
 # ── The products ────────────────────────────────────────────────────────────────────
 
-REST_FRAMEWORK = {
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "DEFAULT_AUTHENTICATION_CLASSES": [],
-    "DEFAULT_PERMISSION_CLASSES": [],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "UNAUTHENTICATED_USER": None,
-}
+REST_FRAMEWORK = libraries.REST_FRAMEWORK
 
 PASSWORD_HASHERS = [
     *global_settings.PASSWORD_HASHERS,  # what people choose
@@ -338,68 +331,10 @@ PASSWORD_HASHERS = [
 
 OAUTH2_PROVIDER_APPLICATION_MODEL = "recording_oauth.Application"
 OAUTH2_PROVIDER_GRANT_MODEL = "recording_oauth.Grant"
-OAUTH2_PROVIDER = {
-    "OAUTH2_SERVER_CLASS": "oauthlib.oauth2.WebApplicationServer",
-    "OAUTH2_VALIDATOR_CLASS": "recording.oauth.validator.Validator",
-    "ACCESS_TOKEN_GENERATOR": "recording.oauth.validator.make_access_token",
-    "REFRESH_TOKEN_GENERATOR": "recording.oauth.validator.make_refresh_token",
-    "CLIENT_SECRET_HASHER": "random_sha256",
-    "APPLICATION_ADMIN_CLASS": "recording.oauth.admin.ApplicationAdmin",
-    "ACCESS_TOKEN_ADMIN_CLASS": "recording.oauth.admin.AccessTokenAdmin",
-    "REFRESH_TOKEN_ADMIN_CLASS": "recording.oauth.admin.RefreshTokenAdmin",
-    "GRANT_ADMIN_CLASS": "recording.oauth.admin.GrantAdmin",
-    "ID_TOKEN_ADMIN_CLASS": "recording.oauth.admin.HiddenAdmin",
-    "SCOPES": {"mcp:connect": "Manage webhooks and receive recording events"},
-    "AUTHORIZATION_CODE_EXPIRE_SECONDS": 60,
-    "ACCESS_TOKEN_EXPIRE_SECONDS": 3600,
-    # The toolkit counts from the access token's end; together they are 90 days.
-    "REFRESH_TOKEN_EXPIRE_SECONDS": 90 * 86_400 - 3600,
-    "REFRESH_TOKEN_REUSE_PROTECTION": True,
-    "OIDC_ISS_ENDPOINT": BASE_URL,
-    "OAUTH2_RESPONSE_TYPES_SUPPORTED": ["code"],
-    "OAUTH2_GRANT_TYPES_SUPPORTED": ["authorization_code", "refresh_token"],
-    # RFC 9700, all of it but REDIRECT_URI_SCHEME: native applications need http on loopback.
-    "COMPLIANT_BCP_RFC9700_IMPLICIT_GRANT": True,
-    "COMPLIANT_BCP_RFC9700_PASSWORD_GRANT": True,
-    "COMPLIANT_BCP_RFC9700_PKCE_METHOD": True,
-    "COMPLIANT_BCP_RFC9700_PKCE_REQUIRED": True,
-    "COMPLIANT_BCP_RFC9700_ACCESS_TOKEN_TRANSPORT": True,
-    "COMPLIANT_BCP_RFC9700_AUTHZ_RESPONSE_ISS": True,
-    "COMPLIANT_BCP_RFC9700_TOKEN_STORAGE": True,
-    "COMPLIANT_BCP_RFC9700_REFRESH_TOKEN": True,
-    "COMPLIANT_BCP_RFC9700_REDIRECT_URI_MATCHING": True,
-}
-SILENCED_SYSTEM_CHECKS = [
-    # http redirect addresses: our own policy lets them pass to loopback alone.
-    "oauth2_provider.W008",
-]
+OAUTH2_PROVIDER = libraries.OAUTH2_PROVIDER | {"OIDC_ISS_ENDPOINT": BASE_URL}
+SILENCED_SYSTEM_CHECKS = libraries.SILENCED_SYSTEM_CHECKS
 
-SPECTACULAR_SETTINGS = {
-    "TITLE": "Signpost",
-    "DESCRIPTION": "Recording webhooks, gateway webhooks and chat completions.",
-    "VERSION": "1",
-    "OAS_VERSION": "3.1.1",
-    "SERVE_INCLUDE_SCHEMA": False,
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    # By default the document's address is sent to a validator on the internet.
-    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None},
-    "WEBHOOKS": [
-        "recording.openapi.SUMMARY_COMPLETED_WEBHOOK",
-        "recording.openapi.PING_WEBHOOK",
-        "gateway.openapi.INGEST_COMPLETED_WEBHOOK",
-        "gateway.openapi.POLICY_VIOLATION_WEBHOOK",
-        "gateway.openapi.DRIFT_DETECTED_WEBHOOK",
-        "gateway.openapi.EVAL_REGRESSION_WEBHOOK",
-        "gateway.openapi.TEST_WEBHOOK",
-    ],
-    "POSTPROCESSING_HOOKS": [
-        "drf_spectacular.hooks.postprocess_schema_enums",
-        "recording.openapi.add_schemas",
-        "gateway.openapi.add_schemas",
-        "gateway.chat.openapi.add_chat",
-    ],
-}
+SPECTACULAR_SETTINGS = libraries.SPECTACULAR_SETTINGS
 
 # Requests per account: `<number>/<second, minute, hour or day>`, or empty for no limit.
 RECORDING_RATES = {"create": RECORDING_CREATE_RATE, "test": RECORDING_TEST_RATE}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,19 +12,15 @@ from uuid import uuid4
 import orjson
 from django.contrib.auth.models import User
 
+from config.demonstration.arrivals import Arrived, next_verified, receiver
 from config.demonstration.steps import Client, StepError, Steps
 from recording import recordings, tokens
 from recording.webhooks import SUMMARY_COMPLETED, SUMMARY_COMPLETED_SAMPLE
-from webhooks_core.receiving.examination import Received, examine
-from webhooks_core.receiving.receiver import Receiver
 
 PENDING, DELIVERED = 0, 1
 POLL_S = 0.2
 # "About a minute", and up to a tenth more.
 RETRY_PATIENCE_S = 100
-TOLERANCE_S = 60
-
-Arrived = queue.Queue[Received]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +39,7 @@ def run(
     """Raises StepError. Leaves no subscription and no recording behind."""
     statuses = (500, 204) if failing else (204,)
     with (
-        _receiver(statuses) as (url, arrived),
+        receiver(statuses) as (url, arrived),
         _subscription(steps, client, url, arrived) as subscribed,
         _imported(steps, user) as event_id,
     ):
@@ -67,24 +61,6 @@ def _follow_retry(
         _show(steps, _record(subscribed, lambda it: it["last_error"], patience_s))
     with steps.step("It arrives again, about a minute later, with a fresh signature"):
         _expect(steps, subscribed, event_id, RETRY_PATIENCE_S)
-
-
-@contextmanager
-def _receiver(statuses: tuple[int, ...]) -> Iterator[tuple[str, Arrived]]:
-    arrived: Arrived = queue.Queue()
-    with Receiver(
-        "127.0.0.1",
-        0,
-        on_request=lambda received, _: arrived.put(received),
-        statuses=statuses,
-    ) as receiver:
-        threading.Thread(
-            target=receiver.serve_forever, args=(0.05,), daemon=True
-        ).start()
-        try:
-            yield receiver.url + "/hook", arrived
-        finally:
-            receiver.shutdown()
 
 
 @contextmanager
@@ -138,16 +114,9 @@ def _expect(
     steps: Steps, subscribed: Subscribed, event_id: str, patience_s: float
 ) -> None:
     """Wait for the event and verify it."""
-    try:
-        received = subscribed.arrived.get(timeout=patience_s)
-    except queue.Empty:
-        raise StepError(
-            f"nothing arrived within {patience_s:.0f} s: is the task cluster running "
-            "(`manage.py qcluster`), on the same database?"
-        ) from None
-    verdict = examine(received, secrets=[subscribed.secret], tolerance_s=TOLERANCE_S)
-    if not verdict.verified:
-        raise StepError(verdict.told)
+    received = next_verified(
+        subscribed.arrived, secret=subscribed.secret, patience_s=patience_s
+    )
     if received.event_id != event_id:
         raise StepError(
             f"the event that arrived is {received.event_id}, not {event_id}"

@@ -80,12 +80,31 @@ class Client:
             )
         return body
 
-    def answer(self, method: str, path: str, *, json: Any = None) -> requests.Response:
+    def lines(self, path: str, *, json: Any) -> Iterator[bytes]:
+        """Yield the lines of a streamed answer as they come. Raises StepError."""
+        with self.answer("POST", path, json=json, stream=True) as answer:
+            if answer.status_code != 200:
+                raise StepError(
+                    f"POST {path} answered {answer.status_code}: {answer.text[:SHOWN]}"
+                )
+            try:
+                yield from answer.iter_lines()
+            except requests.RequestException as error:
+                raise StepError(f"the stream of {path} was cut off") from error
+
+    def answer(
+        self, method: str, path: str, *, json: Any = None, stream: bool = False
+    ) -> requests.Response:
         """Return whatever was answered. Raises StepError when nothing was."""
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         try:
             return self._session.request(
-                method, self.url + path, json=json, headers=headers, timeout=TIMEOUT_S
+                method,
+                self.url + path,
+                json=json,
+                headers=headers,
+                timeout=TIMEOUT_S,
+                stream=stream,
             )
         except requests.RequestException as error:
             raise StepError(

@@ -12,7 +12,7 @@ from django.db import Error as DatabaseError
 from environs import EnvError
 
 from config import demo_data, environment
-from config.demonstration import catalogue, recording
+from config.demonstration import catalogue, gateway, recording
 from config.demonstration.steps import Client, StepError, Steps
 
 
@@ -44,11 +44,10 @@ class Command(BaseCommand):
         steps, client = Steps(self._say), Client(_origin(url))
         try:
             with steps.step(f"The instance at {client.url} answers"):
-                there = client.answer("POST", "/graphql").status_code
+                client.answer("GET", "/healthz")
             account = _account(user)
             with recording.personal_token(steps, account) as client.token:
-                if there != 404:
-                    catalogue.run(steps, client)
+                catalogue.run(steps, client)
                 recording.run(
                     steps,
                     client,
@@ -56,6 +55,7 @@ class Command(BaseCommand):
                     failing=options["failing"],
                     patience_s=options["timeout"],
                 )
+            gateway.run(steps, client.url, patience_s=options["timeout"])
         except StepError as error:
             raise CommandError(str(error)) from error
         except DatabaseError as error:

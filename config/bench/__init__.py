@@ -1,0 +1,1 @@
+"""What bench_deliveries runs; nothing here runs in a serving instance."""

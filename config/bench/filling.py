@@ -1,0 +1,180 @@
+"""Jobs that fill and empty a scratch database."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+from django.core.management import call_command
+from django.core.management.color import no_style
+from django.db import connection, transaction
+from django.db.models import Count
+from django.utils import timezone
+
+from webhooks_core import ids, profiles
+from webhooks_core.models import (
+    Attempt,
+    Delivery,
+    Endpoint,
+    EndpointSecret,
+    Event,
+    Lane,
+    Shift,
+)
+from webhooks_core.profiles import Happening
+from webhooks_core.times import iso
+
+PROFILE = "gateway"
+EVENT_TYPE = "ingest.completed"
+OWNER = "bench"
+SECRET = "whsec_" + "bench" * 8
+CONTEXT = {"request_id": "0" * 32, "principal_id": "bench", "trace_id": "0" * 32}
+AT_ONCE = 500
+
+
+def prepare() -> None:
+    call_command("migrate", verbosity=0)
+
+
+def clear() -> None:
+    """Empty the engine's tables."""
+    models = (Attempt, Delivery, Event, Lane, EndpointSecret, Endpoint, Shift)
+    tables = [model._meta.db_table for model in models]  # noqa: SLF001 - documented
+    statements = connection.ops.sql_flush(no_style(), tables, allow_cascade=True)
+    connection.ops.execute_sql_flush(statements)
+
+
+def body(size: int, padding: str) -> tuple[str, bytes]:
+    """Return the id and the bytes of a new event that has so many bytes, if it can be so small."""
+    dialect = profiles.get(PROFILE)
+    public_id = ids.make(dialect.event_prefix)
+    happening = Happening(
+        id=public_id,
+        type=EVENT_TYPE,
+        owner=OWNER,
+        created_at=iso(timezone.now()),
+        data={"document_id": "doc_bench", "text": ""},
+        context=CONTEXT,
+    )
+    text = orjson.dumps(dialect.envelope(happening))
+    cut = padding[: max(0, size - len(text))].encode()
+    return public_id, text.replace(b'"text":""', b'"text":"' + cut + b'"')
+
+
+def padding(size: int) -> str:
+    """Return text that does not compress: a database would store less than it is given."""
+    return base64.b64encode(os.urandom(size)).decode()
+
+
+def make_endpoints(url: str, count: int) -> list[Endpoint]:
+    """Make endpoints beyond any quota, each with a secret and a lane."""
+    dialect = profiles.get(PROFILE)
+    with transaction.atomic():
+        made = Endpoint.objects.bulk_create(
+            Endpoint(
+                public_id=ids.make(dialect.endpoint_prefix),
+                profile=PROFILE,
+                owner=OWNER,
+                url=url,
+            )
+            for _ in range(count)
+        )
+        EndpointSecret.objects.bulk_create(
+            EndpointSecret(endpoint=it, value=SECRET) for it in made
+        )
+        Lane.objects.bulk_create(Lane(endpoint=it) for it in made)
+    return made
+
+
+def fill(groups: Sequence[Mapping[str, Any]], size: int) -> list[int]:
+    """Make deliveries wait, an event each; return their keys.
+
+    A group names a `url`, how many `endpoints` lead there, and how many `deliveries` they get.
+    """
+    return [pk for group in groups for pk in _fill(size, **group)]
+
+
+def _fill(size: int, *, url: str, endpoints: int, deliveries: int) -> list[int]:
+    made, pad = make_endpoints(url, endpoints), padding(size)
+    pks: list[int] = []
+    for start in range(0, deliveries, AT_ONCE):
+        numbers = range(start, min(start + AT_ONCE, deliveries))
+        with transaction.atomic():
+            events = Event.objects.bulk_create(_event(size, pad) for _ in numbers)
+            rows = Delivery.objects.bulk_create(
+                Delivery(
+                    public_id=ids.make("dlv_"),
+                    event=event,
+                    endpoint=made[number % endpoints],
+                )
+                for number, event in zip(numbers, events, strict=True)
+            )
+        pks += [row.pk for row in rows]
+    Lane.objects.ring([it.pk for it in made], at=timezone.now())
+    return pks
+
+
+def _event(size: int, pad: str) -> Event:
+    public_id, text = body(size, pad)
+    return Event(
+        public_id=public_id,
+        profile=PROFILE,
+        owner=OWNER,
+        type=EVENT_TYPE,
+        body=text,
+        size=len(text),
+    )
+
+
+def grow(url: str, endpoints: int, waiting: int) -> int:
+    """Make so many deliveries wait, or a few less; return how many do.
+
+    Every endpoint gets every event. In SQL: a million rows take seconds.
+    """
+    if not Endpoint.objects.exists():
+        fill([{"url": url, "endpoints": endpoints, "deliveries": 1}], 1024)
+        Delivery.objects.all().delete()
+    known = Event.objects.count()
+    newest = Event.objects.latest("pk").pk if Delivery.objects.exists() else 0
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_EVENTS, [known, waiting // endpoints])
+        cursor.execute(_DELIVERIES, [newest])
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    lanes = Lane.objects.values_list("pk", flat=True)
+    Lane.objects.ring(list(lanes), at=timezone.now())
+    return Delivery.objects.count()
+
+
+_EVENTS = """
+WITH RECURSIVE n(i) AS (SELECT %s UNION ALL SELECT i + 1 FROM n WHERE i + 1 < %s)
+INSERT INTO webhooks_core_event
+(public_id, profile, owner, type, size, body, created_at)
+SELECT 'evt_bench' || n.i, e.profile, e.owner, e.type, e.size, e.body, e.created_at
+FROM n CROSS JOIN
+(SELECT * FROM webhooks_core_event ORDER BY id LIMIT 1) e"""
+_DELIVERIES = """
+INSERT INTO webhooks_core_delivery
+(public_id, event_id, endpoint_id, status, attempts, interruptions, next_attempt_at,
+ last_error, created_at, "trigger", "copy")
+SELECT 'dlv_bench' || e.id || '_' || p.id, e.id, p.id, 0, 0, 0, e.created_at,
+ '', e.created_at, 'event', 0
+FROM webhooks_core_event e CROSS JOIN webhooks_core_endpoint p WHERE e.id > %s"""
+
+
+def state() -> dict[str, int]:
+    """Return how many deliveries there are of each status, claimed ones by themselves."""
+    found = dict(
+        Delivery.objects.values_list("status").annotate(count=Count("pk")).order_by()
+    )
+    claimed = Delivery.objects.exclude(claim=None).count()
+    return {
+        "events": Event.objects.count(),
+        "waiting": found.get(0, 0),
+        "delivered": found.get(1, 0),
+        "failed": found.get(2, 0),
+        "claimed": claimed,
+    }

@@ -1,0 +1,1 @@
+"""What people use in place of an engine: a task per delivery."""
