@@ -85,6 +85,13 @@ def calls(monkeypatch) -> list[str]:
 
 
 @pytest.fixture
+def no_resolver(monkeypatch) -> None:
+    """Every name leads to one public address."""
+    public = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("93.184.216.34", 0))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: public)
+
+
+@pytest.fixture
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -19,6 +19,13 @@ class Received:
     at: float = field(default_factory=time.time)
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: Any) -> None:
+        """Say nothing: a client that is killed, or is hostile, resets its connections."""
+
+
 class Receiver:
     """Answers with `statuses` in order, the last one for ever; `delay` seconds late."""
 
@@ -30,8 +37,7 @@ class Receiver:
         self.requests: list[Received] = []
         self.peak = self._open = 0
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), self._handler())
 
     @property
     def url(self) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.auth.models import User
 from playwright.sync_api import expect
 
+from tests.browser.staff import log_in
 from tests.receiver import receiver
 from tests.webhooks_core.looking import SCRIPT
 from tests.webhooks_core.making import drain, endpoint, event
@@ -23,13 +23,7 @@ def operator(live_server, page):
         event()
         event()
         drain()
-    User.objects.create_superuser("ada", password="a-long-password")
-    page.goto(f"{live_server.url}/admin/")
-    page.get_by_label("Username").fill("ada")
-    page.get_by_label("Password").fill("a-long-password")
-    page.get_by_role("button", name="Log in").click()
-    page.get_by_role("link", name="Webhooks dashboard").wait_for()
-    return page
+    return log_in(page, live_server.url)
 
 
 def addresses() -> list[str]:

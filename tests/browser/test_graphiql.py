@@ -27,3 +27,15 @@ def test_graphiql_sets_no_cookie(live_server, page, complaints):
     page.goto(f"{live_server.url}/graphql")
     page.get_by_role("button", name="Execute query").wait_for()
     assert page.context.cookies() == []
+
+
+def test_a_narrow_screen_shows_the_answer_below_the_query(live_server, page):
+    BookFactory.create(name="Emma")
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(f"{live_server.url}/graphql")
+    page.get_by_role("button", name="Execute query").click()
+    expect(page.locator(".result-window")).to_contain_text("Emma")
+    query = page.locator(".graphiql-editors").bounding_box()
+    answer = page.locator(".graphiql-response").bounding_box()
+    assert query["y"] + query["height"] <= answer["y"] + 1
+    assert min(query["width"], answer["width"]) > 250

@@ -12,8 +12,7 @@ import pytest
 import requests
 
 from config import bridge
-from config.bridge import Bridge
-from tests.config.test_web import served
+from tests.config.test_web import bridged
 from tests.running import until
 
 
@@ -52,18 +51,8 @@ def application() -> Application:
 
 @pytest.fixture
 def url(application) -> Iterator[str]:
-    it = Bridge(application, threads=2)
-
-    async def http_only(scope, receive, send):
-        if scope["type"] == "http":
-            return await it(scope, receive, send)
-        while (await receive())["type"] != "lifespan.shutdown":
-            await send({"type": "lifespan.startup.complete"})
-        return await send({"type": "lifespan.shutdown.complete"})
-
-    with served(http_only) as url:
+    with bridged(application, threads=2) as url:
         yield url
-    it.close()
 
 
 def test_a_request_arrives_as_pep_3333_says(application, url):
@@ -101,6 +90,18 @@ def test_bodies_arrive_whole_with_or_without_a_length(application, url, size):
     requests.post(url, data=iter([body[:5], body[5:]]), timeout=5)
     assert [call["body"] == body for call in application.calls] == [True, True]
     assert {call["CONTENT_LENGTH"] for call in application.calls} == {str(size)}
+
+
+def test_without_a_length_a_body_is_expected_of_http_2_alone():
+    def declared(version: str, *headers: tuple[bytes, bytes]) -> int | None:
+        scope = {"http_version": version, "headers": headers}
+        return bridge._declared_length(scope)
+
+    assert declared("1.1", (b"host", b"x")) is None
+    assert declared("2") == 0
+    assert declared("1.1", (b"transfer-encoding", b"chunked")) == 0
+    assert declared("1.1", (b"content-length", b"nonsense")) is None
+    assert declared("1.1", (b"content-length", b"7")) == 7
 
 
 def test_of_a_body_that_is_too_large_the_application_gets_the_length(

@@ -87,7 +87,7 @@ def test_missing_migrations_are_not_ready(client, worked, monkeypatch):
     monkeypatch.setattr(MigrationExecutor, "migration_plan", lambda *_: ["one", "two"])
     code, body = ask(client)
     assert code == 503
-    assert "2 migrations" in body["checks"]["migrations"]["detail"]
+    assert "not applied: 2" in body["checks"]["migrations"]["detail"]
 
 
 def test_a_redis_that_is_away_is_not_ready(client, worked, settings, free_port):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from datetime import timedelta
 
@@ -15,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from config import metrics
 from tests.config.test_health import no_database
-from tests.docs.samples import DOCS, sample
+from tests.docs.samples import DOCS
 from tests.receiver import receiver
 from tests.webhooks_core import making
 from webhooks_core import tasks
@@ -174,19 +175,67 @@ def names(client) -> set[str]:
     return {name for name in found if not name.endswith("_created")}
 
 
+PAGE = (DOCS / "monitoring.md").read_text()
+ROW = re.compile(
+    r"^\| `((?:signpost|gateway_chat)_\w+)` \| \w+ \| (.*?) \|", re.MULTILINE
+)
+# Prometheus' own, and those of its client for the process.
+ELSEWHERE_NAMED = {"up", "process_resident_memory_bytes", "process_cpu_seconds_total"}
+ELSEWHERE_LABELS = {"le", "job", "instance"}
+
+
+def labels() -> dict[str, set[str]]:
+    return {name: set(re.findall(r"`(\w+)`", told)) for name, told in ROW.findall(PAGE)}
+
+
 def test_the_page_names_every_metric_and_no_other(client, db):
-    page = (DOCS / "metrics.md").read_text()
-    assert set(
-        re.findall(r"^\| `((?:signpost|gateway_chat)_\w+)` \|", page, re.MULTILINE)
-    ) == names(client)
+    assert set(labels()) == names(client)
 
 
-def test_every_alert_asks_for_metrics_that_exist(client, db):
-    known = names(client)
-    groups = yaml.safe_load(sample("metrics.md", "yaml", "alerts"))["groups"]
-    rules = [rule for group in groups for rule in group["rules"]]
-    assert len(rules) >= 5
-    for rule in rules:
-        used = set(re.findall(r"signpost_\w+", rule["expr"]))
-        assert used, rule
-        assert used <= known
+def test_the_page_names_the_labels_of_every_metric(client, transactional_db, plain):
+    with receiver(204) as it:
+        making.endpoint(it.url)
+        scrape(client)
+        making.event()
+        making.drain()
+    scrape(client)
+    answer = client.get("/metrics").content.decode()
+    seen = 0
+    for family in text_string_to_metric_families(answer):
+        for it in family.samples:
+            name = re.sub(r"_(bucket|sum|count)$", "", it.name)
+            if name in labels():
+                seen += 1
+                assert set(it.labels) - {"le"} == labels()[name], it
+    assert seen > 50
+
+
+def rules() -> list[str]:
+    text = (DOCS / "monitoring" / "alerts.yaml").read_text()
+    groups = yaml.safe_load(text)["groups"]
+    return [rule["expr"] for group in groups for rule in group["rules"]]
+
+
+def panels() -> list[str]:
+    board = json.loads((DOCS / "monitoring" / "grafana.json").read_text())
+    return [it["expr"] for panel in board["panels"] for it in panel.get("targets", ())]
+
+
+@pytest.mark.parametrize("expression", dict.fromkeys([*rules(), *panels()]))
+def test_alerts_and_dashboard_ask_for_metrics_that_exist(client, db, expression):
+    bare = re.sub(r'"[^"]*"|\[[^]]*\]', "", expression)
+    used = set(re.findall(r"\b(?:signpost|gateway_chat|process)_\w+|\bup\b", bare))
+    exported = {re.sub(r"_(bucket|sum|count)$", "", name) for name in used}
+    assert exported
+    assert exported <= names(client) | ELSEWHERE_NAMED
+    known = ELSEWHERE_LABELS.union(*(labels().get(name, set()) for name in exported))
+    grouped = re.findall(r"(?:by|without) \(([^)]*)\)", bare)
+    asked = {it.strip() for group in grouped for it in group.split(",")}
+    assert asked | set(re.findall(r"[{,] ?(\w+)[=!]", bare)) <= known
+
+
+def test_every_alert_is_explained():
+    text = (DOCS / "monitoring" / "alerts.yaml").read_text()
+    named = re.findall(r"alert: (\w+)", text)
+    assert len(named) >= 7
+    assert [name for name in named if f"| `{name}` |" not in PAGE] == []

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 
 import pytest
 import requests
-from a2wsgi import WSGIMiddleware
 
 from config import listening, web
+from config.bridge import Bridge
 from tests.running import until
 
 FORGED = {
@@ -39,13 +39,30 @@ def served(application) -> Iterator[str]:
         thread.join()
 
 
+@contextmanager
+def bridged(application, *, threads: int = 1) -> Iterator[str]:
+    """Serve a WSGI application through the bridge, which knows nothing of a lifespan."""
+    it = Bridge(application, threads=threads)
+
+    async def with_lifespan(scope, receive, send):
+        if scope["type"] == "http":
+            return await it(scope, receive, send)
+        while (await receive())["type"] != "lifespan.shutdown":
+            await send({"type": "lifespan.startup.complete"})
+        return await send({"type": "lifespan.shutdown.complete"})
+
+    with served(with_lifespan) as url:
+        yield url
+    it.close()
+
+
 @pytest.mark.parametrize("trusted", ["127.0.0.1", "*", None])
 def test_no_header_changes_the_peers_address(monkeypatch, trusted):
     # uvicorn reads this variable by itself when it is allowed to.
     monkeypatch.delenv("FORWARDED_ALLOW_IPS", raising=False)
     if trusted:
         monkeypatch.setenv("FORWARDED_ALLOW_IPS", trusted)
-    with served(WSGIMiddleware(tell)) as url:
+    with bridged(tell) as url:
         answer = requests.get(url, headers=FORGED, timeout=20)
     assert answer.text == "127.0.0.1 http"
     assert "server" not in answer.headers

@@ -77,6 +77,18 @@ def test_the_python_sample_verifies_recording(case, genuine):
 
 
 @pytest.mark.parametrize(("case", "genuine"), CASES)
+def test_our_helper_verifies_the_gateway(case, genuine):
+    assert python("verify-gateway-helper", *gateway(case)) is genuine
+
+
+@pytest.mark.parametrize("name", ["verify-gateway", "verify-gateway-helper"])
+def test_tolerance_0_skips_the_freshness_check(name):
+    secret, header, body = gateway("old")
+    assert not python(name, secret, header, body, 300)
+    assert python(name, secret, header, body, 0)
+
+
+@pytest.mark.parametrize(("case", "genuine"), CASES)
 def test_the_python_sample_verifies_the_gateway(case, genuine):
     assert python("verify-gateway", *gateway(case)) is genuine
 

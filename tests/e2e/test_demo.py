@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
@@ -40,6 +41,25 @@ class Instance:
         with closing(sqlite3.connect(self.data)) as connection:
             found = connection.execute(f"select count(*) from {table}")  # noqa: S608
             return int(found.fetchone()[0])
+
+    def retries(self) -> list[datetime]:
+        """Return when deliveries that failed once are due again."""
+        with closing(sqlite3.connect(self.data)) as connection:
+            found = connection.execute(
+                "select next_attempt_at from webhooks_core_delivery"
+                " where attempts = 1 and status = 0 and claim is null"
+            )
+            return [datetime.fromisoformat(f"{due}+00:00") for (due,) in found]
+
+    def hurry(self) -> None:
+        """Make due now what waits for its minute."""
+        now = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S.%f}"
+        with closing(sqlite3.connect(self.data, timeout=20)) as connection, connection:
+            connection.execute(
+                "update webhooks_core_delivery set next_attempt_at = ? where status = 0",
+                (now,),
+            )
+            connection.execute("update webhooks_core_lane set next_due_at = ?", (now,))
 
     @property
     def token(self) -> str:
@@ -72,23 +92,31 @@ def test_the_signed_event_arrives_and_is_told_as_delivered(instance):
         assert it.status() == 0, it.output
         assert "✔ summary.completed arrives, and its signature holds" in it.output
         assert "status     1 (delivered)" in it.output
+        assert "✔ A chat answer streams" in it.output
+        assert "✔ ingest.completed arrives, and its signature holds" in it.output
         assert it.lines[-1] == "All of it works.\n"
 
 
-@pytest.mark.timeout(180)
 def test_a_failed_attempt_is_followed_by_a_real_retry_a_minute_later(instance):
-    before = time.monotonic()
     with instance.demo("--failing") as it:
-        until(lambda: it.process.poll() is not None, "the end", seconds=150)
+        it.wait_for("status     0 (pending)")
+        [due] = instance.retries()
+        assert 50 < due.timestamp() - time.time() < 67
+        instance.hurry()
         assert it.status() == 0, it.output
-        assert "status     0 (pending)" in it.output
         assert "last error HTTP 500" in it.output
         assert "attempts   2" in it.output
-    assert time.monotonic() - before > 60
 
 
 def test_nothing_of_a_demonstration_stays(instance):
-    tables = ("recording_personaltoken", "recording_recording")
+    tables = (
+        "recording_personaltoken",
+        "recording_recording",
+        "gateway_gatewaykey",
+        "gateway_document",
+        "catalog_book",
+        "catalog_author",
+    )
     before = [instance.count(table) for table in tables]
     with instance.demo() as it:
         assert it.status() == 0
@@ -217,7 +245,6 @@ def test_what_waits_when_processes_are_killed_arrives_after_the_next_start(
     assert hook.event_ids == [event]
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("word", ["qcluster", "worker"])
 def test_an_attempt_that_a_kill_interrupts_is_made_again(tmp_path, word):
     with Hook(204, delay_s=1) as hook:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -38,7 +39,7 @@ class Instance:
         script = found.group(1)
         for written, real in {
             "127.0.0.1:8000": f"127.0.0.1:{self.port}",
-            ".venv/bin/python": sys.executable,
+            ".venv/bin/python": shlex.quote(sys.executable),
             "9000": str(free_port()),
         }.items():
             script = script.replace(written, real)
@@ -49,7 +50,7 @@ class Instance:
             cwd=ROOT,
             capture_output=True,
             text=True,
-            timeout=50,
+            timeout=250,
             check=False,
         )
         assert done.returncode in {0, 143}, done.stdout + done.stderr

@@ -1,0 +1,17 @@
+"""An operator who logs in to the admin."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from playwright.sync_api import Page
+
+
+def log_in(page: Page, origin: str) -> Page:
+    """Make a superuser and log them in; return their page."""
+    User.objects.create_superuser("ada", password="a-long-password")
+    page.goto(f"{origin}/admin/")
+    page.get_by_label("Username").fill("ada")
+    page.get_by_label("Password").fill("a-long-password")
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("link", name="Webhooks dashboard").wait_for()
+    return page

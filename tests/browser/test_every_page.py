@@ -1,0 +1,82 @@
+"""Every page that the address map has: no complaint of the browser, nothing foreign, no overflow."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.urls import reverse
+
+from tests.webhooks_core.looking import NOWHERE
+from tests.webhooks_core.making import endpoint, event
+from webhooks_core.models import Delivery, Endpoint
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("plain"),
+    pytest.mark.slow,
+    pytest.mark.timeout(300),  # some sixty pages in a real browser
+]
+
+OPEN = ["/", "/accounts/login", "/admin/login/", "/docs", "/graphql"]
+OWN = ["/accounts/clients", "/accounts/tokens"]
+WEBHOOKS = "/admin/webhooks_core/"
+
+
+def lists() -> list[str]:
+    metas = [model._meta for model in admin.site._registry]
+    return [reverse(f"admin:{it.app_label}_{it.model_name}_changelist") for it in metas]
+
+
+def forms(operator: User) -> list[str]:
+    """The pages on which the admin makes something, wherever it may."""
+    names = [
+        f"admin:{model._meta.app_label}_{model._meta.model_name}_add"
+        for model, it in admin.site._registry.items()
+        if it.has_add_permission(request_of(operator))
+    ]
+    return [reverse(name) for name in names]
+
+
+def request_of(user: User):
+    return type("Request", (), {"user": user})()
+
+
+def details() -> list[str]:
+    delivery, target = Delivery.objects.latest("pk"), Endpoint.objects.get()
+    return [
+        f"{WEBHOOKS}shift/dashboard/",
+        f"{WEBHOOKS}event/catalogue/",
+        f"{WEBHOOKS}delivery/{delivery.pk}/change/",
+        f"{WEBHOOKS}endpoint/{target.pk}/change/",
+        f"{WEBHOOKS}event/{delivery.event_id}/change/",
+    ]
+
+
+def test_no_page_complains_loads_anything_foreign_or_overflows(
+    live_server, page, complaints
+):
+    endpoint(NOWHERE)
+    event()
+    operator = User.objects.create_superuser("ada", password="a-long-password")
+
+    def visit(path: str) -> None:
+        answer = page.goto(f"{live_server.url}{path}")
+        assert (path, answer.status) == (path, 200)
+        page.wait_for_load_state("networkidle")
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert (path, wide) == (path, 390)
+        assert (path, complaints) == (path, [])
+
+    page.set_viewport_size({"width": 390, "height": 800})
+    for path in OPEN:
+        visit(path)
+    page.goto(f"{live_server.url}/admin/")
+    page.get_by_label("Username").fill("ada")
+    page.get_by_label("Password").fill("a-long-password")
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("link", name="Webhooks dashboard").wait_for()
+    pages = ["/admin/", *OWN, *lists(), *forms(operator), *details()]
+    assert len(pages) > 40
+    for path in pages:
+        visit(path)

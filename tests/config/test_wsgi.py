@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+from django.test import RequestFactory
+
+from config.wsgi import application
+
+UNREADABLE = [
+    "application/json; charset*=nonsense''%ff",
+    "application/json; charset *=nonsense''x",
+    "application/json; q*=idna''%ff",
+]
+
+
+def status(path, content_type="application/json", **headers):
+    """POST to the WSGI entry; return the status line."""
+    body = b'{"query": "{ __typename }"}'
+    asked = RequestFactory().post(path, body, "application/json", headers=headers)
+    environ = asked.environ | {"CONTENT_TYPE": content_type}
+    told: list[str] = []
+    response = application(environ, lambda line, *_: told.append(line))
+    b"".join(response)
+    response.close()  # type: ignore[attr-defined]
+    return told[0]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("header", UNREADABLE)
+@pytest.mark.parametrize(
+    ("path", "refused"),
+    [
+        ("/graphql", "415 Unsupported Media Type"),
+        ("/oauth/token", "400 Bad Request"),
+        ("/v1/webhooks", "401 Unauthorized"),
+        ("/nothing", "404 Not Found"),
+    ],
+)
+def test_a_content_type_that_nobody_can_read_is_refused_by_the_view(
+    path, header, refused
+):
+    assert status(path, header) == refused
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("header", UNREADABLE)
+def test_an_accept_header_that_nobody_can_read_counts_as_none(header):
+    assert status("/graphql", accept=header) == "200 OK"

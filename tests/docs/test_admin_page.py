@@ -1,0 +1,96 @@
+"""docs/admin.md: what each page of the webhooks' admin costs, however much there is."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.contrib import admin
+from django.urls import reverse
+from django.utils import timezone
+
+from tests.docs.samples import DOCS
+from tests.webhooks_core.looking import NOWHERE, page, queries_of
+from tests.webhooks_core.making import endpoint, event
+from webhooks_core import ids
+from webhooks_core.models import Attempt, Delivery, Endpoint, Event, Shift
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.usefixtures("plain")]
+
+TEXT = (DOCS / "admin.md").read_text()
+COSTS = {
+    name: int(count)
+    for name, count in re.findall(
+        r"^\| `([a-z/?_=\d]+)` \| (\d+) \|$", TEXT, re.MULTILINE
+    )
+}
+
+
+def fill(*, endpoints: int, deliveries: int) -> None:
+    """Make rows of every kind, a twentieth of the deliveries failed."""
+    now = timezone.now()
+    made = Endpoint.objects.bulk_create(
+        Endpoint(
+            public_id=ids.make("ep_"),
+            profile="plain",
+            owner=f"owner {number % 20}",
+            url=f"{NOWHERE}{number}",
+            event_types=["thing.made"],
+            consecutive_failures=number % 3,
+        )
+        for number in range(endpoints)
+    )
+    events = Event.objects.bulk_create(
+        Event(
+            public_id=ids.make("evt_"),
+            profile="plain",
+            owner="alice",
+            type="thing.made",
+            size=2,
+            body=b"{}",
+        )
+        for _ in range(deliveries)
+    )
+    rows = Delivery.objects.bulk_create(
+        Delivery(
+            public_id=ids.make("dlv_"),
+            event=it,
+            endpoint=made[number % len(made)],
+            status=1 if number % 20 else 2,
+            attempts=1,
+            next_attempt_at=None,
+            delivered_at=now if number % 20 else None,
+        )
+        for number, it in enumerate(events)
+    )
+    Attempt.objects.bulk_create(
+        Attempt(delivery=it, number=1, started_at=now, outcome="ok") for it in rows
+    )
+    Shift.objects.bulk_create(
+        Shift(host="h", pid=1, lease_until=now, ended_at=now) for _ in range(endpoints)
+    )
+
+
+def costs(client) -> dict[str, int]:
+    base = "/admin/webhooks_core/"
+    return {name: len(queries_of(client, base + name)) for name in COSTS}
+
+
+@pytest.mark.timeout(300)  # 10,000 rows, on a machine with other work
+def test_the_page_costs_what_the_document_says_whatever_there_is(admin_client):
+    endpoint(NOWHERE)
+    event()
+    fill(endpoints=12, deliveries=40)
+    assert costs(admin_client) == COSTS
+    fill(endpoints=188, deliveries=9_960)
+    assert costs(admin_client) == COSTS
+
+
+def test_every_list_of_the_admin_is_answered(admin_client):
+    for model in admin.site._registry:
+        meta = model._meta
+        page(
+            admin_client,
+            reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist"),
+        )
+    assert {f"{it}/" for it in ("delivery", "endpoint", "event", "shift")} <= set(COSTS)

@@ -1,0 +1,31 @@
+"""Every page of docs/ is in the index, and every link of every page leads somewhere."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.docs.samples import DOCS
+
+PAGES = sorted(it for it in DOCS.rglob("*.md") if it.name != "README.md")
+LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)")
+ROOT_PAGES = [DOCS.parent / name for name in ("README.md", "CONTRIBUTING.md")]
+
+
+def name(page) -> str:
+    return str(page.relative_to(DOCS.parent))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_a_page_is_in_the_index(page):
+    index = LINK.findall((DOCS / "README.md").read_text())
+    assert str(page.relative_to(DOCS)) in index
+
+
+@pytest.mark.parametrize("page", [*PAGES, *ROOT_PAGES, DOCS / "README.md"], ids=name)
+def test_a_link_leads_somewhere(page):
+    missing = [
+        it for it in LINK.findall(page.read_text()) if not (page.parent / it).exists()
+    ]
+    assert missing == []
