@@ -140,12 +140,22 @@ class GuardedResolver(AbstractResolver):
 
 
 class _Way:
-    """How far an attempt got: whether it made a socket of its own, and whether it has a connection."""
+    """How far an attempt got: which sockets it made, and whether it has a connection."""
 
-    __slots__ = ("connected", "is_fresh")
+    __slots__ = ("connected", "sockets")
 
     def __init__(self) -> None:
-        self.connected = self.is_fresh = False
+        self.connected = False
+        self.sockets: list[socket.socket] = []
+
+    def disown(self) -> None:
+        """Let go of sockets whose connection has failed; libuv has closed those it was given.
+
+        uvloop forgets to say so to a socket object when the receiver resets a connection at once.
+        It would close the number of its descriptor a second time, be it another's by then.
+        """
+        for it in self.sockets:
+            it.detach()
 
 
 # Told by the only places that make sockets and hand out connections.
@@ -165,9 +175,10 @@ def guarded_socket(reach: Reach, address_info: Any) -> socket.socket:
     family, kind, protocol, _, address = address_info
     if not reach.allows(str(address[0]).partition("%")[0]):
         raise BlockedAddressError
+    made = socket.socket(family, kind, protocol)
     if (way := _way.get(None)) is not None:
-        way.is_fresh = True
-    return socket.socket(family, kind, protocol)
+        way.sockets.append(made)
+    return made
 
 
 class _Handler(ResponseHandler):
@@ -202,8 +213,17 @@ class _Connector(aiohttp.TCPConnector):
         self._factory: Any = partial(_Handler, loop=self._loop)
 
     async def connect(self, *args: Any, **options: Any) -> Connection:
-        connection = await super().connect(*args, **options)
-        _note_connected()  # it may be one that was kept
+        way = _way.get()
+        try:
+            connection = await super().connect(*args, **options)
+        except BaseException:
+            way.disown()
+            raise
+        way.connected = True  # it may be one that was kept
+        if way.sockets and (
+            connection.transport is None or connection.transport.is_closing()
+        ):
+            way.disown()
         return connection
 
 
@@ -291,7 +311,7 @@ async def _post(
     except aiohttp.ClientConnectorError:
         raise  # a fresh one was tried, and was not to be had
     except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-        if way.is_fresh:
+        if way.sockets:
             raise
     return await session.post(
         request.url,

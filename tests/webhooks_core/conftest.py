@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.db import transaction
@@ -20,3 +22,22 @@ def commits_at_once(monkeypatch, db) -> None:
         hook()
 
     monkeypatch.setattr(transaction, "on_commit", run)
+
+
+@pytest.fixture
+def names(monkeypatch) -> dict[str, list[list[str]]]:
+    """Names and their answers, one after another; the last one holds."""
+    known: dict[str, list[list[str]]] = {}
+    real = socket.getaddrinfo
+
+    def resolve(host, port, *args: Any, **options: Any) -> Any:
+        if host not in known:
+            return real(host, port, *args, **options)
+        turns = known[host]
+        found = turns.pop(0) if len(turns) > 1 else turns[0]
+        if not found:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (it, port)) for it in found]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    return known

@@ -1,0 +1,115 @@
+"""Names and addresses: nothing is called that is not public."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from typing import Any
+
+import pytest
+
+from tests.receiver import receiver
+from tests.webhooks_core.hostile import (
+    PATIENCE_S,
+    TIMEOUT_S,
+    post,
+)
+from tests.webhooks_core.making import drain, endpoint, event
+from webhooks_core.addresses import Reach
+from webhooks_core.dispatch.sender import Sender
+from webhooks_core.models import Attempt, Delivery, Outcome
+from webhooks_core.transport import Request
+
+BLOCKED = (Outcome.BLOCKED, "the host leads to an address that is not public")
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [["127.0.0.1"], ["10.0.0.1"], ["93.184.215.14", "127.0.0.1"], ["169.254.169.254"]],
+)
+def test_a_name_with_an_address_that_is_not_public_is_not_called(names, addresses):
+    names["rebind.example"] = [addresses]
+    with receiver(204) as it:
+        url = it.url.replace("127.0.0.1", "rebind.example")
+        answer = post(url, loopback=False)
+    assert (answer.outcome, answer.error) == BLOCKED
+    assert it.requests == []
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]"])
+def test_a_literal_address_is_vetted_where_the_socket_is_made(host):
+    with receiver(204) as it:
+        answer = post(it.url.replace("127.0.0.1", host), loopback=False)
+    assert (answer.outcome, answer.error) == BLOCKED
+    assert it.requests == []
+
+
+@pytest.mark.parametrize("host", ["2130706433", "0x7f.1", "127.1", "0"])
+def test_an_address_in_disguise_is_not_called(host):
+    with receiver(204) as it:
+        answer = post(it.url.replace("127.0.0.1", host), loopback=False)
+    assert answer.outcome == Outcome.BLOCKED
+    assert it.requests == []
+
+
+def test_names_whose_servers_hang_hold_up_no_other_name(monkeypatch):
+    real, released = socket.getaddrinfo, threading.Event()
+
+    def resolve(host, port, *args: Any, **options: Any) -> Any:
+        if host.startswith("slow"):
+            released.wait(60)
+        return real("127.0.0.1", port, *args, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    with receiver(204) as it, Sender() as sender:
+        base = Request(
+            1, 1, 9, it.url, b"{}", lambda _: {}, TIMEOUT_S, Reach(loopback=True)
+        )
+        slow = [
+            base._replace(key=n, lane=n, url=f"http://slow{n % 20}.example/")
+            for n in range(2, 62)
+        ]
+        quick = it.url.replace("127.0.0.1", "quick.example")
+        sender.submit([*slow, base._replace(url=quick, timeout_s=PATIENCE_S)])
+        outcomes: dict[int, Outcome | None] = {}
+        while len(outcomes) < 61:
+            outcomes |= {it.key: it.outcome for it in sender.collect(wait_s=0.1)}
+        released.set()
+    assert outcomes.pop(1) == Outcome.OK
+    # Not TIMEOUT: nobody was there, which counts when our own network is in doubt.
+    assert set(outcomes.values()) == {Outcome.CONNECT}
+    assert len(outcomes) == 60
+
+
+@pytest.mark.usefixtures("plain", "transactional_db")
+def test_a_name_that_changes_between_check_and_use_is_not_called(names, use_profile):
+    dialect = use_profile(
+        url_policy=use_profile().url_policy.__class__(schemes=frozenset({"http"}))
+    )
+    names["rebind.example"] = [["93.184.215.14"], ["127.0.0.1"]]
+    with receiver(204) as it:
+        url = it.url.replace("127.0.0.1", "rebind.example")
+        dialect.url_policy.check(url)  # it was public then
+        endpoint(url)
+        event()
+        drain()
+    assert it.requests == []
+    assert Attempt.objects.get().outcome == Outcome.BLOCKED
+    assert Delivery.objects.get().last_error == BLOCKED[1]
+
+
+def test_a_name_that_does_not_exist_is_told_so(names):
+    names["nowhere.example"] = [[]]
+    answer = post("http://nowhere.example/")
+    assert (answer.outcome, answer.error) == (
+        Outcome.DNS,
+        "the host name could not be resolved",
+    )
+
+
+def test_a_port_that_is_closed_is_told_without_the_address(free_port):
+    answer = post(f"http://127.0.0.1:{free_port}/")
+    assert (answer.outcome, answer.error) == (
+        Outcome.CONNECT,
+        "the connection was refused",
+    )
