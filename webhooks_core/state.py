@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, F, Min, Q, QuerySet, Sum
+from django.db.models import Count, F, Min, Q, Sum
 
 from webhooks_core.dispatch.network import ARRIVED
 from webhooks_core.models import (
@@ -41,14 +41,9 @@ def oldest_due(now: datetime) -> timedelta:
     What waits for a paused or disabled endpoint is not due. Costs one look into an index for
     each endpoint, however long the backlog is.
     """
-    heads = with_head(Endpoint.objects.receiving())
+    heads = Endpoint.objects.receiving().annotate(head=Delivery.objects.head())
     earliest: datetime | None = heads.aggregate(at=Min("head"))["at"]
     return max(now - earliest, timedelta(0)) if earliest else timedelta(0)
-
-
-def with_head(endpoints: QuerySet[Endpoint]) -> QuerySet[Endpoint]:
-    """Annotate `head`, the time of an endpoint's next delivery that nobody is trying."""
-    return endpoints.annotate(head=Delivery.objects.head())
 
 
 def has_arrived_since(time: datetime) -> bool:
