@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from dataclasses import replace
 from typing import Any
@@ -22,6 +23,12 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("untimed")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Twice the cores: half of the suite's time is waiting for processes of its own."""
+    return 2 * (os.cpu_count() or 1)
+
 
 PLAIN = WebhookProfile(
     name="plain",

@@ -183,6 +183,7 @@ def test_a_killed_sentinel_takes_its_children_along_and_is_replaced(start, give)
     before = set(cluster.family()) - {cluster.pid}
     os.kill(sentinel_of(cluster), signal.SIGKILL)
     until(lambda: not before & set(cluster.family()), "the old processes to die")
+    be_heard(give)
     assert signed(give("sign")) in cluster.family()
     assert "the sentinel ended with -9" in cluster.output
     assert cluster.end() == 0
