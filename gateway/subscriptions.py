@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -19,7 +18,7 @@ from gateway.errors import (
 )
 from gateway.events import Origin
 from gateway.webhooks import PROFILE, TEST
-from webhooks_core import endpoints, profiles, publishing
+from webhooks_core import endpoints, profiles, publishing, reaching
 from webhooks_core.endpoints import Created, QuotaExceededError
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.secrets import MASK
@@ -120,10 +119,8 @@ def read_secret(body: Mapping[str, Any]) -> str | None:
 
 def check_url(url: str, *, trusted: bool = False) -> None:
     """Accept a URL to deliver to or raise BadRequestError. Asks the resolver: may take 2 s."""
-    named = settings.WEBHOOK_ALLOWED_TARGETS if trusted else ()
-    networks = tuple(ipaddress.ip_network(network) for network in named)
     try:
-        profiles.get(PROFILE).url_policy.check(url, networks=networks)
+        reaching.check_url(PROFILE, url, trusted=trusted)
     except TargetError as error:
         raise BadRequestError(f"{error}.") from error
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Mapping
 from typing import Any
 
 import orjson
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
 from recording.errors import BadRequestError, NotFoundError, TooManyRequestsError
 from recording.webhooks import EVENT_TYPES, PING, PROFILE
-from webhooks_core import endpoints, ids, profiles, publishing
+from webhooks_core import endpoints, ids, profiles, publishing, reaching
 from webhooks_core.endpoints import Created, QuotaExceededError
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.profiles import Happening
@@ -76,10 +74,8 @@ def read_url(body: Mapping[str, Any]) -> str:
 
 def check_url(url: str, *, trusted: bool = False) -> None:
     """Accept a URL to deliver to or raise BadRequestError. Asks the resolver: may take 2 s."""
-    named = settings.WEBHOOK_ALLOWED_TARGETS if trusted else ()
-    networks = tuple(ipaddress.ip_network(network) for network in named)
     try:
-        profiles.get(PROFILE).url_policy.check(url, networks=networks)
+        reaching.check_url(PROFILE, url, trusted=trusted)
     except TargetError as error:
         raise BadRequestError(f"{error}.") from error
 

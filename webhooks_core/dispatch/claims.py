@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import cached_property, lru_cache, partial
-from ipaddress import ip_network
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import orjson
 import structlog
-from django.conf import settings
 from django.db import InterfaceError, OperationalError, transaction
 from django.utils import timezone
 
 from webhooks_core import profiles, tracing
-from webhooks_core.addresses import Network as AddressNetwork
-from webhooks_core.addresses import Reach
 from webhooks_core.dispatch import shifts
 from webhooks_core.dispatch.lanes import Head, Lanes, LaneState, Wanted, heads
 from webhooks_core.dispatch.network import Network
@@ -25,6 +21,7 @@ from webhooks_core.dispatch.pace import SECOND
 from webhooks_core.models import Delivery, Endpoint, Event, Shift
 from webhooks_core.models.lookups import among
 from webhooks_core.profiles import Sending, WebhookProfile
+from webhooks_core.reaching import reach_of
 from webhooks_core.signing import standard_signature
 from webhooks_core.transport import Request
 
@@ -231,18 +228,6 @@ def _bodies(heads: Sequence[Head]) -> dict[int, Body]:
             "pk", "public_id", "type", "body"
         )
     }
-
-
-@lru_cache(maxsize=4)
-def _networks(texts: tuple[str, ...]) -> tuple[AddressNetwork, ...]:
-    return tuple(ip_network(text) for text in texts)
-
-
-def reach_of(endpoint: Endpoint) -> Reach:
-    """Return the addresses that attempts to an endpoint may connect to."""
-    networks = _networks(tuple(settings.WEBHOOK_ALLOWED_TARGETS))
-    policy = profiles.get(endpoint.profile).url_policy
-    return policy.reach(endpoint.url, networks=networks if endpoint.trusted else ())
 
 
 class Signer:

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from catalog.options import option
 from catalog.webhooks import EVENT_TYPES, OWNER, PROFILE
-from webhooks_core import endpoints, profiles
+from webhooks_core import endpoints, reaching
 from webhooks_core.models import Endpoint
 from webhooks_core.targets import TargetError
 
@@ -46,7 +46,7 @@ class Command(BaseCommand):
 
     def add(self, url: str, event_types: list[str]) -> None:
         try:
-            profiles.get(PROFILE).url_policy.check(url)
+            reaching.check_url(PROFILE, url)
             created = endpoints.create(
                 profile=PROFILE, owner=OWNER, url=url, event_types=event_types
             )
