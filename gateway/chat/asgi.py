@@ -110,27 +110,29 @@ class Client:
         length = joined(self._scope["headers"]).get("content-length", "")
         if length.isdigit() and int(length[:12]) > MAX_BODY_BYTES:
             raise PayloadTooLargeError
-        message = await self._receive()
-        body: bytes = message.get("body", b"")
-        if message.get("more_body") or message["type"] != "http.request":
-            body = await self._rest(message)
+        try:
+            async with asyncio.timeout(RECEIVE_S):
+                body = await self._received()
+        except TimeoutError as error:
+            # What may still come belongs to this request: nothing else can follow it.
+            raise BadRequestError(
+                "The body took too long to arrive.", headers={"Connection": "close"}
+            ) from error
         self._watcher = asyncio.create_task(self._watch())
         return body
 
-    async def _rest(self, message: Message) -> bytes:
-        parts = bytearray(message.get("body", b""))
-        try:
-            async with asyncio.timeout(RECEIVE_S):
-                while message["type"] == "http.request" and message.get("more_body"):
-                    message = await self._receive()
-                    parts += message.get("body", b"")
-                    if len(parts) > MAX_BODY_BYTES:
-                        raise PayloadTooLargeError
-        except TimeoutError as error:
-            raise BadRequestError("The body took too long to arrive.") from error
-        if message["type"] != "http.request":
-            raise ClientGoneError
-        return bytes(parts)
+    async def _received(self) -> bytes:
+        parts = bytearray()
+        message = await self._receive()
+        while message["type"] == "http.request":
+            part: bytes = message.get("body", b"")
+            if len(parts) + len(part) > MAX_BODY_BYTES:
+                raise PayloadTooLargeError
+            if not message.get("more_body"):
+                return bytes(parts + part) if parts else part
+            parts += part
+            message = await self._receive()
+        raise ClientGoneError
 
     async def _watch(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
@@ -153,16 +155,29 @@ class Client:
 
 
 async def _send(reply: Reply, request_id: str, send: Send) -> None:
-    await send(_start(reply, request_id))
     if reply.rest is None:
-        await send({"type": "http.response.body", "body": reply.body})
+        await _hand_over(_start(reply, request_id), send)
+        await _hand_over({"type": "http.response.body", "body": reply.body}, send)
         return
     async with aclosing(reply.rest) as rest:
+        await _hand_over(_start(reply, request_id), send)
         with Watch(None) as watch:
             await _send_part(reply.body, send, watch)
             async for data in rest:
                 await _send_part(data, send, watch)
-    await send({"type": "http.response.body", "body": b""})
+    await _hand_over({"type": "http.response.body", "body": b""}, send)
+
+
+async def _hand_over(message: Message, send: Send) -> None:
+    """Give the server a part of the answer. Raises ClientGoneError.
+
+    Servers swallow what is sent to a client that has gone, but not always: uvicorn knows of
+    the newest request of a connection alone, and uvloop refuses to write to a closed one.
+    """
+    try:
+        await send(message)
+    except (OSError, RuntimeError) as error:
+        raise ClientGoneError from error
 
 
 def _start(reply: Reply, request_id: str) -> Message:
@@ -176,5 +191,6 @@ def _start(reply: Reply, request_id: str) -> Message:
 async def _send_part(data: bytes, send: Send, watch: Watch) -> None:
     """Send a part; the next is read from the upstream only when there is room again."""
     watch.expect(STALL_S)
-    await send({"type": "http.response.body", "body": data, "more_body": True})
+    part = {"type": "http.response.body", "body": data, "more_body": True}
+    await _hand_over(part, send)
     watch.rest()

@@ -6,6 +6,7 @@ from gateway.chat.errors import UpstreamServiceError
 
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 DONE = b"[DONE]"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def frame(payload: bytes) -> bytes:
@@ -14,18 +15,19 @@ def frame(payload: bytes) -> bytes:
 
 
 class EventReader:
-    """Turns reads of any size into the `data` of whole events (WHATWG HTML, section 9.2.6).
+    """Turns reads of any size into the `data` of whole events (WHATWG HTML, sections 9.2.5 and 6).
 
     An event that its stream does not complete is discarded, as the standard says.
     """
 
-    __slots__ = ("_parts", "_size", "_skip_line_feed", "_tail")
+    __slots__ = ("_has_begun", "_parts", "_size", "_skip_line_feed", "_tail")
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
         self._size = 0
         self._tail = b""
         self._skip_line_feed = False
+        self._has_begun = False
 
     def feed(self, data: bytes) -> list[bytes]:
         """Return what the read completed. Raises UpstreamServiceError: an event is too large."""
@@ -36,6 +38,9 @@ class EventReader:
             return []
         if self._parts:
             data = b"".join((*self._parts, data))
+        if not self._has_begun:
+            self._has_begun = True
+            data = data.removeprefix(BYTE_ORDER_MARK)
         *blocks, rest = data.split(b"\n\n")
         self._parts, self._size, self._tail = [], 0, b""
         self._keep(rest)

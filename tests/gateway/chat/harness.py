@@ -243,13 +243,13 @@ COMPLETION = {
 
 @dataclass
 class Kept:
-    """A recorder that keeps what it is told."""
+    """A recorder that keeps what it is told, as it was then: the writer does so too."""
 
     ended: list[Exchange] = field(default_factory=list)
     denied: list[tuple[Caller, str]] = field(default_factory=list)
 
     def record(self, exchange: Exchange) -> None:
-        self.ended.append(exchange)
+        self.ended.append(replace(exchange))
 
     def deny(self, *, caller: Caller, model: str, incoming: Incoming) -> None:
         self.denied.append((caller, model))

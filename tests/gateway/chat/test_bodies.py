@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 
+import pytest
+
 from gateway.chat import asgi
 from tests.gateway.chat.harness import COMPLETION, answers
 from tests.gateway.chat.test_errors import INTERNAL, REQUEST_ID, told
@@ -18,10 +20,17 @@ def test_another_media_type_is_refused(gateway, upstream):
 
 def test_bodies_up_to_20_mb_are_taken_and_larger_ones_refused(gateway, upstream):
     upstream.script = answers(COMPLETION)
-    fits = gateway.post(messages=[{"role": "user", "content": "x" * 19_000_000}])
-    too_large = gateway.post(b" " * (20 * 1024 * 1024 + 1), headers=REQUEST_ID)
+    largest = b'{"model": "small"}'.ljust(20 * 1024 * 1024)
+    fits = gateway.post(largest)
+    too_large = gateway.post(largest + b" ", headers=REQUEST_ID)
     assert fits.status_code == 200
     assert told(too_large)[0] == 413
+
+
+def test_whether_messages_are_missing_is_for_the_upstream_to_judge(gateway, upstream):
+    upstream.script = answers(COMPLETION)
+    assert gateway.post(b'{"model": "small"}').status_code == 200
+    assert upstream.asked[0].json == {"model": "upstream-model"}
 
 
 def test_a_body_without_a_length_is_counted_as_it_comes(gateway):
@@ -32,13 +41,20 @@ def test_a_body_without_a_length_is_counted_as_it_comes(gateway):
     assert told(gateway.post(parts(), headers=REQUEST_ID))[0] == 413
 
 
-def test_a_body_that_does_not_end_is_a_bad_request(gateway, upstream, monkeypatch):
+@pytest.mark.parametrize("part", ["half", "none"])
+def test_a_body_that_does_not_end_is_a_bad_request(
+    gateway, upstream, monkeypatch, part
+):
     monkeypatch.setattr(asgi, "RECEIVE_S", 0.2)
-    head = raw_request().replace(b"Content-Length: ", b"Content-Length: 9")
+    request = raw_request().replace(b"Content-Length: ", b"Content-Length: 9")
+    if part == "none":
+        request = request.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
     with socket.create_connection(("127.0.0.1", gateway.port)) as client:
         client.settimeout(10)
-        client.sendall(head)
-        assert client.recv(10_000).startswith(b"HTTP/1.1 400")
+        client.sendall(request)
+        answer = b"".join(iter(lambda: client.recv(10_000), b""))
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert answer.endswith(b'{"detail":"The body took too long to arrive."}')
     assert upstream.asked == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -130,12 +131,16 @@ def test_accept_is_ignored(gateway, upstream, accept):
 def test_a_well_formed_request_id_is_kept_and_another_is_replaced(gateway, upstream):
     upstream.script = answers(COMPLETION)
 
-    kept = gateway.post(headers={"X-Request-Id": "req.1-a_B"})
-    made = gateway.post(headers={"X-Request-Id": "two words"})
-
-    assert kept.headers["X-Request-Id"] == "req.1-a_B"
-    assert upstream.asked[0].headers["x-request-id"] == "req.1-a_B"
-    assert len(made.headers["X-Request-Id"]) == 32
+    for text in ("req.1-a_B", "x" * 128):
+        kept = gateway.post(headers={"X-Request-Id": text})
+        assert kept.headers["X-Request-Id"] == text
+        assert upstream.asked[-1].headers["x-request-id"] == text
+    for text in ("two words", "x" * 129, "é", ""):
+        made = gateway.post(headers={"X-Request-Id": text.encode()})
+        assert re.fullmatch("[0-9a-f]{32}", made.headers["X-Request-Id"])
+        assert (
+            upstream.asked[-1].headers["x-request-id"] == made.headers["X-Request-Id"]
+        )
 
 
 @pytest.mark.spec("gateway", "usage is recorded in the background after the response")

@@ -155,6 +155,15 @@ def test_every_line_end_of_the_standard_is_understood(
     assert text_of(gateway.stream()) == "Hello"
 
 
+@pytest.mark.parametrize("size", [1, 100_000])
+def test_a_byte_order_mark_before_the_first_event_is_none_of_it(
+    gateway, upstream, size
+):
+    text = b"\xef\xbb\xbf" + b"".join(WHOLE_STREAM)
+    upstream.script = sends(*(text[at : at + size] for at in range(0, len(text), size)))
+    assert text_of(gateway.stream()) == "Hello"
+
+
 def test_data_over_several_lines_is_one_event(gateway, upstream):
     pretty = json.dumps(chunk("x"), indent=1).replace("\n", "\ndata: ").encode()
     upstream.script = sends(event(pretty), STREAM[2], DONE)

@@ -6,12 +6,15 @@ import asyncio
 import json
 import socket
 import time
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 import requests
 
 from gateway.chat import asgi, streams
+from gateway.chat.messages import Reply
 from gateway.chat.upstreams import http
 from tests.gateway.chat.harness import (
     DONE,
@@ -77,6 +80,34 @@ def test_a_client_that_leaves_amid_a_flood_leaves_nothing_behind(gateway, upstre
     assert gateway.settled(lambda: upstream.hung_up)
     assert gateway.kept.ended[0].status == 499
     assert nothing_is_left(gateway, upstream)
+
+
+@pytest.mark.parametrize("refused", ["head", "part"])
+@pytest.mark.parametrize("error", [RuntimeError("closed"), ConnectionResetError()])
+def test_a_server_that_cannot_send_any_more_means_that_the_client_has_gone(
+    refused, error
+):
+    ended = []
+
+    async def rest():
+        try:
+            while True:
+                yield b"part"
+        finally:
+            ended.append("stream")
+
+    async def run() -> None:
+        stream = rest()
+        reply = Reply(200, {}, await anext(stream), stream)
+        service = SimpleNamespace(answer=AsyncMock(return_value=reply))
+        failures = [error] if refused == "head" else [None, None, error]
+        send = AsyncMock(side_effect=failures)
+        scope = {"method": "POST", "path": "/v2/chat/completions", "headers": []}
+        await asgi.respond(service, scope, AsyncMock(), send)  # type: ignore[arg-type]
+        assert send.await_count == len(failures)
+        assert ended == ["stream"]
+
+    asyncio.run(run())
 
 
 def test_a_slow_client_slows_the_upstream_down(gateway, upstream):
