@@ -9,6 +9,8 @@ from typing import Any
 
 import uvicorn
 
+from config.connections import Connection
+
 GRACE_S = 30
 
 
@@ -23,6 +25,7 @@ def server(application: Any) -> uvicorn.Server:
             application,
             proxy_headers=False,
             lifespan="on",
+            http=Connection,
             ws="none",
             server_header=False,
             access_log=False,  # config/logs.py tells every request

@@ -74,6 +74,13 @@ def test_sync_upstream_failure_names_the_request_and_nothing_else(
     assert told(gateway.post(headers=REQUEST_ID)) == (500, UPSTREAM)
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_redirect_is_not_followed(gateway, upstream, stream):
+    upstream.script = answers({}, 307, Location=upstream.url + "/elsewhere")
+    assert gateway.post(stream=stream).status_code == 500
+    assert [it.path for it in upstream.asked] == ["/v1/chat/completions"]
+
+
 @pytest.mark.spec("gateway", "synchronous: Endpoint not found or not authorized, 404")
 @pytest.mark.parametrize("stream", [False, True])
 def test_absent_and_forbidden_are_answered_byte_for_byte_the_same(

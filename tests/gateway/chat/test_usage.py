@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import time_machine
-from django.db import OperationalError
+from django.db import InterfaceError, OperationalError
 
 from gateway.chat import accounting, usage
 from gateway.chat.accounting import Writer
@@ -270,10 +270,11 @@ def test_the_writer_writes_in_batches_and_at_the_end():
     assert [len(batch) for batch in sink.batches] == [1000, 1000, 500]
 
 
-def test_what_the_database_does_not_take_now_is_written_later(monkeypatch):
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError])
+def test_what_the_database_does_not_take_now_is_written_later(monkeypatch, error):
     monkeypatch.setattr(accounting, "EVERY_S", 0.0)
     monkeypatch.setattr(accounting, "RETRY_S", 0.01)
-    sink = Sink(OperationalError("away"), OperationalError("away"))
+    sink = Sink(error("away"), error("away"))
 
     async def run() -> None:
         writer = sink.writer()

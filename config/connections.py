@@ -1,0 +1,70 @@
+"""uvicorn's connections, ended when a client leaves something unfinished.
+
+uvicorn waits without an end for the rest of a request's head, takes a head of any size, and a
+connection that it closes stays for as long as the client does not read what was sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import cast
+
+from uvicorn._types import HTTPScope
+from uvicorn.protocols.http.httptools_impl import (
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
+
+# A client that does nothing of what it is waited for between two looks is cut off.
+LOOK_EVERY_S = 60.0
+MAX_HEAD_BYTES = 128 * 1024
+
+
+class Connection(HttpToolsProtocol):
+    """One connection. While a request is answered, time is the application's business."""
+
+    _head_bytes = 0
+    _seen: tuple[int, object] | None = None
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._look_later()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        scope = cast("HTTPScope | None", self.scope)
+        is_head = scope is not None and "path" not in scope
+        self._head_bytes = self._head_bytes + len(data) if is_head else 0
+        if self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
+            self.send_400_response("The head of the request is too large.")
+
+    def _look_later(self) -> None:
+        self._seen = self._awaited()
+        self._timer = self.loop.call_later(LOOK_EVERY_S, self._look)
+
+    def _look(self) -> None:
+        awaited, seen = self._awaited(), self._seen
+        if awaited and seen and awaited[0] == seen[0] and awaited[1] is seen[1]:
+            self.transport.abort()
+        else:
+            self._look_later()
+
+    def _awaited(self) -> tuple[int, object] | None:
+        """Return what the client is waited for: to read so many bytes, or to go on with a request.
+
+        None when it is not its turn, or when uvicorn's own timer runs, between requests.
+        """
+        cycle = cast("RequestResponseCycle | None", self.cycle)
+        is_over = cycle is None or cycle.response_complete
+        if not is_over and not self.transport.is_closing():
+            return None
+        unread = self.transport.get_write_buffer_size()
+        if unread == 0 and self.timeout_keep_alive_task is not None:
+            return None
+        return unread, self.scope

@@ -1,0 +1,173 @@
+"""Clients that leave something unfinished: each is cut off, and nobody else is."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from config import connections
+from config.connections import Connection
+from tests.config.test_web import served
+from tests.running import until
+
+LARGE = 20_000_000
+REQUEST = b"GET /%s HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@dataclass
+class Served:
+    """A client's socket, and the server's side of its connection."""
+
+    socket: socket.socket
+    ends: list[Connection]
+    answer: threading.Event = field(default_factory=threading.Event)
+
+    def send(self, data: bytes) -> None:
+        self.socket.sendall(data)
+
+    def read(self) -> bytes:
+        """Read to the end, whichever way it ends."""
+        found = bytearray()
+        with suppress(ConnectionError):
+            while part := self.socket.recv(1_000_000):
+                found += part
+        return bytes(found)
+
+    def look(self) -> None:
+        """Have the server look whether anything has moved since it looked last."""
+        (end,) = self.ends
+        looked = threading.Event()
+        end.loop.call_soon_threadsafe(end._look)
+        end.loop.call_soon_threadsafe(looked.set)
+        assert looked.wait(20)
+
+    def unread(self) -> int:
+        (end,) = self.ends
+        return end.transport.get_write_buffer_size()
+
+
+@pytest.fixture
+def client(monkeypatch) -> Iterator[Served]:
+    ends: list[Connection] = []
+    made, lost = Connection.connection_made, Connection.connection_lost
+
+    def note_made(self: Connection, transport: Any) -> None:
+        ends.append(self)
+        made(self, transport)
+
+    def note_lost(self: Connection, exc: Exception | None) -> None:
+        ends.remove(self)
+        lost(self, exc)
+
+    monkeypatch.setattr(Connection, "connection_made", note_made)
+    monkeypatch.setattr(Connection, "connection_lost", note_lost)
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        """Answer at once, or when a test says so, or at length: by what the path says."""
+        if scope["type"] == "lifespan":
+            while (await receive())["type"] != "lifespan.shutdown":
+                await send({"type": "lifespan.startup.complete"})
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+        if scope["path"] == "/slow":
+            await asyncio.to_thread(it.answer.wait, 20)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        body = b"x" * LARGE if scope["path"] == "/large" else b"done"
+        await send({"type": "http.response.body", "body": body})
+
+    with served(application) as url:
+        host, port = url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), 20) as connected:
+            it = Served(connected, ends)
+            until(lambda: ends, "the connection")
+            yield it
+
+
+@pytest.fixture
+def hurry(monkeypatch) -> None:
+    monkeypatch.setattr(connections, "LOOK_EVERY_S", 0.1)
+
+
+@pytest.mark.parametrize("said", [b"", b"GET / HT", REQUEST[:-2] % b""])
+def test_who_does_not_finish_the_head_of_a_request_is_cut_off(hurry, client, said):
+    with suppress(ConnectionError):
+        client.send(said)
+    assert client.read() == b""
+
+
+def test_who_sends_a_head_bit_by_bit_is_cut_off(client):
+    client.send(b"GET / HTTP/1.1\r\n")
+    until(lambda: client.ends[0].scope, "the head")
+    client.look()
+    client.send(b"X: y\r\n")
+    client.look()
+    assert client.read() == b""
+
+
+def test_a_second_request_may_not_stay_unfinished_either(client):
+    client.send(REQUEST % b"" + b"GET / HT")
+    assert b"done" in client.socket.recv(1000)
+    client.look()
+    client.look()
+    assert b"HTTP/1.1" not in client.read()
+
+
+@pytest.mark.parametrize("line", [b"X: y\r\n", b"y"])
+def test_a_head_without_end_is_refused(client, line):
+    client.send(b"GET / HTTP/1.1\r\nX: ")
+    with suppress(ConnectionError):
+        client.send(line * 1_000_000)
+    client.read()
+    until(lambda: not client.ends, "the end of the connection")
+
+
+def test_a_large_head_is_taken(client):
+    lines = b"".join(b"X-%d: %s\r\n" % (it, b"y" * 1000) for it in range(100))
+    client.send(REQUEST[:-2] % b"" + lines + b"\r\n")
+    assert client.socket.recv(1000).startswith(b"HTTP/1.1 200")
+
+
+def test_who_does_not_read_an_answer_is_cut_off(hurry, client):
+    client.send(REQUEST % b"large")
+    until(lambda: not client.ends, "the end of the connection")
+    assert len(client.read()) < LARGE
+
+
+def test_who_reads_slowly_gets_everything(client):
+    client.send(REQUEST % b"large")
+    until(client.unread, "the answer")
+    found = b""
+    while before := client.unread():
+        client.look()
+        while client.unread() == before:
+            found += client.socket.recv(100_000)
+    client.send(REQUEST % b"")
+    while not found.endswith(b"done\r\n0\r\n\r\n"):
+        part = client.socket.recv(1_000_000)
+        assert part
+        found += part
+    assert found.count(b"x") == LARGE
+
+
+def test_nobody_is_hurried_while_an_answer_is_made_or_between_two(client):
+    for _ in range(2):
+        client.answer.clear()
+        client.send(REQUEST % b"slow")
+        until(lambda: client.ends[0].cycle, "the request")
+        client.look()
+        client.look()
+        client.answer.set()
+        answer = b""
+        while b"done" not in answer:
+            part = client.socket.recv(1000)
+            assert part
+            answer += part
+        client.look()
+        client.look()
