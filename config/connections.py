@@ -7,6 +7,8 @@ connection that it closes stays for as long as the client does not read what was
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from typing import cast
 
 from uvicorn._types import HTTPScope
@@ -51,9 +53,15 @@ class Connection(HttpToolsProtocol):
     def _look(self) -> None:
         awaited, seen = self._awaited(), self._seen
         if awaited and seen and awaited[0] == seen[0] and awaited[1] is seen[1]:
-            self.transport.abort()
+            self._reset()
         else:
             self._look_later()
+
+    def _reset(self) -> None:
+        """Forget the connection, and have the kernel forget what it would still send."""
+        client = self.transport.get_extra_info("socket")
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.transport.abort()
 
     def _awaited(self) -> tuple[int, object] | None:
         """Return what the client is waited for: to read so many bytes, or to go on with a request.
