@@ -95,14 +95,4 @@ class UnavailableError(GatewayError):
     default_headers = RETRY_AFTER
 
 
-ANSWERS = Answers.of(
-    GatewayError,
-    BadRequestError,
-    NotFoundError,
-    MethodNotAllowedError,
-    PayloadTooLargeError,
-    UnsupportedMediaTypeError,
-    TooManyRequestsError,
-    InternalError,
-    UnavailableError,
-)
+ANSWERS = Answers.of(GatewayError)

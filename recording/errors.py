@@ -72,14 +72,4 @@ class UnavailableError(RecordingError):
     default_headers = RETRY_AFTER
 
 
-ANSWERS = Answers.of(
-    RecordingError,
-    BadRequestError,
-    NotFoundError,
-    MethodNotAllowedError,
-    PayloadTooLargeError,
-    UnsupportedMediaTypeError,
-    TooManyRequestsError,
-    InternalError,
-    UnavailableError,
-)
+ANSWERS = Answers.of(RecordingError)

@@ -49,9 +49,12 @@ class Answers(Generic[E]):
     kinds: Mapping[int, type[E]]
 
     @classmethod
-    def of(cls, base: type[E], *kinds: type[E]) -> Self:
-        """Answer with these classes, one for each status that `failure_of` knows, and 500."""
-        return cls(base, {kind.status_code: kind for kind in kinds})
+    def of(cls, base: type[E]) -> Self:
+        """Answer with the classes made of `base` so far: one for each status.
+
+        Each that `failure_of` knows must be among them, and 500.
+        """
+        return cls(base, {kind.status_code: kind for kind in base.__subclasses__()})
 
     def translate(self, error: BaseException | None) -> E | None:
         """Return what the caller is told about an exception; None if it is unforeseen."""

@@ -1,4 +1,4 @@
-"""Processes: which die with their parent, even one that is killed, and which are alive."""
+"""Processes: which die with their parent, even one that is killed; which are alive or descend."""
 
 from __future__ import annotations
 
@@ -88,3 +88,15 @@ def is_alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def descendants(pid: int) -> list[int]:
+    """Return a process of this machine and, on Linux, all that descend from it."""
+    found = [pid]
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children = task.read_text().split()
+        except OSError:
+            continue  # ended meanwhile
+        found += [it for child in children for it in descendants(int(child))]
+    return found

@@ -43,7 +43,7 @@ class Worker:
         return self._process.pid
 
     def family(self) -> list[int]:
-        return descendants(self.pid)
+        return processes.descendants(self.pid)
 
     def signal(self, number: int) -> None:
         """Send a signal to the process and all that descend from it."""
@@ -66,18 +66,6 @@ class Worker:
     def kill(self) -> None:
         self.signal(signal.SIGKILL)
         self._process.wait()
-
-
-def descendants(pid: int) -> list[int]:
-    """Return a process and all that descend from it."""
-    found = [pid]
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            children = task.read_text().split()
-        except OSError:
-            continue  # ended meanwhile
-        found += [it for child in children for it in descendants(int(child))]
-    return found
 
 
 def _cpu_of(pid: int) -> float:

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.running import environment, running, until
+from webhooks_core import processes
 
 STARTER = """
 import os, sys, time
@@ -68,3 +69,16 @@ def test_the_wish_to_stop_crosses_a_fork():
         [sys.executable, "-c", CROSSING], capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["False", "True", "False"]
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="it is Linux that tells of children"
+)
+def test_the_descendants_of_a_process_are_itself_and_all_that_it_started():
+    arguments = ("-c", STARTER.format(rule="processes.children_die_with_us()"))
+    with running(*arguments, environment=environment()) as family:
+        until(lambda: len(family.family()) == 4, "the fork of a fork")
+        found = processes.descendants(family.pid)
+        assert found[0] == family.pid
+        assert sorted(found) == sorted(family.family())
+    assert processes.descendants(family.pid) == [family.pid]

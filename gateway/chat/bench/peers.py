@@ -19,6 +19,7 @@ import requests
 from django.conf import settings
 
 from gateway.chat.bench.load import Server
+from webhooks_core import processes
 
 PEERS = Path("var") / "bench-peers"
 START_S = 90.0
@@ -162,7 +163,8 @@ def litellm(folder: Path, upstream: Server) -> Iterator[Server | None]:
     }
     with process(command, port, log=folder / "litellm.log", **environment) as pid:
         headers = {"Authorization": f"Bearer {key}"}
-        yield Server("litellm", port, "/v1/chat/completions", headers, _family(pid))
+        pids = tuple(processes.descendants(pid))
+        yield Server("litellm", port, "/v1/chat/completions", headers, pids)
 
 
 @contextmanager
@@ -185,12 +187,6 @@ def portkey(folder: Path, upstream: Server) -> Iterator[Server | None]:
         command, port, log=folder / "portkey.log", NODE_ENV="production"
     ) as pid:
         yield Server("portkey", port, "/v1/chat/completions", headers, (pid,))
-
-
-def _family(pid: int) -> tuple[int, ...]:
-    """Return a process and its children."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return pid, *(child for name in children for child in _family(int(name)))
 
 
 @contextmanager
