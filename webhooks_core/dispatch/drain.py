@@ -6,8 +6,10 @@ before its claim is committed, and no network call happens inside a transaction.
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 import structlog
@@ -63,12 +65,25 @@ def drain(
     shift = shifts.start()
     if shift is None:
         return 0
-    with Sender() as sender:
+    with _only_its_own_garbage(), Sender() as sender:
         attempts = _Drain(shift, sender, stop=stop, linger=linger).run(shift_s)
     # A commit between our last look and the end of the shift found us alive and did not call.
     if not stop() and due_by(timezone.now() + linger, shift):
         wakeup.call()
     return attempts
+
+
+@contextmanager
+def _only_its_own_garbage() -> Iterator[None]:
+    """Spare the collector all that was there before the shift.
+
+    It would look through the whole of Django several times a second: a tenth of a delivery's cost.
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def due_by(time: datetime, shift: Shift) -> bool:
@@ -178,12 +193,13 @@ class _Drain:
         )
 
     def _receive(self, answers: list[Answer]) -> None:
+        now = timezone.now()
         for it in answers:
             claim, answer = self._claims.pop(it.key), self._own_up(it)
             self._unsettled.append((claim, answer))
-            self._adapt(answer)
+            self._adapt(answer, now)
             owner, url = claim.endpoint.owner, claim.endpoint.url
-            if self._network.note(owner, url, answer.outcome, timezone.now()):
+            if self._network.note(owner, url, answer.outcome, now):
                 self._sender.found()
 
     def _own_up(self, answer: Answer) -> Answer:
@@ -220,12 +236,12 @@ class _Drain:
             shifts.tell_network(self._shift, offline_since=now)
             log.error("no network: attempts are postponed", shift=self._shift.pk)
 
-    def _adapt(self, answer: Answer) -> None:
+    def _adapt(self, answer: Answer, now: datetime) -> None:
         """Give quick receivers wider windows, slow ones the narrowest."""
         lane = self._lanes[answer.lane]
         if answer.outcome is None or answer.is_slow:
             lane.narrow()
-        elif not lane.claimed and lane.is_due(timezone.now()):
+        elif not lane.claimed and lane.is_due(now):
             lane.widen()
 
     def _settle(self) -> None:

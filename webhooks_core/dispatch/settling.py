@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import NamedTuple
@@ -181,14 +181,16 @@ _INSERT = (
 )
 
 
-def _adapt_time(value: datetime) -> datetime | str:
-    """Return a time as the database takes it; Django's own way costs SQLite four times that."""
+def _time_adapter() -> Callable[[datetime], datetime | str]:
+    """Return what makes times as the database takes them; Django's own way costs SQLite far more."""
     if connection.features.supports_timezones:
-        return value
-    return str(value.astimezone(connection.timezone).replace(tzinfo=None))
+        return lambda value: value
+    zone = connection.timezone
+    return lambda value: str(value.astimezone(zone).replace(tzinfo=None))
 
 
 def _record(settled: Iterable[Settled]) -> None:
+    adapted = _time_adapter()
     with connection.cursor() as cursor:
         cursor.executemany(
             _INSERT,
@@ -196,7 +198,7 @@ def _record(settled: Iterable[Settled]) -> None:
                 (
                     claim.pk,
                     claim.number,
-                    _adapt_time(answer.started_at),
+                    adapted(answer.started_at),
                     answer.duration_ms,
                     str(answer.outcome),
                     answer.code,
