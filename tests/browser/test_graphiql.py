@@ -38,4 +38,26 @@ def test_a_narrow_screen_shows_the_answer_below_the_query(live_server, page):
     query = page.locator(".graphiql-editors").bounding_box()
     answer = page.locator(".graphiql-response").bounding_box()
     assert query["y"] + query["height"] <= answer["y"] + 1
-    assert min(query["width"], answer["width"]) > 250
+    assert min(query["width"], answer["width"]) > 350
+
+
+def test_a_narrow_screen_shows_the_whole_example_with_the_buttons_above_it(
+    live_server, page
+):
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(f"{live_server.url}/graphql")
+    buttons = page.locator(".graphiql-toolbar button")
+    buttons.first.wait_for()
+    tops = [it.bounding_box() for it in buttons.all()]
+    assert len(tops) == 4
+    editor = page.locator(".graphiql-query-editor .CodeMirror")
+    box = editor.bounding_box()
+    assert all(it["y"] + it["height"] <= box["y"] for it in tops)
+    last = page.get_by_text("lastName").last.bounding_box()
+    assert last["x"] + last["width"] < box["x"] + box["width"]
+    lines = page.locator(".graphiql-query-editor .CodeMirror-line")
+    end = lines.last.bounding_box()
+    assert end["y"] + end["height"] <= box["y"] + box["height"]
+    # The variables are a tap away.
+    page.get_by_role("button", name="Variables").click()
+    page.get_by_role("region", name="Variables").wait_for()

@@ -7,6 +7,7 @@ ReactDOM.createRoot(element).render(
   React.createElement(GraphiQL, {
     fetcher,
     defaultQuery: element.dataset.example,
-    defaultEditorToolsVisibility: true,
+    // A telephone has no room for the variables, too.
+    defaultEditorToolsVisibility: matchMedia("(min-width: 701px)").matches,
   }),
 );
