@@ -54,6 +54,7 @@ class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
     form = KeyForm
     change_form_template = "admin/gateway/gatewaykey/page.html"
     operations = ("revoke",)
+    empty_hint = "Add one above, or by manage.py create_gateway_key."
     list_display = (
         *("shown_key", "tenant", "principal", "name", "state"),
         *("created", "expires", "last_used"),
@@ -104,8 +105,8 @@ class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
         context = self.admin_site.each_context(request) | {
             "title": "New gateway key",
             "opts": self.opts,
-            "key": obj,
-            "text": vars(obj)["text"],
+            "shown": obj,
+            "secret": vars(obj)["text"],
         }
         template = "admin/gateway/gatewaykey/created.html"
         return TemplateResponse(request, template, context)
@@ -168,6 +169,7 @@ class PolicyDecisionAdmin(HistoryAdmin[PolicyDecision]):
     )
     search_fields = ("public_id", "tenant", "principal", "resource", "request_id")
     search_help_text = "Part of an id, a tenant, a principal, a resource or a request"
+    empty_hint = "Each request that a policy denies makes one."
 
     @admin.display(description="id")
     def shown_id(self, obj: PolicyDecision) -> SafeString:
@@ -204,6 +206,7 @@ class DocumentAdmin(HistoryAdmin[Document]):
     fields = (*list_display, "characters", "checksum", "metadata_text", "text", "parts")
     search_fields = ("public_id", "tenant", "title", "checksum")
     search_help_text = "Part of an id, a tenant, a title or a checksum"
+    empty_hint = "Callers of the gateway send them to /v1/ingest."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
         return Document.objects.without_text()

@@ -23,6 +23,7 @@ from gateway.chat.models import (
 from gateway.chat.reports import cost
 from gateway.configuration.yaml import REFERENCE
 from gateway.identity import is_name
+from webhooks_core.admin.base import ShownAdmin
 from webhooks_core.secrets import Sealed
 
 
@@ -150,6 +151,7 @@ class ModelEndpointAdmin(admin.ModelAdmin[ModelEndpoint]):
     list_display = ("name", "upstream", "inference_type", "is_active", "allow_everyone")
     list_filter = ("upstream", "is_active")
     search_fields = ("name",)
+    empty_hint = "Those of the configuration file work without standing here."
 
 
 class PriceForm(forms.ModelForm[ModelPrice]):
@@ -167,22 +169,20 @@ class ModelPriceAdmin(admin.ModelAdmin[ModelPrice]):
     form = PriceForm
     list_display = ("model", "prompt_price", "completion_price")
     search_fields = ("model",)
+    empty_hint = "Without a price, requests are counted and cost nothing."
 
 
-class ShownAdmin(admin.ModelAdmin[Any]):
-    """What happened can be looked at, never changed."""
+class UsageAdmin(ShownAdmin[Any]):
+    """What was used, by whom, and what it cost."""
+
+    empty_hint = "Each request that a model endpoint answers is counted."
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return self.fields or ()
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+    @admin.display(description="used by")
+    def used_by(self, row: Any) -> str:
+        return f"{row.tenant}/{row.principal}"
 
     @admin.display(description="tokens in + out", ordering="prompt_tokens")
     def tokens(self, row: Any) -> str:
@@ -196,7 +196,7 @@ class ShownAdmin(admin.ModelAdmin[Any]):
 
 
 @admin.register(UsageDay)
-class UsageDayAdmin(ShownAdmin):
+class UsageDayAdmin(UsageAdmin):
     list_display = ("day", "used_by", "model", "cost", "tokens", "answered")
     fields = (
         *("day", "tenant", "principal", "model"),
@@ -208,10 +208,6 @@ class UsageDayAdmin(ShownAdmin):
     ordering = ("-day", "tenant", "principal", "model")
     sortable_by = ("day", "cost", "tokens", "answered")
 
-    @admin.display(description="used by")
-    def used_by(self, row: UsageDay) -> str:
-        return f"{row.tenant}/{row.principal}"
-
     @admin.display(description="requests", ordering="requests")
     def answered(self, row: UsageDay) -> str:
         failed = f", {row.failures:,} failed" if row.failures else ""
@@ -219,13 +215,10 @@ class UsageDayAdmin(ShownAdmin):
 
 
 @admin.register(UsageRecord)
-class UsageRecordAdmin(ShownAdmin):
+class UsageRecordAdmin(UsageAdmin):
     """What tells most comes first: a narrow screen shows no more."""
 
-    list_display = (
-        *("at", "outcome", "model", "tenant", "principal"),
-        *("tokens", "took", "cost", "request_id"),
-    )
+    list_display = ("at", "outcome", "model", "used_by", "tokens", "took", "cost")
     fields = (
         *("created_at", "outcome", "model", "upstream_model", "tenant"),
         *("principal", "key_id", "streamed", "tokens", "took", "cost"),

@@ -35,9 +35,21 @@ def addresses() -> list[str]:
         f"endpoint/{target.pk}/change/?hours=24",
         "shift/dashboard/",
         "shift/",
+        "event/",
         "event/catalogue/",
         f"event/{delivery.event_id}/change/",
     ]
+
+
+def test_no_list_cuts_a_column_beside_the_menu_and_the_filters(live_server, operator):
+    Endpoint.objects.update(url=f"https://{'a-long-name.' * 6}example/{'x' * 90}")
+    operator.set_viewport_size({"width": 1280, "height": 800})
+    for address in ("delivery/", "endpoint/", "event/", "shift/"):
+        operator.goto(f"{live_server.url}/admin/webhooks_core/{address}")
+        wide, shown = operator.locator(".results").evaluate(
+            "it => [it.scrollWidth, it.clientWidth]"
+        )
+        assert (address, wide) == (address, shown)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

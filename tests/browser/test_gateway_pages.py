@@ -76,7 +76,7 @@ def test_a_key_is_made_copied_and_revoked_by_keyboard(
     operator.locator("button[data-copy]").focus()
     operator.keyboard.press("Enter")
     assert operator.evaluate("getSelection().toString()") == text
-    operator.get_by_role("link", name="To the key").click()
+    operator.get_by_role("link", name="To the gateway key").click()
     assert text not in operator.content()
     operator.get_by_role("button", name="Revoke this key").focus()
     operator.keyboard.press("Enter")

@@ -63,6 +63,15 @@ def test_what_sweeps_repaired_is_told(admin_client):
     assert "nothing, ever" not in text
 
 
+def test_a_call_that_no_shift_has_followed_is_told(admin_client):
+    Bell.objects.update_or_create(pk=1, defaults={"called_at": None})
+    assert "A shift was called" not in page(admin_client, DASHBOARD)
+    at = timezone.now()
+    Bell.objects.update(called_at=at)
+    text = page(admin_client, DASHBOARD)
+    assert f"at {at:%Y-%m-%d %H:%M:%S} UTC, and none has come yet" in text
+
+
 def test_hours_of_the_clock_hold_their_attempts(monkeypatch):
     now = timezone.now().replace(minute=30)
     target = endpoint(NOWHERE)

@@ -38,7 +38,20 @@ class CappedPaginator(Paginator[Any]):
         return self.count == LISTED_AT_MOST
 
 
-class HistoryAdmin(admin.ModelAdmin[M]):
+class ShownAdmin(admin.ModelAdmin[M]):
+    """Rows to look at: none is made, changed or deleted here."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
+        return False
+
+
+class HistoryAdmin(ShownAdmin[M]):
     """Rows to look at. What may be done with one is an operation: a POST of its own.
 
     Operations are the names of methods that take a request and a row. They need the
@@ -46,6 +59,8 @@ class HistoryAdmin(admin.ModelAdmin[M]):
     """
 
     operations: tuple[str, ...] = ()
+    # What an empty list tells: where its rows come from.
+    empty_hint = ""
     paginator = CappedPaginator
     list_per_page = 50
     list_max_show_all = 0
@@ -60,17 +75,8 @@ class HistoryAdmin(admin.ModelAdmin[M]):
         css: ClassVar = {"all": ("webhooks_core/admin.css",)}
         js = ("webhooks_core/pages.js",)
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
-        return False
-
     def has_act_permission(self, request: HttpRequest) -> bool:
-        return super().has_change_permission(request)
+        return admin.ModelAdmin.has_change_permission(self, request)
 
     def has_view_permission(self, request: HttpRequest, obj: M | None = None) -> bool:
         return super().has_view_permission(request, obj) or self.has_act_permission(

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Exists, OuterRef, Prefetch, QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern, path, reverse
@@ -14,53 +14,16 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from webhooks_core import profiles, replays
+from webhooks_core import replays
 from webhooks_core.admin import showing
 from webhooks_core.admin.base import HistoryAdmin
+from webhooks_core.admin.filters import ErrorFilter, StatusFilter, TypeFilter
 from webhooks_core.admin.health import Health
-from webhooks_core.models import Attempt, Delivery, Endpoint, Event, Outcome
+from webhooks_core.models import Attempt, Delivery, Endpoint, Event
 from webhooks_core.replays import NotSubscribedError
 
 RESENT_AT_ONCE = 500
 NOT_SUBSCRIBED = "the endpoint is deleted, disabled, inactive or of no product here."
-
-
-class TypeFilter(admin.SimpleListFilter):
-    """Event types, as the products define them: the table is not asked which there are."""
-
-    title = "event type"
-    parameter_name = "type"
-    field = "event__type"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        names = {name for it in profiles.registered() for name in it.event_types}
-        return [(name, name) for name in sorted(names)]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        known = dict(self.lookup_choices)
-        if (name := self.value()) is None:
-            return queryset
-        return queryset.filter(**{self.field: name} if name in known else {"pk": 0})
-
-
-class ErrorFilter(admin.SimpleListFilter):
-    """Deliveries of which an attempt ended in this way."""
-
-    title = "error class"
-    parameter_name = "error"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(it.value, it.value) for it in Outcome if it != Outcome.OK]
-
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[Delivery]
-    ) -> QuerySet[Delivery]:
-        if (outcome := self.value()) is None:
-            return queryset
-        if outcome not in Outcome.values:
-            return queryset.none()
-        such = Attempt.objects.filter(delivery=OuterRef("pk"), outcome=outcome)
-        return queryset.filter(Exists(such))
 
 
 @admin.register(Delivery)
@@ -71,13 +34,13 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
         "shown_id",
         "state",
         "last_result",
-        "endpoint_link",
-        "created",
+        "sent_to",
     )
-    list_filter = ("status", ErrorFilter, TypeFilter, "trigger")
+    list_filter = (StatusFilter, ErrorFilter, TypeFilter, "trigger")
     search_fields = ("public_id",)
     search_help_text = "The whole id of a delivery, an event or an endpoint"
     actions = ("resend_selected",)
+    empty_hint = "An event makes one for each endpoint that receives its type."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Delivery]:
         attempts = Attempt.objects.defer("answer").order_by("number")
@@ -109,13 +72,13 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
         at = None if showing.is_held(obj) else obj.next_attempt_at
         return format_html("{}<br>{}", showing.state(obj), showing.when(at) or "")
 
-    @admin.display(description="endpoint")
-    def endpoint_link(self, obj: Delivery) -> SafeString:
+    @admin.display(description="endpoint, created")
+    def sent_to(self, obj: Delivery) -> SafeString:
         host = obj.endpoint.url.partition("://")[2].partition("/")[0]
         page = reverse("admin:webhooks_core_endpoint_change", args=(obj.endpoint_id,))
-        return format_html(
-            '<a href="{}" title="{}">{}</a>', page, obj.endpoint.public_id, host
-        )
+        link = '<a href="{}" title="{}">{}</a><br>{}'
+        made = showing.when(obj.created_at)
+        return format_html(link, page, obj.endpoint.public_id, host, made)
 
     @admin.display(description="last result, latency")
     def last_result(self, obj: Delivery) -> SafeString | None:
@@ -126,10 +89,6 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
         latency = f"{last.duration_ms:,}"
         shown = "{} {} ms<br>{} attempt{}"
         return format_html(shown, result, latency, obj.attempts, plural)
-
-    @admin.display
-    def created(self, obj: Delivery) -> SafeString | None:
-        return showing.when(obj.created_at)
 
     @admin.action(description="Resend selected deliveries", permissions=["act"])
     def resend_selected(

@@ -19,9 +19,10 @@ from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from webhooks_core import endpoints, profiles, publishing, replays
+from webhooks_core import endpoints, publishing, replays
 from webhooks_core.admin import health, showing
 from webhooks_core.admin.base import HistoryAdmin
+from webhooks_core.admin.filters import HealthFilter, ProductFilter
 from webhooks_core.admin.health import Day, Health
 from webhooks_core.endpoints import LimitError
 from webhooks_core.models import Attempt, Delivery, Endpoint
@@ -31,6 +32,7 @@ from webhooks_core.secrets import SecretUnreadableError
 
 LONGEST_OVERLAP_H = 168
 REPLAYED_AT_ONCE = 1000
+HELD_AT_MOST = 1000  # are counted
 REPLAY_CHOICES = {1: "the last hour", 24: "24 hours", 168: "7 days", 720: "30 days"}
 
 Operation = Callable[..., HttpResponse]
@@ -48,36 +50,6 @@ def living(operation: Operation) -> Operation:
         return operation(self, request, endpoint)
 
     return refusing
-
-
-class HealthFilter(admin.SimpleListFilter):
-    title = parameter_name = "health"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(it.name.lower(), it.value) for it in reversed(Health)]
-
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[Endpoint]
-    ) -> QuerySet[Endpoint]:
-        if (name := self.value()) is None:
-            return queryset
-        wanted = Health.__members__.get(name.upper())
-        return queryset.filter(wanted.condition) if wanted else queryset.none()
-
-
-class ProductFilter(admin.SimpleListFilter):
-    title = parameter_name = "product"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(it.name, it.name) for it in profiles.registered()]
-
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[Endpoint]
-    ) -> QuerySet[Endpoint]:
-        if (name := self.value()) is None:
-            return queryset
-        known = dict(self.lookup_choices)
-        return queryset.filter(profile=name) if name in known else queryset.none()
 
 
 @admin.register(Endpoint)
@@ -102,6 +74,7 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
     list_filter = (HealthFilter, ProductFilter)
     search_fields = ("public_id", "owner", "url")
     search_help_text = "Part of an id, an owner or a url"
+    empty_hint = "Accounts and tenants make them by the webhooks API of a product."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Endpoint]:
         return super().get_queryset(request).defer("custom_headers")
@@ -170,10 +143,13 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
             "endpoint": endpoint,
             "subtitle": None,
             "health": badge(endpoint),
+            "advice": Health.of(endpoint).advice,
+            "held": _held(endpoint),
+            "most_held": HELD_AT_MOST,
             "failures": failures(endpoint),
             "day": day,
             "p95": _milliseconds(day),
-            "most_deliveries": health.DELIVERIES_PER_PAGE,
+            "most_deliveries": f"{health.DELIVERIES_PER_PAGE:,}",
             "limits": limits_of(endpoint),
             "most_in_flight": MAX_IN_FLIGHT,
             "most_per_second": MAX_RATE,
@@ -282,7 +258,7 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
         context = self.admin_site.each_context(request) | {
             "title": "New signing secret",
             "opts": self.opts,
-            "endpoint": endpoint,
+            "shown": endpoint,
             "secret": secret,
             "hours": hours,
         }
@@ -313,6 +289,14 @@ def badge(endpoint: Endpoint) -> SafeString:
     """Return the health of an endpoint as a coloured word."""
     state = Health.of(endpoint)
     return showing.badge(state.tone, state.value)
+
+
+def _held(endpoint: Endpoint) -> int:
+    """Return how many deliveries wait for an endpoint that receives nothing now."""
+    if endpoint.is_receiving:
+        return 0
+    waiting = Delivery.objects.waiting().filter(endpoint=endpoint)
+    return waiting[:HELD_AT_MOST].count()
 
 
 def _day(endpoint: Endpoint) -> Day:

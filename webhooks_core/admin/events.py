@@ -19,7 +19,7 @@ from django.utils.safestring import SafeString
 from webhooks_core import profiles
 from webhooks_core.admin import showing
 from webhooks_core.admin.base import HistoryAdmin
-from webhooks_core.admin.deliveries import TypeFilter
+from webhooks_core.admin.filters import TypeFilter
 from webhooks_core.models import Event
 from webhooks_core.profiles import EventType, WebhookProfile
 
@@ -43,6 +43,7 @@ class EventAdmin(HistoryAdmin[Event]):
     list_filter = (OwnTypeFilter,)
     search_fields = ("public_id",)
     search_help_text = "The whole id of an event"
+    empty_hint = "The event catalogue tells which there may be."
     fields = (
         *("shown_id", "type", "profile", "owner"),
         *("in_bytes", "created", "dedupe_key", "text"),

@@ -47,6 +47,11 @@ class Health(StrEnum):
         return _TONES[self]
 
     @property
+    def advice(self) -> str:
+        """What lets an endpoint in this state have deliveries again; "" where none is needed."""
+        return _ADVICE.get(self, "")
+
+    @property
     def condition(self) -> Q:
         """The same as `of`, for a query."""
         earlier = list(_CONDITIONS)[: list(Health).index(self)]
@@ -63,6 +68,17 @@ _TONES = {
     Health.PAUSED: "busy",
     Health.FAILING: "bad",
     Health.HEALTHY: "good",
+}
+_ADVICE = {
+    Health.DISABLED: (
+        "It failed too often in a row. Another url, which its owner sets, enables it and "
+        "starts its counter at 0. What is published until then skips it."
+    ),
+    Health.INACTIVE: (
+        "Its owner has switched it off and may switch it on. "
+        "What is published until then skips it."
+    ),
+    Health.PAUSED: "Resume it. What is published until then waits.",
 }
 _CONDITIONS = {
     Health.DELETED: Q(deleted_at__isnull=False),
@@ -97,6 +113,10 @@ class Day:
     @property
     def attempts(self) -> int:
         return sum(self.ok) + sum(self.failed)
+
+    @property
+    def told(self) -> str:
+        return f"{self.attempts:,}"
 
     @property
     def success(self) -> str | None:

@@ -30,6 +30,7 @@ WORST = 10
 class ShiftAdmin(HistoryAdmin[Shift]):
     list_display = ("__str__", "host", "pid", "started_at", "ended_at", "attempts")
     fields = (*list_display[1:], "lease_until")
+    empty_hint = "The task cluster makes one as soon as something is due: does it run?"
     change_list_template = "admin/webhooks_core/shift/list.html"
 
     def get_urls(self) -> list[URLPattern]:
@@ -51,7 +52,7 @@ class ShiftAdmin(HistoryAdmin[Shift]):
             "shifts": Shift.objects.live(now).order_by("pk"),
             "bell": Bell.objects.first(),
             "day": hours(now),
-            "attempts_looked_at": ATTEMPTS_LOOKED_AT,
+            "attempts_looked_at": f"{ATTEMPTS_LOOKED_AT:,}",
             "worst": worst(now),
         }
         template = "admin/webhooks_core/shift/dashboard.html"

@@ -80,6 +80,16 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         """Pending ones that no shift is trying at this moment."""
         return self.filter(status=Delivery.Status.PENDING, claim=None)
 
+    def held(self) -> Self:
+        """Waiting ones that no time makes due: their endpoint receives nothing now."""
+        return self.waiting().exclude(endpoint__in=Endpoint.objects.receiving())
+
+    def tried(self) -> Self:
+        """Pending ones that are not held: each is being tried, or has a time for it."""
+        receiving = Q(endpoint__in=Endpoint.objects.receiving())
+        pending = self.filter(status=Delivery.Status.PENDING)
+        return pending.filter(receiving | Q(claim__isnull=False))
+
     def head(self) -> Any:
         """Return when the delivery that is next for the outer query's endpoint is due.
 

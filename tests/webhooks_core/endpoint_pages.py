@@ -1,0 +1,49 @@
+"""The endpoints' admin as the tests of its pages and of its operations see it."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from html import unescape
+
+from django.utils import timezone
+
+from tests.webhooks_core.making import event
+from webhooks_core.models import Attempt, Delivery
+
+LIST = "/admin/webhooks_core/endpoint/"
+OPERATIONS = [
+    "send-test",
+    "pause",
+    "resume",
+    "set-limits",
+    "rotate-secret",
+    "replay-failed",
+]
+
+
+def change(it) -> str:
+    return f"{LIST}{it.pk}/change/"
+
+
+def shown(text) -> list[str]:
+    return re.findall(r"<code>(ep_[0-9a-v]{26})</code>", text)
+
+
+def operate(client, it, name, **fields) -> str:
+    answer = client.post(f"{LIST}{it.pk}/{name}/", fields, follow=True)
+    assert answer.status_code == 200
+    return unescape(answer.content.decode())
+
+
+def attempts(target, outcomes, hours_ago=0.5, ms=10) -> None:
+    """Make one delivery with these attempts."""
+    event()
+    one = Delivery.objects.filter(endpoint=target).latest("pk")
+    at = timezone.now() - timedelta(hours=hours_ago)
+    Attempt.objects.bulk_create(
+        Attempt(
+            delivery=one, number=number, started_at=at, duration_ms=ms, outcome=outcome
+        )
+        for number, outcome in enumerate(outcomes.split(), start=1)
+    )
