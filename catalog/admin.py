@@ -35,6 +35,7 @@ class CatalogAdmin(admin.ModelAdmin[Row]):
     formfield_overrides = {models.CharField: {"form_class": VerbatimText}}
     search_fields = ("name_folded",)  # shows the search box; see get_search_results
     ordering = ("pk",)
+    empty_hint = "Add one above, or import a file by manage.py import_catalog."
     show_full_result_count = False
     list_per_page = 50
 

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from django.apps import AppConfig
 from django.conf import settings
+from django.contrib.admin.apps import AdminConfig as DjangoAdminConfig
+
+
+class AdminConfig(DjangoAdminConfig):
+    default_site = "config.site.Site"
 
 
 class ConfigConfig(AppConfig):

@@ -157,7 +157,7 @@ INSTALLED_APPS = [
     "gateway.apps.GatewayConfig",
     "gateway.chat.apps.ChatConfig",
     "webhooks_core.apps.WebhooksCoreConfig",
-    "django.contrib.admin",
+    "config.apps.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -62,6 +62,7 @@ class RecordingAdmin(admin.ModelAdmin[Recording]):
     list_per_page = 50
     search_fields = ("audio_id", "account__username")
     search_help_text = "Recording id or user name"
+    empty_hint = "Add one above, or by manage.py import_recording."
     date_hierarchy = "created_at"
     ordering = ("-id",)
     autocomplete_fields = ("account",)
@@ -123,6 +124,7 @@ class PersonalTokenAdmin(admin.ModelAdmin[PersonalToken]):
     list_per_page = 50
     search_fields = ("shown", "user__username", "name")
     search_help_text = "First characters of the token, user name or name"
+    empty_hint = "Users make them at /accounts/tokens."
     ordering = ("-id",)
     fields = (*list_display, "revoked_at")
     readonly_fields = fields

@@ -15,25 +15,13 @@ from django.utils.text import Truncator
 
 from recording.oauth import sessions
 from recording.oauth.models import AuthMethod
+from webhooks_core.admin.base import ShownAdmin
 
 # Of a client id, which may be an address: the page of the application shows it all.
 SHOWN_CHARACTERS = 20
 
 
-class ReadOnlyAdmin(admin.ModelAdmin[Any]):
-    """History is shown, not edited."""
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-
-class HiddenAdmin(ReadOnlyAdmin):
+class HiddenAdmin(ShownAdmin[Any]):
     """A table that the toolkit brings and that stays empty here."""
 
     def has_module_permission(self, request: HttpRequest) -> bool:
@@ -64,6 +52,7 @@ class ApplicationAdmin(admin.ModelAdmin[Any]):
     search_fields = ("name", "client_id", "registered_address")
     ordering = ("-created",)
     view_on_site = False
+    empty_hint = "Applications register themselves when somebody connects them."
     show_full_result_count = False
 
     @admin.display(description="application", ordering="name")
@@ -98,12 +87,13 @@ class ApplicationAdmin(admin.ModelAdmin[Any]):
         return False
 
 
-class TokenAdmin(ReadOnlyAdmin):
+class TokenAdmin(ShownAdmin[Any]):
     """Tokens of connections; the one action ends a whole connection."""
 
     list_select_related = ("application", "user")
     search_fields = ("application__name", "application__client_id", "user__username")
     ordering = ("-created",)
+    empty_hint = "There is one for each connection that a user has allowed."
     show_full_result_count = False
     actions = ("end_connections",)
 
@@ -138,14 +128,15 @@ class RefreshTokenAdmin(TokenAdmin):
     """Refresh tokens: the live ones are the connections."""
 
     fields = ("user", "application", "resource", "token_family", "created", "revoked")
-    list_display = ("pk", "user", "application", "created", "revoked", "token_family")
+    list_display = ("pk", "user", "application", "created", "revoked")
     list_filter = (("revoked", admin.EmptyFieldListFilter),)
 
 
-class GrantAdmin(ReadOnlyAdmin):
+class GrantAdmin(ShownAdmin[Any]):
     """Authorization codes, of which only hashes are known."""
 
     fields = ("user", "application", "redirect_uri", "scope", "resource")
-    list_display = ("pk", "user", "application", "created", "expires", "token_family")
+    list_display = ("pk", "user", "application", "created", "expires")
+    empty_hint = "A code lives for a minute, from the consent to the token."
     list_select_related = ("application", "user")
     search_fields = ("application__name", "application__client_id", "user__username")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 
 
 class OAuthConfig(AppConfig):
     name = "recording.oauth"
     label = "recording_oauth"
     verbose_name = "OAuth"
+
+    def ready(self) -> None:
+        # To people the toolkit's tables are part of this.
+        apps.get_app_config("oauth2_provider").verbose_name = self.verbose_name
