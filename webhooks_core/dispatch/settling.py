@@ -172,12 +172,18 @@ def _move(shift: Shift, settled: Iterable[Settled], now: datetime) -> None:
             Delivery.objects.claimed(pks, claim=shift.pk).fail(error=error)
 
 
-# One executemany for all: half of the time of bulk_create goes into composing SQL. A commit
-# that the database did not confirm is written again, hence the conflicts.
+# By hand: half of the time of bulk_create goes into composing SQL. A commit that the database
+# did not confirm is written again, hence the conflicts.
 _INSERT = (
     "INSERT INTO webhooks_core_attempt"
-    " (delivery_id, number, started_at, duration_ms, outcome, code, error, answer)"
-    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING"
+    " (delivery_id, number, started_at, duration_ms, outcome, code, error, answer) %s"
+    " ON CONFLICT DO NOTHING"
+)
+_INSERT_EACH = _INSERT % f"VALUES ({', '.join(['%s'] * 8)})"
+# PostgreSQL would plan as many statements as there are rows.
+_INSERT_ALL = _INSERT % (
+    "SELECT * FROM unnest(%s::bigint[], %s::int[], %s::timestamptz[], %s::int[],"
+    " %s::text[], %s::smallint[], %s::text[], %s::bytea[])"
 )
 
 
@@ -191,23 +197,26 @@ def _time_adapter() -> Callable[[datetime], datetime | str]:
 
 def _record(settled: Iterable[Settled]) -> None:
     adapted = _time_adapter()
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            _INSERT,
-            [
-                (
-                    claim.pk,
-                    claim.number,
-                    adapted(answer.started_at),
-                    answer.duration_ms,
-                    str(answer.outcome),
-                    answer.code,
-                    answer.error[:512],
-                    answer.body,
-                )
-                for claim, answer, *_ in settled
-            ],
+    rows = [
+        (
+            claim.pk,
+            claim.number,
+            adapted(answer.started_at),
+            answer.duration_ms,
+            str(answer.outcome),
+            answer.code,
+            answer.error[:512],
+            answer.body,
         )
+        for claim, answer, *_ in settled
+    ]
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            cursor.executemany(_INSERT_EACH, rows)
+        elif rows:
+            cursor.execute(
+                _INSERT_ALL, [list(column) for column in zip(*rows, strict=True)]
+            )
 
 
 def _log_failure(it: Settled) -> None:
