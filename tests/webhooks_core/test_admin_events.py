@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from html import unescape
 
@@ -39,6 +40,22 @@ def test_an_event_is_found_by_its_id_and_type(admin_client):
         assert f"<code>{one.public_id}</code>" in text
         assert f"<code>{other.public_id}</code>" not in text
     assert "0 events" in page(admin_client, f"{LIST}?type=%00")
+
+
+def test_an_event_and_its_deliveries_lead_to_one_another(admin_client):
+    endpoint(NOWHERE)
+    one, other = event(), event()
+    address = f"{LIST}{one.pk}/change/"
+    (link,) = re.findall(
+        r'<a href="([^"]+)">all deliveries of this event</a>',
+        page(admin_client, address),
+    )
+    delivery = one.delivery_set.get()
+    text = page(admin_client, link)
+    assert delivery.public_id in text
+    assert other.delivery_set.get().public_id not in text
+    there = f"/admin/webhooks_core/delivery/{delivery.pk}/change/"
+    assert f'<a href="{address}">' in page(admin_client, there)
 
 
 def test_the_body_is_shown_escaped_and_cannot_be_edited(admin_client):

@@ -12,7 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -46,7 +46,7 @@ class EventAdmin(HistoryAdmin[Event]):
     empty_hint = "The event catalogue tells which there may be."
     fields = (
         *("shown_id", "type", "profile", "owner"),
-        *("in_bytes", "created", "dedupe_key", "text"),
+        *("in_bytes", "created", "dedupe_key", "deliveries", "text"),
     )
     change_list_template = "admin/webhooks_core/event/list.html"
 
@@ -83,6 +83,13 @@ class EventAdmin(HistoryAdmin[Event]):
     @admin.display
     def created(self, obj: Event) -> SafeString | None:
         return showing.when(obj.created_at)
+
+    @admin.display
+    def deliveries(self, obj: Event) -> SafeString:
+        """Link to them: there may be thousands."""
+        found = f"{reverse('admin:webhooks_core_delivery_changelist')}?q="
+        link = '<a href="{}{}">all deliveries of this event</a>'
+        return format_html(link, found, obj.public_id)
 
     @admin.display(description="body")
     def text(self, obj: Event) -> SafeString:
