@@ -18,7 +18,8 @@ from django_q.brokers.redis_broker import Redis as RedisBroker
 from django_q.tasks import async_task
 from redis import Redis
 
-from webhooks_core.models import Bell, Lane, Shift
+from webhooks_core import doorbell
+from webhooks_core.models import Bell, Shift
 
 DRAIN = "webhooks_core.tasks.drain"
 # A call that was not followed by a shift within this time is made again.
@@ -77,7 +78,7 @@ def ring(endpoint_ids: Sequence[int], *, at: datetime | None = None) -> None:
 
     Runs after the commit, so that no caller's transaction holds the hot rows.
     """
-    Lane.objects.ring(endpoint_ids, at=at or timezone.now())
+    doorbell.ring(endpoint_ids, at=at or timezone.now())
     call()
 
 

@@ -141,30 +141,15 @@ def test_dead_shifts_are_buried_and_living_ones_are_not(settings):
         assert sweep().buried == 1
 
 
-def test_the_task_calls_a_drain_when_work_is_due_soon(calls):
-    endpoint(URL)
-    event()
-    calls.clear()
-    Bell.objects.update(called_at=None)
+def test_the_task_calls_a_drain_when_there_is_none(calls):
     tasks.sweep()
     assert calls == ["webhooks_core.tasks.drain"]
 
 
-def test_the_task_calls_nobody_when_nothing_is_due(calls):
-    endpoint(URL)
+def test_the_task_calls_nobody_when_somebody_is_there(calls):
+    Desk()
     tasks.sweep()
     assert calls == []
-
-
-def test_the_task_calls_a_drain_for_a_fan_out_that_nobody_finished(calls):
-    endpoint(URL)
-    event()
-    Event.objects.update(fanout_after=0)
-    forget()
-    calls.clear()
-    Bell.objects.update(called_at=None)
-    tasks.sweep()
-    assert calls == ["webhooks_core.tasks.drain"]
 
 
 def test_what_was_published_before_the_clock_was_set_back_is_due_at_once():

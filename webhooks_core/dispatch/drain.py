@@ -26,6 +26,7 @@ from webhooks_core.dispatch.network import WINDOW, Network
 from webhooks_core.dispatch.pace import SECOND
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.dispatch.settling import settle_all
+from webhooks_core.doorbell import Doorbell
 from webhooks_core.models import Event, Lane, Outcome, Shift
 from webhooks_core.state import has_arrived_since
 from webhooks_core.transport import Answer
@@ -35,9 +36,10 @@ SHIFT_S = 20.0
 # together, so that no retry is late for want of a shift.
 LINGER = timedelta(seconds=95)
 BUSY_TICK_S = 0.02
-IDLE_TICK_S = 0.05
 RENEW_EVERY_S = 3.0
 TEND_EVERY_S = 1.0
+# A wait in which nothing is tended; short for one who may have nothing to stay for.
+DOZE_S, NAP_S = 1.0, 0.05
 DATABASE_PAUSE_S = 0.5
 # More of these in a row are no passing want: the receiver's address cannot be used from here.
 LACKED_AT_MOST = 10
@@ -56,19 +58,22 @@ def drain(
     stop: Callable[[], bool] = never,
     linger: timedelta = LINGER,
     shift_s: float = SHIFT_S,
+    stay: bool = False,
 ) -> int:
     """Send what is due, and what falls due within `linger`; return the number of attempts.
 
     Returns 0 at once when every slot is taken. Leaves after `shift_s` seconds, or soon after
     `stop()` turns true: what has not been started is given back, open requests are awaited.
+    With `stay` it waits for work that nobody has published yet, and calls a successor.
     """
     shift = shifts.start()
     if shift is None:
         return 0
-    with _only_its_own_garbage(), Sender() as sender:
-        attempts = _Drain(shift, sender, stop=stop, linger=linger).run(shift_s)
+    with _only_its_own_garbage(), Sender() as sender, Doorbell() as doorbell:
+        works = _Drain(shift, sender, doorbell, stop=stop, linger=linger, stay=stay)
+        attempts = works.run(shift_s)
     # A commit between our last look and the end of the shift found us alive and did not call.
-    if not stop() and due_by(timezone.now() + linger, shift):
+    if not stop() and (stay or due_by(timezone.now() + linger, shift)):
         wakeup.call()
     return attempts
 
@@ -110,14 +115,19 @@ class _Drain:
         self,
         shift: Shift,
         sender: Sender,
+        doorbell: Doorbell,
         *,
         stop: Callable[[], bool],
         linger: timedelta,
+        stay: bool,
     ) -> None:
         self._shift = shift
         self._sender = sender
+        self._doorbell = doorbell
         self._stop = stop
         self._linger = linger
+        # One who stays is enough.
+        self._stay = stay and shift.slot == 0
         self._lanes = Lanes(shift)
         self._network = Network(shift.offline_since)
         self._claims = Claims(shift, self._lanes, self._network)
@@ -145,19 +155,34 @@ class _Drain:
         now = timezone.now()
         self._busy = self._lanes.take_due(now) == TAKE_AT_ONCE
         self._sender.submit(self._claims.take(now))
-        self._round()
+        if not self._round():
+            return True  # called: what else there is to do can wait
         self._watch_network()
         self._tend()
         return bool(self._claims) or self._expects_work(timezone.now())
 
-    def _round(self) -> None:
-        """Wait for answers for a moment and write them down."""
+    def _round(self) -> bool:
+        """Wait for answers for a moment and write them down; False when called meanwhile."""
         if self._claims:
             self._receive(self._sender.collect(wait_s=BUSY_TICK_S))
-        elif not self._lanes.due(timezone.now()):
-            time.sleep(IDLE_TICK_S)
+        elif not self._lanes.due(timezone.now()) and self._doze():
+            # It may have been in vain, and again: the lease must not run out over it.
+            self._renew(every_s=2 * RENEW_EVERY_S)
+            return False
         self._settle()
         self._renew()
+        return True
+
+    def _doze(self) -> bool:
+        """Wait until a lane has work, or something else is to be done; tell whether one has."""
+        until = time.monotonic() + (DOZE_S if self._stay else NAP_S)
+        next_at = self._lanes.next_at()
+        while time.monotonic() < until and not self._stop():
+            self._doorbell.wait()
+            now = timezone.now()
+            if (next_at and next_at <= now) or self._lanes.are_called(now):
+                return True
+        return False
 
     def _tend(self) -> None:
         """Do now and then what has no hurry."""
@@ -167,9 +192,10 @@ class _Drain:
                 self._call_another()
             # A large fan-out goes on at every round until it is done.
             self._tended = 0.0 if _shielded(publishing.continue_fan_outs) else now
-            # After the machine slept, a sweep would bury this very shift.
-            self._renew(every_s=0)
-            _shielded(sweep.sweep_if_due)
+            if _shielded(sweep.is_due):
+                # After the machine slept, a sweep would bury this very shift.
+                self._renew(every_s=0)
+                _shielded(sweep.sweep_if_due)
             self._release_far(timezone.now())
 
     def _call_another(self) -> None:
@@ -179,9 +205,9 @@ class _Drain:
             wakeup.call(at_work=at_work)
 
     def _expects_work(self, now: datetime) -> bool:
-        """Tell whether anything is due soon, in our lanes or in free ones."""
+        """Tell whether anything is due soon, in our lanes or in free ones, or may come."""
         self._release_far(now)
-        return bool(self._lanes) or self._is_near()
+        return self._stay or bool(self._lanes) or self._is_near()
 
     def _release_far(self, now: datetime) -> None:
         """Release lanes that have no work within the time that we would linger."""
@@ -277,6 +303,8 @@ class _Drain:
     def _hand_over(self) -> None:
         shifts.give_up_slot(self._shift)
         self._release_idle()
+        if self._stay and not self._stop():
+            wakeup.call()
 
     def _round_and_release(self) -> bool:
         self._round()

@@ -104,6 +104,10 @@ def end(shift: Shift, *, attempts: int) -> None:
             slot=None, ended_at=now, attempts=attempts
         )
         _free(shift, now)
+        if not attempts and shift.offline_since is None:
+            # It waited in vain, as one does three times a minute.
+            idle = Shift.objects.filter(pk=shift.pk, attempts=0, offline_since=None)
+            idle.delete()
 
 
 def bury_dead() -> int:

@@ -54,14 +54,23 @@ def sweep(*, retention_s: float = RETENTION_S) -> Swept:
     return swept
 
 
+def is_due() -> bool:
+    """Tell whether nobody has swept for a while; cheaper than to try."""
+    return Bell.objects.filter(_stale(timezone.now())).exists()
+
+
+def _stale(now: datetime) -> Q:
+    never, ahead = Q(swept_at=None), Q(swept_at__gt=now + EVERY)
+    return never | Q(swept_at__lt=now - EVERY) | ahead
+
+
 def sweep_if_due() -> bool:
     """Sweep unless somebody did a moment ago; tell whether anything was done.
 
     A shift has no time to remove what is old.
     """
     now = timezone.now()
-    stale = Q(swept_at=None) | Q(swept_at__lt=now - EVERY) | Q(swept_at__gt=now + EVERY)
-    if not Bell.objects.filter(stale).update(swept_at=now):
+    if not Bell.objects.filter(_stale(now)).update(swept_at=now):
         return False
     return bool(sweep(retention_s=0))
 
