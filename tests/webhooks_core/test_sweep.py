@@ -301,19 +301,31 @@ def test_a_shift_spends_no_time_on_what_is_old(old):
 
 
 def test_what_is_replayed_while_it_is_removed_stays(old, monkeypatch):
-    real = retention._awaited
+    real = retention._staying
     delivered = Delivery.objects.get(status=Delivery.Status.DELIVERED)
 
-    def replayed_after():
-        found = list(real().values_list("event", flat=True))
+    def replayed_after(before):
+        found = list(real(before).values_list("event", flat=True))
         replays.replay(delivered)
         return Delivery.objects.filter(event__in=found)
 
-    monkeypatch.setattr(retention, "_awaited", replayed_after)
+    monkeypatch.setattr(retention, "_staying", replayed_after)
     monkeypatch.setattr(retention, "EVENTS", 3)
     assert sweep(retention_s=1e-9).removed == 1
     replayed = Delivery.objects.get(event=delivered.event_id)
     assert replayed.trigger == Delivery.Trigger.REPLAY
+
+
+def test_what_was_replayed_lives_on_from_its_replay(old):
+    failed = Delivery.objects.get(status=Delivery.Status.FAILED)
+    copy = replays.replay(failed)
+    Delivery.objects.filter(pk=copy.pk).fail(error="again")
+    assert sweep().removed == 1  # the delivered one, which nobody replayed
+    copy.refresh_from_db()
+    assert copy.event == failed.event
+    with later(days=31):
+        assert sweep().removed == 1
+    assert not Delivery.objects.filter(pk=copy.pk).exists()
 
 
 def test_shifts_of_long_ago_are_forgotten():

@@ -31,12 +31,12 @@ def remove_old(before: datetime, *, for_s: float) -> int:
     """Remove events that nobody waits for, oldest first, for some seconds; return how many.
 
     What waits for a subscribed endpoint is never removed, whatever its age; nor is what is
-    being tried. Ends at once when work is due and no shift is there to do it.
+    being tried. An event is as old as its latest replay. Ends at once when work is due and no shift is there to do it.
     """
     until, removed = time.monotonic() + for_s, 0
     Shift.objects.filter(ended_at__lt=before).delete()
     for pks in _old(before):
-        removed += _remove(pks, until)
+        removed += _remove(pks, before, until)
         if time.monotonic() > until or _is_wanted_elsewhere():
             break
     return removed
@@ -55,9 +55,9 @@ def _old(before: datetime) -> Iterator[list[int]]:
         rows = list(later.values_list("pk", "created_at")[:EVENTS])
 
 
-def _remove(pks: Sequence[int], until: float) -> int:
+def _remove(pks: Sequence[int], before: datetime, until: float) -> int:
     """Remove those of these events that nobody waits for, their deliveries first."""
-    kept = set(_awaited().filter(event__in=pks).values_list("event", flat=True))
+    kept = set(_staying(before).filter(event__in=pks).values_list("event", flat=True))
     doomed = [pk for pk in pks if pk not in kept]
     while doomed and _remove_deliveries(doomed) == ROWS:
         if time.monotonic() > until:
@@ -87,8 +87,8 @@ def _delete(rows: Any) -> None:
     rows._raw_delete(rows.db)  # noqa: SLF001 - there is no public way
 
 
-def _awaited() -> QuerySet[Delivery]:
-    return Delivery.objects.filter(_waits())
+def _staying(before: datetime) -> QuerySet[Delivery]:
+    return Delivery.objects.filter(_waits() | Q(created_at__gte=before))
 
 
 def _waits() -> Q:
