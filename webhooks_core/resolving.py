@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from functools import partial
@@ -17,16 +16,16 @@ T = TypeVar("T")
 
 
 class ThreadEach(Executor):
-    """Runs each call in a new thread, up to `most` at once; the others wait for one to end.
+    """Runs each call in a new thread, up to `most` at once; the others fail for want of one.
 
-    getaddrinfo cannot be interrupted, and a pool would be full of names that hang. Unlike a
-    pool's, these threads keep no process from ending.
+    getaddrinfo cannot be interrupted, and a pool would be full of names that hang. Nobody waits
+    in line behind them: that would be a time-out of one who has done nothing. Unlike a pool's,
+    these threads keep no process from ending.
     """
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._running = 0
-        self._waiting: deque[Callable[[], None]] = deque()
         self._lock = threading.Lock()
 
     def submit(
@@ -34,30 +33,29 @@ class ThreadEach(Executor):
     ) -> Future[T]:
         future: Future[T] = Future()
         call = partial(_run, future, partial(fn, *args, **kwargs))
-        with self._lock:
-            if self._running >= self._most:
-                self._waiting.append(call)
-                return future
-            self._running += 1
-        try:
-            threading.Thread(target=self._work, args=(call,), daemon=True).start()
-        except RuntimeError:  # no more threads: this machine's own want
-            with self._lock:
-                self._running -= 1
+        if not self._begin(call):  # this machine's own want
             future.set_exception(socket.gaierror(socket.EAI_MEMORY, "no thread"))
         return future
 
-    def _work(self, call: Callable[[], None] | None) -> None:
-        while call:
-            call()
-            call = self._leave()
-
-    def _leave(self) -> Callable[[], None] | None:
+    def _begin(self, call: Callable[[], None]) -> bool:
         with self._lock:
-            if self._waiting:
-                return self._waiting.popleft()
+            if self._running >= self._most:
+                return False
+            self._running += 1
+        try:
+            threading.Thread(target=self._work, args=(call,), daemon=True).start()
+        except RuntimeError:
+            self._leave()
+            return False
+        return True
+
+    def _work(self, call: Callable[[], None]) -> None:
+        call()
+        self._leave()
+
+    def _leave(self) -> None:
+        with self._lock:
             self._running -= 1
-            return None
 
 
 def _run(future: Future[Any], call: Callable[[], Any]) -> None:

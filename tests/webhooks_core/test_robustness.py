@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import socket
 import threading
+import time
 from datetime import timedelta
 
 import pytest
@@ -17,7 +18,7 @@ from django.utils import timezone
 from config.environment import with_query
 from tests.receiver import receiver
 from tests.webhooks_core.making import drain, endpoint, event
-from webhooks_core import endpoints, wakeup
+from webhooks_core import endpoints, transport, wakeup
 from webhooks_core.dispatch import claims, lanes, settling
 from webhooks_core.models import Attempt, Delivery, Endpoint, EndpointSecret, Lane
 from webhooks_core.resolving import ThreadEach
@@ -134,21 +135,37 @@ class TestNamesThatHang:
         assert len(it.requests) == 1
         assert len(set(hanging)) == 64
 
-    def test_no_more_threads_than_allowed_and_nobody_is_forgotten(self):
-        go, running, peak = threading.Event(), [], []
+    def test_so_many_that_no_thread_is_left_count_against_nobody_else(
+        self, monkeypatch, plain
+    ):
+        go, asking, threads = threading.Event(), threading.Event(), ThreadEach(most=1)
+        monkeypatch.setattr(transport, "THREADS", threads)
 
-        def work(number: int) -> int:
-            running.append(number)
-            peak.append(len(running))
-            go.wait(10)
-            running.remove(number)
-            return number
+        def hang() -> None:
+            asking.set()
+            go.wait(30)
 
-        threads = ThreadEach(most=3)
-        futures = [threads.submit(work, number) for number in range(9)]
+        hung = threads.submit(hang)
+        assert asking.wait(10)
+        endpoint("http://well.example/")
+        event()
+        drain(shift_s=1.5)
         go.set()
-        assert [it.result(10) for it in futures] == list(range(9))
-        assert max(peak) <= 3
+        hung.result(10)
+        assert list(Delivery.objects.values_list("status", "attempts")) == [(0, 0)]
+        assert Endpoint.objects.get().consecutive_failures == 0
+
+    def test_no_more_threads_than_allowed_and_each_can_be_used_again(self):
+        go, threads = threading.Event(), ThreadEach(most=3)
+        for _ in range(2):
+            go.clear()
+            futures = [threads.submit(go.wait, 10) for _ in range(4)]
+            with pytest.raises(socket.gaierror):
+                futures.pop().result(0)
+            go.set()
+            assert [it.result(10) for it in futures] == [True] * 3
+            while threads._running:  # the last one is about to end
+                time.sleep(0.001)
 
     def test_want_of_threads_is_this_machine_s_own(self, monkeypatch):
         def start(_: object) -> None:
