@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import Count, F, Min, Q, Sum
 
-from webhooks_core.dispatch.network import ARRIVED
+from webhooks_core.dispatch.network import SEEN_TO_ARRIVE
 from webhooks_core.models import (
     Attempt,
     Bell,
@@ -52,7 +52,7 @@ def has_arrived_since(time: datetime) -> bool:
         "started_at", "outcome", "delivery__endpoint__url"
     )[:RECENT]
     return any(
-        at >= time and outcome in ARRIVED and not is_local(url)
+        at >= time and outcome in SEEN_TO_ARRIVE and not is_local(url)
         for at, outcome, url in latest
     )
 

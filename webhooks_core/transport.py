@@ -55,7 +55,8 @@ class Request(NamedTuple):
 class Answer(NamedTuple):
     """How an attempt ended; `outcome` None means that it was given back untried.
 
-    Then `error` says why, if it was not for want of time.
+    Then `error` says why, if it was not for want of time. `shows_network` is false for one who
+    was silent on a connection of old: where everything is swallowed that is the first sign of it.
     """
 
     key: int
@@ -66,6 +67,7 @@ class Answer(NamedTuple):
     error: str = ""
     retry_after: float | None = None
     body: bytes = b""
+    shows_network: bool = True
     duration_ms: int = 0
 
     @property
@@ -262,6 +264,7 @@ class _Finding(NamedTuple):
     error: str = ""
     retry_after: float | None = None
     body: bytes = b""
+    shows_network: bool = True
 
 
 async def attempt(request: Request, client: Client) -> Answer:
@@ -293,7 +296,8 @@ async def _try(request: Request, client: Client, timestamp: int) -> _Finding:
 def _late(way: _Way, timeout_s: float) -> _Finding:
     """Tell who was slow from who was not there: a network that swallows all is such a one."""
     if way.connected:
-        return _Finding(Outcome.TIMEOUT, error=f"no answer within {timeout_s:g} s")
+        text, is_fresh = f"no answer within {timeout_s:g} s", bool(way.sockets)
+        return _Finding(Outcome.TIMEOUT, error=text, shows_network=is_fresh)
     return _Finding(Outcome.CONNECT, error=f"no connection within {timeout_s:g} s")
 
 

@@ -12,12 +12,21 @@ import pytest
 from django.utils import timezone
 
 from tests.receiver import receiver
+from tests.webhooks_core.hostile import (
+    PATIENCE_S,
+    TIMEOUT_S,
+    Hostile,
+    read_request,
+    request_to,
+    send,
+)
 from tests.webhooks_core.making import drain, endpoint, event, only
 from webhooks_core import processes, state, transport
 from webhooks_core.addresses import Reach
 from webhooks_core.dispatch import drain as engine
 from webhooks_core.dispatch import shifts
 from webhooks_core.dispatch.network import TRY_ONE_EVERY, Network
+from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Attempt, Delivery, Endpoint, Outcome, Shift
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
@@ -54,6 +63,25 @@ def offline() -> Network:
         network.note(owner, url, DNS, NOW)
     network.lose(NOW)
     return network
+
+
+@pytest.mark.parametrize("first", ["kept", "fresh"])
+def test_silence_on_a_kept_connection_shows_no_network(first):
+    """Where everything is swallowed, it is the first that such a network shows."""
+
+    def fall_silent(connection: socket.socket, server: Hostile) -> None:
+        if first == "kept":
+            read_request(connection)
+            connection.sendall(b"HTTP/1.1 204 OK\r\n\r\n")
+        server.stopped.wait(PATIENCE_S)
+
+    with Hostile(fall_silent).running() as it, Sender() as sender:
+        if first == "kept":
+            assert send(sender, request_to(it.url)).outcome == OK
+        last = send(sender, request_to(it.url, timeout_s=TIMEOUT_S))
+        assert it.accepted == 1
+    assert last.outcome == Outcome.TIMEOUT
+    assert last.shows_network is (first == "fresh")
 
 
 def test_old_failures_mean_nothing():
@@ -226,7 +254,11 @@ class TestDrain:
                 event(owner)
             drain()
         assert not self.is_postponing()
-        assert state.has_arrived_since(timezone.now() - timedelta(minutes=1))
+        since = timezone.now() - timedelta(minutes=1)
+        assert state.has_arrived_since(since)
+        # Whether a connection was there that was made before, no row tells.
+        Attempt.objects.filter(outcome="http").update(outcome="timeout")
+        assert not state.has_arrived_since(since)
 
     def test_an_old_shift_of_this_machine_tells_nothing(self):
         Shift.objects.create(

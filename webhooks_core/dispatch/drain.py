@@ -225,7 +225,8 @@ class _Drain:
             self._unsettled.append((claim, answer))
             self._adapt(answer, now)
             owner, url = claim.endpoint.owner, claim.endpoint.url
-            if self._network.note(owner, url, answer.outcome, now):
+            outcome = answer.outcome if answer.shows_network else None
+            if self._network.note(owner, url, outcome, now):
                 self._sender.found()
 
     def _own_up(self, answer: Answer) -> Answer:

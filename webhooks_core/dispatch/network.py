@@ -24,6 +24,8 @@ TRY_ONE_EVERY = timedelta(minutes=10)
 NEVER_ARRIVED = frozenset({Outcome.DNS, Outcome.CONNECT})
 # Whatever else a receiver did, or took too long for: something was there.
 ARRIVED = frozenset({Outcome.OK, Outcome.HTTP, Outcome.TLS, Outcome.TIMEOUT})
+# What a row can prove: of a time-out it does not tell on what connection.
+SEEN_TO_ARRIVE = ARRIVED - {Outcome.TIMEOUT}
 
 
 class Held(NamedTuple):
