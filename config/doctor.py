@@ -61,7 +61,8 @@ def _guarded(
 
 def _settings() -> Iterator[Finding]:
     """Run Django's system checks, in production those for a deployment too."""
-    found = checks.run_checks(include_deployment_checks=not settings.LOCAL)
+    every = checks.run_checks(include_deployment_checks=not settings.LOCAL)
+    found = [it for it in every if not it.is_silenced()]
     for message in found:
         level = Level.FAILED if message.is_serious() else Level.WARNING
         told = " ".join(filter(None, (message.msg, message.hint)))

@@ -119,6 +119,13 @@ def test_production_hears_of_unsound_settings(sound, settings):
     assert "signpost.E004" in told("settings")
 
 
+def test_what_is_silenced_on_purpose_is_no_warning(sound, settings):
+    settings.LOCAL = False
+    settings.SILENCED_SYSTEM_CHECKS = ["signpost.E004"]
+    settings.DEBUG = True
+    assert "signpost.E004" not in told("settings")
+
+
 @pytest.mark.parametrize(
     ("status", "body", "level"),
     [(200, '{"status": "ok"}', "ok"), (200, "<html>", "failed"), (502, "", "failed")],
