@@ -17,8 +17,8 @@ from django.utils import timezone
 from django_q.models import Schedule
 
 from config import health
-from webhooks_core.models import Bell, Endpoint, EndpointSecret
-from webhooks_core.secrets import SecretUnreadableError
+from webhooks_core import sealed
+from webhooks_core.models import Bell, Endpoint
 
 MAX_CLOCK_OFF_S = 2.0
 MIN_FREE_BYTES = 500 * 1024 * 1024
@@ -101,24 +101,18 @@ def _schedule() -> Iterator[tuple[Level, str]]:
 
 
 def _secrets() -> Iterator[tuple[Level, str]]:
-    """Decrypt every signing secret, and see which a rotation of keys has left behind."""
-    unreadable = 0
-    rows = EndpointSecret.objects.filter(endpoint__deleted_at=None)
-    for row in rows.only("value").iterator():
-        try:
-            row.value.reveal()
-        except SecretUnreadableError:
-            unreadable += 1
+    """Decrypt all that is kept encrypted: signing secrets, own headers, keys of upstreams."""
+    unreadable = sealed.unreadable()
     if unreadable:
         yield (
             Level.FAILED,
             (
-                f"{unreadable} signing secrets cannot be decrypted: add the key that they "
-                "were made with to WEBHOOK_SECRET_KEYS."
+                f"{unreadable} secrets cannot be decrypted: add the key that they were made "
+                "with to WEBHOOK_SECRET_KEYS."
             ),
         )
     else:
-        yield Level.OK, "Every signing secret can be decrypted."
+        yield Level.OK, "Every secret can be decrypted."
 
 
 def _endpoints() -> Iterator[tuple[Level, str]]:

@@ -59,8 +59,8 @@ SQLITE_SYNCHRONOUS = env.str("SQLITE_SYNCHRONOUS", "NORMAL" if LOCAL else "FULL"
 SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", not LOCAL)
 TRUST_X_FORWARDED_PROTO = env.bool("TRUST_X_FORWARDED_PROTO", False)
 LOG_LEVEL = env.log_level("LOG_LEVEL", logging.INFO)
-WEB_THREADS = env.int("WEB_THREADS", 8)
-WORKERS = env.int("WORKERS", 2)
+WEB_THREADS = env.int("WEB_THREADS", 8, validate=validate.Range(min=1, max=1000))
+WORKERS = env.int("WORKERS", 2, validate=validate.Range(min=1, max=1000))
 OTEL_EXPORTER_OTLP_ENDPOINT = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", "").rstrip("/")
 METRICS_TOKEN = env.metrics_token("METRICS_TOKEN", "")
 
@@ -68,9 +68,13 @@ WEBHOOK_SECRET_KEYS = env.fernet_keys(
     "WEBHOOK_SECRET_KEYS", local_secret("webhook-secret-keys")
 )
 WEBHOOK_ALLOWED_TARGETS = env.networks("WEBHOOK_ALLOWED_TARGETS", "")
-WEBHOOK_RETENTION_DAYS = env.int("WEBHOOK_RETENTION_DAYS", 30)
+WEBHOOK_RETENTION_DAYS = env.int(
+    "WEBHOOK_RETENTION_DAYS", 30, validate=validate.Range(min=1, max=36_500)
+)
 WEBHOOKS_LISTEN_SECRETS = env.words("WEBHOOKS_LISTEN_SECRETS", "")
-WEBHOOK_DRAINERS = env.int("WEBHOOK_DRAINERS", 4)
+WEBHOOK_DRAINERS = env.int(
+    "WEBHOOK_DRAINERS", 4, validate=validate.Range(min=1, max=1000)
+)
 
 RECORDING_CREATE_RATE = env.rate("RECORDING_CREATE_RATE", "" if LOCAL else "60/hour")
 RECORDING_TEST_RATE = env.rate("RECORDING_TEST_RATE", "" if LOCAL else "120/hour")
@@ -131,9 +135,15 @@ CATALOG_SUGGESTIONS = env.bool("CATALOG_SUGGESTIONS", True)
 CATALOG_ROW_BUDGET = env.int(
     "CATALOG_ROW_BUDGET", 100_000, validate=validate.Range(min=1)
 )
-CHAT_REQUESTS_PER_MINUTE = env.int("CHAT_REQUESTS_PER_MINUTE", 0)
-CHAT_REQUESTS_AT_ONCE = env.int("CHAT_REQUESTS_AT_ONCE", 0)
-CHAT_USAGE_RETENTION_DAYS = env.int("CHAT_USAGE_RETENTION_DAYS", 90)
+CHAT_REQUESTS_PER_MINUTE = env.int(
+    "CHAT_REQUESTS_PER_MINUTE", 0, validate=validate.Range(min=0)
+)
+CHAT_REQUESTS_AT_ONCE = env.int(
+    "CHAT_REQUESTS_AT_ONCE", 0, validate=validate.Range(min=0)
+)
+CHAT_USAGE_RETENTION_DAYS = env.int(
+    "CHAT_USAGE_RETENTION_DAYS", 90, validate=validate.Range(min=1, max=36_500)
+)
 
 env.complete()
 

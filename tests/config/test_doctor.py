@@ -91,7 +91,7 @@ def test_secrets_that_no_key_opens_are_told(sound, plain, settings):
     assert run()[1]["secrets"] == ["ok"]
     settings.WEBHOOK_SECRET_KEYS = ["A" * 43 + "="]
     assert run()[1]["secrets"] == ["failed"]
-    assert "1 signing secrets" in told("secrets")
+    assert "1 secrets" in told("secrets")
 
 
 def test_disabled_endpoints_are_a_warning(sound, plain):

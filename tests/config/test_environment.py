@@ -55,6 +55,8 @@ def test_production_starts_when_every_variable_is_set():
         ("WEBHOOK_SECRET_KEYS", "", "WEBHOOK_SECRET_KEYS: Needs at least one key."),
         ("WEBHOOK_ALLOWED_TARGETS", "10.0.0.0/33", "WEBHOOK_ALLOWED_TARGETS: Holds"),
         ("RECORDING_TEST_RATE", "often", "RECORDING_TEST_RATE: Not a rate such as"),
+        ("WORKERS", "0", "WORKERS: Must be"),
+        ("WEBHOOK_RETENTION_DAYS", "-1", "WEBHOOK_RETENTION_DAYS: Must be"),
         ("GATEWAY_CONFIG", "/no/such/file", "/no/such/file: cannot be read"),
         ("GATEWAY_TRUSTED_PROXIES", "proxy", "GATEWAY_TRUSTED_PROXIES: Holds 'proxy'"),
         ("GATEWAY_SUBSCRIPTION_QUOTA", "0", "GATEWAY_SUBSCRIPTION_QUOTA: Must be"),

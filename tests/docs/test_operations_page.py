@@ -86,3 +86,11 @@ def test_the_page_names_variables_that_exist():
 def test_nginx_clears_the_headers_that_claim_an_identity():
     for name in ("X-Tenant-ID", "X-Principal-ID", "Forwarded"):
         assert re.search(rf'proxy_set_header {name}\s+"";', PAGE), name
+
+
+def test_the_figures_to_plan_with_are_those_of_the_benchmarks():
+    section = PAGE.split("## How much of it do I need?")[1].split("\n## ")[0]
+    figures = re.findall(r"^\| [^|]+ \| ([\d,]+(?: MB)?) \|$", section, re.MULTILINE)
+    measured = (DOCS / "benchmarks.md").read_text()
+    assert len(figures) == 6
+    assert [it for it in figures if f"| {it} |" not in measured] == []

@@ -302,7 +302,7 @@ def test_a_connection_that_breaks_off_disturbs_nobody(listener_of_module):
     [
         (("--status", "99"), "'99' is not a status from 200 to 599"),
         (("--status", "no"), "'no' is not a status"),
-        (("--port", "65536"), "'65536' is not a port"),
+        (("--port", "65536"), "'65536' is not a whole number"),
         (("--delay", "-1"), "'-1' is not a number of seconds"),
         (("--delay", "nan"), "'nan' is not a number of seconds"),
         (("--delay", "soon"), "'soon' is not a number of seconds"),

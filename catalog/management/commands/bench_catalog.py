@@ -19,6 +19,7 @@ from django.core.management.base import BaseCommand, CommandError
 from catalog.benchmarks.cases import QUERIES, bodies, seed
 from catalog.benchmarks.load import Client, Load, load
 from catalog.benchmarks.servers import Server, run, serve, server
+from webhooks_core.arguments import seconds, whole
 
 # name: module of the contender, and the library that it needs beside ours
 CONTENDERS = {
@@ -37,14 +38,22 @@ class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--books", type=int, default=1_000)
-        parser.add_argument("--seconds", type=float, default=0.5, help="of one round")
-        parser.add_argument("--rounds", type=int, default=10)
-        parser.add_argument("--clients", type=int, default=4)
+        parser.add_argument("--books", type=whole(1), default=1_000, help="%(default)s")
+        parser.add_argument(
+            "--seconds", type=seconds(0.01, 3600), default=0.5, help="of one round"
+        )
+        parser.add_argument("--rounds", type=whole(1), default=10, help="%(default)s")
+        parser.add_argument("--clients", type=whole(1, 1000), default=4, help="at once")
         parser.add_argument("--database-url", help="an empty database to use up")
-        parser.add_argument("--serve", choices=[m for m, _ in CONTENDERS.values()])
-        parser.add_argument("--seed", action="store_true")
-        parser.add_argument("--port", type=int)
+        parser.add_argument(
+            "--serve",
+            choices=[m for m, _ in CONTENDERS.values()],
+            help="be one of these alone",
+        )
+        parser.add_argument(
+            "--seed", action="store_true", help="only fill the database"
+        )
+        parser.add_argument("--port", type=whole(1, 65_535), help="of --serve")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["serve"]:

@@ -18,14 +18,19 @@ from catalog.benchmarks.servers import run
 from catalog.execution.context import Context
 from catalog.execution.operations import Executor, GraphQLRequest
 from catalog.schema.contract import schema
+from webhooks_core.arguments import whole
 
 
 class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--books", type=int, default=1_000_000)
-        parser.add_argument("--times", type=int, default=5, help="the median counts")
+        parser.add_argument(
+            "--books", type=whole(1), default=1_000_000, help="%(default)s"
+        )
+        parser.add_argument(
+            "--times", type=whole(1), default=5, help="the median counts"
+        )
         parser.add_argument("--database-url", help="an empty database to use up")
         parser.add_argument(
             "--ask", action="store_true", help="of the default database"

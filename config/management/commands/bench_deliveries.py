@@ -19,6 +19,7 @@ from config.bench.bench import Bench, Options, staged
 from config.bench.report import Report
 from config.bench.speed import others, speed
 from config.bench.stage import BenchError
+from webhooks_core.arguments import whole
 
 PARTS = {
     "speed": speed,
@@ -51,8 +52,10 @@ class Command(BaseCommand):
         )
         parser.add_argument("--quick", action="store_true", help="under a minute")
         parser.add_argument("--json", action="store_true", help="for machines")
-        parser.add_argument("--drainers", type=int, default=2, help="at most at once")
-        parser.add_argument("--rounds", type=int, help="of each comparison")
+        parser.add_argument(
+            "--drainers", type=whole(1, 100), default=2, help="at most at once"
+        )
+        parser.add_argument("--rounds", type=whole(1), help="of each comparison")
         parser.add_argument(
             "--postgres",
             default=_postgres_of(os.environ.get("DATABASE_URL", "")),
@@ -100,8 +103,6 @@ def _options(given: dict[str, Any]) -> Options:
     parts = given["only"].split(",") if given["only"] else list(PARTS)
     if unknown := [part for part in parts if part not in PARTS]:
         raise CommandError(f"--only: no such part: {', '.join(unknown)}")
-    if given["drainers"] < 1:
-        raise CommandError("--drainers: at least 1")
     quick = given["quick"]
     return Options(
         parts=parts,

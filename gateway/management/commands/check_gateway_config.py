@@ -15,7 +15,7 @@ class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path)
+        parser.add_argument("file", type=Path, help="YAML, as GATEWAY_CONFIG names")
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         try:

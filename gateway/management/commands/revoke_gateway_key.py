@@ -15,7 +15,9 @@ class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("ids", nargs="+", type=int, metavar="ID")
+        parser.add_argument(
+            "ids", nargs="+", type=int, metavar="ID", help="as list_gateway_keys shows"
+        )
 
     def handle(self, *args: Any, ids: list[int], **options: Any) -> None:
         # What does not fit the column cannot be a key.

@@ -18,7 +18,13 @@ class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("ids", nargs="*", type=int, metavar="ID")
+        parser.add_argument(
+            "ids",
+            nargs="*",
+            type=int,
+            metavar="ID",
+            help="as list_personal_tokens shows",
+        )
         parser.add_argument("--user", help="together with --all")
         parser.add_argument("--all", action="store_true", help="all tokens of --user")
 

@@ -10,6 +10,7 @@ from django.core.management.base import CommandError
 from django_q.management.commands.qcluster import Command as StockCommand
 
 from webhooks_core import processes
+from webhooks_core.arguments import seconds
 from webhooks_core.cluster.keeper import ClusterFailedError, Keeper
 
 # Longer than SQLite waits for a lock, shorter than half a minute.
@@ -23,10 +24,11 @@ class Command(StockCommand):  # type: ignore[misc]
         super().add_arguments(parser)
         parser.add_argument(
             "--deaf-after",
-            type=float,
+            type=seconds(1, 86_400 * 365),
             default=DEAF_AFTER_S,
             metavar="SECONDS",
-            help="start the processes again when no task was run for so long (%(default)s)",
+            help="start the processes again when a worker was free for so long and not even "
+            "a beat came through to it (%(default)s)",
         )
         parser.add_argument(
             "--die-with", type=int, metavar="PID", help="end when this parent dies"

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from webhooks_core.arguments import seconds
 from webhooks_core.dispatch.drain import drain
 
 
@@ -19,7 +20,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--linger",
-            type=float,
+            type=seconds(0, 86_400),
             default=0.0,
             metavar="SECONDS",
             help="wait for work that falls due within this time (default: %(default)s)",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import signal
 from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from webhooks_core.arguments import seconds, whole
 from webhooks_core.receiving import printing
 from webhooks_core.receiving.examination import Received, examine
 from webhooks_core.receiving.receiver import Receiver
@@ -21,22 +21,6 @@ def status_code(text: str) -> int:
     raise ArgumentTypeError(f"{text!r} is not a status from 200 to 599")
 
 
-def port_number(text: str) -> int:
-    if text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535:
-        return int(text)
-    raise ArgumentTypeError(f"{text!r} is not a port from 0 to 65535")
-
-
-def seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if 0 <= value <= 3600:
-        return value
-    raise ArgumentTypeError(f"{text!r} is not a number of seconds from 0 to 3600")
-
-
 class Command(BaseCommand):
     help = __doc__
     requires_system_checks = ()
@@ -45,7 +29,7 @@ class Command(BaseCommand):
         parser.add_argument("--host", default="127.0.0.1", help="default: %(default)s")
         parser.add_argument(
             "--port",
-            type=port_number,
+            type=whole(0, 65_535),
             default=9000,
             help="default: %(default)s; 0: any",
         )
@@ -64,13 +48,13 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--delay",
-            type=seconds,
+            type=seconds(0, 3600),
             default=0,
             help="seconds to wait before each answer",
         )
         parser.add_argument(
             "--tolerance",
-            type=seconds,
+            type=seconds(0, 3600),
             default=300,
             help="the oldest signature to accept, in seconds; 0: any (%(default)s)",
         )

@@ -16,6 +16,7 @@ from django.core.management.base import BaseCommand
 
 from gateway.chat.bench import load, peers
 from gateway.chat.bench.load import Server, Taken
+from webhooks_core.arguments import seconds, whole
 
 REQUEST_CLIENTS = (1, 16, 64)
 STREAM_CLIENTS = (64, 300)
@@ -26,7 +27,9 @@ class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--seconds", type=float, default=5.0, help="for each load")
+        parser.add_argument(
+            "--seconds", type=seconds(0.1, 3600), default=5.0, help="for each load"
+        )
         parser.add_argument(
             "--only",
             action="append",
@@ -35,7 +38,7 @@ class Command(BaseCommand):
             help="leave the others out; may be given several times",
         )
         parser.add_argument(
-            "--held", type=int, default=HELD, help="slow streams at once"
+            "--held", type=whole(1, 100_000), default=HELD, help="slow streams at once"
         )
 
     def handle(

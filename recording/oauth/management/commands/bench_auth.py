@@ -31,6 +31,7 @@ from recording.oauth.authorization import Authorization
 from recording.oauth.models import Application, AuthMethod
 from recording.oauth.parameters import FORM, Parameters
 from recording.views import SubscriptionsView
+from webhooks_core.arguments import whole
 
 REDIRECT = "http://127.0.0.1/"
 VERIFIER = "v" * 64
@@ -165,7 +166,9 @@ class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--requests", type=int, default=200, help="per round")
+        parser.add_argument(
+            "--requests", type=whole(1, 1_000_000), default=200, help="per round"
+        )
 
     @override_settings(OAUTH_RATES={"token": ""})
     def handle(self, *args: Any, requests: int, **options: Any) -> None:
