@@ -32,6 +32,18 @@ def test_the_reference_shows_every_operation_without_a_complaint(
     assert complaints == []
 
 
+def test_the_reference_is_dark_where_the_system_is(page: Page, live_server, complaints):
+    page.emulate_media(color_scheme="dark")
+    page.goto(f"{live_server.url}/docs")
+    expect(page.locator("#swagger-ui .opblock").first).to_be_visible()
+    for part in ("body", "#swagger-ui .swagger-ui"):
+        expect(page.locator(part)).to_have_css("background-color", "rgb(28, 32, 34)")
+    page.emulate_media(color_scheme="light")
+    body = page.locator("body")
+    expect(body).to_have_css("background-color", "rgb(250, 250, 250)")
+    assert complaints == []
+
+
 def test_a_request_can_be_tried_out(page: Page, live_server, complaints):
     page.goto(f"{live_server.url}/docs")
     block = page.locator("#swagger-ui .opblock-get").first
