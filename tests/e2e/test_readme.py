@@ -1,4 +1,4 @@
-"""The commands of README.md, run as a newcomer would, against an instance of its own."""
+"""The commands of README.md and the first ones of other pages, run as a newcomer would, against an instance of its own."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.samples import sample
 from tests.running import ROOT, environment, free_port, running
 
 README = (ROOT / "README.md").read_text()
@@ -30,12 +31,12 @@ class Instance:
     database: str
     port: int
 
-    def run(self, name: str) -> str:
-        """Run the block that opens with ```sh name; return what it printed."""
-        found = re.search(
-            rf"^```sh {name}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE
-        )
-        assert found, f"README.md has no block {name}"
+    def run(self, name: str, page: str = "README.md") -> str:
+        """Run the block of a page that opens with ```sh name; return what it printed."""
+        block = rf"^```sh {name}\n(.*?)^```$"
+        text = (ROOT / page).read_text()
+        found = re.search(block, text, re.DOTALL | re.MULTILINE)
+        assert found, f"{page} has no block {name}"
         script = found.group(1)
         for written, real in {
             "127.0.0.1:8000": f"127.0.0.1:{self.port}",
@@ -69,6 +70,26 @@ def instance(tmp_path_factory) -> Iterator[Instance]:
 
 def test_the_demo_runs(instance):
     assert "All of it works." in instance.run("demo")
+
+
+def test_the_first_sample_of_chat_streams_what_it_was_told(instance):
+    printed = instance.run("first-chat", "docs/chat.md")
+    assert '"content":"harbour"' in printed.replace(": ", ":")
+
+
+def test_openais_client_is_answered_as_the_page_says(instance):
+    own = environment(DATABASE_URL=instance.database)
+    make = ["manage.py", "create_gateway_key", "--tenant", "acme", "--principal", "ada"]
+    key = subprocess.check_output([sys.executable, *make], env=own, cwd=ROOT, text=True)
+    code = sample("chat.md", "python", "openai-client")
+    code = code.replace("gw_key_…", key.strip()).replace(":8000", f":{instance.port}")
+    said = subprocess.check_output([sys.executable, "-c", code], env=own, text=True)
+    assert said == "Hello"
+
+
+def test_the_first_sample_of_the_catalogue_finds_the_book(instance):
+    printed = instance.run("first-query", "docs/catalog.md")
+    assert '"lastName":"Austen"' in printed.replace(": ", ":")
 
 
 def test_the_signed_event_arrives_and_verifies(instance):
