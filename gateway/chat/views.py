@@ -51,14 +51,13 @@ def _response(reply: Reply, request_id: str) -> HttpResponseBase:
     headers = {**reply.headers, "X-Request-Id": request_id}
     if reply.rest is None:
         return HttpResponse(reply.body, status=reply.status, headers=headers)
-    return StreamingHttpResponse(_parts(reply), status=reply.status, headers=headers)
+    parts = _parts(reply.body, reply.rest)
+    return StreamingHttpResponse(parts, status=reply.status, headers=headers)
 
 
-async def _parts(reply: Reply) -> AsyncGenerator[bytes]:
-    if reply.rest is None:
-        return
-    async with aclosing(reply.rest) as rest:
-        yield reply.body
+async def _parts(first: bytes, rest: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    async with aclosing(rest):
+        yield first
         async for part in rest:
             yield part
 

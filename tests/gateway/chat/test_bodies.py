@@ -7,6 +7,7 @@ import socket
 import pytest
 
 from gateway.chat import asgi
+from gateway.chat.routing import Router
 from tests.gateway.chat.harness import COMPLETION, answers
 from tests.gateway.chat.test_errors import INTERNAL, REQUEST_ID, told
 from tests.gateway.chat.test_leaving import raw_request
@@ -64,3 +65,16 @@ def test_an_unforeseen_failure_tells_nothing(gateway, upstream, monkeypatch):
 
     monkeypatch.setattr(gateway.known, "endpoints", fail)
     assert told(gateway.post(headers=REQUEST_ID)) == (500, INTERNAL)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_unforeseen_failure_of_a_call_tells_nothing_and_is_recorded(
+    gateway, monkeypatch, stream
+):
+    def fail(*_: object) -> None:
+        raise RuntimeError("a bug with a secret")
+
+    monkeypatch.setattr(Router, "order", fail)
+    assert told(gateway.post(headers=REQUEST_ID, stream=stream)) == (500, INTERNAL)
+    assert [it.status for it in gateway.kept.ended] == [500]
+    assert gateway.limits.running == 0

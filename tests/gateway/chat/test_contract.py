@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import requests
 
-from gateway.configuration.shapes import Allow
+from gateway.configuration.shapes import Allow, Target
 from tests.gateway.chat.harness import (
     COMPLETION,
     DONE,
@@ -99,6 +99,14 @@ def test_only_null_members_are_omitted(gateway, upstream):
     assert only["odd"] == {"b": [None, {}], "d": "", "e": [], "f": {}, "g": 0}
 
 
+def test_echo_repeats_the_text_of_a_message_in_parts(gateway):
+    gateway.declare(name="echo", upstream="echo", targets=(Target("", "echo-0ms"),))
+    parts = [{"type": "text", "text": "one"}, {"type": "image_url"}, 5]
+    parts.append({"type": "text", "text": " two"})
+    answer = gateway.post(model="echo", messages=[{"role": "user", "content": parts}])
+    assert answer.json()["choices"][0]["message"]["content"] == "one two"
+
+
 def test_a_chunk_that_needs_no_change_keeps_its_bytes(gateway, upstream):
     gateway.declare(name="upstream-model")
     raw = b'{ "model":"upstream-model" , "n": 1.50, "choices":[{"finish_reason":"stop"}] }'
@@ -156,6 +164,20 @@ def test_usage_is_recorded(gateway, upstream, stream):
     assert (exchange.status, exchange.error_status) == (200, 0)
     assert exchange.caller.principal == "ada"
     assert (exchange.first_chunk_s is not None) == stream
+
+
+@pytest.mark.spec("gateway", "Usage (on response or final chunk, optional)")
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_without_usage_is_passed_on_without(gateway, upstream, stream):
+    whole = {name: it for name, it in COMPLETION.items() if name != "usage"}
+    upstream.script = sends(*STREAM, DONE) if stream else answers(whole)
+
+    answer = gateway.post(stream=stream)
+
+    assert answer.status_code == 200
+    assert "usage" not in answer.text
+    assert gateway.settled(lambda: gateway.kept.ended)
+    assert gateway.kept.ended[0].usage is None
 
 
 def test_usage_is_asked_for_upstream_unless_the_endpoint_says_no(gateway, upstream):

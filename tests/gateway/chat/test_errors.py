@@ -47,6 +47,7 @@ def told(answer):
 
 # ── Synchronous ─────────────────────────────────────────────────────────────────────
 
+DEEP = b"[" * 400 + b"]" * 400
 UPSTREAM_FAILURES = [
     ("401", answers({"error": {"message": "bad key sk-upstream"}}, 401)),
     ("403", answers({}, 403)),
@@ -62,6 +63,7 @@ UPSTREAM_FAILURES = [
     ("no choices", answers({"id": "x"})),
     ("an error with 200", answers({"error": {"message": "no"}})),
     ("deep nesting", answers(b'{"choices":' + b"[" * 2000 + b"]" * 2000 + b"}")),
+    ("too deep to be written", answers(b'{"model":"x","choices":[%s]}' % DEEP)),
 ]
 
 
@@ -82,6 +84,7 @@ def test_a_redirect_is_not_followed(gateway, upstream, stream):
 
 
 @pytest.mark.spec("gateway", "synchronous: Endpoint not found or not authorized, 404")
+@pytest.mark.spec("gateway", "before the first chunk: not found or not authorized, 404")
 @pytest.mark.parametrize("stream", [False, True])
 def test_absent_and_forbidden_are_answered_byte_for_byte_the_same(
     gateway, upstream, stream
@@ -183,6 +186,11 @@ def test_a_refusals_message_is_found_in_every_known_shape(
     assert told(gateway.post(headers=REQUEST_ID)) == (400, detail)
 
 
+def test_a_refusal_of_any_length_is_told_in_short(gateway, upstream):
+    upstream.script = answers(b"x" * 1_000_000, 400)
+    assert told(gateway.post(headers=REQUEST_ID)) == (400, "x" * 1000)
+
+
 @pytest.mark.spec("gateway", "synchronous: arguments as is, a list, or the text")
 @pytest.mark.parametrize(
     ("error", "detail"),
@@ -216,6 +224,14 @@ def test_sync_unsupported_request(gateway, upstream, capability, fields):
     assert upstream.asked == []
 
 
+def test_what_an_endpoint_supports_it_is_asked_for(gateway, upstream):
+    gateway.declare(supports=frozenset({"tools", "json"}))
+    upstream.script = answers(COMPLETION)
+    fields = {"tools": [{"type": "function"}], "response_format": {"type": "text"}}
+    assert gateway.post(**fields).status_code == 200
+    assert gateway.post(response_format={"type": "json_object"}).status_code == 200
+
+
 @pytest.mark.spec("gateway", "synchronous: Unsupported inference type, 400")
 def test_sync_unsupported_inference_type(gateway, upstream):
     gateway.declare(inference_type="embedding", supports=frozenset())
@@ -239,6 +255,7 @@ def test_before_the_first_chunk_the_message_stands_alone(gateway):
     assert told(vectors) == (400, "embedding")
 
 
+@pytest.mark.spec("gateway", "The first chunk is obtained before the stream opens")
 @pytest.mark.spec("gateway", "before the first chunk: any other failure, 500")
 @pytest.mark.parametrize(
     ("_case", "script"),
@@ -292,6 +309,7 @@ def last_of(gateway, upstream, *parts: Any):
     return last["error"]["status_code"], last["error"]["content"]["error"]
 
 
+@pytest.mark.spec("gateway", "Stream error chunk: request_id, error.status_code, …")
 @pytest.mark.spec("gateway", "after it has begun: Invalid request, 400")
 @pytest.mark.parametrize(
     "error",

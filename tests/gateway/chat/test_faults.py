@@ -201,6 +201,11 @@ def test_a_finish_reason_or_done_completes_a_stream(gateway, upstream, ends):
     assert text_of(events) == "Hello"
 
 
+def test_what_comes_behind_done_in_one_read_is_nothing(gateway, upstream):
+    upstream.script = sends(b"".join((*STREAM, DONE, STREAM[0])))
+    assert text_of(gateway.stream()) == "Hello"
+
+
 def test_done_alone_is_an_empty_stream(gateway, upstream):
     upstream.script = sends(DONE)
     assert gateway.stream() == []
@@ -231,6 +236,14 @@ def test_nonsense_for_usage_is_not_counted(gateway, upstream, usage):
     upstream.script = answers({**COMPLETION, "usage": usage})
     assert gateway.post().json()["usage"] == usage
     assert gateway.kept.ended[0].usage is None
+
+
+def test_tokens_that_are_not_told_count_for_none(gateway, upstream):
+    usage = {"prompt_tokens": 9, "completion_tokens": None}
+    upstream.script = answers({**COMPLETION, "usage": usage})
+    gateway.post()
+    told = gateway.kept.ended[0].usage
+    assert (told.prompt_tokens, told.completion_tokens) == (9, 0)
 
 
 # ── Connections ─────────────────────────────────────────────────────────────────────

@@ -110,6 +110,20 @@ def test_a_server_that_cannot_send_any_more_means_that_the_client_has_gone(
     asyncio.run(run())
 
 
+def test_a_cancellation_that_is_not_for_the_clients_sake_goes_on():
+    async def run() -> None:
+        service = SimpleNamespace(answer=lambda _: asyncio.sleep(30))
+        scope = {"method": "POST", "path": "/v2/chat/completions", "headers": []}
+        asked = asgi.respond(service, scope, AsyncMock(), AsyncMock())  # type: ignore[arg-type]
+        task = asyncio.create_task(asked)
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run())
+
+
 def test_a_slow_client_slows_the_upstream_down(gateway, upstream):
     big = event(chunk("x" * 60_000))
     sent = []

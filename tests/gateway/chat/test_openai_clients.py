@@ -214,9 +214,10 @@ def test_chat_is_not_for_embedding_endpoints_and_the_reverse(gateway, upstream):
     path = "/v1/embeddings"
     error = gateway.post(path=path).json()["error"]
     assert error["message"] == "Unsupported inference type: chat"
-    gateway.declare(name="words", inference_type="embedding", upstream="echo")
-    error = gateway.post(path=path, model="words").json()["error"]
-    assert error["message"] == "Endpoint does not support request: embeddings"
+    for kind in ("echo", "anthropic"):
+        gateway.declare(name="words", inference_type="embedding", upstream=kind)
+        error = gateway.post(path=path, model="words").json()["error"]
+        assert error["message"] == "Endpoint does not support request: embeddings"
 
 
 # ── OpenAI's client for Node ────────────────────────────────────────────────────────

@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from gateway.chat import routing
 from gateway.chat.counting import SharedCount, shared_count
 from gateway.chat.limits import Limits
 from gateway.chat.routing import Router
@@ -60,6 +61,14 @@ def test_each_further_failure_doubles_the_pause_up_to_a_minute():
     assert pauses == [0, 0, 5, 10, 20, 40, 60, 60]
 
 
+def test_what_is_remembered_of_targets_is_bounded(monkeypatch):
+    monkeypatch.setattr(routing, "MAX_KNOWN", 2)
+    router = Router(clock=Clock())
+    for number in range(5):
+        router.failed(PAIR, Target("http://a/v1", str(number)))
+    assert len(router._health) <= 2
+
+
 def test_one_success_makes_a_target_healthy_again():
     router = Router(clock=Clock())
     for _ in range(3):
@@ -95,10 +104,11 @@ def test_a_retry_after_of_the_upstream_is_honoured(gateway, upstream):
 def test_requests_per_minute_are_counted_for_each_key():
     clock = Clock()
     limits = Limits(per_minute=2, clock=clock)
-    other, keyed = Caller("acme", "bob"), Caller("acme", "ada", 7)
+    other = Caller("acme", "bob")
+    keys = [Caller("acme", "ada", number) for number in (7, 8)]
 
     async def run() -> str:
-        for caller in (ADA, ADA, other, keyed):
+        for caller in (ADA, ADA, other, *keys, *keys):
             await limits.admit(caller)
         with pytest.raises(TooManyRequestsError) as refused:
             await limits.admit(ADA)
@@ -143,6 +153,17 @@ def test_requests_at_once_are_limited_and_a_place_is_given_back(gateway, upstrea
     assert gateway.settled(lambda: gateway.limits.running == 0)
     upstream.script = answers(COMPLETION)
     assert gateway.post().status_code == 200
+
+
+def test_who_may_have_two_at_once_gets_a_third_when_one_ends():
+    limits = Limits(at_once=2)
+    limits.enter(ADA)
+    limits.enter(ADA)
+    with pytest.raises(TooManyRequestsError):
+        limits.enter(ADA)
+    limits.leave(ADA)
+    assert limits.running == 1
+    limits.enter(ADA)
 
 
 class AwayRedis:

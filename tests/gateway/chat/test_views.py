@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
+from django.core.handlers.asgi import ASGIHandler
 from django.test import AsyncClient, Client
 
 from gateway.chat import runtime
@@ -63,6 +64,42 @@ def test_the_view_answers_as_the_asgi_application_does():
     assert large[0] == 413
     assert all("X-Request-Id" in it[1] for it in (whole, stream, absent, large))
     assert UsageRecord.objects.count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_client_that_leaves_djangos_own_handler_ends_its_stream():
+    said = [{"role": "user", "content": "word " * 5000}]
+    body = orjson.dumps({"model": "echo", "stream": True, "messages": said})
+    names = {"host": "localhost", "content-type": "application/json", **IDENTITY}
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": PATH,
+        "query_string": b"",
+        "headers": [(k.lower().encode(), v.encode()) for k, v in names.items()],
+        "client": ("127.0.0.1", 1),
+    }
+
+    async def work() -> int:
+        asked = [{"type": "http.request", "body": body, "more_body": False}]
+        has_read = asyncio.Event()
+
+        async def receive() -> Any:
+            if asked:
+                return asked.pop()
+            await has_read.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            if b"word" in message.get("body", b""):
+                has_read.set()
+
+        async with asyncio.timeout(30):
+            await ASGIHandler()(scope, receive, send)
+        return (await runtime.start()).service.limits.running
+
+    assert run(work) == 0
+    assert UsageRecord.objects.get().status == 499
 
 
 def test_under_wsgi_chat_is_not_to_be_had():
