@@ -21,7 +21,8 @@ from webhooks_core.secrets import SecretUnreadableError
 # Older than FRESH_S: loaded again while the old one serves. Older than STALE_S: waited for.
 FRESH_S = 1.0
 STALE_S = 3.0
-# With the database away the last one serves for so long.
+# With the database away, or when loading takes longer than this, the last one serves for so long.
+WAIT_S = 5.0
 OUTAGE_S = 60.0
 
 log = structlog.stdlib.get_logger(__name__)
@@ -102,19 +103,30 @@ class CachedCatalogue:
     _known: Mapping[str, ModelEntry] = field(default_factory=dict)
     _loaded_at: float = float("-inf")
     _loading: asyncio.Task[None] | None = None
+    _began_at: float = 0.0
     _failure: DatabaseError | None = None
 
     async def endpoints(self) -> Mapping[str, ModelEntry]:
-        """Return all endpoints by name. Raises what the database raises."""
+        """Return all endpoints by name. Raises what the database raises, TimeoutError."""
         age = self.clock() - self._loaded_at
         if age > FRESH_S and self._loading is None:
             self._loading = asyncio.create_task(self._load())
+            self._began_at = self.clock()
         if age > STALE_S and self._loading is not None:
-            # Shielded: others wait for it as well.
-            await asyncio.shield(self._loading)
-            if self._failure is not None and age > OUTAGE_S:
-                raise self._failure
+            try:
+                await self._wait_for(self._loading)
+            except (DatabaseError, TimeoutError):
+                if age > OUTAGE_S:
+                    raise
         return self._known
+
+    async def _wait_for(self, loading: asyncio.Task[None]) -> None:
+        """Raises what the database raises, TimeoutError: it hangs."""
+        left = self._began_at + WAIT_S - self.clock()
+        async with asyncio.timeout(max(0.0, left)):
+            await asyncio.shield(loading)  # others wait for it as well
+        if self._failure is not None:
+            raise self._failure
 
     async def _load(self) -> None:
         try:

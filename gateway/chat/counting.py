@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import redis.asyncio
@@ -12,6 +14,8 @@ from gateway.chat.limits import WINDOW_S, Count, LocalCount
 
 KEY = "signpost:chat:rate"
 TIMEOUT_S = 0.5
+# So long after a failure it is not asked: every request would wait for it.
+AWAY_S = 5.0
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -22,8 +26,12 @@ class SharedCount:
 
     client: redis.asyncio.Redis
     local: LocalCount = field(default_factory=LocalCount)
+    clock: Callable[[], float] = time.monotonic
+    _away_until: float = float("-inf")
 
     async def __call__(self, key: str, window: int) -> int:
+        if self.clock() < self._away_until:
+            return await self.local(key, window)
         try:
             async with self.client.pipeline(transaction=True) as pipeline:
                 name = f"{KEY}:{window}:{key}"
@@ -33,6 +41,7 @@ class SharedCount:
                 return int(count)
         except (RedisError, OSError, TimeoutError) as error:
             log.warning("requests counted locally", error=type(error).__name__)
+            self._away_until = self.clock() + AWAY_S
             return await self.local(key, window)
 
 

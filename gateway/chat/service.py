@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -35,9 +35,13 @@ from gateway.errors import (
     GatewayError,
     InternalError,
     MethodNotAllowedError,
+    UnavailableError,
     UnsupportedMediaTypeError,
 )
 from gateway.identity import Caller
+
+# How long a key is looked up before the database counts as away.
+LOOK_UP_S = 10.0
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -96,7 +100,8 @@ class Service:
         caller = authenticate_cached(**identity)
         if not isinstance(caller, Miss):
             return caller
-        found: Caller = await self.in_thread(partial(authenticate, **identity))
+        async with asyncio.timeout(LOOK_UP_S):
+            found: Caller = await self.in_thread(partial(authenticate, **identity))
         return found
 
     async def chat(self, incoming: Incoming, caller: Caller, dialect: Dialect) -> Reply:
@@ -148,7 +153,7 @@ class Service:
         try:
             require(exchange.endpoint, inference_type, exchange.request)
             return await serve(exchange)
-        except CancelledError:
+        except asyncio.CancelledError:
             self._end(exchange, CLIENT_GONE)
             raise
         except Exception as error:
@@ -192,6 +197,9 @@ class Service:
 
 def _told(error: Exception, request_id: str) -> GatewayError:
     """Return what the caller is told of a failure that is none of chat's own."""
+    if isinstance(error, TimeoutError):
+        log.error("the database hangs", request_id=request_id)
+        return UnavailableError()
     told = ANSWERS.translate(error)
     if told is None:
         log.error("chat failed", request_id=request_id, exc_info=error)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+from dataclasses import replace
 
 import pytest
 
-from gateway.chat import asgi
+from gateway import keys
+from gateway.chat import asgi, service
 from gateway.chat.routing import Router
 from tests.gateway.chat.harness import COMPLETION, answers
 from tests.gateway.chat.test_errors import INTERNAL, REQUEST_ID, told
 from tests.gateway.chat.test_leaving import raw_request
+from webhooks_core import tokens
 
 
 def test_another_media_type_is_refused(gateway, upstream):
@@ -78,3 +82,17 @@ def test_an_unforeseen_failure_of_a_call_tells_nothing_and_is_recorded(
     assert told(gateway.post(headers=REQUEST_ID, stream=stream)) == (500, INTERNAL)
     assert [it.status for it in gateway.kept.ended] == [500]
     assert gateway.limits.running == 0
+
+
+def test_a_database_that_hangs_is_as_good_as_away(gateway, monkeypatch):
+    async def hang(_: object) -> None:
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(service, "LOOK_UP_S", 0.05)
+    gateway.service = replace(gateway.service, in_thread=hang)
+    unknown = {"Authorization": f"Bearer {tokens.make(keys.PREFIX)}"}
+
+    answer = gateway.post(headers={**REQUEST_ID, **unknown})
+
+    assert told(answer)[0] == 503
+    assert int(answer.headers["Retry-After"]) > 0

@@ -14,7 +14,12 @@ from django.test import Client
 from gateway.chat import catalogue
 from gateway.chat.catalogue import CachedCatalogue, load
 from gateway.chat.metrics import ChatCollector
-from gateway.chat.models import ModelEndpoint, ModelPrice, ModelTarget
+from gateway.chat.models import (
+    ModelEndpoint,
+    ModelPrice,
+    ModelTarget,
+    UsageRecord,
+)
 from gateway.chat.usage import write
 from gateway.configuration.shapes import Allow, ModelEntry, Target, Timeouts
 from tests.gateway.chat.test_usage import ended
@@ -153,6 +158,30 @@ def test_the_catalogue_outlives_a_short_outage_of_the_database():
     asyncio.run(run())
 
 
+def test_a_database_that_hangs_is_waited_for_only_so_long(monkeypatch):
+    database, clock = Database(), SimpleNamespace(now=0.0)
+    hangs = asyncio.Event()
+
+    async def here(function: Any) -> Any:
+        if hangs.is_set():
+            await asyncio.sleep(60)
+        return function()
+
+    async def run() -> None:
+        known = CachedCatalogue(here, load=database, clock=lambda: clock.now)
+        await known.endpoints()
+        monkeypatch.setattr(catalogue, "WAIT_S", 0.0)
+        hangs.set()
+        clock.now += catalogue.OUTAGE_S - 1
+        for _ in range(3):
+            assert set(await known.endpoints()) == {"a"}
+        clock.now += 2
+        with pytest.raises(TimeoutError):
+            await known.endpoints()
+
+    asyncio.run(run())
+
+
 # ── Admin ───────────────────────────────────────────────────────────────────────────
 
 
@@ -241,8 +270,11 @@ def test_lists_take_the_same_queries_for_many_rows(
 
 def test_usage_is_shown_and_never_edited(staff):
     write([ended()])
-    text = staff.get("/admin/gateway_chat/usagerecord/").content.decode()
-    assert "req-7" in text
+    shown = UsageRecord.objects.get()
+    found = staff.get("/admin/gateway_chat/usagerecord/?q=req-7")
+    assert list(found.context["cl"].result_list) == [shown]
+    text = staff.get(f"/admin/gateway_chat/usagerecord/{shown.pk}/change/").content
+    assert b"req-7" in text
     assert staff.get("/admin/gateway_chat/usagerecord/add/").status_code == 403
     assert staff.post("/admin/gateway_chat/usageday/add/").status_code == 403
 

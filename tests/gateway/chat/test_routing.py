@@ -167,17 +167,25 @@ def test_who_may_have_two_at_once_gets_a_third_when_one_ends():
 
 
 class AwayRedis:
+    asked = 0
+
     def pipeline(self, **_: object) -> object:
+        self.asked += 1
         raise ConnectionError
 
 
-def test_without_redis_requests_are_counted_in_the_process():
-    count = SharedCount(AwayRedis())  # type: ignore[arg-type]
+def test_without_redis_requests_are_counted_in_the_process_and_do_not_wait():
+    clock, away = Clock(), AwayRedis()
+    count = SharedCount(away, clock=clock)  # type: ignore[arg-type]
 
     async def run() -> list[int]:
-        return [await count("key", 1), await count("key", 1), await count("key", 2)]
+        found = [await count("key", 1), await count("key", 1), await count("key", 2)]
+        assert away.asked == 1
+        clock.now += 5.1
+        return [*found, await count("key", 2)]
 
-    assert asyncio.run(run()) == [1, 2, 1]
+    assert asyncio.run(run()) == [1, 2, 1, 2]
+    assert away.asked == 2
 
 
 def test_all_processes_count_together_in_redis(settings):
