@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import ip_network
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -44,6 +45,12 @@ def _faults() -> Iterator[checks.CheckMessage]:
             "DEBUG is on in production.",
             hint="Unset DEBUG: its pages show settings and source to strangers.",
             id="signpost.E004",
+        )
+    if any(ip_network(it).prefixlen == 0 for it in settings.GATEWAY_TRUSTED_PROXIES):
+        yield checks.Error(
+            "GATEWAY_TRUSTED_PROXIES holds every address.",
+            hint="Anybody could claim any identity by a header: name the proxies alone.",
+            id="signpost.E007",
         )
     yield from _secret_faults()
     yield from _engine_faults()

@@ -56,7 +56,9 @@ def _guarded(
         for level, told in look():
             yield Finding(name, level, told)
     except DatabaseError:
-        yield Finding(name, Level.FAILED, "Unknown: mend the database first.")
+        yield Finding(
+            name, Level.FAILED, "Unknown: mend the database or its migrations first."
+        )
 
 
 def _settings() -> Iterator[Finding]:

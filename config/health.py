@@ -113,7 +113,9 @@ def check_worker() -> str:
     try:
         heard = state.heard_at(now)
     except DatabaseError as error:
-        raise UnfitError("Unknown: mend the database first.") from error
+        raise UnfitError(
+            "Unknown: mend the database or its migrations first."
+        ) from error
     if heard is None:
         raise UnfitError(
             "No worker has ever been heard of: start `manage.py qcluster` (the first "
@@ -132,7 +134,9 @@ def check_oldest_due() -> str:
     try:
         late = state.oldest_due(timezone.now()).total_seconds()
     except DatabaseError as error:
-        raise UnfitError("Unknown: mend the database first.") from error
+        raise UnfitError(
+            "Unknown: mend the database or its migrations first."
+        ) from error
     if late > LATE_AFTER_S:
         raise UnfitError(
             f"The oldest due delivery has waited for {late:.0f} s: add workers, or look "
@@ -149,7 +153,9 @@ def check_network() -> str:
             .values_list("host", "offline_since")
         )
     except DatabaseError as error:
-        raise UnfitError("Unknown: mend the database first.") from error
+        raise UnfitError(
+            "Unknown: mend the database or its migrations first."
+        ) from error
     if offline:
         told = ", ".join(
             f"{host} since {since:%H:%M:%S} UTC" for host, since in offline

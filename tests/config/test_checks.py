@@ -38,6 +38,8 @@ def test_a_sound_production_passes(production):
         ("E005", "SECRET_KEY", "short"),
         ("E005", "SECRET_KEY", "x" * 60),
         ("E006", "WEBHOOK_SECRET_KEYS", [SOUND["SECRET_KEY"]]),
+        ("E007", "GATEWAY_TRUSTED_PROXIES", ["10.0.0.1/32", "0.0.0.0/0"]),
+        ("E007", "GATEWAY_TRUSTED_PROXIES", ["::/0"]),
     ],
 )
 def test_a_half_configured_production_is_refused(production, number, name, value):
