@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gateway.configuration.shapes import Target
 from tests.gateway.chat.harness import answers, event, sends
 
 MESSAGE: dict[str, Any] = {
@@ -223,6 +224,7 @@ def test_tools_and_their_results_are_translated(claude, upstream):
 @pytest.mark.parametrize(
     ("choice", "there"),
     [
+        (None, None),
         ("auto", {"type": "auto"}),
         ("none", {"type": "none"}),
         (
@@ -234,7 +236,15 @@ def test_tools_and_their_results_are_translated(claude, upstream):
 def test_tool_choices_are_translated(claude, upstream, choice, there):
     upstream.script = answers(MESSAGE)
     claude(tools=[TOOL], tool_choice=choice)
-    assert asked(upstream)["tool_choice"] == there
+    assert asked(upstream).get("tool_choice") == there
+    assert ("tool_choice" in asked(upstream)) == (there is not None)
+
+
+def test_without_a_key_none_is_sent(gateway, upstream):
+    upstream.script = answers(MESSAGE)
+    gateway.declare(upstream="anthropic", targets=(Target(upstream.url, "there"),))
+    assert gateway.post().status_code == 200
+    assert "x-api-key" not in upstream.asked[0].headers
 
 
 def test_images_are_translated(claude, upstream):
