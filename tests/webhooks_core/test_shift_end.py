@@ -6,10 +6,13 @@ import threading
 from datetime import timedelta
 
 import pytest
+import time_machine
 from django.utils import timezone
 
 from tests.receiver import receiver
 from tests.webhooks_core.making import drain, endpoint, event, only
+from webhooks_core.dispatch import shifts
+from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Bell, Delivery, Lane, Shift
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
@@ -80,10 +83,29 @@ def test_stop_gives_back_what_was_not_started_and_awaits_what_was(calls):
     assert calls == []
 
 
+@pytest.mark.parametrize("jump", [3600, -3600])
+def test_a_successor_finds_a_lease_that_holds_whatever_the_clock_did(monkeypatch, jump):
+    """It would bury a shift that only waits for its last answers."""
+    dead: list[int] = []
+    withdraw, give_up = Sender.withdraw, shifts.give_up_slot
+    with time_machine.travel(timezone.now(), tick=True) as clock:
+
+        def withdraw_later(sender: Sender) -> None:
+            clock.shift(jump)
+            withdraw(sender)
+
+        def give_up_slot(shift: Shift) -> None:
+            give_up(shift)
+            dead.append(shifts.bury_dead())
+
+        monkeypatch.setattr(Sender, "withdraw", withdraw_later)
+        monkeypatch.setattr(shifts, "give_up_slot", give_up_slot)
+        assert drain() == 0
+    assert dead == [0]
+
+
 def test_a_commit_after_the_last_look_of_a_shift_is_called_for(calls, monkeypatch):
     """The shift still held its slot when the publisher looked, so only the shift can call."""
-    from webhooks_core.dispatch import shifts
-
     with receiver(204) as it:
         endpoint(it.url)
         real = shifts.end

@@ -302,6 +302,8 @@ class _Drain:
             self._guarded(self._release_idle)
 
     def _hand_over(self) -> None:
+        # The successor comes at once, and buries whose lease seems to be over.
+        self._renew(every_s=0)
         shifts.give_up_slot(self._shift)
         self._release_idle()
         if self._stay and not self._stop():
