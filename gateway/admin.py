@@ -200,10 +200,14 @@ class PolicyDecisionAdmin(HistoryAdmin[PolicyDecision]):
 @admin.register(Document)
 class DocumentAdmin(HistoryAdmin[Document]):
     list_display = (
-        *("shown_id", "title", "tenant", "principal", "content_type"),
+        *("shown_id", "title", "owned_by", "content_type"),
         *("size", "chunk_count", "created"),
     )
-    fields = (*list_display, "characters", "checksum", "metadata_text", "text", "parts")
+    fields = (
+        *("shown_id", "title", "tenant", "principal", "content_type"),
+        *("size", "chunk_count", "created", "characters", "checksum"),
+        *("metadata_text", "text", "parts"),
+    )
     search_fields = ("public_id", "tenant", "title", "checksum")
     search_help_text = "Part of an id, a tenant, a title or a checksum"
     empty_hint = "Callers of the gateway send them to /v1/ingest."
@@ -214,6 +218,10 @@ class DocumentAdmin(HistoryAdmin[Document]):
     @admin.display(description="id")
     def shown_id(self, obj: Document) -> SafeString:
         return format_html("<code>{}</code>", obj.public_id)
+
+    @admin.display(description="tenant, principal")
+    def owned_by(self, obj: Document) -> SafeString:
+        return format_html("{}<br>{}", obj.tenant, obj.principal)
 
     @admin.display
     def created(self, obj: Document) -> SafeString | None:

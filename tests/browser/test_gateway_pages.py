@@ -12,6 +12,7 @@ from gateway.configuration import Configuration, StaticSubscription, WebhookSett
 from gateway.identity import Caller
 from gateway.models import Document, GatewayKey, PolicyDecision
 from tests.browser.staff import log_in
+from tests.docs.filling import fill_products
 from tests.gateway.making import Api
 from tests.webhooks_core.looking import NOWHERE, SCRIPT
 from webhooks_core.models import Endpoint
@@ -47,6 +48,25 @@ def addresses() -> list[str]:
     lists = [f"{name}/" for name in pages]
     changes = [f"{name}/{row.pk}/change/" for name, row in pages.items()]
     return [*lists, *changes, "gateway/gatewaykey/add/"]
+
+
+LISTS = [
+    *("gateway/gatewaykey", "gateway/policydecision", "gateway/document"),
+    *("gateway_chat/usageday", "gateway_chat/usagerecord", "catalog/book"),
+    *("recording/recording", "recording/personaltoken", "recording_oauth/application"),
+    *("oauth2_provider/accesstoken", "oauth2_provider/refreshtoken"),
+]
+
+
+def test_no_list_cuts_a_column_beside_the_menu_and_the_filters(live_server, operator):
+    fill_products(2)
+    operator.set_viewport_size({"width": 1280, "height": 800})
+    for name in LISTS:
+        operator.goto(f"{live_server.url}/admin/{name}/")
+        wide, shown = operator.locator(".results").evaluate(
+            "it => [it.scrollWidth, it.clientWidth]"
+        )
+        assert (name, wide) == (name, shown)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
