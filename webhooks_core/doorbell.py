@@ -18,7 +18,7 @@ from django.db import DatabaseError, connection
 from webhooks_core.models import Lane
 
 LOOK_EVERY_S = 0.2
-ASK_EVERY_S = 0.02
+ASK_EVERY_S = 0.04
 
 # One statement and one commit, which need not be on disk when it returns: a call that a crash
 # of the server takes away is repaired by the sweep. Lanes that know of earlier work ring nobody.
