@@ -98,11 +98,7 @@ def signpost(folder: Path, upstream: Server) -> Iterator[Server]:
     _manage(python, "migrate", "-v0", **environment)
     named = "--tenant", "bench", "--principal", "bench"
     key = _manage(python, "create_gateway_key", *named, **environment)
-    command: list[str | Path] = [
-        *(python, "-m", "uvicorn", "config.asgi:application"),
-        *("--port", str(port), "--no-proxy-headers", "--no-access-log"),
-        *("--log-level", "warning", "--backlog", "2048"),
-    ]
+    command: list[str | Path] = [python, "manage.py", "web", "--port", str(port)]
     with process(command, port, log=folder / "signpost.log", **environment) as pid:
         headers = {"Authorization": f"Bearer {key.split()[-1]}"}
         yield Server("signpost", port, "/v2/chat/completions", headers, (pid,))
