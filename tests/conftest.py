@@ -30,6 +30,24 @@ def pytest_xdist_auto_num_workers() -> int:
     return 2 * (os.cpu_count() or 1)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what waits for processes of its own: at the end one worker would do it alone.
+
+    What uses the test database keeps pytest-django's order: some of it empties tables.
+    """
+    items.sort(
+        key=lambda item: not (item.get_closest_marker("slow") and _is_alone(item))
+    )
+
+
+def _is_alone(item: pytest.Item) -> bool:
+    fixtures = getattr(item, "fixturenames", ())
+    return item.get_closest_marker("django_db") is None and not any(
+        name in fixtures for name in ("db", "transactional_db")
+    )
+
+
 PLAIN = WebhookProfile(
     name="plain",
     event_types={
