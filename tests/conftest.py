@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,8 @@ from webhooks_core.profiles import EventType, Ping, WebhookProfile
 from webhooks_core.retry import RetryPolicy
 from webhooks_core.signing import sha256_signature
 from webhooks_core.targets import UrlPolicy
+
+REDIS_DATABASES = 16  # of a server as it comes
 
 # A slow machine is no fault of the code: no test is timed.
 hypothesis.settings.register_profile(
@@ -34,18 +37,31 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what waits for processes of its own: at the end one worker would do it alone.
 
-    What uses the test database keeps pytest-django's order: some of it empties tables.
+    Then what rolls its rows back, before what empties tables: migrations have put rows there.
     """
-    items.sort(
-        key=lambda item: not (item.get_closest_marker("slow") and _is_alone(item))
-    )
+    items.sort(key=_place)
 
 
-def _is_alone(item: pytest.Item) -> bool:
-    fixtures = getattr(item, "fixturenames", ())
-    return item.get_closest_marker("django_db") is None and not any(
-        name in fixtures for name in ("db", "transactional_db")
-    )
+def _place(item: pytest.Item) -> int:
+    fixtures: Sequence[str] = getattr(item, "fixturenames", ())
+    marker = item.get_closest_marker("django_db")
+    if "transactional_db" in fixtures or "live_server" in fixtures:
+        return 2
+    if marker is not None:
+        return 2 if marker.kwargs.get("transaction") else 1
+    if "db" in fixtures:
+        return 1
+    return 0 if item.get_closest_marker("slow") else 3
+
+
+def pytest_xdist_setupnodes(specs: Sequence[Any]) -> None:
+    """Give each worker a Redis database of its own: clearing a cache empties all of it."""
+    url, _, number = os.environ.get("REDIS_URL", "").rpartition("/")
+    if not number.isdigit():
+        return
+    first = int(number)
+    for n, spec in enumerate(specs):
+        spec.env["REDIS_URL"] = f"{url}/{first + n % (REDIS_DATABASES - first)}"
 
 
 PLAIN = WebhookProfile(
