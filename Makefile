@@ -21,7 +21,7 @@ run: $(VENV)/run.stamp ## Set up and start everything: web server, worker, demo 
 	@exec $(PY) manage.py up $(ARGS)
 
 test: $(VENV)/dev.stamp ## Set up and run the whole test suite
-	@$(PY) -m pytest --maxschedchunk 1 $(or $(ARGS),-n auto --cov)
+	@$(PY) -m pytest $(or $(ARGS),-n auto --cov)
 
 install: $(VENV)/dev.stamp ## Set up only, with the development dependencies
 

@@ -28,17 +28,9 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("untimed")
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Twice the cores: half of the suite's time is waiting for processes of its own."""
-    return 2 * (os.cpu_count() or 1)
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what waits for processes of its own: at the end one worker would do it alone.
-
-    Then what rolls its rows back, before what empties tables: migrations have put rows there.
-    """
+    """Run what rolls its rows back before what empties tables: migrations have put rows there."""
     items.sort(key=_place)
 
 
@@ -46,12 +38,10 @@ def _place(item: pytest.Item) -> int:
     fixtures: Sequence[str] = getattr(item, "fixturenames", ())
     marker = item.get_closest_marker("django_db")
     if "transactional_db" in fixtures or "live_server" in fixtures:
-        return 2
-    if marker is not None:
-        return 2 if marker.kwargs.get("transaction") else 1
-    if "db" in fixtures:
         return 1
-    return 0 if item.get_closest_marker("slow") else 3
+    if marker is not None:
+        return int(bool(marker.kwargs.get("transaction")))
+    return 0 if "db" in fixtures else 2
 
 
 def pytest_xdist_setupnodes(specs: Sequence[Any]) -> None:
