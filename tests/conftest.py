@@ -44,14 +44,16 @@ def _place(item: pytest.Item) -> int:
     return 0 if "db" in fixtures else 2
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(specs: Sequence[Any]) -> None:
     """Give each worker a Redis database of its own: clearing a cache empties all of it."""
     url, _, number = os.environ.get("REDIS_URL", "").rpartition("/")
     if not number.isdigit():
         return
     first = int(number)
+    left = max(1, REDIS_DATABASES - first)
     for n, spec in enumerate(specs):
-        spec.env["REDIS_URL"] = f"{url}/{first + n % (REDIS_DATABASES - first)}"
+        spec.env["REDIS_URL"] = f"{url}/{first + n % left}"
 
 
 PLAIN = WebhookProfile(

@@ -224,6 +224,28 @@ USAGE = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}
 USAGE_CHUNK = {**HEAD, "choices": [], "usage": USAGE}
 STREAM = (event(chunk("Hel")), event(chunk("lo")), event(chunk(finish="stop")))
 WHOLE_STREAM = (*STREAM, event(USAGE_CHUNK), DONE)
+
+
+def calling(part: Any) -> bytes:
+    return event(
+        {**chunk(), "choices": [{"index": 0, "delta": {"tool_calls": [part]}}]}
+    )
+
+
+# A call of a tool whose arguments come in a part of their own.
+TOOL_STREAM = (
+    calling(
+        {
+            "index": 0,
+            "id": "call_1",
+            "type": "function",
+            "function": {"name": "tide", "arguments": ""},
+        }
+    ),
+    calling({"index": 0, "function": {"arguments": '{"at": "Brest"}'}}),
+    event(chunk(finish="tool_calls")),
+    DONE,
+)
 COMPLETION = {
     "id": "chatcmpl-1",
     "object": "chat.completion",

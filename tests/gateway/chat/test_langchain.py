@@ -11,12 +11,10 @@ from langchain_openai import ChatOpenAI
 
 from tests.gateway.chat.harness import (
     COMPLETION,
-    DONE,
     STREAM,
+    TOOL_STREAM,
     WHOLE_STREAM,
     answers,
-    chunk,
-    event,
     sends,
 )
 
@@ -87,17 +85,7 @@ def test_a_tool_is_called_and_its_result_sent_back(model, upstream):
 
 
 def test_a_streamed_tool_call_is_put_together(model, upstream):
-    function = {"name": "tide", "arguments": ""}
-    start = {"index": 0, "id": "call_1", "type": "function", "function": function}
-    more = {"index": 0, "function": {"arguments": '{"at": "Brest"}'}}
-    upstream.script = sends(
-        *(
-            event({**chunk(), "choices": [{"index": 0, "delta": {"tool_calls": [it]}}]})
-            for it in (start, more)
-        ),
-        event(chunk(finish="tool_calls")),
-        DONE,
-    )
+    upstream.script = sends(*TOOL_STREAM)
     first, *rest = model.bind_tools([TIDE]).stream("When?")
     for part in rest:
         first += part

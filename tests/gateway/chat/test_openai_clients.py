@@ -19,6 +19,7 @@ from tests.gateway.chat.harness import (
     DONE,
     MESSAGES,
     STREAM,
+    TOOL_STREAM,
     USAGE,
     USAGE_CHUNK,
     WHOLE_STREAM,
@@ -61,17 +62,7 @@ def test_the_client_reads_a_stream(client, upstream):
 
 
 def test_the_client_reads_streamed_tool_calls(client, upstream):
-    function = {"name": "tide", "arguments": ""}
-    start = {"index": 0, "id": "call_1", "type": "function", "function": function}
-    more = {"index": 0, "function": {"arguments": '{"at": "Brest"}'}}
-    upstream.script = sends(
-        *(
-            event({**chunk(), "choices": [{"index": 0, "delta": {"tool_calls": [it]}}]})
-            for it in (start, more)
-        ),
-        event(chunk(finish="tool_calls")),
-        DONE,
-    )
+    upstream.script = sends(*TOOL_STREAM)
     tool = {"type": "function", "function": {"name": "tide", "parameters": {}}}
     calls = [
         call
