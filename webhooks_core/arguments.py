@@ -24,7 +24,15 @@ def whole(least: int, most: int = 10**9) -> Callable[[str], int]:
 
 def seconds(least: float, most: float) -> Callable[[str], float]:
     """Return a reader of seconds from `least` to `most`."""
+    return _number(least, most, "number of seconds")
 
+
+def rate(least: float, most: float) -> Callable[[str], float]:
+    """Return a reader of so many a second, from `least` to `most`."""
+    return _number(least, most, "number")
+
+
+def _number(least: float, most: float, what: str) -> Callable[[str], float]:
     def read(text: str) -> float:
         try:
             value = float(text)
@@ -32,8 +40,6 @@ def seconds(least: float, most: float) -> Callable[[str], float]:
             value = math.nan
         if least <= value <= most:
             return value
-        raise ArgumentTypeError(
-            f"{text!r} is not a number of seconds from {least:g} to {most:g}"
-        )
+        raise ArgumentTypeError(f"{text!r} is not a {what} from {least:g} to {most:g}")
 
     return read

@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 
+import pytest
 from django.conf import settings
 
 PROJECT = """
@@ -28,6 +30,9 @@ from django.test import Client
 call_command("check", fail_level="WARNING", verbosity=0)
 call_command("makemigrations", check_changes=True, dry_run=True, verbosity=0)
 call_command("migrate", verbosity=0)
+file = sys.argv[2]
+call_command("export_catalog", file, "--json", stdout=sys.stderr)
+call_command("import_catalog", file, "--json", stdout=sys.stderr)
 client = Client()
 post = lambda text: client.post("/graphql", {"query": text}, "application/json").json()
 print(json.dumps({
@@ -41,15 +46,20 @@ print(json.dumps({
 """
 
 
-def project(**options):
+@pytest.fixture
+def project(tmp_path):
     """Run a project that has nothing but the catalogue; return what it saw."""
+    return partial(run, tmp_path / "books.csv")
+
+
+def run(file, **options):
     environment = {
         name: value
         for name, value in os.environ.items()
         if name != "DJANGO_SETTINGS_MODULE"
     }
     done = subprocess.run(
-        [sys.executable, "-c", PROJECT, json.dumps(options)],
+        [sys.executable, "-c", PROJECT, json.dumps(options), str(file)],
         cwd=settings.BASE_DIR,
         env=environment,
         capture_output=True,
@@ -60,7 +70,7 @@ def project(**options):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_a_project_needs_the_app_and_its_address_alone():
+def test_a_project_needs_the_app_and_its_address_alone(project):
     seen = project(CATALOG_WRITES="open")
     assert seen == {
         "added": {"data": {"addAuthor": {"id": "1"}}},
@@ -71,7 +81,7 @@ def test_a_project_needs_the_app_and_its_address_alone():
     }
 
 
-def test_a_project_that_says_nothing_lets_nobody_change_anything():
+def test_a_project_that_says_nothing_lets_nobody_change_anything(project):
     seen = project()
     [error] = seen["added"]["errors"]
     assert error["extensions"]["code"] == "UNAUTHENTICATED"

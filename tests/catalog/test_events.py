@@ -9,7 +9,7 @@ from catalog.webhooks import OWNER, PROFILE
 from tests.catalog.factories import AuthorFactory, BookFactory
 from tests.webhooks_core.making import drain
 from webhooks_core import endpoints
-from webhooks_core.models import Delivery, Event
+from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.signing import timestamped_signature
 
 URL = "http://127.0.0.1:9/"
@@ -127,6 +127,28 @@ def test_a_receiver_must_have_an_acceptable_address(events, url):
 def test_no_receiver_is_added_while_events_are_off(db):
     with pytest.raises(CommandError, match="CATALOG_EVENTS is off"):
         call_command("catalog_webhooks", "add", URL)
+    assert not Endpoint.objects.exists()
+
+
+def test_receivers_are_listed_and_removed_while_events_are_off(db, capsys):
+    made = endpoints.create(profile=PROFILE, owner=OWNER, url=URL, event_types=[])
+    public_id = made.endpoint.public_id
+    call_command("catalog_webhooks", "list")
+    call_command("catalog_webhooks", "remove", public_id)
+    call_command("catalog_webhooks", "list")
+    assert capsys.readouterr().out == f"{public_id} {URL} (all events)\nRemoved.\n"
+
+
+def test_receivers_are_told_to_programs_one_object_a_line(events, capsys):
+    made = [
+        endpoints.create(profile=PROFILE, owner=OWNER, url=URL, event_types=types)
+        for types in ([], ["book.deleted"])
+    ]
+    call_command("catalog_webhooks", "list", "--json")
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [
+        {"id": it.endpoint.public_id, "url": URL, "event_types": types}
+        for it, types in zip(made, ([], ["book.deleted"]), strict=True)
+    ]
 
 
 def test_there_is_an_end_to_the_receivers(events):

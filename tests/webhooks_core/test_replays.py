@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 
 import pytest
@@ -91,9 +92,24 @@ def test_the_command_counts_first_and_then_queues(failed, capsys):
     assert Delivery.objects.count() == 3
     call_command("webhooks_replay", endpoint=target.public_id)
     assert Delivery.objects.count() == 6
-    out = capsys.readouterr().out
-    assert out.count("3 failed deliveries since") == 2
-    assert "3 of 3 queued" in out
+    out, err = capsys.readouterr()
+    counted, queued = out.splitlines()
+    assert counted.startswith("3 failed deliveries since 20")
+    assert queued == f"{counted}, 3 queued"
+    assert err == "3 of 3 queued\n"
+
+
+def test_programs_are_told_the_answer_alone_and_people_how_far_it_is(
+    failed, capsys, monkeypatch
+):
+    monkeypatch.setattr(replays, "BATCH", 1)
+    _, target = failed
+    since = "2020-01-01T01:30+02:00"
+    call_command("webhooks_replay", "--json", endpoint=target.public_id, since=since)
+    out, err = capsys.readouterr()
+    at = "2019-12-31T23:30:00.000000Z"
+    assert json.loads(out) == {"found": 3, "queued": 3, "since": at}
+    assert err == "".join(f"{n} of 3 queued\n" for n in (1, 2, 3))
 
 
 def test_the_command_replays_one_delivery(failed, capsys):
@@ -104,9 +120,19 @@ def test_the_command_replays_one_delivery(failed, capsys):
     assert f"queued as {made.public_id}" in capsys.readouterr().out
 
 
+def test_a_time_of_another_place_is_told_in_utc(failed, capsys):
+    _, target = failed
+    since = "2020-01-01T01:30+02:00"
+    call_command("webhooks_replay", endpoint=target.public_id, since=since)
+    assert (
+        "3 failed deliveries since 2019-12-31 23:30:00 UTC" in capsys.readouterr().out
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
+        ({"delivery": ""}, "there is no delivery $"),
         ({"delivery": "dlv_none"}, "there is no delivery dlv_none"),
         ({"endpoint": "ep_none"}, "there is no endpoint ep_none"),
     ],
@@ -117,17 +143,21 @@ def test_the_command_names_what_is_not_there(options, words):
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("option", "words"),
     [
-        ({"since": "yesterday"}, "neither a time nor a duration"),
-        ({"since": "2026-13-45T00:00Z"}, "neither a time nor a duration"),
-        ({"per_second": 0}, "--per-second must be above 0"),
+        ("--since=yesterday", "neither a time nor a duration"),
+        ("--since=2026-13-45T00:00Z", "neither a time nor a duration"),
+        ("--since=0001-01-01T00:00+14:00", "neither a time nor a duration"),
+        ("--since=999999999 00:00:00", "neither a time nor a duration"),
+        ("--per-second=0", "is not a number from 0.01"),
+        ("--per-second=nan", "is not a number from 0.01"),
+        ("--per-second=1e-300", "is not a number from 0.01"),
     ],
 )
-def test_the_command_refuses_nonsense(failed, options, words):
+def test_the_command_refuses_nonsense(failed, option, words):
     _, target = failed
     with pytest.raises(CommandError, match=words):
-        call_command("webhooks_replay", endpoint=target.public_id, **options)
+        call_command("webhooks_replay", "--endpoint", target.public_id, option)
     assert Delivery.objects.count() == 3
 
 

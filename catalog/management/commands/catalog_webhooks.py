@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -10,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from catalog.options import option
 from catalog.webhooks import EVENT_TYPES, OWNER, PROFILE
 from webhooks_core import endpoints, reaching
+from webhooks_core.answers import answer, offer_json
 from webhooks_core.models import Endpoint
 from webhooks_core.targets import TargetError
 
@@ -28,23 +30,29 @@ class Command(BaseCommand):
             choices=sorted(EVENT_TYPES),
             help="may be given several times; none means all",
         )
-        actions.add_parser("list")
-        remove = actions.add_parser("remove")
+        shown = actions.add_parser("list", help="shows who is told, and of what")
+        remove = actions.add_parser("remove", help="ends what waits for a receiver")
         remove.add_argument("id")
+        for one in (add, shown, remove):
+            offer_json(one)
 
-    def handle(self, *args: Any, action: str, **options: Any) -> None:
+    def handle(self, *args: Any, action: str, json: bool, **options: Any) -> None:
+        if action == "add":
+            self.add(options["url"], options["event"], as_json=json)
+        elif action == "remove":
+            self.remove(options["id"], as_json=json)
+        else:
+            self.list(as_json=json)
+
+    def list(self, *, as_json: bool) -> None:
+        for endpoint in Endpoint.objects.of(PROFILE, OWNER).order_by("pk"):
+            events = ", ".join(endpoint.event_types) or "all events"
+            words = f"{endpoint.public_id} {endpoint.url} ({events})"
+            self.stdout.write(answer(document(endpoint), words, as_json=as_json))
+
+    def add(self, url: str, event_types: Sequence[str], *, as_json: bool) -> None:
         if not option("CATALOG_EVENTS"):
             raise CommandError("CATALOG_EVENTS is off: nothing would be sent.")
-        if action == "add":
-            self.add(options["url"], options["event"])
-        elif action == "remove":
-            self.remove(options["id"])
-        else:
-            for endpoint in Endpoint.objects.of(PROFILE, OWNER).order_by("pk"):
-                events = ", ".join(endpoint.event_types) or "all events"
-                self.stdout.write(f"{endpoint.public_id} {endpoint.url} ({events})")
-
-    def add(self, url: str, event_types: list[str]) -> None:
         try:
             reaching.check_url(PROFILE, url)
             created = endpoints.create(
@@ -54,10 +62,21 @@ class Command(BaseCommand):
             raise CommandError(f"{error}.") from error
         except endpoints.QuotaExceededError as error:
             raise CommandError("There are as many receivers as may be.") from error
-        self.stdout.write(f"{created.endpoint.public_id} {created.secret}")
+        told = document(created.endpoint) | {"secret": created.secret}
+        words = f"{created.endpoint.public_id} {created.secret}"
+        self.stdout.write(answer(told, words, as_json=as_json))
 
-    def remove(self, public_id: str) -> None:
+    def remove(self, public_id: str, *, as_json: bool) -> None:
         found = Endpoint.objects.of(PROFILE, OWNER).filter(public_id=public_id).first()
         if found is None or not endpoints.delete(found):
             raise CommandError("There is no such receiver.")
-        self.stdout.write("Removed.")
+        self.stdout.write(answer({"removed": public_id}, "Removed.", as_json=as_json))
+
+
+def document(endpoint: Endpoint) -> dict[str, Any]:
+    """Return what `list` tells, for programs; no event types means all."""
+    return {
+        "id": endpoint.public_id,
+        "url": endpoint.url,
+        "event_types": endpoint.event_types,
+    }

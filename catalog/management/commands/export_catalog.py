@@ -6,6 +6,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+import orjson
 from django.core.management.base import BaseCommand, CommandError
 
 from catalog import bulk
@@ -16,8 +17,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, help="ends in .csv or .jsonl")
+        parser.add_argument("--json", action="store_true", help="for machines")
 
-    def handle(self, *args: Any, file: Path, **options: Any) -> None:
+    def handle(self, *args: Any, file: Path, json: bool, **options: Any) -> None:
         if file.suffix not in bulk.FORMATS:
             raise CommandError("The file's name must end in .csv or .jsonl.")
         draft = file.with_name(f"{file.name}.part")
@@ -27,4 +29,5 @@ class Command(BaseCommand):
             draft.replace(file)
         except OSError as error:
             raise CommandError(f"{file}: {error.strerror}") from error
-        self.stdout.write(f"{written:,} books written.")
+        told = orjson.dumps({"written": written}).decode()
+        self.stdout.write(told if json else f"{written:,} books written.")

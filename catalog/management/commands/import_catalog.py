@@ -6,6 +6,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+import orjson
 from django.core.management.base import BaseCommand, CommandError
 
 from catalog import bulk
@@ -18,8 +19,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, help="ends in .csv or .jsonl")
+        parser.add_argument("--json", action="store_true", help="for machines")
 
-    def handle(self, *args: Any, file: Path, **options: Any) -> None:
+    def handle(self, *args: Any, file: Path, json: bool, **options: Any) -> None:
         if file.suffix not in bulk.FORMATS:
             raise CommandError("The file's name must end in .csv or .jsonl.")
         try:
@@ -29,7 +31,8 @@ class Command(BaseCommand):
         except bulk.ImportRefusedError as error:
             raise CommandError(f"Nothing was imported.\n{error}") from error
         self.stderr.write("", ending="\n" if self.stderr.isatty() else "")
-        self.stdout.write(f"{added:,} books added.")
+        told = orjson.dumps({"added": added}).decode()
+        self.stdout.write(told if json else f"{added:,} books added.")
 
     def bar(self, file: Path) -> Any:
         """Return what draws the progress on a terminal, and does nothing elsewhere."""

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from gateway import configuration
+from webhooks_core.answers import answer, offer_json
 
 
 class Command(BaseCommand):
@@ -16,14 +17,17 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, help="YAML, as GATEWAY_CONFIG names")
+        offer_json(parser)
 
-    def handle(self, *args: Any, file: Path, **options: Any) -> None:
+    def handle(self, *args: Any, file: Path, json: bool, **options: Any) -> None:
         try:
             found = configuration.load(file)
         except configuration.ConfigurationError as error:
             raise CommandError(str(error)) from error
-        subscriptions = len(found.webhooks.subscriptions)
-        self.stdout.write(
-            f"{file}: sound; {subscriptions} static subscriptions, "
-            f"{len(found.models)} models"
-        )
+        told = {
+            "file": str(file),
+            "subscriptions": len(found.webhooks.subscriptions),
+            "models": len(found.models),
+        }
+        words = "{file}: sound; {subscriptions} static subscriptions, {models} models"
+        self.stdout.write(answer(told, words.format(**told), as_json=json))

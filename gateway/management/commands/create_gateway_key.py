@@ -8,6 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from gateway import keys
+from webhooks_core.answers import answer, offer_json
+from webhooks_core.times import iso
 
 
 class Command(BaseCommand):
@@ -20,6 +22,7 @@ class Command(BaseCommand):
             "--days", type=int, help=f"until it expires, 1 to {keys.MAX_DAYS}"
         )
         parser.add_argument("--name", default="", help="a name for lists")
+        offer_json(parser)
 
     def handle(
         self,
@@ -28,6 +31,7 @@ class Command(BaseCommand):
         principal: str,
         days: int | None,
         name: str,
+        json: bool,
         **options: Any,
     ) -> None:
         try:
@@ -36,4 +40,10 @@ class Command(BaseCommand):
             )
         except keys.KeyInputError as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(created.text)
+        ends = created.key.expires_at
+        told = {
+            "id": created.key.pk,
+            "key": created.text,
+            "expires_at": iso(ends) if ends else None,
+        }
+        self.stdout.write(answer(told, created.text, as_json=json))

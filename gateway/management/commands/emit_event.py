@@ -20,6 +20,7 @@ from gateway import event_data, events
 from gateway.events import MAX_DATA_DEPTH, Origin, is_deeper
 from gateway.identity import is_name
 from gateway.webhooks import EVENT_TYPES
+from webhooks_core.answers import answer, offer_json
 
 
 class Command(BaseCommand):
@@ -33,6 +34,7 @@ class Command(BaseCommand):
         data.add_argument(
             "--file", help="a file with a JSON object; - is standard input"
         )
+        offer_json(parser)
 
     def handle(self, *args: Any, tenant: str, **options: Any) -> None:
         if not is_name(tenant):
@@ -44,7 +46,8 @@ class Command(BaseCommand):
             event = events.publish(
                 origin=Origin.system(tenant), event_type=options["type"], data=data
             )
-        self.stdout.write(event.public_id)
+        told = {"event_id": event.public_id, "type": event.type}
+        self.stdout.write(answer(told, event.public_id, as_json=options["json"]))
 
 
 def _data(event_type: str, text: str | None, file: str | None) -> Mapping[str, Any]:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
 from gateway import retention
+from webhooks_core.answers import answer, offer_json
 
 
 class Command(BaseCommand):
     help = __doc__
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        offer_json(parser)
+
+    def handle(self, *args: Any, json: bool, **options: Any) -> None:
         # As often as it takes: nobody's time-out is waiting here.
         decisions = documents = 0
         while (removed := retention.remove_old()) != retention.Removed():
             decisions += removed.decisions
             documents += removed.documents
-        self.stdout.write(f"removed {decisions} decisions, {documents} documents")
+        told = {"decisions": decisions, "documents": documents}
+        words = f"removed {decisions} decisions, {documents} documents"
+        self.stdout.write(answer(told, words, as_json=json))

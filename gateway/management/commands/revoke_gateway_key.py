@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from gateway import keys
 from gateway.models import GatewayKey
+from webhooks_core.answers import answer, offer_json
 
 
 class Command(BaseCommand):
@@ -18,12 +19,15 @@ class Command(BaseCommand):
         parser.add_argument(
             "ids", nargs="+", type=int, metavar="ID", help="as list_gateway_keys shows"
         )
+        offer_json(parser)
 
-    def handle(self, *args: Any, ids: list[int], **options: Any) -> None:
+    def handle(self, *args: Any, ids: list[int], json: bool, **options: Any) -> None:
         # What does not fit the column cannot be a key.
         possible = [number for number in ids if 0 < number < 2**63]
         rows = GatewayKey.objects.filter(pk__in=possible)
         if absent := set(ids) - set(rows.values_list("pk", flat=True)):
             names = ", ".join(map(str, sorted(absent)))
             raise CommandError(f"there is no key with id {names}; nothing was revoked")
-        self.stdout.write(f"revoked {keys.revoke(possible)}")
+        revoked = keys.revoke(possible)
+        told = {"revoked": revoked}
+        self.stdout.write(answer(told, f"revoked {revoked}", as_json=json))

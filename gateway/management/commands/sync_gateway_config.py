@@ -6,21 +6,28 @@ workers, this command does.
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
+from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
 from gateway import configuration, static
+from webhooks_core.answers import answer, offer_json
 
 
 class Command(BaseCommand):
     help = __doc__
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        offer_json(parser)
+
+    def handle(self, *args: Any, json: bool, **options: Any) -> None:
         done = static.synchronise(configuration.current())
         if options["verbosity"] == 0:
             return
-        self.stdout.write(
+        words = (
             f"static subscriptions: {done.created} created, {done.updated} updated, "
             f"{done.removed} removed"
         )
+        self.stdout.write(answer(asdict(done), words, as_json=json))

@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from recording import recordings
 from recording.documents import MAX_BYTES, DocumentError
 from recording.management.accounts import user_named
+from webhooks_core.answers import answer, offer_json
 
 
 class Command(BaseCommand):
@@ -23,6 +24,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--no-event", action="store_true", help="store only; publish nothing"
         )
+        offer_json(parser)
 
     def handle(
         self, *args: Any, file: str, account: str, no_event: bool, **options: Any
@@ -37,8 +39,15 @@ class Command(BaseCommand):
         if imported.ignored:
             self.stderr.write(f"ignored unknown fields: {', '.join(imported.ignored)}")
         done = "imported" if imported.is_new else "updated"
-        event = imported.event.public_id if imported.event else "no event"
-        self.stdout.write(f"{done} {imported.recording.audio_id}: {event}")
+        event_id = imported.event.public_id if imported.event else None
+        told = {
+            "audio_id": imported.recording.audio_id,
+            "done": done,
+            "event_id": event_id,
+            "ignored": list(imported.ignored),
+        }
+        words = f"{done} {imported.recording.audio_id}: {event_id or 'no event'}"
+        self.stdout.write(answer(told, words, as_json=options["json"]))
 
     def read(self, file: str) -> bytes:
         """Return the file's bytes, one more than the limit at most."""

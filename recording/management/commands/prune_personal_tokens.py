@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from recording import tokens
+from webhooks_core.answers import answer, offer_json
 
 
 class Command(BaseCommand):
@@ -17,8 +18,11 @@ class Command(BaseCommand):
         parser.add_argument(
             "--days", type=int, default=0, help="only those that ended so long ago"
         )
+        offer_json(parser)
 
-    def handle(self, *args: Any, days: int, **options: Any) -> None:
+    def handle(self, *args: Any, days: int, json: bool, **options: Any) -> None:
         if not 0 <= days <= tokens.MAX_DAYS:
             raise CommandError(f"--days must be between 0 and {tokens.MAX_DAYS}")
-        self.stdout.write(f"deleted {tokens.prune(days=days)}")
+        deleted = tokens.prune(days=days)
+        told = {"deleted": deleted}
+        self.stdout.write(answer(told, f"deleted {deleted}", as_json=json))

@@ -12,6 +12,7 @@ from django.utils import timezone
 from recording.management.accounts import user_named
 from recording.models import PersonalToken
 from recording.models.tokens import PersonalTokenQuerySet
+from webhooks_core.answers import answer, offer_json
 
 
 class Command(BaseCommand):
@@ -27,6 +28,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--user", help="together with --all")
         parser.add_argument("--all", action="store_true", help="all tokens of --user")
+        offer_json(parser)
 
     def handle(
         self, *args: Any, ids: list[int], user: str | None, **options: Any
@@ -36,7 +38,10 @@ class Command(BaseCommand):
             raise CommandError("give either the ids of tokens or --user USER --all")
         with transaction.atomic():
             rows = of_user(user) if user is not None else of_ids(ids)
-            self.stdout.write(f"revoked {rows.revoke(timezone.now())}")
+            revoked = rows.revoke(timezone.now())
+        told = {"revoked": revoked}
+        words = f"revoked {revoked}"
+        self.stdout.write(answer(told, words, as_json=options["json"]))
 
 
 def of_user(username: str) -> PersonalTokenQuerySet:

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from webhooks_core.answers import answer, offer_json
 from webhooks_core.arguments import seconds
 from webhooks_core.dispatch.drain import drain
 
@@ -25,8 +26,9 @@ class Command(BaseCommand):
             metavar="SECONDS",
             help="wait for work that falls due within this time (default: %(default)s)",
         )
+        offer_json(parser)
 
-    def handle(self, *args: Any, linger: float, **options: Any) -> None:
+    def handle(self, *args: Any, linger: float, json: bool, **options: Any) -> None:
         stopped: list[int] = []
 
         def stop(number: int, _: FrameType | None) -> None:
@@ -35,4 +37,5 @@ class Command(BaseCommand):
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, stop)
         attempts = drain(stop=lambda: bool(stopped), linger=timedelta(seconds=linger))
-        self.stdout.write(f"{attempts} attempts")
+        told = {"attempts": attempts}
+        self.stdout.write(answer(told, f"{attempts} attempts", as_json=json))

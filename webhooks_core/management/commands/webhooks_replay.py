@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from datetime import UTC, datetime
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -10,8 +11,11 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime, parse_duration
 
 from webhooks_core import replays
+from webhooks_core.answers import answer, offer_json
+from webhooks_core.arguments import rate
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.replays import NotSubscribedError, Replay
+from webhooks_core.times import iso
 
 
 class Command(BaseCommand):
@@ -34,63 +38,68 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--per-second",
-            type=float,
-            default=50,
+            type=rate(0.01, 100_000),
+            default=50.0,
             metavar="N",
             help="the pace (default: 50)",
         )
         parser.add_argument("--dry-run", action="store_true", help="only count")
+        offer_json(parser)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: Any, json: bool, **options: Any) -> None:
         try:
-            if options["delivery"]:
-                self._one(options["delivery"], dry_run=options["dry_run"])
+            if options["delivery"] is not None:
+                told, words = _one(options["delivery"], dry_run=options["dry_run"])
             else:
-                self._all(**options)
+                told, words = self._all(**options)
         except NotSubscribedError as error:
             raise CommandError(
                 "the endpoint is deleted, disabled or inactive: nothing could be sent"
             ) from error
+        self.stdout.write(answer(told, words, as_json=json))
 
-    def _one(self, public_id: str, *, dry_run: bool) -> None:
-        found = Delivery.objects.select_related("endpoint").filter(public_id=public_id)
-        if (delivery := found.first()) is None:
-            raise CommandError(f"there is no delivery {public_id}")
-        if dry_run:
-            self.stdout.write("1 delivery would be sent again")
-            return
-        self.stdout.write(f"queued as {replays.replay(delivery).public_id}")
-
-    def _all(self, **options: Any) -> None:
+    def _all(self, **options: Any) -> tuple[dict[str, Any], str]:
         endpoint = Endpoint.objects.filter(public_id=options["endpoint"]).first()
         if endpoint is None:
             raise CommandError(f"there is no endpoint {options['endpoint']}")
-        if options["per_second"] <= 0:
-            raise CommandError("--per-second must be above 0")
         since = _since(options["since"])
-        count = replays.failed_since(endpoint, since).count()
-        self.stdout.write(
-            f"{count} failed deliveries since {since:%Y-%m-%d %H:%M:%S} UTC"
-        )
-        if options["dry_run"] or not count:
-            return
-        replays.replay_failed(
-            endpoint,
-            since=since,
-            per_second=options["per_second"],
-            on_progress=self._progress,
-        )
+        found = replays.failed_since(endpoint, since).count()
+        queued = 0
+        if found and not options["dry_run"]:
+            queued = replays.replay_failed(
+                endpoint,
+                since=since,
+                per_second=options["per_second"],
+                on_progress=self._progress,
+            )
+        words = f"{found} failed deliveries since {since:%Y-%m-%d %H:%M:%S} UTC"
+        if not options["dry_run"]:
+            words += f", {queued} queued"
+        return {"found": found, "queued": queued, "since": iso(since)}, words
 
     def _progress(self, done: Replay) -> None:
-        self.stdout.write(f"{done.queued} of {done.total} queued")
+        # Beside the answer, and uncoloured: it is no error.
+        self.stderr.write(f"{done.queued} of {done.total} queued", str)
 
 
-def _since(text: str) -> Any:
+def _one(public_id: str, *, dry_run: bool) -> tuple[dict[str, Any], str]:
+    found = Delivery.objects.select_related("endpoint").filter(public_id=public_id)
+    if (delivery := found.first()) is None:
+        raise CommandError(f"there is no delivery {public_id}")
+    if dry_run:
+        told = {"found": 1, "queued": 0, "delivery_id": None}
+        return told, "1 delivery would be sent again"
+    queued = replays.replay(delivery).public_id
+    return {"found": 1, "queued": 1, "delivery_id": queued}, f"queued as {queued}"
+
+
+def _since(text: str) -> datetime:
     try:
         if ago := parse_duration(text):
             return timezone.now() - abs(ago)
         if at := parse_datetime(text):
-            return at if at.tzinfo else timezone.make_aware(at)
+            aware = at if at.tzinfo else timezone.make_aware(at)
+            return aware.astimezone(UTC)
     except (ValueError, OverflowError):
         pass
     raise CommandError(f"--since: {text!r} is neither a time nor a duration")

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from webhooks_core import endpoints
+from webhooks_core.answers import answer, offer_json
 from webhooks_core.models import Endpoint
 
 MAX_HOURS = 720.0
@@ -27,8 +28,16 @@ class Command(BaseCommand):
             help="how long the old secret signs beside the new one, where the product "
             "sends several signatures",
         )
+        offer_json(parser)
 
-    def handle(self, *args: Any, id: str, overlap: float, **options: Any) -> None:  # noqa: A002 - the argument's name
+    def handle(
+        self,
+        *args: Any,
+        id: str,  # noqa: A002 - the argument's name
+        overlap: float,
+        json: bool,
+        **options: Any,
+    ) -> None:
         if not 0 <= overlap <= MAX_HOURS:
             raise CommandError(f"--overlap must be between 0 and {MAX_HOURS:g} hours")
         endpoint = Endpoint.objects.filter(public_id=id, deleted_at=None).first()
@@ -38,6 +47,6 @@ class Command(BaseCommand):
             raise CommandError(
                 f"{id} is declared in the configuration; change it there"
             )
-        self.stdout.write(
-            endpoints.rotate_secret(endpoint, overlap=timedelta(hours=overlap))
-        )
+        secret = endpoints.rotate_secret(endpoint, overlap=timedelta(hours=overlap))
+        told = {"id": id, "secret": secret}
+        self.stdout.write(answer(told, secret, as_json=json))

@@ -6,9 +6,9 @@ from argparse import ArgumentParser
 from dataclasses import asdict
 from typing import Any
 
-import orjson
 from django.core.management.base import BaseCommand
 
+from webhooks_core.answers import answer, offer_json
 from webhooks_core.dispatch.sweep import sweep
 
 
@@ -16,15 +16,11 @@ class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--json", action="store_true", help="for machines")
+        offer_json(parser)
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
         swept = asdict(sweep())
-        if json:
-            self.stdout.write(orjson.dumps(swept).decode())
-            return
-        self.stdout.write(
-            "{buried} dead workers, {rung} forgotten endpoints, {removed} old events".format(
-                **swept
-            )
+        words = (
+            "{buried} dead workers, {rung} forgotten endpoints, {removed} old events"
         )
+        self.stdout.write(answer(swept, words.format(**swept), as_json=json))

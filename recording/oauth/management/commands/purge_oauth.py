@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
 from recording.oauth import purge
+from webhooks_core.answers import answer, offer_json
 
 
 class Command(BaseCommand):
     help = __doc__
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        for what, count in purge.purge().items():
-            self.stdout.write(f"{what}: {count}")
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        offer_json(parser)
+
+    def handle(self, *args: Any, json: bool, **options: Any) -> None:
+        purged = purge.purge()
+        told = {what.replace(" ", "_"): count for what, count in purged.items()}
+        words = "\n".join(f"{what}: {count}" for what, count in purged.items())
+        self.stdout.write(answer(told, words, as_json=json))

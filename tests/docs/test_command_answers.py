@@ -1,0 +1,191 @@
+"""The table of commands in operations.md: all of ours are there, and --json tells what it says."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.management import call_command, get_commands
+
+from catalog.webhooks import OWNER, PROFILE
+from gateway import keys
+from recording import tokens
+from tests.docs.samples import DOCS
+from tests.docs.test_commands import options
+from webhooks_core import endpoints
+from webhooks_core.models import Delivery
+from webhooks_core.publishing import publish
+from webhooks_core.receiving import printing
+from webhooks_core.receiving.examination import Received, examine
+
+ROW = re.compile(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|$", re.MULTILINE)
+SECTION = (
+    (DOCS / "operations.md").read_text().split("\n## Every command\n")[1].split("\n## ")
+)[0]
+TABLE = dict(ROW.findall(SECTION))
+SILENT = {name for name, told in TABLE.items() if told.startswith("no `--json`")}
+RECORDING = DOCS / "samples" / "recording.json"
+
+
+@dataclass(frozen=True)
+class Made:
+    """What the commands below are told about."""
+
+    user: User
+    key: int
+    token: int
+    receiver: str
+    delivery: str
+    book: Path
+
+
+@pytest.fixture
+def made(settings, db, tmp_path) -> Made:
+    settings.CATALOG_EVENTS = True
+    user = User.objects.create(username="ada")
+    created = endpoints.create(
+        profile=PROFILE, owner=OWNER, url="http://127.0.0.1:9/", event_types=[]
+    )
+    data = {"id": "1"}
+    publish(profile=PROFILE, owner=OWNER, event_type="book.deleted", data=data)
+    Delivery.objects.all().fail(error="over")
+    book = tmp_path / "books.csv"
+    book.write_text("name,pageCount,authorFirstName,authorLastName\nEmma,1,Jane,Austen")
+    return Made(
+        user=user,
+        key=keys.create(tenant="acme", principal="ada").key.pk,
+        token=tokens.create(user=user, days=1).token.pk,
+        receiver=created.endpoint.public_id,
+        delivery=Delivery.objects.get().public_id,
+        book=book,
+    )
+
+
+# A command line, and what its answer holds for sure.
+LINES = [
+    (
+        "webhooks_verify {made.book} --header=X-Catalog-Signature:t=1,v1=00 --secret=whsec_x",
+        {"verified": False},
+    ),
+    ("webhooks_replay --endpoint {made.receiver}", {"found": 1, "queued": 1}),
+    ("webhooks_replay --endpoint {made.receiver} --dry-run", {"found": 1, "queued": 0}),
+    ("webhooks_replay --delivery {made.delivery}", {"found": 1, "queued": 1}),
+    (
+        "webhooks_replay --delivery {made.delivery} --dry-run",
+        {"queued": 0, "delivery_id": None},
+    ),
+    ("webhooks_sweep", {"removed": 0}),
+    ("webhooks_reseal", {"resealed": 1, "unreadable": 0}),
+    ("webhooks_rotate_secret {made.receiver}", {}),
+    ("create_gateway_key --tenant acme --principal ada", {"expires_at": None}),
+    ("create_gateway_key --tenant acme --principal ada --days 1", {}),
+    ("list_gateway_keys", {"tenant": "acme", "state": "live"}),
+    ("revoke_gateway_key {made.key}", {"revoked": 1}),
+    ("emit_event drift.detected --tenant acme", {"type": "drift.detected"}),
+    (f"check_gateway_config {settings.BASE_DIR / 'gateway' / 'sample.yaml'}", {}),
+    ("sync_gateway_config", {"removed": 0}),
+    ("prune_gateway", {"decisions": 0, "documents": 0}),
+    ("create_personal_token ada --days 1", {}),
+    ("list_personal_tokens", {"user": "ada", "last_used_at": None}),
+    ("revoke_personal_token {made.token}", {"revoked": 1}),
+    ("prune_personal_tokens", {"deleted": 0}),
+    (
+        f"import_recording {RECORDING} --account ada",
+        {"done": "imported", "ignored": []},
+    ),
+    (
+        f"import_recording {RECORDING} --account ada --no-event",
+        {"done": "imported", "event_id": None},
+    ),
+    ("purge_oauth", {"codes": 0}),
+    ("export_catalog {made.book}", {"written": 0}),
+    ("import_catalog {made.book}", {"added": 1}),
+    (
+        "catalog_webhooks add http://127.0.0.1:9/",
+        {"url": "http://127.0.0.1:9/", "event_types": []},
+    ),
+    ("catalog_webhooks list", {"event_types": []}),
+    ("catalog_webhooks remove {made.receiver}", {}),
+]
+# Told elsewhere: what waits, what looks at the whole deployment, what is measured.
+ELSEWHERE = {"webhooks_listen", "webhooks_drain", "doctor", "bench_deliveries"}
+SOMETIMES = {
+    "webhooks_replay": {"since", "delivery_id"},
+    "catalog_webhooks": {"secret", "removed"},
+}
+
+
+def ours() -> set[str]:
+    labels = {
+        it.name for it in apps.get_app_configs() if "/site-packages/" not in it.path
+    }
+    return {name for name, app in get_commands().items() if app in labels}
+
+
+def keys_of(command: str) -> set[str]:
+    return set(re.findall(r"`([a-z_ ]+)`", TABLE[command])) - {"add", "remove"}
+
+
+def answered(command: str, *arguments: str) -> tuple[int, Any]:
+    """Run a command with --json; return its exit status and what it told."""
+    out, status = StringIO(), 0
+    try:
+        call_command(command, *arguments, "--json", stdout=out)
+    except SystemExit as left:
+        status = int(left.code or 0)
+    return status, json.loads(out.getvalue())
+
+
+def test_the_table_holds_every_command_once():
+    assert ours() == TABLE.keys()
+    assert len(ROW.findall(SECTION)) == len(TABLE)
+
+
+@pytest.mark.parametrize("command", TABLE)
+def test_a_command_has_json_unless_the_table_says_no(command):
+    assert ("--json" in options(command)) == (command not in SILENT)
+
+
+def test_every_answer_is_looked_at():
+    assert {line.split()[0] for line, _ in LINES} | ELSEWHERE == TABLE.keys() - SILENT
+
+
+@pytest.mark.parametrize(("line", "held"), LINES)
+def test_json_tells_what_the_table_says_and_nothing_else(made, line, held):
+    command, *arguments = line.format(made=made).split()
+    status, told = answered(command, *arguments)
+    assert status == (1 if command == "webhooks_verify" else 0)
+    for one in told if isinstance(told, list) else [told]:
+        assert one.keys() <= keys_of(command)
+        assert held.items() <= one.items()
+        if command == "catalog_webhooks" and "remove" in arguments:
+            assert one == {"removed": made.receiver}
+        else:
+            assert keys_of(command) - one.keys() <= SOMETIMES.get(command, set())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_draining_tells_how_many_attempts_it_made():
+    assert answered("webhooks_drain") == (0, {"attempts": 0})
+
+
+def test_a_received_request_is_told_as_the_table_says():
+    received = Received(path="/", headers={}, body=b"{}", at=0.0)
+    verdict = examine(received, secrets=[], tolerance_s=0)
+    line = json.loads(printing.as_json(received, verdict, 204))
+    assert line.keys() == keys_of("webhooks_listen")
+
+
+@pytest.mark.django_db
+def test_the_doctor_answers_as_the_table_says():
+    status, told = answered("doctor")
+    assert told.keys() == keys_of("doctor")
+    assert status == (0 if told["well"] else 1)
