@@ -22,6 +22,15 @@ def main() -> None:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
         sys.exit(f"signpost: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)  # as a shell says of whom Ctrl-C ended
+    except Exception as error:
+        from config import outages
+
+        told = outages.told(error)
+        if told is None or "--traceback" in sys.argv:
+            raise
+        sys.exit(f"signpost: {told}")
 
 
 if __name__ == "__main__":

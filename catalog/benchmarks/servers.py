@@ -69,6 +69,22 @@ def run(*arguments: str, database: str) -> None:
         raise CommandError(f"{arguments[0]} failed on the database of the comparison.")
 
 
+def prepare(database: str) -> None:
+    """Migrate the database of a comparison. Raises CommandError with the reason."""
+    done = subprocess.run(  # noqa: S603
+        command("migrate", "-v0"),
+        env=environment(database),
+        check=False,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["no reason was told"])[-1]
+        raise CommandError(
+            f"--database-url: {reason.strip().removeprefix('signpost: ')}"
+        )
+
+
 @contextmanager
 def server(module: str, database: str) -> Iterator[Server]:
     """Run a contender; yield where it listens."""

@@ -91,16 +91,18 @@ def staged(
         # Whoever ends us politely leaves nothing behind either.
         before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         stack.callback(signal.signal, signal.SIGTERM, before)
+        # What was named and cannot be used ends the run before anything is started.
+        database = _postgres(stack, options.postgres, report, name)
+        redis = _redis(stack, options.redis, report, name)
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="bench-")))
         receiver = Receiver(folder / "receiver.log")
         stack.callback(receiver.close)
-        bench = Bench(options, report, receiver, folder, name, say, [])
+        bench = Bench(options, report, receiver, folder, name, say, [], redis)
         file = folder / "bench.sqlite3"
         _world(bench, stack, "SQLite", f"sqlite:///{file}")
         _copy(file, bench.empty)
-        if database := _postgres(bench, stack):
+        if database:
             _world(bench, stack, "PostgreSQL", database)
-        bench.redis = _redis(bench, stack)
         yield bench
 
 
@@ -124,26 +126,24 @@ def _world(bench: Bench, stack: ExitStack, name: str, database: str) -> None:
     bench.worlds.append(world)
 
 
-def _postgres(bench: Bench, stack: ExitStack) -> str:
-    if not (url := bench.options.postgres):
-        bench.report.skipped["PostgreSQL"] = "no --postgres and no such DATABASE_URL"
+def _postgres(stack: ExitStack, url: str, report: Report, name: str) -> str:
+    if not url:
+        report.skipped["PostgreSQL"] = "no --postgres and no such DATABASE_URL"
         return ""
     try:
-        return stack.enter_context(stage.scratch_postgres(url, bench.name))
-    except psycopg.Error as error:
-        bench.report.skipped["PostgreSQL"] = type(error).__name__
-        return ""
+        return stack.enter_context(stage.scratch_postgres(url, name))
+    except (psycopg.Error, ValueError) as error:
+        raise stage.unusable("--postgres", error) from error
 
 
-def _redis(bench: Bench, stack: ExitStack) -> str:
-    if not (url := bench.options.redis):
-        bench.report.skipped["Redis"] = "no --redis and no REDIS_URL"
+def _redis(stack: ExitStack, url: str, report: Report, name: str) -> str:
+    if not url:
+        report.skipped["Redis"] = "no --redis and no REDIS_URL"
         return ""
     try:
-        return stack.enter_context(stage.scratch_keys(url, bench.name))
-    except RedisError as error:
-        bench.report.skipped["Redis"] = type(error).__name__
-        return ""
+        return stack.enter_context(stage.scratch_keys(url, name))
+    except (RedisError, ValueError) as error:
+        raise stage.unusable("--redis", error) from error
 
 
 def median(values: Sequence[float]) -> float:

@@ -30,6 +30,12 @@ class BenchError(Exception):
     """The benchmark cannot go on; the message says why."""
 
 
+def unusable(option: str, error: Exception) -> BenchError:
+    """Return what ends a run whose server cannot be used; a part without one is skipped."""
+    reason = str(error).partition("\n")[0]
+    return BenchError(f"{option} is not usable: {reason} (an empty one goes without)")
+
+
 def until(holds: Callable[[], object], claim: str, *, every_s: float = 0.02) -> None:
     """Wait until something holds. Raises BenchError with the claim when it never does."""
     end = time.monotonic() + PATIENCE_S

@@ -86,7 +86,16 @@ def test_a_server_that_does_not_start_is_one_clear_error(tmp_path):
         pytest.fail("it started")
 
 
-@pytest.mark.django_db
-def test_a_database_that_is_not_there_is_one_clear_error():
-    with pytest.raises(CommandError, match="migrate failed"):
-        call_command("bench_catalog", database_url="sqlite:////nowhere/bench.sqlite3")
+@pytest.mark.parametrize("command", ["bench_catalog", "bench_search"])
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("sqlite:////nowhere/x.sqlite3", "^--database-url: .*/nowhere/x.sqlite3.*open"),
+        ("nope", "^--database-url: DATABASE_URL"),
+    ],
+)
+def test_a_database_that_is_not_there_is_one_clear_error(command, url, words, capfd):
+    with pytest.raises(CommandError, match=words) as refused:
+        call_command(command, database_url=url)
+    assert "\n" not in str(refused.value)
+    assert capfd.readouterr() == ("", "")

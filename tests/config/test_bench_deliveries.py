@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+CLOSED = 9  # discard: nobody listens there
+
 
 def run(*parts: str) -> str:
     """Return what a quick run on SQLite alone prints; no database of the test is open."""
@@ -94,4 +96,26 @@ def test_what_is_not_installed_or_not_there_is_skipped_with_a_reason(folder):
 def test_an_unknown_part_is_an_error_before_anything_starts(folder):
     with pytest.raises(CommandError, match="no such part: sped"):
         run("sped")
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("--postgres=nope", "^--postgres: not a postgres://… address$"),
+        ("--redis=redis", "^--redis: not a redis://… address$"),
+        (f"--postgres=postgres://ada:hush@127.0.0.1:{CLOSED}/x", "^--postgres is not"),
+        ("--postgres=postgres://127.0.0.1:nope/x", "^--postgres is not usable: "),
+        (f"--redis=redis://:hush@127.0.0.1:{CLOSED}", "^--redis is not usable: .*efus"),
+        ("--redis=redis://127.0.0.1:nope", "^--redis is not usable: "),
+    ],
+)
+def test_a_server_that_was_named_and_is_not_there_ends_the_run_at_once(
+    folder, option, words, capfd
+):
+    with pytest.raises(CommandError, match=words) as refused:
+        call_command("bench_deliveries", "--quick", "--postgres=", "--redis=", option)
+    assert "\n" not in str(refused.value)
+    assert "hush" not in str(refused.value)
+    assert capfd.readouterr() == ("", "")
     assert list(folder.iterdir()) == []

@@ -18,7 +18,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from catalog.benchmarks.cases import QUERIES, bodies, seed
 from catalog.benchmarks.load import Client, Load, load
-from catalog.benchmarks.servers import Server, run, serve, server
+from catalog.benchmarks.servers import Server, prepare, run, serve, server
 from webhooks_core.arguments import seconds, whole
 
 # name: module of the contender, and the library that it needs beside ours
@@ -68,7 +68,7 @@ class Command(BaseCommand):
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             database = options["database_url"] or f"sqlite:///{folder}/bench.sqlite3"
             books = options["books"]
-            run("migrate", "-v0", database=database)
+            prepare(database)
             run("bench_catalog", "--seed", f"--books={books}", database=database)
             servers = {
                 name: stack.enter_context(server(module, database))

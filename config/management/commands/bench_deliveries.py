@@ -78,7 +78,8 @@ class Command(BaseCommand):
         except BenchError as error:
             raise CommandError(str(error)) from error
         finally:  # also what was measured until somebody had enough
-            self._tell(report, as_json=given["json"])
+            if report.figures:
+                self._tell(report, as_json=given["json"])
         if failed:
             raise CommandError(f"Failed: {', '.join(failed)}")
 
@@ -103,6 +104,8 @@ def _options(given: dict[str, Any]) -> Options:
     parts = given["only"].split(",") if given["only"] else list(PARTS)
     if unknown := [part for part in parts if part not in PARTS]:
         raise CommandError(f"--only: no such part: {', '.join(unknown)}")
+    _check_url("--postgres", given["postgres"], ("postgres://", "postgresql://"))
+    _check_url("--redis", given["redis"], ("redis://", "rediss://", "unix://"))
     quick = given["quick"]
     return Options(
         parts=parts,
@@ -112,6 +115,12 @@ def _options(given: dict[str, Any]) -> Options:
         redis=given["redis"],
         rounds=given["rounds"] or (1 if quick else 5),
     )
+
+
+def _check_url(option: str, url: str, schemes: tuple[str, ...]) -> None:
+    # The libraries would repeat a malformed one, password and all.
+    if url and not url.startswith(schemes):
+        raise CommandError(f"{option}: not a {schemes[0]}… address")
 
 
 def _postgres_of(url: str) -> str:

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import Error as DatabaseError
 from environs import EnvError
 
-from config import demo_data, environment
+from config import demo_data, environment, outages
 from config.demonstration import catalogue, gateway, recording
 from config.demonstration.steps import Client, StepError, Steps
 
@@ -59,7 +59,7 @@ class Command(BaseCommand):
         except StepError as error:
             raise CommandError(str(error)) from error
         except DatabaseError as error:
-            raise CommandError(f"the database is not usable: {error}") from error
+            raise CommandError(outages.unusable(error)) from error
         except KeyboardInterrupt:
             raise CommandError("interrupted.") from None
         self._say("All of it works.")

@@ -15,9 +15,9 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import Error as DatabaseError
-from django.db import connection, connections
+from django.db import connections
 
-from config import demo_data, listening, places
+from config import demo_data, listening, outages, places
 from config.supervisor import Program, Supervisor
 
 
@@ -48,7 +48,7 @@ class Command(BaseCommand):
         except listening.ListenError as error:
             raise CommandError(str(error)) from error
         except DatabaseError as error:
-            raise CommandError(_told(error)) from error
+            raise CommandError(outages.unusable(error)) from error
         except KeyboardInterrupt:
             raise CommandError("stopped before anything was started.") from None
         programs = _programs(listener, with_worker=not options["no_worker"])
@@ -100,7 +100,7 @@ class Command(BaseCommand):
         for place in places.existing():
             if place.main:
                 self._say(f"  {place.name:<22}{settings.BASE_URL}{place.path}")
-        self._say(f"  {'Database':<22}{_database()}")
+        self._say(f"  {'Database':<22}{outages.database()}")
         self._say("")
 
     def _say(self, line: str) -> None:
@@ -143,18 +143,4 @@ def _question() -> bytes:
     host = urlsplit(settings.BASE_URL).netloc
     return (
         f"GET /healthz HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
-    )
-
-
-def _database() -> str:
-    """Name the database, without its password."""
-    at = connection.settings_dict
-    if connection.vendor == "sqlite":
-        return str(at["NAME"])
-    return f"{connection.vendor} {at['HOST']}:{at['PORT'] or 5432}/{at['NAME']}"
-
-
-def _told(error: DatabaseError) -> str:
-    return (
-        f"the database {_database()} is not usable: {str(error).partition(chr(10))[0]}"
     )
