@@ -1,0 +1,127 @@
+"""What `manage.py up` and `manage.py web` refuse: one clear line, and nothing has been done."""
+
+from __future__ import annotations
+
+import socket
+import sys
+
+import pytest
+from django.conf import settings
+from django.core.management.base import CommandError
+
+from config.management.commands import up
+from tests.deploy_check import PRODUCTION
+from tests.e2e.starting import READY, rows, start, variables
+from tests.running import environment, free_port, running
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
+]
+
+
+def test_a_busy_port_is_one_clear_line_before_anything_is_done(tmp_path):
+    data = tmp_path / "none.sqlite3"
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with start(data, "--port", str(port)) as it:
+            assert it.status() == 1
+            [line] = it.lines
+            assert line.startswith(
+                f"CommandError: port {port} on 127.0.0.1 is in use: "
+            )
+    assert not data.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--host", "0.0.0.0"), "--host: '0.0.0.0' is not a loopback address"),  # noqa: S104
+        (("--host", "192.0.2.1"), "--host: '192.0.2.1' is not a loopback address"),
+        (("--host", ""), "--host: '' is not a loopback address"),
+        (("--port", "http"), "--port: 'http' is not a port"),
+        (("--port", "0"), "--port: '0' is not a port"),
+        (("--port", "65536"), "--port: '65536' is not a port"),
+        (("--port", "-1"), "--port: '-1' is not a port"),
+        (("--port", "٨٠٨٠"), "is not a port"),
+        (("--no-web", "--no-worker"), "leave nothing to do"),
+    ],
+)
+def test_an_option_that_cannot_be_is_one_clear_line(tmp_path, options, words):
+    data = tmp_path / "none.sqlite3"
+    with start(data, *options) as it:
+        assert it.status() == 1
+        [line] = it.lines
+        assert words in line
+    assert not data.exists()
+
+
+def production(**more: str) -> dict[str, str]:
+    return environment(**(PRODUCTION | more))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--demo",), "--demo: a production instance gets no demo data."),
+        (("--host", "192.0.2.1"), "cannot listen on 192.0.2.1 port"),
+        (("--host", "a" * 64), "is not a known address"),
+    ],
+)
+def test_production_refuses(options, words):
+    arguments = ("manage.py", "up", "--port", str(free_port()), *options)
+    with running(*arguments, environment=production()) as it:
+        assert it.status() == 1
+        assert words in it.output
+        assert "Traceback" not in it.output
+
+
+def test_a_database_that_is_away_is_one_clear_line_without_the_password():
+    away = production(DATABASE_URL="postgres://signpost:hidden@127.0.0.1:1/signpost")
+    arguments = ("manage.py", "up", "--port", str(free_port()))
+    with running(*arguments, environment=away) as it:
+        assert it.status() == 1
+        assert "postgresql 127.0.0.1:1/signpost is not usable" in it.output
+        assert "Traceback" not in it.output
+        assert "hidden" not in it.output
+
+
+def test_a_database_file_that_cannot_be_is_one_clear_line(tmp_path):
+    with start(tmp_path / "no" / "folder.sqlite3") as it:
+        assert it.status() == 1
+        assert "folder.sqlite3 is not usable: unable to open database" in it.output
+        assert "Traceback" not in it.output
+
+
+def test_ctrl_c_before_anything_was_started_is_one_clear_line(monkeypatch):
+    def interrupted(_command, **_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(up, "call_command", interrupted)
+    with pytest.raises(CommandError, match="stopped before anything was started"):
+        up.Command().handle(
+            host="127.0.0.1",
+            port=settings.BASE_URL.rpartition(":")[2],
+            no_demo=True,
+            demo=False,
+            no_web=True,
+            no_worker=False,
+        )
+
+
+def test_production_gets_no_demo_data(tmp_path):
+    data = tmp_path / "production.sqlite3"
+    variables = production(DATABASE_URL=f"sqlite:///{data}", WORKERS="1")
+    arguments = ("manage.py", "up", "--port", str(free_port()), "--no-worker")
+    with running(*arguments, environment=variables) as it:
+        it.wait_for(READY)
+        assert it.end() == 0
+    assert rows(data)["auth_user"] == []
+
+
+@pytest.mark.parametrize("option", [("--host", "0.0.0.0"), ("--port", "x")])  # noqa: S104
+def test_the_web_server_alone_refuses_the_same(tmp_path, option):
+    data = tmp_path / "none.sqlite3"
+    with running("manage.py", "web", *option, environment=variables(data)) as it:
+        assert it.status() == 1
+        assert it.output.startswith(f"CommandError: {option[0]}: ")
