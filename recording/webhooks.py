@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from recording import owners
 from webhooks_core import signing
 from webhooks_core.profiles import EventType, Happening, Ping, Sending, WebhookProfile
 from webhooks_core.retry import RetryPolicy
@@ -188,4 +189,5 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
         delivery_prefix="dlv_",
         disable_after=20,
         ping=ping,
+        name_owners=owners.named,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -57,6 +57,14 @@ class Ping:
     context: Mapping[str, str] = field(default_factory=dict)
 
 
+class Owner(NamedTuple):
+    """Who an owner is for operators: a name, and the row (`app.model`, key) that it is."""
+
+    name: str
+    model: str
+    pk: int
+
+
 class NoticeKind(StrEnum):
     DISABLED = "disabled"  # failed too often in a row
     ENABLED = "enabled"  # was disabled, and has a new url
@@ -82,7 +90,8 @@ class WebhookProfile:
     `ping` makes the test event that operators send, from an endpoint's public id;
     `static_source` tells operators where static endpoints are declared. `on_notice` hears, after
     the commit, when an endpoint is disabled or works again: it runs where deliveries are sent,
-    so it hands on what takes time; what it raises is only logged.
+    so it hands on what takes time; what it raises is only logged. `name_owners` tells operators
+    who the owners of a page's rows are, all at once; those that it leaves out show as they are.
     """
 
     name: str
@@ -102,6 +111,7 @@ class WebhookProfile:
     enabled: bool = True
     ping: Callable[[str], Ping] | None = None
     on_notice: Callable[[Notice], None] | None = None
+    name_owners: Callable[[Collection[str]], Mapping[str, Owner]] | None = None
     static_source: str = "the configuration file"
 
 

@@ -27,6 +27,7 @@ COSTS = {
     )
 }
 STATUSES = {0: 2, 4: 0}  # of every twentieth delivery, and of the fourth after it
+PROFILES = ("plain", "recording")  # the second names its owners
 OURS = {"catalog", "gateway", "recording", "webhooks_core"}
 
 
@@ -36,8 +37,8 @@ def fill(*, endpoints: int, deliveries: int) -> None:
     made = Endpoint.objects.bulk_create(
         Endpoint(
             public_id=ids.make("ep_"),
-            profile="plain",
-            owner=f"owner {number % 20}",
+            profile=PROFILES[number % 2],
+            owner=str(number),
             url=f"{NOWHERE}{number}",
             event_types=["thing.made"],
             consecutive_failures=number % 3,
@@ -48,13 +49,13 @@ def fill(*, endpoints: int, deliveries: int) -> None:
     events = Event.objects.bulk_create(
         Event(
             public_id=ids.make("evt_"),
-            profile="plain",
-            owner="alice",
+            profile=PROFILES[number % 2],
+            owner=str(number),
             type="thing.made",
             size=2,
             body=b"{}",
         )
-        for _ in range(deliveries)
+        for number in range(deliveries)
     )
     rows = Delivery.objects.bulk_create(
         Delivery(

@@ -20,7 +20,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from webhooks_core import endpoints, publishing, replays
-from webhooks_core.admin import health, showing
+from webhooks_core.admin import health, owners, showing
 from webhooks_core.admin.base import HistoryAdmin
 from webhooks_core.admin.filters import HealthFilter, ProductFilter
 from webhooks_core.admin.health import Day, Health
@@ -88,6 +88,7 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
         )
         for endpoint in rows:
             vars(endpoint)["day"] = days[endpoint.pk]
+        owners.name(rows, site=self.admin_site, request=request)
         return shown
 
     # The list.
@@ -104,7 +105,7 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
 
     @admin.display(description="product, owner")
     def owned_by(self, obj: Endpoint) -> SafeString:
-        return format_html("{}<br>{}", obj.profile, obj.owner)
+        return owners.with_product(obj)
 
     @admin.display(description="success, p95")
     def success(self, obj: Endpoint) -> SafeString | None:
@@ -139,8 +140,10 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
         now = timezone.now()
         days = health.days([endpoint], now=now, deliveries=health.DELIVERIES_PER_PAGE)
         day, dialect = days[endpoint.pk], showing.dialect(endpoint)
+        owners.name([endpoint], site=self.admin_site, request=request)
         return {
             "endpoint": endpoint,
+            "owner": owners.shown(endpoint),
             "subtitle": None,
             "health": badge(endpoint),
             "advice": Health.of(endpoint).advice,

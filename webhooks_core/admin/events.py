@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -17,7 +18,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from webhooks_core import profiles
-from webhooks_core.admin import showing
+from webhooks_core.admin import owners, showing
 from webhooks_core.admin.base import HistoryAdmin
 from webhooks_core.admin.filters import TypeFilter
 from webhooks_core.models import Event
@@ -45,7 +46,7 @@ class EventAdmin(HistoryAdmin[Event]):
     search_help_text = "The whole id of an event"
     empty_hint = "The event catalogue tells which there may be."
     fields = (
-        *("shown_id", "type", "profile", "owner"),
+        *("shown_id", "type", "profile", "owned"),
         *("in_bytes", "created", "dedupe_key", "deliveries", "text"),
     )
     change_list_template = "admin/webhooks_core/event/list.html"
@@ -57,6 +58,20 @@ class EventAdmin(HistoryAdmin[Event]):
         self, request: HttpRequest, obj: Event | None = None
     ) -> Any:
         return self.fields
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        shown = super().get_changelist_instance(request)
+        rows = shown.result_list = list(shown.result_list)
+        owners.name(rows, site=self.admin_site, request=request)
+        return shown
+
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> Event | None:
+        event = super().get_object(request, object_id, from_field)
+        if event is not None:
+            owners.name([event], site=self.admin_site, request=request)
+        return event
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Event], search_term: str
@@ -74,7 +89,11 @@ class EventAdmin(HistoryAdmin[Event]):
 
     @admin.display(description="product, owner")
     def owned_by(self, obj: Event) -> SafeString:
-        return format_html("{}<br>{}", obj.profile, obj.owner)
+        return owners.with_product(obj)
+
+    @admin.display(description="owner")
+    def owned(self, obj: Event) -> str:
+        return owners.shown(obj)
 
     @admin.display(description="bytes")
     def in_bytes(self, obj: Event) -> str:
