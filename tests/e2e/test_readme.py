@@ -9,12 +9,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from tests.docs.samples import sample
+from tests.docs.samples import filled, sample, shell
 from tests.running import ROOT, environment, free_port, running
 
 README = (ROOT / "README.md").read_text()
@@ -30,32 +30,23 @@ pytestmark = [
 class Instance:
     database: str
     port: int
+    receiver: int = field(default_factory=free_port)
 
     def run(self, name: str, page: str = "README.md") -> str:
         """Run the block of a page that opens with ```sh name; return what it printed."""
-        block = rf"^```sh {name}\n(.*?)^```$"
-        text = (ROOT / page).read_text()
-        found = re.search(block, text, re.DOTALL | re.MULTILINE)
-        assert found, f"{page} has no block {name}"
-        script = found.group(1)
+        return self.shell(sample(f"../{page}", "sh", name))
+
+    def shell(self, script: str) -> str:
+        """Run lines of a page against this instance."""
         for written, real in {
             "127.0.0.1:8000": f"127.0.0.1:{self.port}",
             ".venv/bin/python": shlex.quote(sys.executable),
-            "9000": str(free_port()),
+            "9000": str(self.receiver),
         }.items():
             script = script.replace(written, real)
         url = f"http://127.0.0.1:{self.port}"
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", script],
-            env=environment(DATABASE_URL=self.database, BASE_URL=url),
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=250,
-            check=False,
-        )
-        assert done.returncode in {0, 143}, done.stdout + done.stderr
-        return done.stdout + done.stderr
+        variables = environment(DATABASE_URL=self.database, BASE_URL=url)
+        return shell(script, variables=variables, statuses=frozenset({0, 143}))
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +88,30 @@ def test_the_signed_event_arrives_and_verifies(instance):
     assert "summary.completed" in printed
     assert "verified" in printed
     assert "Fireworks at **nine**" in printed
+
+
+def test_a_document_is_uploaded(instance, tmp_path):
+    notes = tmp_path / "notes.md"
+    notes.write_text("# Notes\n\nAhoy.")
+    code = filled(sample("gateway.md", "sh", "upload"), {"notes.md": str(notes)})
+    assert json.loads(instance.shell(code))["title"]
+
+
+def test_the_first_webhook_of_the_gateway_is_retried_until_it_arrives(instance):
+    code = sample("gateway.md", "sh", "deliveries").rstrip()
+    exports, subscribe, listen, ingest, look = re.split(r"\n(?=curl|\.venv)", code)
+    made = json.loads(instance.shell(f"{exports}\n{subscribe}"))
+    listen = filled(listen, {"whsec_…": made["secret"], " &": " --port 9000 &"})
+    look = filled(look, {"whsub_…": made["id"]})
+    listens = "until (: < /dev/tcp/127.0.0.1/9000) 2> /dev/null; do sleep 0.2; done"
+    arrived = f"until {look} | grep -E '\"(delivered|failed)\"'; do sleep 0.5; done"
+    steps = [exports, listen, listens, ingest, arrived, "kill $!"]
+    printed = instance.shell("\n".join(steps))
+    for status in ("500", "503", "204"):
+        assert f"(gateway signature verified) → {status}" in printed
+    [row] = json.loads(printed[printed.index('{"items"') :].splitlines()[0])["items"]
+    assert (row["status"], row["attempts"]) == ("delivered", 3)
+    assert row["last_error"] == "HTTP 503"
 
 
 def test_the_page_is_short():

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
+import requests
+from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.test import Client
 
 from tests.oauth.flows import App
+from tests.oauth.live import Person
 
 
 @pytest.fixture
@@ -30,3 +35,18 @@ def app(visitor) -> App:
 @pytest.fixture
 def confidential(visitor) -> App:
     return App.registered(visitor, "client_secret_basic")
+
+
+@pytest.fixture
+def person(live_server, settings) -> Iterator[Person]:
+    """Somebody who is logged in, and a server that listens."""
+    settings.BASE_URL = live_server.url
+    visitor, session = Client(), requests.Session()
+    visitor.force_login(
+        User.objects.create_user("ada", "ada@example.org"),
+        "django.contrib.auth.backends.ModelBackend",
+    )
+    name = django_settings.SESSION_COOKIE_NAME
+    session.cookies.set(name, visitor.cookies[name].value)
+    with session:
+        yield Person(live_server.url, session)

@@ -7,7 +7,6 @@ import fcntl
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,6 @@ import httpx2
 import pytest
 import requests
 from authlib.integrations.requests_client import OAuth2Session as AuthlibSession
-from django.conf import settings as django_settings
-from django.contrib.auth.models import User
-from django.test import Client
 from mcp.client.auth import OAuthClientProvider
 from mcp.shared.auth import (
     AuthorizationCodeResult,
@@ -33,20 +29,6 @@ from tests.oauth.live import Person
 
 NODE = Path(__file__).parent / "node"
 METHODS = ["none", "client_secret_basic", "client_secret_post"]
-
-
-@pytest.fixture
-def person(live_server, settings) -> Iterator[Person]:
-    settings.BASE_URL = live_server.url
-    visitor, session = Client(), requests.Session()
-    visitor.force_login(
-        User.objects.create_user("ada", "ada@example.org"),
-        "django.contrib.auth.backends.ModelBackend",
-    )
-    name = django_settings.SESSION_COOKIE_NAME
-    session.cookies.set(name, visitor.cookies[name].value)
-    with session:
-        yield Person(live_server.url, session)
 
 
 # ── The MCP Python SDK ──────────────────────────────────────────────────────────────

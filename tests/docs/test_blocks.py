@@ -1,0 +1,143 @@
+"""Every code block of every page is at least read by what would run it, and names what exists.
+
+What can run runs: by its name behind the language where a test says `sample(…)`, here where the
+pages need no process of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+from django.urls import Resolver404, resolve
+from graphql import build_schema, parse, validate
+
+from tests.docs.samples import DOCS, PAGES, ROOT, Block, blocks
+
+BLOCKS = [block for page in PAGES for block in blocks(page)]
+# Drawings, and what a command printed: no code.
+PLAIN = {"README.md": 1, "docs/delivery-lifecycle.md": 1, "docs/gateway.md": 1}
+PLAIN |= {"docs/recording.md": 1}
+ADDRESS = re.compile(r"(?:http://127\.0\.0\.1:8000|\$BASE)(/[\w./-]*)")
+FILE = re.compile(r"\b(requirements[\w-]*\.lock|tests/[\w/.]+|docs/[\w/.]+|\.env\.\w+)")
+
+
+def read_shell(block: Block) -> None:
+    script = block.code
+    done = subprocess.run(
+        ["bash", "-n"], input=script, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    for path in ADDRESS.findall(script):
+        resolves(path)
+    for name in FILE.findall(script):
+        assert (ROOT / name).exists(), name
+    targets = set(
+        re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    )
+    uncommented = re.sub(r"(^|\s)#.*", "", script)
+    assert set(re.findall(r"\bmake ([a-z-]+)", uncommented)) <= targets
+    services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
+    named = re.findall(r"docker compose (?:run --rm|exec) (\w+)", script)
+    assert set(named) <= set(services)
+
+
+def resolves(path: str) -> None:
+    try:
+        resolve(path)
+    except Resolver404:
+        # Chat is served beside Django's addresses.
+        assert path in served_by_chat(), path
+
+
+def served_by_chat() -> set[str]:
+    document = json.loads((DOCS / "api" / "openapi.json").read_text())
+    return {path for path in document["paths"] if "chat" in path}
+
+
+def read_nginx(block: Block) -> None:
+    """Read it as nginx does: words that end with `;`, or a pair of braces around more."""
+    words = shlex.shlex(block.code, posix=True, punctuation_chars="{};")
+    words.whitespace_split = True
+    depth, directive = 0, list[str]()
+    for word in words:
+        if word == "{":
+            assert directive, "a block without a name"
+            depth, directive = depth + 1, []
+        elif word == "}":
+            assert not directive, f"{directive} has no end"
+            depth -= 1
+        elif word == ";":
+            assert directive, "an empty directive"
+            directive = []
+        else:
+            directive.append(word)
+    assert (depth, directive) == (0, [])
+    assert urlsplit(re.findall(r"proxy_pass (\S+);", block.code)[0]).port == 8000
+
+
+def read_graphql(block: Block) -> None:
+    schema = build_schema((DOCS / "api" / "catalog.graphql").read_text())
+    assert validate(schema, parse(block.code)) == []
+
+
+def read_javascript(block: Block) -> None:
+    page = (ROOT / block.page).name
+    assert page == "receiving-webhooks.md", "name the test that runs it"
+
+
+def read_plain(block: Block) -> None:
+    assert block.page in PLAIN
+
+
+READERS: dict[str, Callable[[Block], object]] = {
+    "": read_plain,
+    "sh": read_shell,
+    "json": lambda block: json.loads(block.code),
+    "yaml": lambda block: yaml.safe_load(block.code),
+    "python": lambda block: compile(block.code, block.place, "exec"),
+    "graphql": read_graphql,
+    "nginx": read_nginx,
+    "ini": lambda block: block.name.endswith(".service"),  # test_operations_page.py
+    "javascript": read_javascript,
+}
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda it: it.place)
+def test_a_block_is_what_its_language_says(block):
+    READERS[block.language](block)
+
+
+def test_nothing_is_called_plain_that_is_code():
+    plain = [it.page for it in BLOCKS if it.language == ""]
+    assert {page: plain.count(page) for page in plain} == PLAIN
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["server {", "server { listen 80 }", "server { } }", "{ }", "listen 80"],
+)
+def test_a_configuration_that_nginx_would_refuse_is_refused(code):
+    with pytest.raises((AssertionError, IndexError)):
+        read_nginx(Block("page", 1, "nginx", "", code))
+
+
+def test_a_shell_that_leads_nowhere_is_refused():
+    for code in ("curl $BASE/v3/nothing", "make nothing", "if", "pytest tests/nothing"):
+        with pytest.raises(AssertionError):
+            read_shell(Block("page", 1, "sh", "", code))
+
+
+NAMED = [it for it in BLOCKS if it.name and it.language != "ini"]
+
+
+@pytest.mark.parametrize("block", NAMED, ids=lambda it: f"{it.place} {it.name}")
+def test_a_block_with_a_name_is_run_by_a_test(block):
+    call = re.compile(rf'\b(?:run|sample|python|javascript)\([^()]*"{block.name}"')
+    assert any(call.search(it.read_text()) for it in (ROOT / "tests").rglob("*.py"))

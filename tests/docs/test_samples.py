@@ -1,0 +1,181 @@
+"""The samples that need no process of their own: run here, as they stand on their pages."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.test import Client
+from django.urls import include, path, resolve
+
+from catalog.models import Book
+from gateway import configuration
+from gateway.models import GatewayKey
+from gateway.webhooks import PROFILE
+from recording import tokens
+from recording.models import PersonalToken, Recording
+from tests.catalog.factories import BookFactory
+from tests.docs.samples import DOCS, commands, filled, sample
+from tests.gateway.making import Api
+from webhooks_core import profiles
+from webhooks_core.profiles import Notice, NoticeKind, WebhookProfile
+
+pytestmark = pytest.mark.django_db
+RECORDING = str(DOCS / "samples" / "recording.json")
+
+
+def run(command: str, *arguments: str) -> str:
+    out = StringIO()
+    call_command(command, *arguments, stdout=out)
+    return out.getvalue()
+
+
+# ── Catalogue ───────────────────────────────────────────────────────────────────────
+
+
+def test_the_page_of_books_is_answered(client):
+    for number in range(3):
+        BookFactory.create(name=f"War {number}", page_count=500 + number)
+    query = {"query": sample("catalog.md", "graphql", "page")}
+    answer = client.post("/graphql", query, "application/json").json()
+    books = answer["data"]["books"]
+    assert [it["name"] for it in books["nodes"]] == ["War 0", "War 1"]
+    assert (books["pageInfo"]["hasNextPage"], books["totalCount"]) == (True, 3)
+
+
+def test_a_catalogue_goes_to_a_file_and_comes_back(tmp_path):
+    BookFactory.create(name="Emma")
+    code = sample("catalog.md", "sh", "files")
+    file = str(tmp_path / "books.csv")
+    told = [run(*it) for it in commands(code.replace("books.csv", file))]
+    assert told == ["1 books written.\n", "1 books added.\n"]
+    assert [it.name for it in Book.objects.all()] == ["Emma", "Emma"]
+
+
+def test_a_receiver_of_the_catalogue_is_added_listed_and_removed(settings):
+    settings.CATALOG_EVENTS = True
+    url = "http://127.0.0.1:9/hook"
+    code = filled(
+        sample("catalog.md", "sh", "receivers"), {"https://shop.example/hook": url}
+    )
+    add, show, remove = commands(code)
+    public_id, secret = run(*add).split()
+    assert secret.startswith("whsec_")
+    assert run(*show) == f"{public_id} {url} (book.created)\n"
+    assert remove[-1] == "ep_…"
+    assert run(*remove[:-1], public_id) == "Removed.\n"
+
+
+def test_the_catalogue_in_another_project_is_at_its_address(settings):
+    own: dict[str, Any] = {"path": path, "include": include}
+    code = sample("catalog.md", "python", "own-project").replace("[..., ", "[")
+    exec(code, own)  # noqa: S102
+    assert own["INSTALLED_APPS"] == ["catalog"]
+    settings.ROOT_URLCONF = tuple(own["urlpatterns"])
+    assert resolve("/graphql").func.__module__.startswith("catalog")
+
+
+# ── Gateway ─────────────────────────────────────────────────────────────────────────
+
+
+def test_a_gateway_key_is_made_listed_and_revoked():
+    make, show, revoke = commands(sample("gateway.md", "sh", "keys"))
+    key = run(*make).strip()
+    row = GatewayKey.objects.get()
+    assert (row.tenant, row.principal, row.name) == ("acme", "ada", "build server")
+    assert json.loads(run(*show))["key"] == f"{key[:11]}…"
+    assert revoke[-1] == "ID…"
+    assert run(*revoke[:-1], str(row.pk)) == "revoked 1\n"
+
+
+def test_the_document_is_taken():
+    body = json.loads(sample("gateway.md", "json", "document"))
+    answer = Api(tenant="acme", principal="ada").call("POST", "/v1/ingest", body)
+    assert answer.status_code == 201, answer.content
+
+
+def test_the_models_are_read_as_the_page_shows_them(tmp_path):
+    file = tmp_path / "gateway.yaml"
+    file.write_text(sample("chat.md", "yaml", "models"))
+    found = configuration.load(file, environ={"ONE_KEY": "one", "TWO_KEY": "two"})
+    [model] = found.models
+    assert model.name == "large"
+    assert [it.model for it in model.targets] == ["big-70b", "big"]
+
+
+# ── Recording ───────────────────────────────────────────────────────────────────────
+
+
+def client_of(user: User) -> Client:
+    token = tokens.create(user=user, days=1).text
+    return Client(headers={"Authorization": f"Bearer {token}"})
+
+
+def test_a_personal_token_is_made_listed_revoked_and_pruned():
+    ada = User.objects.create(username="ada")
+    code = sample("recording.md", "sh", "tokens").replace("USER", "ada")
+    make, show, revoke, revoke_all, prune = commands(code)
+    assert run(*make).startswith("rec_pat_")
+    assert "build server" in run(*show)
+    assert revoke[-1] == "ID…"
+    pk = str(PersonalToken.objects.get(user=ada).pk)
+    assert run(*revoke[:-1], pk) == "revoked 1\n"
+    run(*make)
+    assert run(*revoke_all) == "revoked 1\n"
+    assert prune[-1] == "N"
+    assert run(*prune[:-1], "0") == "deleted 2\n"
+
+
+def test_the_recording_is_imported():
+    User.objects.create(username="ada")
+    values = {"FILE.json": RECORDING, "USER": "ada"}
+    [line] = commands(filled(sample("recording.md", "sh", "import"), values))
+    assert "no event" in run(*line)
+    assert Recording.objects.get().account.get_username() == "ada"
+
+
+def test_the_subscription_is_made_and_its_answer_has_what_the_page_says():
+    body = json.loads(sample("recording.md", "json", "subscription"))
+    assert body["url"].startswith("https://")
+    body["url"] = "https://93.184.216.34/recording"  # needs no resolver
+    client = client_of(User.objects.create(username="ada"))
+    answer = client.post("/v1/webhooks", body, "application/json")
+    assert answer.status_code == 201, answer.content
+    assert answer.json()["events"] == ["summary.completed"]
+
+
+def test_the_error_is_the_one_that_is_answered():
+    client = client_of(User.objects.create(username="ada"))
+    answer = client.post("/v1/webhooks", {"url": 1}, "application/json")
+    assert answer.json() == json.loads(sample("recording.md", "json", "error"))
+
+
+# ── The engine ──────────────────────────────────────────────────────────────────────
+
+
+def test_a_notice_is_handed_on_as_the_page_shows(monkeypatch):
+    told: list[tuple[str, ...]] = []
+    monkeypatch.setattr("django_q.tasks.async_task", lambda *given: told.append(given))
+    monkeypatch.setattr(profiles, "_profiles", dict(profiles._profiles))
+    shape = profiles.get(PROFILE)
+    dialect = {it.name: getattr(shape, it.name) for it in fields(WebhookProfile)}
+    del dialect["on_notice"]
+    own: dict[str, Any] = {"dialect": dialect}
+    exec(sample("delivery-lifecycle.md", "python", "notices"), own)  # noqa: S102
+    tell = profiles.get(PROFILE).on_notice
+    assert tell is own["tell"]
+    assert tell
+    tell(
+        Notice(
+            kind=NoticeKind.DISABLED,
+            profile=PROFILE,
+            owner="acme",
+            endpoint_id="whsub_1",
+        )
+    )
+    assert told == [("shop.mail.owner", "acme", "disabled", "whsub_1")]
