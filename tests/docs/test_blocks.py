@@ -79,6 +79,9 @@ def read_nginx(block: Block) -> None:
         else:
             directive.append(word)
     assert (depth, directive) == (0, [])
+    # A forgotten `;` makes one directive of two: here each ends its line.
+    for line in re.sub(r"(^|\s)#.*", "", block.code).split("\n"):
+        assert not line.strip() or line.rstrip()[-1] in "{};", line
     assert urlsplit(re.findall(r"proxy_pass (\S+);", block.code)[0]).port == 8000
 
 
@@ -121,7 +124,7 @@ def test_nothing_is_called_plain_that_is_code():
 
 @pytest.mark.parametrize(
     "code",
-    ["server {", "server { listen 80 }", "server { } }", "{ }", "listen 80"],
+    ["server {", "server { listen 80 }", "server { } }", "{ }", "a on\nb off;"],
 )
 def test_a_configuration_that_nginx_would_refuse_is_refused(code):
     with pytest.raises((AssertionError, IndexError)):
