@@ -35,6 +35,10 @@ def test_seconds_beyond_bounds_are_refused(text):
         ("qcluster", ["--deaf-after=nan"]),
         ("webhooks_drain", ["--linger=-1"]),
         ("webhooks_drain", ["--linger=nan"]),
+        ("webhooks_verify", ["-", "--tolerance=nan"]),
+        ("webhooks_verify", ["-", "--tolerance=-1"]),
+        ("demo", ["--timeout=nan"]),
+        ("demo", ["--timeout=0"]),
         ("bench_auth", ["--requests=0"]),
         ("bench_catalog", ["--books=-5"]),
         ("bench_search", ["--times=0"]),
@@ -46,3 +50,16 @@ def test_seconds_beyond_bounds_are_refused(text):
 def test_a_command_refuses_a_number_that_it_cannot_work_with(command, options):
     with pytest.raises(CommandError, match="is not a"):
         call_command(command, *options)
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "words"),
+    [
+        ("web", "--fd=9999", "--fd: 9999 is no socket"),
+        ("web", "--fd=-1", "is not a whole number"),
+        ("bench_catalog", "--serve=signpost", "--serve needs --port"),
+    ],
+)
+def test_a_command_says_what_its_option_lacks(command, option, words):
+    with pytest.raises(CommandError, match=words):
+        call_command(command, option)

@@ -57,6 +57,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["serve"]:
+            if options["port"] is None:
+                raise CommandError("--serve needs --port")
             serve(options["serve"], options["port"])
         elif options["seed"]:
             seed(options["books"])

@@ -14,6 +14,7 @@ from environs import EnvError
 from config import demo_data, environment, outages
 from config.demonstration import catalogue, gateway, recording
 from config.demonstration.steps import Client, StepError, Steps
+from webhooks_core.arguments import seconds
 
 
 class Command(BaseCommand):
@@ -34,7 +35,7 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--timeout",
-            type=float,
+            type=seconds(1, 3600),
             default=30,
             metavar="SECONDS",
             help="how long to wait for an event (%(default)s)",

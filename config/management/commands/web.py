@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from config import listening, web
 from webhooks_core import processes
+from webhooks_core.arguments import whole
 
 
 class Command(BaseCommand):
@@ -19,7 +20,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="default: %(default)s")
         parser.add_argument("--port", default="8000", help="default: %(default)s")
-        parser.add_argument("--fd", type=int, help=SUPPRESS)
+        parser.add_argument("--fd", type=whole(0), help=SUPPRESS)
         parser.add_argument(
             "--die-with", type=int, metavar="PID", help="end when this parent dies"
         )
@@ -35,11 +36,18 @@ class Command(BaseCommand):
     ) -> None:
         if die_with is not None:
             processes.die_with(die_with)
-        listener = _listener(host, port) if fd is None else socket.socket(fileno=fd)
+        listener = _listener(host, port) if fd is None else _inherited(fd)
         settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
         from config.asgi import application
 
         web.serve(application, listener)
+
+
+def _inherited(fd: int) -> socket.socket:
+    try:
+        return socket.socket(fileno=fd)
+    except OSError as error:
+        raise CommandError(f"--fd: {fd} is no socket: {error.strerror}") from error
 
 
 def _listener(host: str, port: str) -> socket.socket:

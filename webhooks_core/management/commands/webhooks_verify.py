@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from webhooks_core.arguments import seconds
 from webhooks_core.models import Attempt, Delivery
 from webhooks_core.receiving.diagnosis import Fault, Sent, diagnose
 from webhooks_core.receiving.examination import Received
@@ -50,7 +51,7 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--tolerance",
-            type=float,
+            type=seconds(0, 86_400 * 365),
             default=0,
             metavar="SECONDS",
             help="how old a timestamp may be (default: any age)",
