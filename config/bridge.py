@@ -17,6 +17,8 @@ from io import BytesIO
 from queue import SimpleQueue
 from typing import IO, Any, TypeVar
 
+from webhooks_core.deadlines import within
+
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -131,7 +133,7 @@ async def _body(scope: Scope, receive: Receive) -> tuple[IO[bytes], int]:
         return BytesIO(), 0
     if declared > LARGEST_BYTES:
         return BytesIO(), declared
-    async with asyncio.timeout(RECEIVE_S):
+    with within(RECEIVE_S):
         return await _received(receive)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from types import TracebackType
 from typing import Self
 
 TICK_S = 0.05
+NEVER = float("inf")
 
 
 class Deadlines:
@@ -17,7 +19,7 @@ class Deadlines:
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+        self.loop = loop
         self._open: set[Deadline] = set()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -26,23 +28,23 @@ class Deadlines:
         return self._timer is not None
 
     def within(self, seconds: float) -> Deadline:
-        return Deadline(self, self._loop.time() + seconds)
+        return Deadline(self, self.loop.time() + seconds)
 
     def enter(self, deadline: Deadline) -> None:
         self._open.add(deadline)
         if self._timer is None:
-            self._timer = self._loop.call_later(TICK_S, self._tick)
+            self._timer = self.loop.call_later(TICK_S, self._tick)
 
     def leave(self, deadline: Deadline) -> None:
         self._open.discard(deadline)
 
     def _tick(self) -> None:
-        now = self._loop.time()
+        now = self.loop.time()
         for deadline in [it for it in self._open if it.until <= now]:
             self._open.discard(deadline)
             deadline.expire()
         # The timer goes on for as long as anything is open, and ends by itself.
-        self._timer = self._loop.call_later(TICK_S, self._tick) if self._open else None
+        self._timer = self.loop.call_later(TICK_S, self._tick) if self._open else None
 
 
 class Ending:
@@ -91,6 +93,10 @@ class Deadline(Ending):
         self._deadlines = deadlines
         self.until = until
 
+    def put_off(self, seconds: float) -> None:
+        """Let it be so many seconds from now on."""
+        self.until = self._deadlines.loop.time() + seconds
+
     def __enter__(self) -> Self:
         super().__enter__()
         self._deadlines.enter(self)
@@ -104,3 +110,21 @@ class Deadline(Ending):
     ) -> None:
         self._deadlines.leave(self)
         super().__exit__(kind, error, trace)
+
+
+class _Thread(threading.local):
+    """A thread runs one loop at a time."""
+
+    deadlines: Deadlines | None = None
+
+
+_thread = _Thread()
+
+
+def within(seconds: float | None) -> Deadline:
+    """Return a deadline for a block in the running loop, so many seconds from now or never."""
+    loop = asyncio.get_running_loop()
+    deadlines = _thread.deadlines
+    if deadlines is None or deadlines.loop is not loop:
+        deadlines = _thread.deadlines = Deadlines(loop)
+    return deadlines.within(NEVER if seconds is None else seconds)

@@ -26,6 +26,7 @@ from gateway.chat.messages import (
 from gateway.chat.service import ADDRESSES, Service
 from gateway.chat.watch import Watch
 from gateway.errors import BadRequestError, PayloadTooLargeError
+from webhooks_core.deadlines import within
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -111,7 +112,7 @@ class Client:
         if length.isdigit() and int(length[:12]) > MAX_BODY_BYTES:
             raise PayloadTooLargeError
         try:
-            async with asyncio.timeout(RECEIVE_S):
+            with within(RECEIVE_S):
                 body = await self._received()
         except TimeoutError as error:
             # What may still come belongs to this request: nothing else can follow it.

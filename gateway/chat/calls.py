@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -22,6 +20,7 @@ from gateway.chat.relay import Relay
 from gateway.chat.routing import Router
 from gateway.chat.upstreams.base import Job, Upstream
 from gateway.configuration.shapes import Target
+from webhooks_core.deadlines import within
 
 T = TypeVar("T")
 
@@ -59,8 +58,7 @@ class Calls:
             answer = await method(upstream)(job)
             return _renamed(exchange, answer, key)
 
-        async with _in_all(exchange.endpoint.timeouts.total_s):
-            return await self._first_to(exchange, ask)
+        return await self._first_to(exchange, ask)
 
     async def stream(
         self, exchange: Exchange, new_relay: Callable[[], Relay]
@@ -70,7 +68,7 @@ class Calls:
         async def ask(upstream: Upstream, job: Job) -> Opened:
             opened = Opened(new_relay(), upstream.stream(job))
             try:
-                async with asyncio.timeout(job.timeouts.first_byte_s):
+                with within(job.timeouts.first_byte_s):
                     await _begin(opened)
             except BaseException:
                 await opened.events.aclose()
@@ -78,13 +76,21 @@ class Calls:
             exchange.first_chunk_s = exchange.elapsed()
             return opened
 
-        async with _in_all(exchange.endpoint.timeouts.total_s):
-            return await self._first_to(exchange, ask)
+        return await self._first_to(exchange, ask)
 
     async def _first_to(
         self, exchange: Exchange, ask: Callable[[Upstream, Job], Awaitable[T]]
     ) -> T:
-        """Return what the first target that is not in trouble gives."""
+        """Return what the first target that is not in trouble gives, within the total time."""
+        try:
+            with within(exchange.endpoint.timeouts.total_s):
+                return await self._in_turn(exchange, ask)
+        except TimeoutError as error:
+            raise UpstreamServiceError("no answer within the total time") from error
+
+    async def _in_turn(
+        self, exchange: Exchange, ask: Callable[[Upstream, Job], Awaitable[T]]
+    ) -> T:
         endpoint = exchange.endpoint
         upstream = self.upstreams[endpoint.upstream]
         failure = UpstreamServiceError("there is no target")
@@ -154,12 +160,3 @@ def _renamed(exchange: Exchange, answer: bytes, key: str) -> bytes:
     if "model" not in value or value["model"] == name:
         return answer
     return chunks.dump({**value, "model": name})
-
-
-@asynccontextmanager
-async def _in_all(total_s: float | None) -> AsyncGenerator[None]:
-    try:
-        async with asyncio.timeout(total_s):
-            yield
-    except TimeoutError as error:
-        raise UpstreamServiceError("no answer within the total time") from error

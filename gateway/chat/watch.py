@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 from types import TracebackType
 
-from webhooks_core.deadlines import Ending
-
-NEVER = float("inf")
+from webhooks_core.deadlines import NEVER, Ending
 
 
 class Watch(Ending):

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from config import connections
-from config.connections import Connection
+from config.connections import Answers, Connection
 from tests.config.test_web import served
 from tests.running import until
 
@@ -40,13 +40,14 @@ class Served:
                 found += part
         return bytes(found)
 
-    def look(self) -> None:
-        """Have the server look whether anything has moved since it looked last."""
+    def look(self) -> int:
+        """Have the server look whether anything has moved since; return what is unread."""
         (end,) = self.ends
         looked = threading.Event()
         end.loop.call_soon_threadsafe(end._look)
         end.loop.call_soon_threadsafe(looked.set)
         assert looked.wait(20)
+        return end._seen[0] if end._seen else 0
 
     def unread(self) -> int:
         (end,) = self.ends
@@ -146,9 +147,9 @@ def test_who_reads_slowly_gets_everything(client):
     client.send(REQUEST % b"large")
     until(client.unread, "the answer")
     found = b""
-    while before := client.unread():
-        client.look()
-        while client.unread() == before:
+    while client.unread():
+        seen = client.look()
+        while client.unread() == seen:
             found += client.socket.recv(100_000)
     client.send(REQUEST % b"")
     while not found.endswith(b"done\r\n0\r\n\r\n"):
@@ -173,3 +174,75 @@ def test_nobody_is_hurried_while_an_answer_is_made_or_between_two(client):
             answer += part
         client.look()
         client.look()
+
+
+class Wire(asyncio.Transport):
+    """Notes what is written, as the kernel would get it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pieces: list[bytes] = []
+        self.ended = ""
+
+    def write(self, data: Any) -> None:
+        self.pieces.append(bytes(data))
+
+    def writelines(self, list_of_data: Any) -> None:
+        self.pieces.append(b"".join(list_of_data))
+
+    def is_closing(self) -> bool:
+        return bool(self.ended)
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def close(self) -> None:
+        self.ended = "closed"
+
+    def abort(self) -> None:
+        self.ended = "aborted"
+
+
+def written(*steps: Any) -> tuple[list[bytes], str]:
+    """Return what reaches the wire by these steps, all in one turn of the loop, and its end."""
+
+    async def write() -> tuple[list[bytes], str]:
+        wire = Wire()
+        transport = Answers(wire)
+        for step in steps:
+            step(transport)
+        await asyncio.sleep(0)
+        return wire.pieces, wire.ended
+
+    return asyncio.run(write())
+
+
+def test_an_answer_goes_out_in_one_piece():
+    assert written(
+        lambda it: it.write(b"head"),
+        lambda it: it.write(b"body"),
+    ) == ([b"headbody"], "")
+
+
+def test_what_nothing_follows_goes_out_by_itself():
+    assert written(lambda it: it.write(b"chunk")) == ([b"chunk"], "")
+    assert written(lambda it: it.write(b"head"), lambda it: it.write(b"")) == (
+        [b"head"],
+        "",
+    )
+
+
+def test_what_is_held_is_sent_before_the_end_and_forgotten_by_a_reset():
+    head = lambda it: it.write(b"head")  # noqa: E731
+    assert written(head, Answers.close) == ([b"head"], "closed")
+    assert written(head, Answers.abort) == ([], "aborted")
+    assert written(head, lambda it: it._transport.close()) == ([], "closed")
+
+
+def test_what_is_held_counts_as_unsent():
+    async def size() -> int:
+        transport = Answers(Wire())
+        transport.write(b"head")
+        return transport.get_write_buffer_size()
+
+    assert asyncio.run(size()) == 4

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from webhooks_core.deadlines import Deadlines
+from webhooks_core.deadlines import Deadlines, within
 
 pytestmark = pytest.mark.spec("webhooks_core", "one deadline for an attempt")
 
@@ -136,3 +136,32 @@ def test_a_deadline_outside_of_a_task_is_refused():
             pass
     finally:
         loop.close()
+
+
+def test_blocks_of_one_loop_share_a_timer_and_loops_share_none():
+    async def work():
+        with within(5) as one, within(5) as other:
+            assert one._deadlines is other._deadlines
+            return one._deadlines
+
+    assert run(work()) is not run(work())
+
+
+def test_a_block_without_a_deadline_never_ends_by_itself():
+    async def work():
+        with within(None):
+            await asyncio.sleep(0.15)
+        return "done"
+
+    assert run(work()) == "done"
+
+
+def test_a_deadline_that_is_put_off_counts_from_then_on():
+    async def work():
+        with within(0.1) as deadline:
+            for _ in range(4):
+                await asyncio.sleep(0.06)
+                deadline.put_off(0.2)
+        return this_task().cancelling()
+
+    assert run(work()) == 0
