@@ -46,6 +46,7 @@ class Taken:
     events: int = 0
     failures: int = 0
     seconds: float = 0.0
+    cpu: float = 0.0
 
     @property
     def per_second(self) -> float:

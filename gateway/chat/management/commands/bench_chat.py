@@ -8,6 +8,7 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import uvloop
@@ -21,6 +22,9 @@ from webhooks_core.arguments import seconds, whole
 REQUEST_CLIENTS = (1, 16, 64)
 STREAM_CLIENTS = (64, 300)
 HELD = 1000
+
+# What each server took of one load, by its name.
+Turn = dict[str, Taken]
 
 
 class Command(BaseCommand):
@@ -38,26 +42,39 @@ class Command(BaseCommand):
             help="leave the others out; may be given several times",
         )
         parser.add_argument(
+            "--rounds",
+            type=whole(1, 99),
+            default=3,
+            help="each load so often, in turn; the median counts (default: %(default)s)",
+        )
+        parser.add_argument(
             "--held", type=whole(1, 100_000), default=HELD, help="slow streams at once"
         )
 
     def handle(
-        self, *args: Any, seconds: float, only: list[str], held: int, **options: Any
+        self,
+        *args: Any,
+        seconds: float,
+        only: list[str],
+        held: int,
+        rounds: int,
+        **options: Any,
     ) -> None:
+        self.seconds, self.rounds = seconds, rounds
         with (
             tempfile.TemporaryDirectory(prefix="bench-chat-") as folder,
             peers.all_servers(Path(folder), only) as servers,
         ):
-            uvloop.run(self._measure(servers, seconds, held))
+            uvloop.run(self._measure(servers, held))
 
-    async def _measure(self, servers: list[Server], seconds: float, held: int) -> None:
+    async def _measure(self, servers: list[Server], held: int) -> None:
         self.stdout.write(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {_commit()}")
         for clients in REQUEST_CLIENTS:
             self._section(f"Requests, {clients} at once", REQUEST_COLUMNS)
-            await self._loads(servers, clients, seconds, stream=False)
+            await self._loads(servers, clients, stream=False)
         for clients in STREAM_CLIENTS:
             self._section(f"Streams of 50 chunks, {clients} at once", STREAM_COLUMNS)
-            await self._loads(servers, clients, seconds, stream=True)
+            await self._loads(servers, clients, stream=True)
         self._section(f"{held} slow streams open", HELD_COLUMNS)
         for server in servers[1:]:
             if not server.streams:
@@ -65,21 +82,31 @@ class Command(BaseCommand):
             self._row(server.name, *_held(*await load.hold(server, held), held))
 
     async def _loads(
-        self, servers: list[Server], clients: int, seconds: float, *, stream: bool
+        self, servers: list[Server], clients: int, *, stream: bool
     ) -> None:
-        straight: Taken | None = None
+        able = [it for it in servers if it.streams or not stream]
+        turns = [await self._turn(able, clients, stream) for _ in range(self.rounds)]
         for server in servers:
-            if stream and not server.streams:
+            if server not in able:
                 self._row(server.name, "answers every stream with an error here")
                 continue
+            shown = sorted(turns, key=lambda turn: turn[server.name].per_second)
+            middle = shown[len(shown) // 2]
+            show = _streams if stream else _requests
+            cells = show(middle[server.name], middle["straight"])
+            self._row(server.name, *cells, _multiple(turns, server.name))
+
+    async def _turn(self, servers: list[Server], clients: int, stream: bool) -> Turn:
+        """Let each server have the load once."""
+        turn: Turn = {}
+        for server in servers:
             before = load.cpu_of(server.pids)
             taken = await load.load(
-                server, clients=clients, seconds=seconds, stream=stream
+                server, clients=clients, seconds=self.seconds, stream=stream
             )
-            cpu = load.cpu_of(server.pids) - before
-            straight = straight or taken
-            show = _streams if stream else _requests
-            self._row(server.name, *show(taken, straight, cpu))
+            taken.cpu = load.cpu_of(server.pids) - before
+            turn[server.name] = taken
+        return turn
 
     def _section(self, title: str, columns: str) -> None:
         names = columns.split("|")
@@ -91,10 +118,11 @@ class Command(BaseCommand):
         self.stdout.flush()
 
 
-REQUEST_COLUMNS = "requests/s|p50|added p50|added p95|added p99|CPU/request|failures"
-STREAM_COLUMNS = (
-    "streams/s|chunks/s|first chunk p50|added p50|added p95|CPU/stream|failures"
+MULTIPLE = "Signpost's multiple"
+REQUEST_COLUMNS = (
+    f"requests/s|p50|added p50|added p95|added p99|CPU/request|failures|{MULTIPLE}"
 )
+STREAM_COLUMNS = f"streams/s|chunks/s|first chunk p50|added p50|added p95|CPU/stream|failures|{MULTIPLE}"
 NONE = "none answered"
 HELD_COLUMNS = "completed|memory|idle p50|idle p95|p50 meanwhile|p95 meanwhile"
 
@@ -125,29 +153,39 @@ def _percentile(
     return _ms(found - above.percentile(percent, first=first) if above else found)
 
 
-def _requests(taken: Taken, straight: Taken, cpu: float) -> Iterator[str]:
+def _multiple(turns: list[Turn], name: str) -> str:
+    """Return Signpost's rate as a multiple of another's: within a round, the median of all."""
+    found = [
+        turn["signpost"].per_second / turn[name].per_second
+        for turn in turns
+        if "signpost" in turn and turn[name].per_second
+    ]
+    return f"{median(found):.2f}" if found else NONE
+
+
+def _requests(taken: Taken, straight: Taken) -> Iterator[str]:
     yield f"{taken.per_second:,.0f}"
     yield _percentile(taken, 50)
     for percent in (50, 95, 99):
         yield _percentile(taken, percent, above=straight)
-    yield _cpu(taken, cpu)
+    yield _cpu(taken)
     yield str(taken.failures)
 
 
-def _streams(taken: Taken, straight: Taken, cpu: float) -> Iterator[str]:
+def _streams(taken: Taken, straight: Taken) -> Iterator[str]:
     yield f"{taken.per_second:,.0f}"
     yield f"{taken.events / taken.seconds:,.0f}"
     yield _percentile(taken, 50, first=True)
     for percent in (50, 95):
         yield _percentile(taken, percent, above=straight, first=True)
-    yield _cpu(taken, cpu)
+    yield _cpu(taken)
     yield str(taken.failures)
 
 
-def _cpu(taken: Taken, cpu: float) -> str:
+def _cpu(taken: Taken) -> str:
     # The warm-up costs CPU as well.
     share = taken.seconds / (taken.seconds + load.WARM_UP_S)
-    return _ms(cpu * share / len(taken.latencies)) if taken.latencies else NONE
+    return _ms(taken.cpu * share / len(taken.latencies)) if taken.latencies else NONE
 
 
 def _held(
