@@ -12,7 +12,7 @@ ARGS ?=
 FIND_PYTHON = for candidate in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then echo "$$candidate"; break; fi; done
 
-.PHONY: bench-peers help run test install check lock schemas format clean
+.PHONY: bench-peers help run test coverage install check lock schemas format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -21,7 +21,10 @@ run: $(VENV)/run.stamp ## Set up and start everything: web server, worker, demo 
 	@exec $(PY) manage.py up $(ARGS)
 
 test: $(VENV)/dev.stamp ## Set up and run the whole test suite
-	@$(PY) -m pytest $(or $(ARGS),-n auto --cov)
+	@$(PY) -m pytest $(or $(ARGS),-n auto)
+
+coverage: $(VENV)/dev.stamp ## Run the whole test suite and tell which lines and branches it missed
+	@$(PY) -m pytest -n auto --cov
 
 install: $(VENV)/dev.stamp ## Set up only, with the development dependencies
 

@@ -35,6 +35,12 @@ def pytest_configure() -> None:
     settings.PASSWORD_HASHERS = [fast, *settings.PASSWORD_HASHERS]
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what starts whole instances or a browser as slow."""
+    if item.path.parent.name in {"browser", "e2e"}:
+        item.add_marker(pytest.mark.slow)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run what rolls its rows back before what empties tables: migrations have put rows there."""

@@ -14,7 +14,7 @@ from catalog.benchmarks.servers import Server, server
 from catalog.management.commands.bench_catalog import agree
 from catalog.models import Book
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 OPERATIONS = ["getAllBooks", "getAllAuthors", "searchBooks", "getBookById", "addBook"]
 
 

@@ -49,6 +49,7 @@ def shelf(db):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 @example_settings(
     max_examples=400,

@@ -12,6 +12,8 @@ from cryptography.fernet import Fernet
 
 from tests.docs.samples import sample
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = "gateway.md"
 

@@ -27,6 +27,8 @@ from requests_oauthlib import OAuth2Session
 from tests.oauth.flows import REDIRECT, query_of
 from tests.oauth.live import Person
 
+pytestmark = pytest.mark.slow
+
 NODE = Path(__file__).parent / "node"
 METHODS = ["none", "client_secret_basic", "client_secret_post"]
 

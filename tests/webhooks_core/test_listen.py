@@ -16,6 +16,8 @@ from webhooks_core import signing
 from webhooks_core.receiving import printing
 from webhooks_core.receiving.examination import Received, examine
 
+pytestmark = pytest.mark.slow
+
 SECRET = "whsec_c2VjcmV0"
 BODY = b'{"id":"evt_1","type":"summary.completed","data":{"title":"\xc3\x84rger"}}'
 

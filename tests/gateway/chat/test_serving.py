@@ -19,6 +19,8 @@ from django.conf import settings
 
 from tests.gateway.chat.harness import IDENTITY, events_of
 
+pytestmark = pytest.mark.slow
+
 PATIENCE_S = 45
 
 
