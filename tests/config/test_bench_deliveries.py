@@ -18,7 +18,7 @@ def run(*parts: str) -> str:
     out = StringIO()
     call_command(
         "bench_deliveries",
-        only=",".join(parts),
+        only=list(parts),
         quick=True,
         postgres="",
         redis="",

@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from webhooks_core import profiles
-from webhooks_core.dispatch.claims import Body, Signer
+from webhooks_core.dispatch.claims import Body, signers
 from webhooks_core.dispatch.lanes import Head
 from webhooks_core.models import Attempt, Delivery, Endpoint, Outcome
 from webhooks_core.profiles import WebhookProfile
@@ -129,7 +129,8 @@ def headers(delivery: Delivery, *, now: datetime) -> Mapping[str, str] | None:
         return None
     body = Body(event.public_id, event.type, bytes(event.body))
     try:
-        signed = Signer(endpoint, now).request(_head(delivery), body)
+        signer = signers([endpoint], now)[endpoint.pk]
+        signed = signer.request(_head(delivery), body)
         sent, own = signed.sign(int(now.timestamp())), custom_names(endpoint)
         return {name: HIDDEN if name in own else sent[name] for name in sent}
     except SecretUnreadableError:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 import structlog
@@ -18,10 +18,11 @@ from webhooks_core.dispatch import shifts
 from webhooks_core.dispatch.lanes import Head, Lanes, LaneState, Wanted, heads
 from webhooks_core.dispatch.network import Network
 from webhooks_core.dispatch.pace import SECOND
-from webhooks_core.models import Delivery, Endpoint, Event, Shift
+from webhooks_core.models import Delivery, Endpoint, EndpointSecret, Event, Shift
 from webhooks_core.models.lookups import among
 from webhooks_core.profiles import Sending, WebhookProfile
 from webhooks_core.reaching import reach_of
+from webhooks_core.secrets import Sealed
 from webhooks_core.signing import standard_signature
 from webhooks_core.transport import Request
 
@@ -124,8 +125,9 @@ class Claims:
             claimed = self._claim(due)
             bodies = _bodies(claimed)
             parents = tracing.parents({it.pk: it.event_pk for it in claimed})
-            signers = {pk: Signer(endpoint, now) for pk, endpoint in endpoints.items()}
-            made = [signers[it.lane].request(it, bodies[it.event_pk]) for it in claimed]
+            theirs = {head.lane: endpoints[head.lane] for head in claimed}
+            signing = signers(list(theirs.values()), now)
+            made = [signing[it.lane].request(it, bodies[it.event_pk]) for it in claimed]
         for head in claimed:
             self._open_claim(head, endpoints[head.lane])
         self._keep_pace(claimed)
@@ -216,8 +218,17 @@ class Claims:
 
 def _endpoints(pks: Sequence[int]) -> dict[int, Endpoint]:
     # Read anew for every claim: a changed url, a new secret or a deletion counts at once.
-    rows = Endpoint.objects.filter(pk__in=pks).prefetch_related("endpointsecret_set")
-    return {endpoint.pk: endpoint for endpoint in rows}
+    rows = Endpoint.objects.filter(among(pks))
+    return {it.pk: it for it in rows.defer("event_types", "description")}
+
+
+def signers(endpoints: Sequence[Endpoint], now: datetime) -> dict[int, Signer]:
+    """Return who signs for each endpoint, by its primary key, with the secrets of now."""
+    sealed: dict[int, list[Any]] = {it.pk: [] for it in endpoints}
+    theirs = EndpointSecret.objects.filter(among(sealed, of="endpoint_id"))
+    for pk, secret in theirs.current(now).values_list("endpoint_id", "value"):
+        sealed[pk].append(secret)
+    return {it.pk: Signer(it, sealed[it.pk]) for it in endpoints}
 
 
 def _bodies(heads: Sequence[Head]) -> dict[int, Body]:
@@ -233,15 +244,15 @@ def _bodies(heads: Sequence[Head]) -> dict[int, Body]:
 class Signer:
     """Makes the requests of one endpoint, as it is at this moment."""
 
-    def __init__(self, endpoint: Endpoint, now: datetime) -> None:
+    def __init__(self, endpoint: Endpoint, sealed: Sequence[Sealed]) -> None:
         self._endpoint = endpoint
         self._profile = profiles.get(endpoint.profile)
-        self._now = now
+        self._sealed = sealed
         self._reach = reach_of(endpoint)
 
     @cached_property
     def _secrets(self) -> list[str]:
-        return self._endpoint.secrets(now=self._now)
+        return [secret.reveal() for secret in self._sealed]
 
     def request(self, head: Head, event: Body) -> Request:
         return Request(

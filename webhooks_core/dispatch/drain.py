@@ -27,7 +27,7 @@ from webhooks_core.dispatch.pace import SECOND
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.dispatch.settling import settle_all
 from webhooks_core.doorbell import Doorbell
-from webhooks_core.models import Event, Lane, Outcome, Shift
+from webhooks_core.models import Endpoint, Event, Lane, Outcome, Shift
 from webhooks_core.state import has_arrived_since
 from webhooks_core.transport import Answer
 
@@ -223,7 +223,7 @@ class _Drain:
         for it in answers:
             claim, answer = self._claims.pop(it.key), self._own_up(it)
             self._unsettled.append((claim, answer))
-            self._adapt(answer, now)
+            self._adapt(claim.endpoint, answer, now)
             owner, url = claim.endpoint.owner, claim.endpoint.url
             outcome = answer.outcome if answer.shows_network else None
             if self._network.note(owner, url, outcome, now):
@@ -263,13 +263,13 @@ class _Drain:
             shifts.tell_network(self._shift, offline_since=now)
             log.error("no network: attempts are postponed", shift=self._shift.pk)
 
-    def _adapt(self, answer: Answer, now: datetime) -> None:
+    def _adapt(self, endpoint: Endpoint, answer: Answer, now: datetime) -> None:
         """Give quick receivers wider windows, slow ones the narrowest."""
         lane = self._lanes[answer.lane]
         if answer.outcome is None or answer.is_slow:
             lane.narrow()
-        elif not lane.claimed and lane.is_due(now):
-            lane.widen()
+        elif lane.is_thirsty and lane.is_due(now):
+            lane.widen(endpoint, answer.duration_ms)
 
     def _settle(self) -> None:
         if not self._unsettled:

@@ -23,6 +23,9 @@ MAX_LANES = 2000
 # A few at a time, so that shifts that start together share what is due.
 TAKE_AT_ONCE = 32
 MAX_WINDOW = 128
+# What a receiver can be expected to take in this time may be claimed ahead. What waits longer
+# than the sender's STALE_AFTER_S is given back, so that much more would be work for nothing.
+AHEAD_MS = 500
 LANES_PER_QUERY = 100
 
 
@@ -31,7 +34,8 @@ class LaneState:
     """What a shift knows of a lane it owns.
 
     `window` is how many deliveries may be claimed at once: twice what may be in flight, and
-    more for a receiver that is quick enough to run dry between two looks at the database.
+    more for a receiver that takes more within AHEAD_MS: a look at the database costs the same
+    however much it claims.
     `look_at` is when the next delivery is due; None means that none is known.
 
     The lane of an endpoint with a rate or a strict order is `exact`: it claims nothing that
@@ -89,8 +93,10 @@ class LaneState:
         """Note that a delivery is due at a time."""
         self.look_at = min(self.look_at or at, at)
 
-    def widen(self) -> None:
-        self.window = min(self.window * 2, MAX_WINDOW)
+    def widen(self, endpoint: Endpoint, duration_ms: int) -> None:
+        """Double the window, up to what a receiver takes ahead that answers in such a time."""
+        ahead = endpoint.in_flight * AHEAD_MS // max(duration_ms, 1)
+        self.window = max(self.window, min(self.window * 2, ahead, MAX_WINDOW))
 
     def narrow(self) -> None:
         self.window = 0

@@ -171,11 +171,14 @@ class Endpoint(models.Model):
 
         Raises SecretUnreadableError.
         """
-        return [
-            secret.value.reveal()
-            for secret in sorted(self.endpointsecret_set.all(), key=lambda row: -row.pk)
-            if secret.expires_at is None or secret.expires_at > now
-        ]
+        return [it.value.reveal() for it in self.endpointsecret_set.current(now)]
+
+
+class EndpointSecretQuerySet(models.QuerySet["EndpointSecret"]):
+    def current(self, now: datetime) -> Self:
+        """The newest secrets and those that a rotation still honours, newest first."""
+        still = Q(expires_at=None) | Q(expires_at__gt=now)
+        return self.filter(still).order_by("-pk")
 
 
 class EndpointSecret(models.Model):
@@ -185,6 +188,8 @@ class EndpointSecret(models.Model):
     value = SealedField()
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField(null=True, blank=True)
+
+    objects = EndpointSecretQuerySet.as_manager()
 
     def __str__(self) -> str:
         return f"secret {self.pk}"

@@ -41,11 +41,15 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--only", default="", metavar="PART,…", help=f"of {', '.join(PARTS)}"
+            "--only",
+            action="append",
+            default=[],
+            metavar="PART,…",
+            help=f"of {', '.join(PARTS)}; may be given several times",
         )
         parser.add_argument(
             "--publish",
-            action="store_const",
+            action="append_const",
             dest="only",
             const="ingest",
             help="what publishing costs a request: --only ingest",
@@ -101,7 +105,7 @@ def _done(bench: Bench, name: str) -> bool:
 
 
 def _options(given: dict[str, Any]) -> Options:
-    parts = given["only"].split(",") if given["only"] else list(PARTS)
+    parts = ",".join(given["only"]).split(",") if given["only"] else list(PARTS)
     if unknown := [part for part in parts if part not in PARTS]:
         raise CommandError(f"--only: no such part: {', '.join(unknown)}")
     _check_url("--postgres", given["postgres"], ("postgres://", "postgresql://"))
