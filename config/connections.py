@@ -26,9 +26,11 @@ MAX_HEAD_BYTES = 128 * 1024
 class Answers(asyncio.Transport):
     """A transport that holds what is written until more comes, at most to the loop's next turn."""
 
-    def __init__(self, transport: asyncio.Transport) -> None:
+    def __init__(
+        self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop
+    ) -> None:
         super().__init__()
-        self._transport = transport
+        self._transport, self._loop = transport, loop
         self._held = b""
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
@@ -51,7 +53,7 @@ class Answers(asyncio.Transport):
             self._held = b""
         else:
             self._held = bytes(data)
-            asyncio.get_running_loop().call_soon(self._release)
+            self._loop.call_soon(self._release)
 
     def _release(self) -> None:
         held, self._held = self._held, b""
@@ -78,7 +80,7 @@ class Connection(HttpToolsProtocol):
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(Answers(transport))
+        super().connection_made(Answers(transport, self.loop))
         self._look_later()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -49,11 +49,12 @@ def serves(path: str) -> bool:
 async def respond(service: Service, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer one request of ASGI's type http; a client that goes away ends it at once."""
     started = time.perf_counter()
-    client = Client(scope, receive)
+    headers = joined(scope["headers"])
+    client = Client(headers.get("content-length", ""), receive)
     incoming = Incoming(
         method=scope["method"],
         path=scope["path"],
-        headers=joined(scope["headers"]),
+        headers=headers,
         peer=(scope.get("client") or ("",))[0],
         read=client.read,
     )
@@ -61,7 +62,7 @@ async def respond(service: Service, scope: Scope, receive: Receive, send: Send) 
     try:
         reply = await service.answer(incoming)
         status = reply.status
-        incoming.headers = {}  # a stream may last: thousands of them need the room
+        headers.clear()  # a stream may last: thousands of them need the room
         await _send(reply, incoming.request_id, send)
     except (ClientGoneError, TimeoutError):
         # Gone, or not reading: the server closes what was not completed.
@@ -95,10 +96,10 @@ def _tell(incoming: Incoming, status: int, started: float) -> None:
 class Client:
     """The client's side of one request: its body, and whether it is still there."""
 
-    __slots__ = ("_is_gone", "_receive", "_scope", "_task", "_watcher")
+    __slots__ = ("_is_gone", "_length", "_receive", "_task", "_watcher")
 
-    def __init__(self, scope: Scope, receive: Receive) -> None:
-        self._scope, self._receive = scope, receive
+    def __init__(self, length: str, receive: Receive) -> None:
+        self._length, self._receive = length, receive
         self._task = asyncio.current_task()
         self._watcher: asyncio.Task[None] | None = None
         self._is_gone = False
@@ -108,8 +109,7 @@ class Client:
 
         Raises ClientGoneError, PayloadTooLargeError, BadRequestError: it took too long.
         """
-        length = joined(self._scope["headers"]).get("content-length", "")
-        if length.isdigit() and int(length[:12]) > MAX_BODY_BYTES:
+        if self._length.isdigit() and int(self._length[:12]) > MAX_BODY_BYTES:
             raise PayloadTooLargeError
         try:
             with within(RECEIVE_S):

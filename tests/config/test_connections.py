@@ -208,7 +208,7 @@ def written(*steps: Any) -> tuple[list[bytes], str]:
 
     async def write() -> tuple[list[bytes], str]:
         wire = Wire()
-        transport = Answers(wire)
+        transport = Answers(wire, asyncio.get_running_loop())
         for step in steps:
             step(transport)
         await asyncio.sleep(0)
@@ -241,7 +241,7 @@ def test_what_is_held_is_sent_before_the_end_and_forgotten_by_a_reset():
 
 def test_what_is_held_counts_as_unsent():
     async def size() -> int:
-        transport = Answers(Wire())
+        transport = Answers(Wire(), asyncio.get_running_loop())
         transport.write(b"head")
         return transport.get_write_buffer_size()
 
