@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -32,7 +33,8 @@ SECTION = (
 )[0]
 TABLE = dict(ROW.findall(SECTION))
 SILENT = {name for name, told in TABLE.items() if told.startswith("no `--json`")}
-RECORDING = DOCS / "samples" / "recording.json"
+RECORDING = shlex.quote(str(DOCS / "samples" / "recording.json"))
+CONFIGURATION = shlex.quote(str(settings.BASE_DIR / "gateway" / "sample.yaml"))
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ LINES = [
     ("list_gateway_keys", {"tenant": "acme", "state": "live"}),
     ("revoke_gateway_key {made.key}", {"revoked": 1}),
     ("emit_event drift.detected --tenant acme", {"type": "drift.detected"}),
-    (f"check_gateway_config {settings.BASE_DIR / 'gateway' / 'sample.yaml'}", {}),
+    (f"check_gateway_config {CONFIGURATION}", {}),
     ("sync_gateway_config", {"removed": 0}),
     ("prune_gateway", {"decisions": 0, "documents": 0}),
     ("create_personal_token ada --days 1", {}),
@@ -160,7 +162,7 @@ def test_every_answer_is_looked_at():
 
 @pytest.mark.parametrize(("line", "held"), LINES)
 def test_json_tells_what_the_table_says_and_nothing_else(made, line, held):
-    command, *arguments = line.format(made=made).split()
+    command, *arguments = shlex.split(line.format(made=made))
     status, told = answered(command, *arguments)
     assert status == (1 if command == "webhooks_verify" else 0)
     for one in told if isinstance(told, list) else [told]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import fields
 from io import StringIO
 from typing import Any
@@ -26,7 +27,7 @@ from webhooks_core import profiles
 from webhooks_core.profiles import Notice, NoticeKind, WebhookProfile
 
 pytestmark = pytest.mark.django_db
-RECORDING = str(DOCS / "samples" / "recording.json")
+RECORDING = shlex.quote(str(DOCS / "samples" / "recording.json"))
 
 
 def run(command: str, *arguments: str) -> str:

@@ -171,7 +171,7 @@ def test_a_database_without_tables_is_told(instance, tmp_path):
     empty = Instance(instance.process, tmp_path / "empty.sqlite3", instance.url)
     with empty.demo() as it:
         assert it.status() == 1
-        assert "the database is not usable: no such table" in it.output
+        assert "empty.sqlite3 is not usable: no such table" in it.output
         assert "Traceback" not in it.output
 
 
