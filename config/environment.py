@@ -6,6 +6,7 @@ import contextlib
 import ipaddress
 import os
 import re
+import ssl
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -133,6 +134,18 @@ def metrics_token(value: str) -> str:
     return value
 
 
+def ca_file(value: str) -> str:
+    """Return the path of a PEM file of certificates, or the empty text for none."""
+    if value:
+        try:
+            ssl.create_default_context().load_verify_locations(value)
+        except OSError as error:
+            raise EnvError(
+                f"Names {value!r}, which is not a readable PEM file of certificates."
+            ) from error
+    return value
+
+
 PARSERS: dict[str, Callable[[str], Any]] = {
     "origin": origin,
     "words": words,
@@ -143,6 +156,7 @@ PARSERS: dict[str, Callable[[str], Any]] = {
     "rate": rate,
     "redirect_addresses": redirect_addresses,
     "metrics_token": metrics_token,
+    "ca_file": ca_file,
 }
 
 

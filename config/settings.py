@@ -62,6 +62,7 @@ LOG_LEVEL = env.log_level("LOG_LEVEL", logging.INFO)
 WEB_THREADS = env.int("WEB_THREADS", 8, validate=validate.Range(min=1, max=1000))
 WORKERS = env.int("WORKERS", 2, validate=validate.Range(min=1, max=1000))
 OTEL_EXPORTER_OTLP_ENDPOINT = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", "").rstrip("/")
+EXTRA_CA_FILE = env.ca_file("EXTRA_CA_FILE", "")
 METRICS_TOKEN = env.metrics_token("METRICS_TOKEN", "")
 
 WEBHOOK_SECRET_KEYS = env.fernet_keys(

@@ -49,6 +49,7 @@ def classify(error: BaseException) -> tuple[Outcome, str]:
     return Outcome.CONNECT, "the connection failed"
 
 
+_TLS_ERRORS = (ssl.SSLError, ssl.CertificateError, aiohttp.ClientSSLError)
 _KINDS: tuple[tuple[tuple[type[BaseException], ...], Outcome, str], ...] = (
     (
         (BlockedAddressError,),
@@ -56,7 +57,7 @@ _KINDS: tuple[tuple[tuple[type[BaseException], ...], Outcome, str], ...] = (
         "the host leads to an address that is not public",
     ),
     ((socket.gaierror,), Outcome.DNS, "the host name could not be resolved"),
-    ((ssl.SSLError, ssl.CertificateError, aiohttp.ClientSSLError), Outcome.TLS, ""),
+    (_TLS_ERRORS, Outcome.TLS, ""),
     (
         (
             aiohttp.ServerDisconnectedError,
@@ -75,6 +76,12 @@ _KINDS: tuple[tuple[tuple[type[BaseException], ...], Outcome, str], ...] = (
     ),
     ((aiohttp.InvalidURL,), Outcome.BLOCKED, "the url is malformed"),
 )
+
+
+def tls_reason(error: BaseException) -> str:
+    """Return why TLS failed, as OpenSSL says it; the empty text when it did not fail."""
+    found = next((it for it in _chain(error) if isinstance(it, _TLS_ERRORS)), None)
+    return "" if found is None else _tls_text(found)
 
 
 def _tls_text(error: BaseException) -> str:

@@ -19,6 +19,7 @@ from aiohttp.connector import Connection
 from yarl import URL
 
 from webhooks_core.addresses import Reach
+from webhooks_core.certificates import client_context
 from webhooks_core.classing import BlockedAddressError, classify, lack_of
 from webhooks_core.deadlines import Deadlines
 from webhooks_core.models import Outcome
@@ -209,6 +210,7 @@ class _Connector(aiohttp.TCPConnector):
             limit=0,
             resolver=GuardedResolver(reach),
             socket_factory=partial(guarded_socket, reach),
+            ssl=client_context(),
             keepalive_timeout=KEEP_ALIVE_S,
         )
         self._resolver_owner = True  # closed with the connector

@@ -10,6 +10,8 @@ from typing import Any
 
 import requests
 
+from config import own_requests
+
 TIMEOUT_S = 15
 SHOWN = 300
 
@@ -53,12 +55,7 @@ class Client:
 
     url: str
     token: str = ""
-    _session: requests.Session = field(default_factory=requests.Session)
-
-    def __post_init__(self) -> None:
-        self._session.trust_env = (
-            False  # neither proxies nor .netrc: it is our own instance
-        )
+    _session: requests.Session = field(default_factory=own_requests.session)
 
     def call(
         self, method: str, path: str, *, expect: int = 200, json: Any = None

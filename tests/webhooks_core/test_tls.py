@@ -6,9 +6,7 @@ import socket
 import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
-import aiohttp
 import pytest
 import trustme
 from cryptography import x509
@@ -32,14 +30,11 @@ from webhooks_core.models import Outcome
 
 
 @pytest.fixture
-def authority(monkeypatch, tmp_path: Path) -> trustme.CA:
-    """An authority that this process trusts, as an operator's SSL_CERT_FILE makes it."""
+def authority(settings, tmp_path: Path) -> trustme.CA:
+    """An authority that is trusted because the operator's EXTRA_CA_FILE holds it."""
     ca = trustme.CA()
-    path = tmp_path / "ca.pem"
-    ca.cert_pem.write_to_path(str(path))
-    monkeypatch.setenv("SSL_CERT_FILE", str(path))
-    fresh: Any = aiohttp.connector._make_ssl_context(verified=True)
-    monkeypatch.setattr(aiohttp.connector, "_SSL_CONTEXT_VERIFIED", fresh)
+    settings.EXTRA_CA_FILE = str(tmp_path / "ca.pem")
+    ca.cert_pem.write_to_path(settings.EXTRA_CA_FILE)
     return ca
 
 

@@ -18,6 +18,8 @@ from gateway.chat.chunks import failure_in
 from gateway.chat.errors import ChatError, UpstreamServiceError
 from gateway.chat.sse import EventReader
 from gateway.chat.upstreams.base import Job
+from webhooks_core.certificates import client_context
+from webhooks_core.classing import tls_reason
 from webhooks_core.deadlines import within
 
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
@@ -33,7 +35,12 @@ USER_AGENT = "Signpost"
 def session() -> aiohttp.ClientSession:
     """Return the client of a running event loop: no cookies, proxies, redirects or surprises."""
     return aiohttp.ClientSession(
-        connector=Connector(limit=0, keepalive_timeout=KEEP_ALIVE_S, ttl_dns_cache=30),
+        connector=Connector(
+            limit=0,
+            keepalive_timeout=KEEP_ALIVE_S,
+            ttl_dns_cache=30,
+            ssl=client_context(),
+        ),
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,
         trust_env=False,
@@ -181,4 +188,5 @@ async def events(response: aiohttp.ClientResponse) -> AsyncGenerator[list[bytes]
 def describe(error: BaseException) -> str:
     """Return what went wrong for the log, without the address, which may hold a secret."""
     cause = getattr(error, "os_error", None) or error.__cause__ or error
-    return f"{type(error).__name__} ({type(cause).__name__})"
+    reason = tls_reason(error) or type(cause).__name__
+    return f"{type(error).__name__} ({reason})"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import trustme
+from structlog.testing import capture_logs
 
 from gateway.configuration.shapes import Target
 from tests.gateway.chat.harness import (
@@ -17,11 +19,13 @@ from tests.gateway.chat.harness import (
     STREAM,
     USAGE_CHUNK,
     WHOLE_STREAM,
+    Gateway,
     MockUpstream,
     answers,
     chunk,
     event,
     head,
+    running,
     sends,
 )
 
@@ -119,17 +123,45 @@ def test_an_upstream_that_cannot_be_connected_to_has_failed(gateway, free_port):
     assert gateway.post(stream=True).json() == {"detail": INTERNAL}
 
 
-def test_a_certificate_that_does_not_hold_is_a_failure(gateway, loops):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
-    secure = MockUpstream(loops[1], script=answers(COMPLETION))
-    secure.start(ssl=context)
-    url = secure.url.replace("http:", "https:")
-    gateway.declare(targets=(Target(url, "x"),))
+@pytest.fixture
+def authority() -> trustme.CA:
+    return trustme.CA()
 
-    assert gateway.post().status_code == 500
+
+@pytest.fixture
+def extra_ca_file(authority, settings, tmp_path) -> None:
+    settings.EXTRA_CA_FILE = str(tmp_path / "ca.pem")
+    authority.cert_pem.write_to_path(settings.EXTRA_CA_FILE)
+
+
+@pytest.fixture
+def secure(gateway, loops, authority) -> Iterator[MockUpstream]:
+    """An upstream behind TLS, for which a private authority vouches."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    upstream = MockUpstream(loops[1], script=answers(COMPLETION))
+    upstream.start(ssl=context)
+    gateway.declare(targets=(Target(upstream.url.replace("http:", "https:"), "x"),))
+    yield upstream
+    upstream.stop()
+
+
+def test_a_certificate_that_does_not_hold_is_a_failure_with_its_reason_in_the_log(
+    gateway, secure
+):
+    with capture_logs() as logs:
+        assert gateway.post().status_code == 500
     assert secure.asked == []
-    secure.stop()
+    assert "unable to get local issuer certificate" in str(logs)
+
+
+def test_an_upstream_with_a_certificate_of_the_operators_authority_is_trusted(
+    extra_ca_file, loops, secure
+):
+    with running(Gateway(loops[0], secure)) as gateway:
+        target = Target(secure.url.replace("http:", "https:"), "x")
+        gateway.declare(targets=(target,))
+        assert gateway.post().status_code == 200
 
 
 # ── Streams in odd pieces ───────────────────────────────────────────────────────────
