@@ -142,7 +142,7 @@ async def _received(receive: Receive) -> tuple[IO[bytes], int]:
     if message["type"] == "http.request" and not message.get("more_body"):
         whole = message.get("body", b"")
         return BytesIO(whole if len(whole) <= LARGEST_BYTES else b""), len(whole)
-    body = tempfile.SpooledTemporaryFile(IN_MEMORY_BYTES)  # noqa: SIM115 - given away
+    body = SpooledBody(IN_MEMORY_BYTES)
     try:
         length = await _collect(message, receive, body)
     except BaseException:
@@ -151,18 +151,39 @@ async def _received(receive: Receive) -> tuple[IO[bytes], int]:
     return body, length
 
 
-async def _collect(message: Message, receive: Receive, body: IO[bytes]) -> int:
+async def _collect(message: Message, receive: Receive, body: SpooledBody) -> int:
     """Store a body that comes in parts; return its length. Raises ClientGoneError."""
     length = 0
     while message["type"] == "http.request":
         length += len(message.get("body", b""))
         if length <= LARGEST_BYTES:
-            body.write(message.get("body", b""))
+            body.store(message.get("body", b""))
         if not message.get("more_body"):
             body.seek(0)
             return length
         message = await receive()
     raise ClientGoneError
+
+
+class SpooledBody(tempfile.SpooledTemporaryFile[bytes]):
+    """A body that is too large for memory; reading it raises what kept it from being stored.
+
+    So the application answers in its own shape when the disk is full or there is none.
+    """
+
+    _failure: OSError | None = None
+
+    def store(self, part: bytes) -> None:
+        if self._failure is None:
+            try:
+                self.write(part)
+            except OSError as error:
+                self._failure = error
+
+    def read(self, *args: int) -> bytes:
+        if self._failure is not None:
+            raise self._failure
+        return super().read(*args)
 
 
 def _declared_length(scope: Scope) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,6 +34,16 @@ def _throttled(error: Any) -> Failure:
     return Failure(429, headers={"Retry-After": str(seconds)})
 
 
+# No folder or no room for temporary files: the server could not keep the body.
+_NOT_STORED = {errno.ENOENT, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES}
+
+
+def _unreadable(error: UnreadablePostError) -> Failure:
+    if error.errno in _NOT_STORED:
+        return Failure(503, headers=RETRY_AFTER)
+    return Failure(400)  # the client went away
+
+
 # The first that fits counts.
 _FAILURES: tuple[
     tuple[tuple[type[BaseException], ...], Callable[[Any], Failure]], ...
@@ -44,7 +55,8 @@ _FAILURES: tuple[
     ((exceptions.Throttled,), _throttled),
     ((PayloadTooLarge,), lambda error: Failure(413, str(error.detail))),
     ((RequestDataTooBig,), lambda _: Failure(413)),
-    ((SuspiciousOperation, UnreadablePostError), lambda _: Failure(400)),
+    ((UnreadablePostError,), _unreadable),
+    ((SuspiciousOperation,), lambda _: Failure(400)),
     (
         (OperationalError, InterfaceError, RedisError),
         lambda _: Failure(503, headers=RETRY_AFTER),

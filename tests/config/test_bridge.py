@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -165,3 +166,13 @@ def test_what_runs_in_a_thread_does_not_hold_up_the_loop(application, url):
     assert requests.get(url, timeout=5).status_code == 201
     gate.set()
     waiting.join()
+
+
+def test_reading_a_body_that_could_not_be_stored_raises_why(
+    application, url, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    large = iter([b"x" * (bridge.IN_MEMORY_BYTES + 1)])
+    assert requests.post(url, data=large, timeout=5).status_code == 500
+    assert application.calls == []
+    assert requests.post(url, data=b"small", timeout=5).status_code == 201

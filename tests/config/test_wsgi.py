@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import errno
+import json
+from io import BytesIO
+
 import pytest
 from django.test import RequestFactory
 
@@ -45,3 +49,23 @@ def test_a_content_type_that_nobody_can_read_is_refused_by_the_view(
 @pytest.mark.parametrize("header", UNREADABLE)
 def test_an_accept_header_that_nobody_can_read_counts_as_none(header):
     assert status("/graphql", accept=header) == "200 OK"
+
+
+class NotStored(BytesIO):
+    """A body that the server could not keep: there is no room for temporary files."""
+
+    def read(self, *_: object) -> bytes:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.django_db
+def test_a_body_that_could_not_be_stored_is_503_in_the_products_shape():
+    identity = {"X-Tenant-Id": "acme", "X-Principal-Id": "ada"}
+    asked = RequestFactory().post(
+        "/v1/ingest", b"{}", "application/json", headers=identity
+    )
+    statuses: list[str] = []
+    environ = asked.environ | {"wsgi.input": NotStored()}
+    response = application(environ, lambda line, *_: statuses.append(line))
+    assert json.loads(b"".join(response)).keys() == {"detail"}
+    assert statuses == ["503 Service Unavailable"]
