@@ -13,6 +13,7 @@ import sys
 
 from django.conf import settings
 
+from config import stream_probe
 from config.bridge import Bridge, Receive, Scope, Send
 from config.wsgi import application as wsgi_application
 
@@ -30,6 +31,8 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     elif scope["type"] == "http" and chat.serves(scope["path"]):
         service = (await runtime.start()).service
         await chat.respond(service, scope, receive, send)
+    elif scope["type"] == "http" and scope["path"] == stream_probe.PATH:
+        await stream_probe.respond(scope, send)
     elif scope["type"] == "http":
         await everything_else(scope, receive, send)
     else:

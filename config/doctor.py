@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from enum import StrEnum
 from typing import NamedTuple
 
-import requests
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core import checks
@@ -17,18 +16,14 @@ from django.utils import timezone
 from django_q.models import Schedule
 
 from config import health
+from config import reach as reachability
+from config.reach import Level
 from webhooks_core import sealed
 from webhooks_core.models import Bell, Endpoint
 
 MAX_CLOCK_OFF_S = 2.0
 MIN_FREE_BYTES = 500 * 1024 * 1024
 SWEEP = "webhooks_core.tasks.sweep"
-
-
-class Level(StrEnum):
-    OK = "ok"
-    WARNING = "warning"
-    FAILED = "failed"
 
 
 class Finding(NamedTuple):
@@ -46,7 +41,7 @@ def examine(*, reach: bool) -> Iterator[Finding]:
     for name, look in EXAMINATIONS.items():
         yield from _guarded(name, look)
     if reach:
-        yield from _guarded("address", _address)
+        yield from (Finding(*found) for found in reachability.examine())
 
 
 def _guarded(
@@ -181,30 +176,21 @@ def _staff() -> Iterator[tuple[Level, str]]:
         yield Level.OK, "Somebody can open the admin."
 
 
-def _address() -> Iterator[tuple[Level, str]]:
-    url = f"{settings.BASE_URL}/healthz"
+def _temporary_files() -> Iterator[tuple[Level, str]]:
+    """Task processes and request bodies above 1 MiB need a folder for temporary files."""
     try:
-        answer = requests.get(url, timeout=5, allow_redirects=False)
-        sound = answer.status_code == 200 and answer.json() == {"status": "ok"}
-    except (requests.RequestException, ValueError) as error:
+        with tempfile.TemporaryFile() as file:
+            file.write(b"0")
+    except OSError as error:
         yield (
             Level.FAILED,
             (
-                f"{url} does not answer ({type(error).__name__}): start the web server, or "
-                "correct the proxy, the name or BASE_URL."
+                f"No temporary file can be written ({error.strerror}): give this process a "
+                "writable /tmp (containers: `--tmpfs /tmp`), or name a folder in TMPDIR."
             ),
         )
-        return
-    if sound:
-        yield Level.OK, f"{url} answers."
     else:
-        yield (
-            Level.FAILED,
-            (
-                f"{url} answers {answer.status_code}, and not as Signpost does: BASE_URL or "
-                "the proxy leads elsewhere."
-            ),
-        )
+        yield Level.OK, "Temporary files can be written."
 
 
 EXAMINATIONS: Mapping[str, Callable[[], Iterator[tuple[Level, str]]]] = {
@@ -213,6 +199,7 @@ EXAMINATIONS: Mapping[str, Callable[[], Iterator[tuple[Level, str]]]] = {
     "endpoints": _endpoints,
     "clock": _clock,
     "disk": _disk,
+    "temporary files": _temporary_files,
     "static": _static,
     "staff": _staff,
 }

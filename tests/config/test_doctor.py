@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from io import StringIO
 
 import pytest
@@ -126,16 +127,7 @@ def test_what_is_silenced_on_purpose_is_no_warning(sound, settings):
     assert "signpost.E004" not in told("settings")
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "level"),
-    [(200, '{"status": "ok"}', "ok"), (200, "<html>", "failed"), (502, "", "failed")],
-)
-def test_the_public_address_is_asked(sound, settings, httpserver, status, body, level):
-    httpserver.expect_request("/healthz").respond_with_data(body, status)
-    settings.BASE_URL = httpserver.url_for("").rstrip("/")
-    assert run("--reach")[1]["address"] == [level]
-
-
-def test_a_public_address_that_is_dead_is_told(sound, settings, free_port):
-    settings.BASE_URL = f"http://127.0.0.1:{free_port}"
-    assert run("--reach")[1]["address"] == ["failed"]
+def test_a_missing_folder_for_temporary_files_is_told(sound, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    assert run()[1]["temporary files"] == ["failed"]
+    assert "--tmpfs /tmp" in told("temporary files")

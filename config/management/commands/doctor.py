@@ -10,7 +10,7 @@ import orjson
 from django.core.management.base import BaseCommand
 
 from config import doctor
-from config.doctor import Level
+from config.reach import Level
 
 
 class Command(BaseCommand):
@@ -38,7 +38,7 @@ class Command(BaseCommand):
             self.stdout.write(answer)
         else:
             for it in findings:
-                self.stdout.write(f"{it.level:<8} {it.name:<11} {it.told}")
+                self.stdout.write(f"{it.level:<8} {it.name:<15} {it.told}")
             self.stdout.write("All is well." if well else "Not well: see above.")
         if not well:
             sys.exit(1)
