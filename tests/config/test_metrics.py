@@ -148,6 +148,11 @@ def test_the_metrics_are_not_for_strangers(client, db, settings):
     scrape(client, **ELSEWHERE)
 
 
+def test_a_scraper_asks_each_process_over_plain_http(client, db, settings):
+    settings.SECURE_SSL_REDIRECT = True
+    assert client.get("/metrics").status_code == 200
+
+
 def test_openmetrics_is_answered_to_who_asks(client, db):
     kind = "application/openmetrics-text; version=1.0.0"
     answer = client.get("/metrics", HTTP_ACCEPT=kind)

@@ -63,7 +63,7 @@ def test_no_secret_of_this_folder_gets_into_the_image():
     assert {".env", "var", ".git"} <= set(ignored)
 
 
-@pytest.mark.parametrize("name", ["signpost-web.service", "signpost-worker@.service"])
+@pytest.mark.parametrize("name", ["signpost-web@.service", "signpost-worker@.service"])
 def test_the_units_run_commands_that_exist(name):
     text = re.search(
         rf"^```ini {re.escape(name)}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE
