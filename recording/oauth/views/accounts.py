@@ -15,9 +15,9 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from recording.oauth import parameters, sessions
+from recording.oauth import logins, parameters, sessions
 from recording.oauth.authorization import Authorization
-from recording.oauth.errors import InvalidRequestError, OAuthError
+from recording.oauth.errors import InvalidRequestError, TooManyRequestsError
 from recording.oauth.models import Application
 from recording.oauth.views.authorize import with_form_action
 
@@ -26,6 +26,9 @@ class Login(LoginView):
     """The login page; after it, an application's request goes on where it was."""
 
     template_name = "accounts/login.html"
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        return logins.limited(super().post)(request, *args, **kwargs)
 
     def get_redirect_url(self, request: HttpRequest | None = None) -> str:
         # Django drops addresses above 2,048 characters; an application's request may be longer.
@@ -71,11 +74,14 @@ def locked_out(
     request: HttpRequest, response: HttpResponse | None, credentials: Any
 ) -> HttpResponse:
     """Answer a login that was tried too often."""
-    error = OAuthError("Too many attempts with this user name. Try again later.")
     seconds = int(settings.AXES_COOLOFF_TIME.total_seconds())
-    response = render(request, "oauth/error.html", {"error": error}, status=429)
-    response["Retry-After"] = str(seconds)
-    return response
+    return logins.refused(
+        request,
+        TooManyRequestsError(
+            "Too many attempts with this user name. Try again later.",
+            retry_after=seconds,
+        ),
+    )
 
 
 @never_cache
