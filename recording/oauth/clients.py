@@ -208,15 +208,17 @@ class Credentials:
         return cls(unquote_plus(name), unquote_plus(secret), AuthMethod.BASIC)
 
 
-def authenticate(credentials: Credentials) -> Application:
+def authenticate(credentials: Credentials, *, any_carrier: bool = False) -> Application:
     """Return the application, if it used exactly the method it registered for.
 
-    Raises InvalidClientError, the same for an unknown application and a wrong secret.
+    `any_carrier` takes a secret in the header or in the body, whichever it registered for. Raises
+    InvalidClientError, the same for an unknown application and a wrong secret.
     """
     application: Application | None = Application.objects.named(credentials.client_id)
     if application is None:
         raise InvalidClientError
-    if application.token_endpoint_auth_method != credentials.method:
+    carried = any_carrier and credentials.secret and application.is_confidential
+    if not carried and application.token_endpoint_auth_method != credentials.method:
         raise InvalidClientError(
             f"This client registered for {application.token_endpoint_auth_method}."
         )
