@@ -7,12 +7,16 @@ from contextlib import contextmanager
 from functools import cache, wraps
 from threading import BoundedSemaphore
 
+import structlog
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from redis.exceptions import RedisError
 
 from recording.oauth import throttles
 from recording.oauth.errors import OAuthError
+
+log = structlog.stdlib.get_logger("signpost.oauth")
 
 HASHES_AT_ONCE = 2
 WAITING = 2
@@ -70,13 +74,25 @@ def limited(view: View) -> View:
         if request.method != "POST":
             return view(request, *args, **kwargs)
         try:
-            throttles.check(request, "login")
+            _count(request)
             with turns().turn():
                 return view(request, *args, **kwargs)
         except OAuthError as error:
             return refused(request, error)
 
     return answer
+
+
+def _count(request: HttpRequest) -> None:
+    """Count a login of this address; raises TooManyRequestsError.
+
+    Without Redis nothing is counted: operators need the admin most when something is away, and
+    the lock is in the database.
+    """
+    try:
+        throttles.check(request, "login")
+    except RedisError:
+        log.warning("logins are not counted: redis is away", exc_info=True)
 
 
 def refused(request: HttpRequest, error: OAuthError) -> HttpResponse:

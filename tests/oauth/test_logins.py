@@ -13,10 +13,11 @@ import requests
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 from config.wsgi import application
 from recording import tokens
-from recording.oauth import logins
+from recording.oauth import logins, throttles
 from tests.config.test_web import bridged
 from tests.oauth.hashing import Watch, WatchedHasher
 from tests.running import until
@@ -187,3 +188,16 @@ def test_the_lock_holds_at_the_admin_too_for_one_name_and_one_address():
         assert post(path, "192.0.2.3", "ada", "correct horse") == 429
         assert post(path, "192.0.2.3", "eve", "guess") == 200
         assert post(path, "192.0.2.4", "ada", "correct horse") == 302
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", PAGES)
+def test_without_redis_a_login_goes_on_and_is_not_counted(monkeypatch, caplog, path):
+    def fail(*_: object) -> None:
+        raise RedisConnectionError("redis://secret@host")
+
+    monkeypatch.setattr(throttles, "check", fail)
+    User.objects.create_superuser("ada", password="correct horse")
+    form = {"username": "ada", "password": "correct horse"}
+    assert Client().post(path, form).status_code == 302
+    assert "logins are not counted: redis is away" in caplog.text

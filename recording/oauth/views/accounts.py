@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LoginView, LogoutView, RedirectURLMixin
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -22,7 +22,7 @@ from recording.oauth.models import Application
 from recording.oauth.views.authorize import with_form_action
 
 
-class KeepsRequest:
+class KeepsRequest(RedirectURLMixin):
     """Go on where `next` says: on this site, not back to the login, not cut off."""
 
     request: HttpRequest
@@ -32,7 +32,7 @@ class KeepsRequest:
         wanted = self.request.POST.get("next", self.request.GET.get("next", ""))
         if _is_authorization(wanted):
             return wanted
-        url: str = super().get_redirect_url()  # type: ignore[misc]
+        url: str = super().get_redirect_url()
         here = {reverse("login"), reverse("logout")}
         return "" if urlsplit(url).path in here else url
 
@@ -53,12 +53,10 @@ class Login(KeepsRequest, LoginView):
     def render_to_response(self, context: Any, **kwargs: Any) -> HttpResponse:
         asking = _asking(self.get_redirect_url())
         response = super().render_to_response(context | {"asking": asking}, **kwargs)
+        if asking is None:
+            return response
         # The login may end, by way of an error, at the application.
-        return (
-            with_form_action(self.request, response, asking.redirect_origin)
-            if asking
-            else response
-        )
+        return with_form_action(self.request, response, asking.redirect_origin)
 
 
 class Logout(KeepsRequest, LogoutView):
