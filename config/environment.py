@@ -120,10 +120,10 @@ def rate(value: str) -> str:
 
 
 def redirect_addresses(value: str) -> list[str]:
-    """Return a list of https addresses or origins that applications may be sent back to."""
+    """Return a list of https addresses that applications may be sent back to."""
     for word in words(value):
         if not redirects.is_public(word):
-            raise EnvError(f"Holds {word!r}, which is not an https address or origin.")
+            raise EnvError(f"Holds {word!r}, which is not an https address.")
     return words(value)
 
 

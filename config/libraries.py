@@ -56,7 +56,7 @@ OAUTH2_PROVIDER: dict[str, Any] = {
     "REFRESH_TOKEN_ADMIN_CLASS": "recording.oauth.admin.RefreshTokenAdmin",
     "GRANT_ADMIN_CLASS": "recording.oauth.admin.GrantAdmin",
     "ID_TOKEN_ADMIN_CLASS": "recording.oauth.admin.HiddenAdmin",
-    "SCOPES": {"mcp:connect": "Manage webhooks and receive recording events"},
+    "SCOPES": {"mcp:connect": "Read your recordings and manage your webhooks"},
     "AUTHORIZATION_CODE_EXPIRE_SECONDS": 60,
     "ACCESS_TOKEN_EXPIRE_SECONDS": 3600,
     # The toolkit counts from the access token's end; together they are 90 days.

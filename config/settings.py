@@ -123,6 +123,7 @@ OAUTH_RATES = {
     "register": env.rate("OAUTH_REGISTER_RATE", "" if LOCAL else "30/hour"),
     "authorize": env.rate("OAUTH_AUTHORIZE_RATE", "" if LOCAL else "60/minute"),
     "token": env.rate("OAUTH_TOKEN_RATE", "" if LOCAL else "300/minute"),
+    "login": env.rate("OAUTH_LOGIN_RATE", "30/minute"),
 }
 
 CATALOG_WRITES = env.str(

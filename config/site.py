@@ -5,14 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.admin import AdminSite
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+
+from recording.oauth import logins
 
 # What the toolkit keeps, and what recording builds on it: the second names the group.
 TOOLKIT, OWN = "oauth2_provider", "recording_oauth"
 
 
 class Site(AdminSite):
-    """Django's own, but that the toolkit's tables stand among those that extend it."""
+    """Django's own, with limits for logins, and the toolkit's tables among those that extend it."""
+
+    def login(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        return logins.limited(super().login)(request, extra_context)
 
     def get_app_list(
         self, request: HttpRequest, app_label: str | None = None

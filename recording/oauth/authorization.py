@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import string
 from dataclasses import dataclass
 from typing import Any, Self
+from urllib.parse import quote
 
 from django.conf import settings
 from oauthlib.common import add_params_to_uri
@@ -17,6 +19,19 @@ from recording.oauth.parameters import Parameters
 from recording.oauth.server import request_of, server, translated
 
 CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+MAX_SHOWN = 500
+
+
+class UnregisteredRedirectError(InvalidRequestError):
+    """An address that the application did not register; nobody is sent there."""
+
+    description = "The application did not register this redirect_uri."
+
+    def __init__(self, address: str) -> None:
+        super().__init__()
+        # A page shows it: not as prose, and without letters that look like others.
+        shown = quote(address[:MAX_SHOWN], safe=string.punctuation)
+        self.address = shown if len(address) <= MAX_SHOWN else f"{shown}…"
 
 
 class UnsupportedResponseTypeError(OAuthError):
@@ -52,9 +67,7 @@ class Authorization:
         if application is None:
             raise InvalidRequestError("The application is not known here.")
         if not application.redirect_uri_allowed(parameters.get("redirect_uri")):
-            raise InvalidRequestError(
-                "The application did not register this redirect_uri."
-            )
+            raise UnregisteredRedirectError(parameters.get("redirect_uri"))
         return cls(application, parameters)
 
     @property

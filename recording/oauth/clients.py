@@ -79,20 +79,36 @@ def _require_subset(
 
 
 def _redirect_uris(given: object) -> tuple[str, ...]:
+    """Return the addresses that the policy allows, each once.
+
+    Well-formed ones that the operator did not list are left out: real applications send those of
+    all their editions. Raises InvalidRedirectUriError for any other, and when none is left.
+    """
     if not isinstance(given, list) or not 0 < len(given) <= MAX_REDIRECTS:
         raise InvalidRedirectUriError(
             f"redirect_uris must be a list of 1 to {MAX_REDIRECTS} addresses."
         )
-    for number, uri in enumerate(given):
-        if not isinstance(uri, str):
-            raise InvalidRedirectUriError(f"redirect_uris[{number}] is not a text.")
-        try:
-            redirect_policy().check(uri)
-        except redirects.RedirectRefusedError as error:
-            raise InvalidRedirectUriError(
-                f"redirect_uris[{number}]: {error}"
-            ) from error
-    return tuple(dict.fromkeys(given))
+    refusals = [_refusal(number, uri) for number, uri in enumerate(given)]
+    allowed = [uri for uri, refusal in zip(given, refusals, strict=True) if not refusal]
+    if not allowed:
+        raise InvalidRedirectUriError(refusals[0])
+    return tuple(dict.fromkeys(allowed))
+
+
+def _refusal(number: int, uri: object) -> str:
+    """Return why an address is left out, nothing when it is allowed.
+
+    Raises InvalidRedirectUriError for one that spoils the whole list.
+    """
+    if not isinstance(uri, str):
+        raise InvalidRedirectUriError(f"redirect_uris[{number}] is not a text.")
+    try:
+        redirect_policy().check(uri)
+    except redirects.RedirectNotListedError as error:
+        return f"redirect_uris[{number}]: {error}"
+    except redirects.RedirectRefusedError as error:
+        raise InvalidRedirectUriError(f"redirect_uris[{number}]: {error}") from error
+    return ""
 
 
 def _name(given: object) -> str:
@@ -208,15 +224,17 @@ class Credentials:
         return cls(unquote_plus(name), unquote_plus(secret), AuthMethod.BASIC)
 
 
-def authenticate(credentials: Credentials) -> Application:
+def authenticate(credentials: Credentials, *, any_carrier: bool = False) -> Application:
     """Return the application, if it used exactly the method it registered for.
 
-    Raises InvalidClientError, the same for an unknown application and a wrong secret.
+    `any_carrier` takes a secret in the header or in the body, whichever it registered for. Raises
+    InvalidClientError, the same for an unknown application and a wrong secret.
     """
     application: Application | None = Application.objects.named(credentials.client_id)
     if application is None:
         raise InvalidClientError
-    if application.token_endpoint_auth_method != credentials.method:
+    carried = any_carrier and credentials.secret and application.is_confidential
+    if not carried and application.token_endpoint_auth_method != credentials.method:
         raise InvalidClientError(
             f"This client registered for {application.token_endpoint_auth_method}."
         )

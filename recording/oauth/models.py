@@ -1,4 +1,4 @@
-"""The tables that the toolkit lets us own: applications, and codes that are stored as hashes."""
+"""Applications, codes that are stored as hashes, and what the toolkit does not count."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uuid import UUID
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from oauth2_provider.models import AbstractApplication, AbstractGrant, RefreshToken
@@ -145,3 +145,20 @@ class Grant(AbstractGrant):
     token_family: models.UUIDField[UUID | None, UUID | None] = models.UUIDField(
         null=True, editable=False
     )
+
+
+class Rotation(models.Model):
+    """How often a retired refresh token was used once more in its leeway."""
+
+    retired = models.OneToOneField(
+        RefreshToken, models.CASCADE, primary_key=True, related_name="+"
+    )
+    siblings = models.PositiveSmallIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"siblings: {self.siblings}"
+
+    def add_sibling(self, *, at_most: int) -> bool:
+        """Count one more pair; False when there are as many as there may be."""
+        room = Rotation.objects.filter(pk=self.pk, siblings__lt=at_most)
+        return bool(room.update(siblings=F("siblings") + 1))

@@ -15,7 +15,9 @@ from django.db.models import Count, Max, Min, Q
 from django.utils import timezone
 from oauth2_provider.models import AccessToken, RefreshToken
 
-from recording.oauth.models import REFRESH_LIFETIME, Application, Grant
+from recording.oauth.models import REFRESH_LIFETIME, Application, Grant, Rotation
+
+MAX_SIBLINGS = 4  # real clients refresh from a few processes at once, not from many
 
 
 @contextmanager
@@ -81,11 +83,17 @@ def is_alive(token: RefreshToken, *, now: datetime) -> bool:
     return bool(now - token.revoked < leeway and family.exists())
 
 
-def rotate(token: RefreshToken, *, now: datetime) -> None:
-    """Retire a refresh token; the leeway counts from its first use."""
-    RefreshToken.objects.filter(pk=token.pk, revoked=None).update(
-        revoked=now, updated=now
-    )
+def rotate(token: RefreshToken, *, now: datetime) -> bool:
+    """Retire a live refresh token, or count one more pair for a retired one.
+
+    The leeway counts from the first use. False when the retired token has all siblings that it
+    may have: the client that made them is at fault, so its connection stays.
+    """
+    if token.revoked is None:
+        RefreshToken.objects.filter(pk=token.pk).update(revoked=now, updated=now)
+        return True
+    rotation, _ = Rotation.objects.get_or_create(retired=token)
+    return rotation.add_sibling(at_most=MAX_SIBLINGS)
 
 
 def connected_applications(user: Any) -> Any:

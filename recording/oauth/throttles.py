@@ -1,9 +1,9 @@
-"""How often one address may call an OAuth endpoint."""
+"""How often one address may log in or call an OAuth endpoint."""
 
 from __future__ import annotations
 
 import math
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 from typing import Any
 
 from django.conf import settings
@@ -12,22 +12,33 @@ from rest_framework.throttling import SimpleRateThrottle
 
 from recording.oauth.errors import TooManyRequestsError
 
+IPV6_HOST_BITS = 64  # a household or a rented machine has all of these to itself
+
 
 def client_address(request: Any) -> str:
-    """Return the peer's address, or what the configured number of proxies say it is.
+    """Return the address that every limit per address counts by.
 
-    `TRUSTED_PROXY_COUNT` proxies each append one entry to X-Forwarded-For; whatever stands left
-    of those is the sender's own claim and is never believed.
+    It is the peer's, or what the configured number of proxies say it is: `TRUSTED_PROXY_COUNT`
+    proxies each append one entry to X-Forwarded-For; whatever stands left of those is the
+    sender's own claim and is never believed. Of IPv6 it is the first address of the /64.
     """
     peer: str = (request.META.get("REMOTE_ADDR") or "")[:64]
     count = settings.TRUSTED_PROXY_COUNT
     claims = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
-    if not count or len(claims) < count:
-        return peer
+    claimed = _counted(claims[-count].strip()) if 0 < count <= len(claims) else ""
+    return claimed or _counted(peer) or peer
+
+
+def _counted(text: str) -> str:
+    """Return an address as limits count it: IPv4-mapped as IPv4, IPv6 by /64; "" for none."""
     try:
-        return str(ip_address(claims[-count].strip()))
+        address = ip_address(text)
     except ValueError:
-        return peer
+        return ""
+    if not isinstance(address, IPv6Address):
+        return str(address)
+    network = int(address) >> IPV6_HOST_BITS << IPV6_HOST_BITS
+    return str(address.ipv4_mapped or IPv6Address(network))
 
 
 class AddressThrottle(SimpleRateThrottle):

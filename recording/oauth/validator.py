@@ -205,7 +205,8 @@ class Validator(OAuth2Validator):
         ).first()
         if token is None or not sessions.is_alive(token, now=now):
             return None
-        sessions.rotate(token, now=now)
+        if not sessions.rotate(token, now=now):
+            return None
         family: uuid.UUID = token.token_family
         return family
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socket import AF_INET, AF_INET6
@@ -71,10 +72,10 @@ def callback(listen) -> Callback:
     return server
 
 
-def log_in(page: Page) -> None:
+def log_in(page: Page, name: str = "ada") -> None:
     """Log in by keyboard alone; the first field has the focus."""
     expect(page.get_by_label("User name")).to_be_focused()
-    page.keyboard.type("ada")
+    page.keyboard.type(name)
     page.keyboard.press("Tab")
     page.keyboard.type("correct horse")
     page.keyboard.press("Enter")
@@ -97,6 +98,28 @@ def test_a_person_logs_in_and_allows_by_keyboard(
     page.keyboard.press("Enter")
     page.wait_for_url("**/callback?*")
     assert app.exchange(query_of(callback.seen[0])["code"]).status_code == 200
+    assert complaints == []
+
+
+def test_another_account_answers_the_same_request_by_keyboard(
+    live_server, page, complaints, callback, account
+):
+    User.objects.create_user("eve", "eve@example.org", "correct horse")
+    app = App.registered(Client(), redirect=callback.address)
+    page.goto(live_server.url + app.address())
+    expect(page.get_by_label("User name")).to_have_accessible_description(
+        re.compile("An application asks for access.*Notebook.*Nobody has checked")
+    )
+    log_in(page)
+    page.get_by_role("button", name="Use another account").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Notebook")).to_be_visible()
+    log_in(page, "eve")
+    page.get_by_role("button", name="Allow", exact=True).focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/callback?*")
+    tokens = app.exchange(query_of(callback.seen[0])["code"]).json()
+    assert tokens["email"] == "eve@example.org"
     assert complaints == []
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
-import time_machine
 from django.test import Client
-from django.utils import timezone
-from oauth2_provider.models import AccessToken, RefreshToken
+from oauth2_provider.models import AccessToken
 
 from recording.oauth import access
 from recording.oauth.models import Application, Grant
@@ -295,67 +292,6 @@ def test_the_login_leads_back_to_a_long_request(app, account):
         "next": page.context["next"],
     }
     assert visitor.post(login, form)["Location"] == address
-
-
-# ── Refresh tokens (RFC 9700 section 4.14) ──────────────────────────────────────────
-
-
-def test_the_reuse_of_a_refresh_token_kills_its_family_alone(app):
-    mine, other = app.tokens(), app.tokens()
-    newest = app.refresh(mine["refresh_token"]).json()
-    with time_machine.travel(timezone.now() + timedelta(seconds=61)):
-        assert app.refresh(mine["refresh_token"]).json()["error"] == "invalid_grant"
-        assert app.refresh(newest["refresh_token"]).json()["error"] == "invalid_grant"
-        assert access.authenticate(newest["access_token"]) is None
-        assert access.authenticate(mine["access_token"]) is None
-        assert app.refresh(other["refresh_token"]).status_code == 200
-
-
-def test_within_the_leeway_a_second_refresh_mints_a_sibling(app):
-    first = app.tokens()["refresh_token"]
-    pairs = [app.refresh(first).json() for _ in range(3)]
-    assert len({pair["refresh_token"] for pair in pairs}) == 3
-    assert RefreshToken.objects.values("token_family").distinct().count() == 1
-    with time_machine.travel(timezone.now() + timedelta(seconds=61)):
-        assert [app.refresh(pair["refresh_token"]).status_code for pair in pairs] == [
-            200
-        ] * 3
-
-
-def test_the_leeway_counts_from_the_first_use(app):
-    first, start = app.tokens()["refresh_token"], timezone.now()
-    for seconds, status in ((0, 200), (50, 200), (70, 400)):
-        with time_machine.travel(start + timedelta(seconds=seconds)):
-            assert app.refresh(first).status_code == status
-
-
-def test_the_leeway_does_not_survive_a_revocation(app):
-    first = app.tokens()["refresh_token"]
-    app.revoke(app.refresh(first).json()["refresh_token"])
-    assert app.refresh(first).json()["error"] == "invalid_grant"
-
-
-def test_the_leeway_can_be_switched_off(app, settings):
-    settings.OAUTH_REFRESH_LEEWAY = 0
-    first = app.tokens()["refresh_token"]
-    assert app.refresh(first).status_code == 200
-    assert app.refresh(first).json()["error"] == "invalid_grant"
-
-
-def test_an_expired_sibling_does_not_kill_the_family(app):
-    first, start = app.tokens()["refresh_token"], timezone.now()
-    forgotten, used = (app.refresh(first).json()["refresh_token"] for _ in range(2))
-    with time_machine.travel(start + timedelta(days=80)):
-        used = app.refresh(used).json()["refresh_token"]
-    with time_machine.travel(start + timedelta(days=91)):
-        assert app.refresh(forgotten).json()["error"] == "invalid_grant"
-        assert app.refresh(used).status_code == 200
-
-
-def test_a_refresh_token_belongs_to_its_client(app, visitor):
-    token = app.tokens()["refresh_token"]
-    assert App.registered(visitor).refresh(token).json()["error"] == "invalid_grant"
-    assert app.refresh(token).status_code == 200
 
 
 # ── Accounts that were switched off ─────────────────────────────────────────────────

@@ -220,25 +220,6 @@ def test_nothing_else_is_a_protected_resource(path):
     assert answer.json()["error"]
 
 
-@pytest.mark.parametrize("token", ["access_token", "refresh_token"])
-def test_revoking_either_token_ends_the_connection(app, token):
-    tokens = app.tokens()
-    answer = app.revoke(tokens[token], token_type_hint="nonsense")
-    assert (answer.status_code, answer.content) == (200, b"")
-    assert access.authenticate(tokens["access_token"]) is None
-    assert app.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
-
-
-def test_revoking_an_unknown_token_is_no_error(app):
-    assert app.revoke("rec_at_unknown").status_code == 200
-
-
-def test_nobody_revokes_the_tokens_of_another_client(app, visitor):
-    tokens = app.tokens()
-    assert App.registered(visitor).revoke(tokens["access_token"]).status_code == 200
-    assert access.authenticate(tokens["access_token"])
-
-
 @pytest.mark.parametrize(
     ("path", "method"),
     [

@@ -260,6 +260,26 @@ def test_ten_wrong_passwords_lock_one_name_for_one_address(account):
     assert login("correct horse", "192.0.2.2").status_code == 302
 
 
+def test_addresses_of_one_ipv6_network_share_every_limit(account, settings):
+    settings.OAUTH_RATES = settings.OAUTH_RATES | {"token": "2/minute"}
+    settings.OAUTH_CLIENTS_PER_ADDRESS = 2
+    network = f"2001:db8:{secrets.randbelow(65_536):x}:1"
+    peers = [f"{network}::{number:x}" for number in range(1, 12)]
+
+    def post(peer: str, path: str, body: Any = b"", kind: str = FORM) -> int:
+        return Client().post(path, body, kind, REMOTE_ADDR=peer).status_code
+
+    assert [post(peer, "/oauth/token") == 429 for peer in peers[:3]] == [0, 0, 1]
+    body, kind = {"redirect_uris": [REDIRECT]}, "application/json"
+    codes = [post(peer, "/oauth/register", body, kind) for peer in peers[:3]]
+    assert codes == [201, 201, 429]
+    login = urlencode({"username": "ada", "password": "wrong"})
+    codes = [post(peer, "/accounts/login", login) for peer in peers]
+    assert codes[0] == 200
+    assert codes[-1] == 429
+    assert post("2001:db8:ffff:2::1", "/accounts/login", login) == 200
+
+
 def test_an_address_registers_no_more_clients_than_the_cap(visitor, settings):
     settings.OAUTH_CLIENTS_PER_ADDRESS = 3
     apps = [App.registered(visitor) for _ in range(3)]

@@ -62,6 +62,28 @@ def test_only_trusted_proxies_tell_an_address(settings, proxies, forwarded, addr
     assert client_address(request) == address
 
 
+@pytest.mark.parametrize(
+    ("_case", "peer", "address"),
+    [
+        ("all of a /64 is one", "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+        ("its last address too", "2001:db8:1:2:ffff:ffff:ffff:ffff", "2001:db8:1:2::"),
+        ("the next /64 is another", "2001:db8:1:3::1", "2001:db8:1:3::"),
+        ("an IPv4-mapped address is IPv4", "::ffff:192.0.2.7", "192.0.2.7"),
+        ("the same in hexadecimal", "::ffff:c000:207", "192.0.2.7"),
+        ("a zone tells nothing", "fe80::1%eth0", "fe80::"),
+        ("IPv4 stays whole", "192.0.2.7", "192.0.2.7"),
+        ("a socket without an address", "", ""),
+    ],
+)
+@pytest.mark.parametrize("proxied", [False, True])
+def test_ipv6_is_counted_by_64_bits(settings, proxied, _case, peer, address):
+    settings.TRUSTED_PROXY_COUNT = int(proxied)
+    where = {"HTTP_X_FORWARDED_FOR": peer} if proxied else {"REMOTE_ADDR": peer}
+    if proxied and not peer:
+        where = {"REMOTE_ADDR": ""}
+    assert client_address(RequestFactory().get("/", **where)) == address
+
+
 def test_a_body_without_an_announced_length_is_measured():
     request = RequestFactory().post("/", b"a" * 70_000, FORM)
     del request.META["CONTENT_LENGTH"]

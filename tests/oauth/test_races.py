@@ -36,14 +36,14 @@ def test_of_eight_exchanges_of_one_code_one_succeeds(app):
         assert not AccessToken.objects.exists()
 
 
-def test_eight_refreshes_of_one_token_all_survive(app):
+def test_of_eight_refreshes_of_one_token_five_succeed_and_survive(app):
     token = app.tokens()["refresh_token"]
     answers = together(*[partial(app.refresh, token)] * 8)
-    assert {answer.status_code for answer in answers} == {200}
-    fresh = {answer.json()["refresh_token"] for answer in answers}
-    assert len(fresh) == 8
+    assert Counter(answer.status_code for answer in answers) == {200: 5, 400: 3}
+    fresh = [answer.json() for answer in answers if answer.status_code == 200]
+    assert len({pair["refresh_token"] for pair in fresh}) == 5
     assert RefreshToken.objects.values("token_family").distinct().count() == 1
-    assert {app.refresh(one).status_code for one in fresh} == {200}
+    assert {app.refresh(pair["refresh_token"]).status_code for pair in fresh} == {200}
 
 
 def test_no_refresh_slips_past_a_revocation(app):

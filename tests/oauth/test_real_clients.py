@@ -124,7 +124,6 @@ def test_authlib_connects_refreshes_and_revokes(person, method):
         document["client_id"],
         document.get("client_secret"),
         token_endpoint_auth_method=method,
-        revocation_endpoint_auth_method=method,
         scope="mcp:connect",
         redirect_uri=REDIRECT,
         code_challenge_method="S256",

@@ -95,11 +95,26 @@ def test_no_variant_of_a_registered_address_is_followed(public, address):
         "http://\u24dbocalhost/",
         "http://[0:0:0:0:0:0:0:1]/",
         "http://[::1%25lo]/",
-        "https://127.0.0.1/",
-        "https://evil.example/",
         "https://*.other.example/",
         "https://other.example@evil.example/",
-        "cursor://callback",
+        "http://app.example/callback",
+        "https://app.example/callback#f",
+        "javascript:alert(1)",
+        "javascript://app/%0aalert(1)",
+        "data:/text/html,x",
+        "file:///etc/passwd",
+        "cursor:",
+        "cursor:callback",
+        "cursor://",
+        "cursor:///callback",
+        "https://other.example/*",
+        "http://127.0.0.1:*/callback",
+        "http://127.0.0.1/*",
+        "cursor://user@callback",
+        "cursor://callback#f",
+        "cursor://*/callback",
+        "cursor://callback?code=mine",
+        "Cursor://callback/",
         "urn:ietf:wg:oauth:2.0:oob",
         "",
         "x" * 3000,
@@ -126,12 +141,47 @@ def test_registration_refuses_addresses_outside_the_policy(public, address):
         "http://[::1]:4000/cb?x=1",
         "http://[::1]",
         PUBLIC,
-        "https://other.example/any/path?x=1",
+        "https://other.example",
     ],
 )
 @pytest.mark.spec("recording", "Authentication 2: loopback exempt, https allow-listed")
 def test_loopback_and_listed_addresses_are_accepted(public, address):
     assert App.registered(public.visitor, redirect=address).decide()["code"]
+
+
+UNLISTED = [
+    "https://127.0.0.1/",
+    "https://evil.example/",
+    "https://other.example/any/path",
+    "https://other.example/",
+    "https://app.example/callback/",
+    "cursor://anysphere.cursor-retrieval/oauth/callback",
+    "cursor://callback",
+    "com.example.app:/callback?x=1",
+]
+
+
+def test_registration_leaves_out_what_is_well_formed_and_not_listed(public):
+    body = {"redirect_uris": [*UNLISTED, REDIRECT, PUBLIC]}
+    answer = Client().post("/oauth/register", body, "application/json")
+    assert answer.status_code == 201
+    assert answer.json()["redirect_uris"] == [REDIRECT, PUBLIC]
+    app = App(public.visitor, answer.json()["client_id"])
+    assert public.visitor.get(app.address()).status_code == 200
+    for address in UNLISTED:
+        page = public.visitor.get(app.address(redirect_uri=address))
+        assert page.status_code == 400
+
+
+@pytest.mark.parametrize("addresses", [[address] for address in UNLISTED] + [UNLISTED])
+def test_registration_needs_one_address_that_is_allowed(public, addresses):
+    before = Application.objects.count()
+    answer = Client().post(
+        "/oauth/register", {"redirect_uris": addresses}, "application/json"
+    )
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_redirect_uri")
+    assert "redirect_uris[0]" in answer.json()["error_description"]
+    assert Application.objects.count() == before
 
 
 def test_only_the_port_of_a_loopback_address_may_differ(app):

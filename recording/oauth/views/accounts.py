@@ -8,38 +8,58 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LoginView, LogoutView, RedirectURLMixin
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from recording.oauth import parameters, sessions
+from recording.oauth import logins, parameters, sessions
 from recording.oauth.authorization import Authorization
-from recording.oauth.errors import InvalidRequestError, OAuthError
+from recording.oauth.errors import InvalidRequestError, TooManyRequestsError
 from recording.oauth.models import Application
 from recording.oauth.views.authorize import with_form_action
 
 
-class Login(LoginView):
-    """The login page; after it, an application's request goes on where it was."""
+class KeepsRequest(RedirectURLMixin):
+    """Go on where `next` says: on this site, not back to the login, not cut off."""
 
-    template_name = "accounts/login.html"
+    request: HttpRequest
 
     def get_redirect_url(self, request: HttpRequest | None = None) -> str:
         # Django drops addresses above 2,048 characters; an application's request may be longer.
         wanted = self.request.POST.get("next", self.request.GET.get("next", ""))
-        return wanted if _is_authorization(wanted) else super().get_redirect_url()
+        if _is_authorization(wanted):
+            return wanted
+        url: str = super().get_redirect_url()
+        here = {reverse("login"), reverse("logout")}
+        return "" if urlsplit(url).path in here else url
+
+
+class Login(KeepsRequest, LoginView):
+    """The login page; after it, an application's request goes on where it was."""
+
+    template_name = "accounts/login.html"
+
+    def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.user.is_authenticated:
+            return redirect(self.get_success_url())
+        return super().get(request, *args, **kwargs)
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        return logins.limited(super().post)(request, *args, **kwargs)
 
     def render_to_response(self, context: Any, **kwargs: Any) -> HttpResponse:
-        response = super().render_to_response(context, **kwargs)
-        origin = _destination(self.get_redirect_url())
+        asking = _asking(self.get_redirect_url())
+        response = super().render_to_response(context | {"asking": asking}, **kwargs)
+        if asking is None:
+            return response
         # The login may end, by way of an error, at the application.
-        return with_form_action(self.request, response, origin) if origin else response
+        return with_form_action(self.request, response, asking.redirect_origin)
 
 
-class Logout(LogoutView):
+class Logout(KeepsRequest, LogoutView):
     """POST ends the browser's session; connections of applications stay."""
 
     http_method_names = ["post"]
@@ -56,26 +76,28 @@ def _is_authorization(address: str) -> bool:
     )
 
 
-def _destination(address: str) -> str:
-    """Return the origin of the application that this address asks consent for, or nothing."""
+def _asking(address: str) -> Authorization | None:
+    """Return the application's request that the login is for, if it is for one."""
     if not _is_authorization(address):
-        return ""
+        return None
     try:
-        query = QueryDict(urlsplit(address).query)
-        return Authorization.read(parameters.read(query)).redirect_origin
+        return Authorization.read(parameters.read(QueryDict(urlsplit(address).query)))
     except InvalidRequestError:
-        return ""
+        return None
 
 
 def locked_out(
     request: HttpRequest, response: HttpResponse | None, credentials: Any
 ) -> HttpResponse:
     """Answer a login that was tried too often."""
-    error = OAuthError("Too many attempts with this user name. Try again later.")
     seconds = int(settings.AXES_COOLOFF_TIME.total_seconds())
-    response = render(request, "oauth/error.html", {"error": error}, status=429)
-    response["Retry-After"] = str(seconds)
-    return response
+    return logins.refused(
+        request,
+        TooManyRequestsError(
+            "Too many attempts with this user name. Try again later.",
+            retry_after=seconds,
+        ),
+    )
 
 
 @never_cache

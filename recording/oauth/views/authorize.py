@@ -69,10 +69,8 @@ def _consent_page(request: HttpRequest, authorization: Authorization) -> HttpRes
         request,
         "oauth/authorize.html",
         {
-            "application": authorization.application,
+            "asking": authorization,
             "address": request.get_full_path(),
-            "destination": authorization.redirect_origin,
-            "is_loopback": authorization.is_loopback,
         },
     )
     return with_form_action(request, response, authorization.redirect_origin)

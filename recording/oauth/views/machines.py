@@ -61,16 +61,20 @@ def token(request: HttpRequest) -> HttpResponse:
 
 @endpoint("POST", throttle="token")
 def revoke(request: HttpRequest) -> HttpResponse:
-    """POST /oauth/revoke (RFC 7009)."""
-    application, form = _authenticated(request)
+    """POST /oauth/revoke (RFC 7009).
+
+    Whoever has the secret may end what it opened: Authlib revokes with Basic whatever the client
+    registered for, and a refusal would leave the tokens alive.
+    """
+    application, form = _authenticated(request, any_carrier=True)
     exchange.revoke(application, form)
     return respond()
 
 
 def _authenticated(
-    request: HttpRequest,
+    request: HttpRequest, *, any_carrier: bool = False
 ) -> tuple[Application, parameters.Parameters]:
     form = parameters.read_form(request)
     authorization = request.headers.get("Authorization", "")
     credentials = clients.Credentials.read(form, authorization)
-    return clients.authenticate(credentials), form
+    return clients.authenticate(credentials, any_carrier=any_carrier), form
