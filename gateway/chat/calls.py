@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import structlog
 
-from gateway.chat import chunks
+from gateway.chat import chunks, exact_json
 from gateway.chat.errors import (
     ChatError,
     InvalidRequestError,
@@ -126,7 +126,10 @@ async def _begin(opened: Opened) -> None:
     """Read up to the first chunk."""
     relay = opened.relay
     while not relay.has_begun:
-        payloads = await anext(opened.events, None)
+        try:
+            payloads = await anext(opened.events, None)
+        except ChatError as error:
+            raise _refused(error) from error
         if payloads is None:
             raise UpstreamServiceError("the stream ended before its first chunk")
         opened.fault = _fault_in(relay, payloads)
@@ -150,7 +153,7 @@ def _refused(error: ChatError) -> ChatError:
 
 
 def _renamed(exchange: Exchange, answer: bytes, key: str) -> bytes:
-    value: dict[str, Any] = chunks.parse(answer)
+    value = chunks.parse(answer, exact_json.read)
     if value.get("error"):
         raise chunks.failure_in(value)
     if not isinstance(value.get(key), list):
@@ -159,4 +162,4 @@ def _renamed(exchange: Exchange, answer: bytes, key: str) -> bytes:
     name = exchange.request.model
     if "model" not in value or value["model"] == name:
         return answer
-    return chunks.dump({**value, "model": name})
+    return chunks.renamed(answer, name)

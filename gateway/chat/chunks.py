@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
+from gateway.chat import exact_json
 from gateway.chat.errors import (
     ChatError,
     InvalidRequestError,
@@ -17,6 +20,8 @@ from gateway.chat.errors import (
 REFUSALS = frozenset({400, 413, 422})
 REFUSAL_TYPES = frozenset({"invalid_request_error", "request_too_large"})
 REFUSED = "The upstream refused the request."
+MODEL_KEY = b'"model"'
+MODEL = re.compile(rb'(?<!\\)"model"\s*:\s*("[^"\\]*")')
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +61,31 @@ class Chunk:
     is_usage_only: bool
 
 
-def parse(payload: bytes) -> dict[str, Any]:
+def parse(
+    payload: bytes, loads: Callable[[bytes], Any] = exact_json.loads
+) -> dict[str, Any]:
     """Return a JSON object that an upstream sent. Raises UpstreamServiceError."""
     try:
-        value = orjson.loads(payload)
-    except orjson.JSONDecodeError as error:
+        value = loads(payload)
+    except ValueError as error:
         raise UpstreamServiceError(f"malformed JSON: {error}") from error
     if not isinstance(value, dict):
         raise UpstreamServiceError("the upstream's JSON is not an object")
+    if exact_json.is_too_deep(payload, value):
+        raise UpstreamServiceError("the upstream's JSON is nested too deeply")
     return value
+
+
+def renamed(payload: bytes, name: str) -> bytes:
+    """Return JSON under another name of the model, and otherwise as it was received.
+
+    Raises UpstreamServiceError.
+    """
+    new = orjson.dumps(name)
+    match = MODEL.search(payload)
+    if match is not None and payload.count(MODEL_KEY) == 1:
+        return payload[: match.start(1)] + new + payload[match.end(1) :]
+    return dump({**parse(payload), "model": name})
 
 
 def understand(value: dict[str, Any]) -> Chunk:
@@ -93,10 +114,10 @@ def _is_silent(choice: Any) -> bool:
     )
 
 
-def dump(value: dict[str, Any]) -> bytes:
+def dump(value: Any) -> bytes:
     """Return a chunk or answer as JSON. Raises UpstreamServiceError: nested too deeply."""
     try:
-        return orjson.dumps(value)
+        return exact_json.dumps(value)
     except TypeError as error:
         raise UpstreamServiceError(f"the upstream's JSON: {error}") from error
 

@@ -77,9 +77,9 @@ class Relay:
         if self._dialect.omits_nulls and (payload is None or b"null" in payload):
             return chunks.dump_without_nulls(value)
         # An event is one line: a payload of several lines is written anew.
-        if payload is not None and fits and b"\n" not in payload:
-            return payload
-        return chunks.dump(value)
+        if payload is None or b"\n" in payload:
+            return chunks.dump(value)
+        return payload if fits else chunks.renamed(payload, self._model)
 
     def _release(self) -> None:
         if self._held is not None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import orjson
-
+from gateway.chat import exact_json
 from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
 
 # The API demands a limit; OpenAI's clients seldom give one.
@@ -139,8 +138,8 @@ def _tool_use(call: Any) -> dict[str, Any]:
 
 def _input(text: str) -> Any:
     try:
-        return orjson.loads(text or "{}")
-    except orjson.JSONDecodeError as error:
+        return exact_json.loads((text or "{}").encode())
+    except ValueError as error:
         raise InvalidValueError(
             "messages: a tool call's arguments are not JSON."
         ) from error
