@@ -7,10 +7,10 @@ from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import Any
 
 import aiohttp
-import orjson
 
 from gateway.chat import chunks
 from gateway.chat.errors import (
+    ChatError,
     InvalidRequestError,
     UnsupportedRequestError,
     UpstreamServiceError,
@@ -53,11 +53,15 @@ class Anthropic:
         translation = Translation()
         async with posting as response:
             async for payloads in http.events(response):
-                yield [
-                    chunk
-                    for payload in payloads
-                    for chunk in translation.of(chunks.parse(payload))
-                ]
+                ready: list[bytes] = []
+                try:
+                    for payload in payloads:
+                        for chunk in translation.of(chunks.parse(payload)):
+                            ready.append(chunk)  # noqa: PERF402 - kept if the next one fails
+                except ChatError:
+                    yield ready
+                    raise
+                yield ready
 
     async def embed(self, job: Job) -> bytes:
         raise UnsupportedRequestError("embeddings")
@@ -86,7 +90,7 @@ def completion(answer: Mapping[str, Any]) -> bytes:
         "message": {**message, "tool_calls": calls} if calls else message,
         "finish_reason": finish_reason(answer.get("stop_reason")),
     }
-    return orjson.dumps(
+    return chunks.dump(
         {
             "id": answer.get("id"),
             "object": "chat.completion",
@@ -103,7 +107,7 @@ def finish_reason(reason: Any) -> str:
 
 
 def _tool_call(block: Mapping[str, Any]) -> dict[str, Any]:
-    arguments = orjson.dumps(block.get("input", {})).decode()
+    arguments = chunks.dump(block.get("input", {})).decode()
     return _call_of(block, arguments)
 
 
@@ -162,7 +166,7 @@ class Translation:
                 if delta.get("stop_reason") is not None:
                     yield self._delta({}, finish_reason(delta["stop_reason"]))
             case {"type": "message_stop"}:
-                yield orjson.dumps(
+                yield chunks.dump(
                     {**self._head, "choices": [], "usage": usage(self._usage)}
                 )
                 yield DONE
@@ -194,4 +198,4 @@ class Translation:
 
     def _delta(self, delta: dict[str, Any], reason: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "finish_reason": reason}
-        return orjson.dumps({**self._head, "choices": [choice]})
+        return chunks.dump({**self._head, "choices": [choice]})

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from typing import Any
-from weakref import WeakSet
 
 import aiohttp
 import orjson
+from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 
 from gateway.chat.chunks import failure_in
 from gateway.chat.errors import ChatError, UpstreamServiceError
-from gateway.chat.sse import EventReader
+from gateway.chat.sse import BYTE_ORDER_MARK, EventReader
 from gateway.chat.upstreams.base import Job
 from webhooks_core.deadlines import within
 
@@ -27,6 +29,8 @@ MAX_ERROR_BYTES = 64 * 1024
 ERROR_BODY_S = 5.0
 KEEP_ALIVE_S = 30.0
 MAX_RETRY_AFTER_S = 60.0
+# A close that is seen so soon after sending came before the request: nothing was done yet.
+CLOSE_SEEN_S = 0.1
 USER_AGENT = "Signpost"
 
 
@@ -35,29 +39,61 @@ def session() -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
         connector=Connector(limit=0, keepalive_timeout=KEEP_ALIVE_S, ttl_dns_cache=30),
         cookie_jar=aiohttp.DummyCookieJar(),
-        auto_decompress=False,
+        # Some servers compress in spite of `identity`. It is undone in steps of 64 KiB, so that
+        # the limits below hold for what was unpacked.
+        auto_decompress=True,
         trust_env=False,
         timeout=aiohttp.ClientTimeout(total=None),
         headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity"},
     )
 
 
+class Protocol(ResponseHandler):
+    """A connection that tells whether its server may have worked on the request sent last."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self._requests = 0
+        self._sending_since = 0.0
+        self._has_answered = False
+
+    def begin(self) -> None:
+        """A request is sent from now on."""
+        self._requests += 1
+        self._sending_since, self._has_answered = self._loop.time(), False
+
+    def data_received(self, data: bytes) -> None:
+        self._has_answered = True
+        super().data_received(data)
+
+    @property
+    def was_closed_while_idle(self) -> bool:
+        """Whether the end of this connection, seen just now, came before the request.
+
+        RFC 9112 section 9.3.1: a server may close an idle connection at any time.
+        """
+        took = self._loop.time() - self._sending_since
+        return self._requests > 1 and not self._has_answered and took <= CLOSE_SEEN_S
+
+
 class Connector(aiohttp.TCPConnector):
-    """Tells whether a connection was used before, for a fifth of what aiohttp's tracing costs."""
+    """Tells the task which connection its request goes over."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._used: WeakSet[object] = WeakSet()
+        # aiohttp has no public way to say which class its connections are of.
+        self._factory = partial(Protocol, loop=self._loop)  # type: ignore[assignment]
 
     async def connect(self, *args: Any, **options: Any) -> Connection:
         connection = await super().connect(*args, **options)
-        is_reused.set(connection.protocol in self._used)
-        self._used.add(connection.protocol)
+        if isinstance(connection.protocol, Protocol):
+            connection.protocol.begin()
+            used.set(connection.protocol)
         return connection
 
 
-# Whether the connection that this task was given last had been used before.
-is_reused: ContextVar[bool] = ContextVar("is_reused")
+# The connection that this task was given last.
+used: ContextVar[Protocol | None] = ContextVar("used", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +132,7 @@ async def post(
 async def _send(
     client: aiohttp.ClientSession, job: Job, call: Call
 ) -> aiohttp.ClientResponse:
-    """POST; when a kept connection turns out to be closed, once more on another one."""
+    """POST; when a kept connection had been closed while idle, once more on another one."""
     headers = {
         "Content-Type": "application/json",
         "X-Request-Id": job.request_id,
@@ -104,7 +140,7 @@ async def _send(
     }
     timeout = aiohttp.ClientTimeout(total=None, connect=job.timeouts.connect_s)
     while True:
-        is_reused.set(False)
+        used.set(None)
         try:
             return await client.post(
                 call.url,
@@ -118,9 +154,9 @@ async def _send(
             ConnectionError,
             aiohttp.ClientOSError,
         ):
-            # RFC 9112 section 9.3.1: a server may close an idle connection at any time.
             # Each turn uses up one kept connection; on a fresh one this is a failure.
-            if not is_reused.get():
+            connection = used.get()
+            if connection is None or not connection.was_closed_while_idle:
                 raise
 
 
@@ -132,7 +168,7 @@ async def _failure(response: aiohttp.ClientResponse) -> ChatError:
     except (TimeoutError, aiohttp.ClientError, OSError):
         text = b""
     try:
-        value = orjson.loads(text)
+        value = orjson.loads(text.removeprefix(BYTE_ORDER_MARK))
     except orjson.JSONDecodeError:
         value = text[:1000].decode(errors="replace")
     failure = failure_in(value, status=response.status)
@@ -167,15 +203,21 @@ async def whole(response: aiohttp.ClientResponse, *, idle_s: float) -> bytes:
             if len(text) > MAX_ANSWER_BYTES:
                 raise UpstreamServiceError("the answer is too large")
             limit.put_off(idle_s)
-    return bytes(text)
+    return bytes(text.removeprefix(BYTE_ORDER_MARK))
 
 
 async def events(response: aiohttp.ClientResponse) -> AsyncGenerator[list[bytes]]:
     """Yield the data of a stream's events, those together that arrived together."""
     reader = EventReader()
     content = response.content
-    while data := await content.readany():
-        yield reader.feed(data)
+    try:
+        while data := await content.readany():
+            yield reader.feed(data)
+    except aiohttp.ClientError:
+        # aiohttp hides what arrived before a connection broke, but keeps it.
+        if rest := content._read_nowait(-1):  # noqa: SLF001
+            yield reader.feed(rest)
+        raise
 
 
 def describe(error: BaseException) -> str:
