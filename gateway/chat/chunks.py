@@ -14,12 +14,15 @@ from gateway.chat.errors import (
     ChatError,
     InvalidRequestError,
     InvalidValueError,
+    UpstreamError,
     UpstreamServiceError,
 )
 
 REFUSALS = frozenset({400, 413, 422})
 REFUSAL_TYPES = frozenset({"invalid_request_error", "request_too_large"})
 REFUSED = "The upstream refused the request."
+# What OpenAI's clients look at in an error.
+PASSED_ON = ("type", "param", "code")
 MODEL_KEY = b'"model"'
 MODEL = re.compile(rb'(?<!\\)"model"\s*:\s*("[^"\\]*")')
 
@@ -150,20 +153,36 @@ def failure_in(
     other one is the upstream's own trouble. `status` is the answer's, when it came as one.
     """
     error = value.get("error") if isinstance(value, dict) else None
-    if status in REFUSALS or (not status and _is_refusal(error)):
-        return refusal(_message(value) or REFUSED)
-    kind = error.get("type") or error.get("code") if isinstance(error, dict) else ""
-    where = f"HTTP {status}" if status else "an error in the stream"
-    return UpstreamServiceError(f"{where} {kind or ''}".strip()[:200])
+    said = (
+        error if isinstance(error, dict) else value if isinstance(value, dict) else {}
+    )
+    codes = {status} if status else _codes(error)
+    failure: ChatError
+    if codes & REFUSALS or (not codes and _is_refusal(error)):
+        failure = refusal(_message(value) or REFUSED)
+    else:
+        kind = error.get("type") or error.get("code") if isinstance(error, dict) else ""
+        where = f"HTTP {status}" if status else "an error in the stream"
+        failure = UpstreamServiceError(f"{where} {kind or ''}".strip()[:200])
+    fields = {name: said[name] for name in PASSED_ON if _is_name(said.get(name))}
+    failure.upstream = UpstreamError(max(codes, default=0), fields)
+    return failure
+
+
+def _codes(error: Any) -> set[int]:
+    """Return the HTTP statuses that an error object names."""
+    if not isinstance(error, dict):
+        return set()
+    texts = (str(error.get(name)) for name in ("code", "status", "status_code"))
+    return {int(it) for it in texts if it.isascii() and it.isdigit() and len(it) == 3}
 
 
 def _is_refusal(error: Any) -> bool:
-    if not isinstance(error, dict):
-        return False
-    codes = {str(error.get(name)) for name in ("code", "status", "status_code")}
-    if any(code.isdigit() for code in codes):
-        return bool(codes & {str(status) for status in REFUSALS})
-    return str(error.get("type")) in REFUSAL_TYPES
+    return isinstance(error, dict) and str(error.get("type")) in REFUSAL_TYPES
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= 200 and value.isprintable()
 
 
 def _message(value: Any) -> str:

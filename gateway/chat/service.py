@@ -20,7 +20,7 @@ from gateway.chat.errors import (
     SYNCHRONOUS,
     ChatError,
     EndpointNotFoundError,
-    Row,
+    Table,
     look_up,
 )
 from gateway.chat.exchange import CLIENT_GONE, Exchange
@@ -45,7 +45,6 @@ LOOK_UP_S = 10.0
 
 log = structlog.stdlib.get_logger(__name__)
 
-Table = tuple[Row, ...]
 Serve = Callable[[Exchange], Awaitable[Reply]]
 
 
@@ -159,9 +158,11 @@ class Service:
         except Exception as error:
             if not isinstance(error, ChatError):
                 log.exception("chat failed", request_id=exchange.request_id)
-            status, detail = look_up(table, error, exchange.request_id)
+            status, body, headers = exchange.dialect.failure(
+                table, error, exchange.request_id
+            )
             self._end(exchange, status)
-            return Reply.json(status, exchange.dialect.error(status, detail))
+            return Reply.json(status, body, headers)
 
     async def _complete(self, exchange: Exchange) -> Reply:
         answer = await self.calls.whole(exchange, lambda up: up.complete, "choices")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC
+from email.utils import format_datetime, parsedate_to_datetime
 from functools import partial
 from io import BytesIO
 from typing import Any
@@ -29,6 +33,7 @@ MAX_ERROR_BYTES = 64 * 1024
 ERROR_BODY_S = 5.0
 KEEP_ALIVE_S = 30.0
 MAX_RETRY_AFTER_S = 60.0
+SECONDS = re.compile(r"[0-9]{1,8}", re.ASCII)
 # A close that is seen so soon after sending came before the request: nothing was done yet.
 CLOSE_SEEN_S = 0.1
 USER_AGENT = "Signpost"
@@ -172,8 +177,10 @@ async def _failure(response: aiohttp.ClientResponse) -> ChatError:
     except orjson.JSONDecodeError:
         value = text[:1000].decode(errors="replace")
     failure = failure_in(value, status=response.status)
+    seconds, pause = retry_after(response.headers.get("Retry-After", ""))
+    failure.upstream = replace(failure.upstream, retry_after=pause)
     if isinstance(failure, UpstreamServiceError):
-        failure.retry_after = retry_after(response.headers.get("Retry-After", ""))
+        failure.retry_after = min(seconds, MAX_RETRY_AFTER_S)
     return failure
 
 
@@ -187,11 +194,16 @@ async def _read(response: aiohttp.ClientResponse, at_most: int) -> bytes:
     return bytes(text)
 
 
-def retry_after(value: str) -> float:
-    """Return a `Retry-After` in seconds, at most a minute; dates and nonsense are 0."""
-    if value.isascii() and value.isdigit():
-        return min(float(value[:6]), MAX_RETRY_AFTER_S)
-    return 0.0
+def retry_after(value: str) -> tuple[float, str]:
+    """Return a `Retry-After` in seconds, and as it is passed on; nonsense is none."""
+    if SECONDS.fullmatch(value):
+        return float(value), value
+    try:
+        at = parsedate_to_datetime(value)
+        text = format_datetime(at.astimezone(UTC), usegmt=True)
+    except (ValueError, OverflowError):
+        return 0.0, ""
+    return max(0.0, at.timestamp() - time.time()), text
 
 
 async def whole(response: aiohttp.ClientResponse, *, idle_s: float) -> bytes:
