@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import aiohttp
@@ -15,7 +15,7 @@ from gateway.chat.errors import (
     UnsupportedRequestError,
     UpstreamServiceError,
 )
-from gateway.chat.sse import DONE
+from gateway.chat.sse import DONE, MAX_EVENT_BYTES
 from gateway.chat.upstreams import http, messages
 from gateway.chat.upstreams.base import Job
 
@@ -29,6 +29,7 @@ FINISH_REASONS = {
     "tool_use": "tool_calls",
     "refusal": "content_filter",
 }
+THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 INPUT_TOKENS = (
     "input_tokens",
     "cache_creation_input_tokens",
@@ -82,12 +83,17 @@ def completion(answer: Mapping[str, Any]) -> bytes:
     if answer.get("type") != "message" or not isinstance(content, list):
         raise UpstreamServiceError("the answer is not a message")
     blocks = [block for block in content if isinstance(block, dict)]
-    text = "".join(str(it.get("text", "")) for it in blocks if it.get("type") == "text")
+    text = _joined(it.get("text") for it in blocks if it.get("type") == "text")
     calls = [_tool_call(it) for it in blocks if it.get("type") == "tool_use"]
-    message = {"role": "assistant", "content": text if text or not calls else None}
+    message = {
+        "role": "assistant",
+        "content": text if text or not calls else None,
+        **_thoughts(blocks),
+        **({"tool_calls": calls} if calls else {}),
+    }
     choice = {
         "index": 0,
-        "message": {**message, "tool_calls": calls} if calls else message,
+        "message": message,
         "finish_reason": finish_reason(answer.get("stop_reason")),
     }
     return chunks.dump(
@@ -100,6 +106,27 @@ def completion(answer: Mapping[str, Any]) -> bytes:
             "usage": usage(answer.get("usage")),
         }
     )
+
+
+def _joined(texts: Iterable[Any]) -> str:
+    return "".join(it for it in texts if isinstance(it, str))
+
+
+def _thoughts(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what the model thought: to be read, and to be sent back with the next turn.
+
+    A block that is not among the first has its place in the message as `index`.
+    """
+    found = [(at, it) for at, it in enumerate(blocks) if it.get("type") in THOUGHTS]
+    text = _joined(it.get("thinking") for _, it in found)
+    given = [
+        dict(it) if at == place else {**it, "index": at}
+        for place, (at, it) in enumerate(found)
+    ]
+    return {
+        **({"reasoning_content": text} if text else {}),
+        **({"thinking_blocks": given} if given else {}),
+    }
 
 
 def finish_reason(reason: Any) -> str:
@@ -135,6 +162,25 @@ def _number(value: Any) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 
 
+class Thought:
+    """A block of thinking that comes in parts; its signature counts for the whole of it."""
+
+    def __init__(self, block: Mapping[str, Any]) -> None:
+        self._block = dict(block)
+        self._parts: dict[str, list[str]] = {}
+        self._size = 0
+
+    def add(self, name: str, text: str) -> None:
+        self._size += len(text)
+        if self._size > MAX_EVENT_BYTES:
+            raise UpstreamServiceError("a block of thinking is too large")
+        first = str(self._block.get(name) or "")
+        self._parts.setdefault(name, [first]).append(text)
+
+    def whole(self) -> dict[str, Any]:
+        return self._block | {k: "".join(v) for k, v in self._parts.items()}
+
+
 class Translation:
     """One stream: each event of the API becomes the chunks that say the same."""
 
@@ -147,6 +193,7 @@ class Translation:
         }
         self._usage: dict[str, Any] = {}
         self._calls: dict[Any, int] = {}  # block index to index among the tool calls
+        self._thoughts: dict[str, Thought] = {}
 
     def of(self, event: Mapping[str, Any]) -> Iterator[bytes]:
         """Yield chunks. Raises InvalidRequestError or UpstreamServiceError for an error event."""
@@ -161,6 +208,10 @@ class Translation:
                 yield from self._start(event.get("index"), block)
             case {"type": "content_block_delta", "delta": dict(delta)}:
                 yield from self._continue(event.get("index"), delta)
+            case {"type": "content_block_stop", "index": int(index)}:
+                if thought := self._thoughts.pop(str(index), None):
+                    block = {"index": index, **thought.whole()}
+                    yield self._delta({"thinking_blocks": [block]})
             case {"type": "message_delta", "delta": dict(delta)}:
                 self._count(event.get("usage"))
                 if delta.get("stop_reason") is not None:
@@ -179,9 +230,15 @@ class Translation:
     def _start(self, index: Any, block: Mapping[str, Any]) -> Iterator[bytes]:
         if block.get("type") == "tool_use":
             number = self._calls[str(index)] = len(self._calls)
-            yield self._delta(
-                {"tool_calls": [{"index": number, **_call_of(block, "")}]}
+            arguments = (
+                chunks.dump(block["input"]).decode() if block.get("input") else ""
             )
+            call = {"index": number, **_call_of(block, arguments)}
+            yield self._delta({"tool_calls": [call]})
+        elif block.get("type") in THOUGHTS:
+            self._thoughts[str(index)] = Thought(block)
+            if text := block.get("thinking"):
+                yield self._delta({"reasoning_content": text})
         elif block.get("type") == "text" and block.get("text"):
             yield self._delta({"content": block["text"]})
 
@@ -189,12 +246,23 @@ class Translation:
         match delta:
             case {"type": "text_delta", "text": str(text)}:
                 yield self._delta({"content": text})
+            case {"type": "thinking_delta", "thinking": text}:
+                yield from self._think(index, "thinking", text)
+            case {"type": "signature_delta", "signature": text}:
+                yield from self._think(index, "signature", text)
             case {"type": "input_json_delta", "partial_json": str(text)}:
                 call = {
                     "index": self._calls.get(str(index), 0),
                     "function": {"arguments": text},
                 }
                 yield self._delta({"tool_calls": [call]})
+
+    def _think(self, index: Any, name: str, text: Any) -> Iterator[bytes]:
+        thought = self._thoughts.get(str(index))
+        if thought is not None and isinstance(text, str) and text:
+            thought.add(name, text)
+            if name == "thinking":
+                yield self._delta({"reasoning_content": text})
 
     def _delta(self, delta: dict[str, Any], reason: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "finish_reason": reason}
