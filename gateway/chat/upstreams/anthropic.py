@@ -29,7 +29,7 @@ FINISH_REASONS = {
     "tool_use": "tool_calls",
     "refusal": "content_filter",
 }
-THOUGHTS = frozenset({"thinking", "redacted_thinking"})
+THOUGHTS = ("thinking", "redacted_thinking")
 INPUT_TOKENS = (
     "input_tokens",
     "cache_creation_input_tokens",

@@ -61,15 +61,22 @@ class Protocol(ResponseHandler):
         self._requests = 0
         self._sending_since = 0.0
         self._has_answered = False
+        self.is_idle = False
 
     def begin(self) -> None:
         """A request is sent from now on."""
         self._requests += 1
         self._sending_since, self._has_answered = self._loop.time(), False
+        self.is_idle = False
 
     def data_received(self, data: bytes) -> None:
-        self._has_answered = True
-        super().data_received(data)
+        # aiohttp calls this without data, too, to go on with what it holds.
+        self._has_answered = self._has_answered or bool(data)
+        if self.is_idle and data:
+            # Nobody asked for it, and the next request must not get it for an answer.
+            self.abort()
+        else:
+            super().data_received(data)
 
     @property
     def was_closed_while_idle(self) -> bool:
@@ -95,6 +102,11 @@ class Connector(aiohttp.TCPConnector):
             connection.protocol.begin()
             used.set(connection.protocol)
         return connection
+
+    def _release(self, key: Any, protocol: ResponseHandler, **options: Any) -> None:
+        if isinstance(protocol, Protocol):
+            protocol.is_idle = True
+        super()._release(key, protocol, **options)
 
 
 # The connection that this task was given last.
@@ -235,4 +247,6 @@ async def events(response: aiohttp.ClientResponse) -> AsyncGenerator[list[bytes]
 def describe(error: BaseException) -> str:
     """Return what went wrong for the log, without the address, which may hold a secret."""
     cause = getattr(error, "os_error", None) or error.__cause__ or error
-    return f"{type(error).__name__} ({type(cause).__name__})"
+    message = str(getattr(cause, "message", ""))
+    encoding = f": {message}" if "content-encoding" in message else ""
+    return f"{type(error).__name__} ({type(cause).__name__}){encoding}"[:200]

@@ -81,6 +81,31 @@ def test_a_request_on_a_connection_that_was_closed_while_idle_is_sent_again(
     assert (len(kept.asked), kept.connections) == (2, 2)
 
 
+@pytest.mark.parametrize(
+    ("_case", "stale"),
+    [
+        ("an answer", head(Content_Length="2") + b"{}"),
+        ("half an answer", head(Content_Length="2") + b"{"),
+        ("half a head", b"HTTP/1.1 200 OK\r\nContent-"),
+        ("no answer at all", b"hello"),
+        ("a limit of idle time", head(408, Content_Length="0")),
+    ],
+)
+def test_what_nobody_asked_for_answers_no_request(gateway, upstream, _case, stale):
+    async def script(asked: Any) -> None:
+        await answers({**COMPLETION, "id": "first"})(asked)
+        upstream.script = answers({**COMPLETION, "id": "second"})
+        await asyncio.sleep(0.05)
+        asked.writer.write(stale)
+        await asyncio.sleep(10)
+
+    upstream.script = script
+    assert gateway.post().json()["id"] == "first"
+    assert gateway.settled(lambda: upstream.hung_up)
+    assert gateway.post().json()["id"] == "second"
+    assert upstream.connections == 2
+
+
 def test_a_large_request_that_is_refused_early_is_not_sent_again(gateway, kept):
     kept.script = closes(0.0, head(413, Content_Length="0"))
     assert gateway.post(padding="x" * 3_000_000).status_code == 400
