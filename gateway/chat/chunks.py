@@ -24,7 +24,8 @@ REFUSED = "The upstream refused the request."
 # What OpenAI's clients look at in an error.
 PASSED_ON = ("type", "param", "code")
 MODEL_KEY = b'"model"'
-MODEL = re.compile(rb'(?<!\\)"model"\s*:\s*("[^"\\]*")')
+BACKSLASH = ord("\\")
+MODEL = re.compile(rb'"model"\s*:\s*("[^"\\]*")')
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +85,14 @@ def renamed(payload: bytes, name: str) -> bytes:
 
     Raises UpstreamServiceError.
     """
-    new = orjson.dumps(name)
     match = MODEL.search(payload)
-    if match is not None and payload.count(MODEL_KEY) == 1:
-        return payload[: match.start(1)] + new + payload[match.end(1) :]
+    if (
+        match is not None
+        and payload.count(MODEL_KEY) == 1
+        and payload[match.start() - 1] != BACKSLASH
+    ):
+        begin, end = match.span(1)
+        return payload[:begin] + orjson.dumps(name) + payload[end:]
     return dump({**parse(payload), "model": name})
 
 

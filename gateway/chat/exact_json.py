@@ -13,7 +13,6 @@ ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 # With digits, signs and spaces deleted, a number is what its point and exponent leave of it.
 DELIMITERS = bytes.maketrans(b":[]{}E", b",,,,,e")
 DELETED = b"0123456789+- \t\r\n"
-FRACTIONS = (b",.,", b",e,", b",.e,")
 
 
 class Number(float):
@@ -37,8 +36,9 @@ def loads(raw: bytes) -> Any:
         value = json.loads(
             text, parse_float=Number, parse_int=_integer, parse_constant=_refuse
         )
-        # Half of a surrogate pair is no text; ValueError here, as from orjson.
-        json.dumps(value, ensure_ascii=False).encode()
+        if b"\\u" in raw:
+            # Half of a surrogate pair is no text; a ValueError here, as from orjson.
+            json.dumps(value, ensure_ascii=False).encode()
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     return value
@@ -75,7 +75,12 @@ def is_too_deep(raw: bytes, value: Any) -> bool:
 def _has_delicate_numbers(raw: bytes) -> bool:
     """Tell whether there may be a fraction, an exponent or an integer above 64 bits."""
     shape = raw.translate(DELIMITERS, DELETED)
-    return any(it in shape for it in FRACTIONS) or LONG_NUMBER in raw.translate(ZEROS)
+    return (
+        b",.," in shape
+        or b",e," in shape
+        or b",.e," in shape
+        or LONG_NUMBER in raw.translate(ZEROS)
+    )
 
 
 def _integer(text: str) -> int | Number:

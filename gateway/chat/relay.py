@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.chat import chunks
+from gateway.chat import chunks, exact_json
 from gateway.chat.chunks import Chunk, Template, Usage
 from gateway.chat.dialects import Dialect
 from gateway.chat.sse import DONE, frame
@@ -19,6 +19,8 @@ class Relay:
         self._dialect = dialect
         self._model = model
         self._wants_usage = wants_usage
+        # Only what is written anew needs the text of its numbers.
+        self._loads = exact_json.loads if dialect.omits_nulls else exact_json.read
         self._ready: list[bytes] = []
         self._held: Chunk | None = None
         self._template: Template | None = None
@@ -47,12 +49,12 @@ class Relay:
         if payload == DONE:
             self.is_done = True
             return
-        chunk = chunks.understand(chunks.parse(payload))
+        chunk = chunks.understand(chunks.parse(payload, self._loads))
         self.chunks += 1
         self.usage = chunk.usage or self.usage
         self.has_finished |= chunk.is_finish
         if chunk.is_usage_only and (self._dialect.says_done or self._held):
-            self._take_usage(chunk)
+            self._take_usage(chunk, payload)
             return
         self._release()
         if chunk.is_finish and not self._dialect.says_done:
@@ -63,22 +65,24 @@ class Relay:
         if not chunk.is_finish and chunk.usage is None:
             self._template = Template.learn(payload, rewritten)
 
-    def _take_usage(self, chunk: Chunk) -> None:
+    def _take_usage(self, chunk: Chunk, payload: bytes) -> None:
         if self._held is not None:
             self._held.value["usage"] = chunk.value["usage"]
         elif self._wants_usage:
-            self._ready.append(self._written(chunk))
+            self._ready.append(self._written(chunk, payload))
 
     def _written(self, chunk: Chunk, payload: bytes | None = None) -> bytes:
-        """Return a chunk as it is sent; one that needs no change keeps its bytes."""
+        """Return a chunk as it is sent; one that needs no change keeps its bytes.
+
+        Only the contract holds a chunk back, so that it has no payload any more.
+        """
         value, fits = chunk.value, True
         if "model" in value and value["model"] != self._model:
             value["model"], fits = self._model, False
-        if self._dialect.omits_nulls and (payload is None or b"null" in payload):
+        if payload is None or (self._dialect.omits_nulls and b"null" in payload):
             return chunks.dump_without_nulls(value)
-        # An event is one line: a payload of several lines is written anew.
-        if payload is None or b"\n" in payload:
-            return chunks.dump(value)
+        # An event is one line, and JSON has line breaks between its parts alone.
+        payload = payload.replace(b"\n", b" ")
         return payload if fits else chunks.renamed(payload, self._model)
 
     def _release(self) -> None:
