@@ -153,7 +153,7 @@ def usage(value: Any) -> dict[str, Any]:
         "completion_tokens": completion_tokens,
         "total_tokens": prompt + completion_tokens,
         "prompt_tokens_details": {
-            "cached_tokens": _number(told.get("cache_read_input_tokens"))
+            "cached_tokens": _number(told.get("cache_read_input_tokens")),
         },
     }
 
