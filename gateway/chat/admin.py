@@ -55,8 +55,8 @@ class EndpointForm(forms.ModelForm[ModelEndpoint]):
         fields = "__all__"  # noqa: DJ007 - an operator's own form
         labels: ClassVar = {
             "connect_s": "Seconds to connect",
-            "first_byte_s": "Seconds to the first byte",
-            "idle_s": "Seconds between bytes",
+            "first_byte_s": "Seconds to the first byte of a stream",
+            "idle_s": "Seconds between bytes of a stream",
             "total_s": "Seconds in all",
         }
 

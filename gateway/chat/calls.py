@@ -86,7 +86,10 @@ class Calls:
             with within(exchange.endpoint.timeouts.total_s):
                 return await self._in_turn(exchange, ask)
         except TimeoutError as error:
-            raise UpstreamServiceError("no answer within the total time") from error
+            failure = UpstreamServiceError("no answer within the total time")
+            if exchange.target is not None:
+                self._note(exchange, exchange.target, failure)
+            raise failure from error
 
     async def _in_turn(
         self, exchange: Exchange, ask: Callable[[Upstream, Job], Awaitable[T]]

@@ -44,7 +44,7 @@ class Anthropic:
 
     async def complete(self, job: Job) -> bytes:
         async with http.post(self._client, job, _call(job, stream=False)) as response:
-            answer = await http.whole(response, idle_s=job.timeouts.idle_s)
+            answer = await http.whole(response)
             return completion(chunks.parse(answer))
 
     async def stream(self, job: Job) -> AsyncGenerator[list[bytes]]:

@@ -80,8 +80,7 @@ async def post(
     """
     response = None
     try:
-        with within(job.timeouts.first_byte_s):
-            response = await _send(client, job, call)
+        response = await _send(client, job, call)
         del job, call  # a stream may last, and a prompt be long
         if response.status != 200:
             raise await _failure(response)
@@ -158,15 +157,13 @@ def retry_after(value: str) -> float:
     return 0.0
 
 
-async def whole(response: aiohttp.ClientResponse, *, idle_s: float) -> bytes:
-    """Return the body of an answer. Raises UpstreamServiceError: too large; TimeoutError."""
+async def whole(response: aiohttp.ClientResponse) -> bytes:
+    """Return the body of an answer. Raises UpstreamServiceError: too large."""
     text = bytearray()
-    with within(idle_s) as limit:
-        while piece := await response.content.readany():
-            text += piece
-            if len(text) > MAX_ANSWER_BYTES:
-                raise UpstreamServiceError("the answer is too large")
-            limit.put_off(idle_s)
+    while piece := await response.content.readany():
+        text += piece
+        if len(text) > MAX_ANSWER_BYTES:
+            raise UpstreamServiceError("the answer is too large")
     return bytes(text)
 
 
