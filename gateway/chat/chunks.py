@@ -83,7 +83,7 @@ def understand(value: dict[str, Any]) -> Chunk:
 
 
 def _finishes(choice: Any) -> bool:
-    return isinstance(choice, dict) and choice.get("finish_reason") is not None
+    return isinstance(choice, dict) and bool(choice.get("finish_reason"))
 
 
 def _is_silent(choice: Any) -> bool:

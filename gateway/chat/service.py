@@ -179,6 +179,7 @@ class Service:
             exchange.dialect,
             model=exchange.request.model,
             wants_usage=exchange.request.wants_usage,
+            choices=exchange.request.choices,
         )
         opened = await self.calls.stream(exchange, new_relay)
         exchange.request = exchange.request.forgotten()

@@ -216,21 +216,6 @@ def test_an_answer_without_end_is_cut_off(gateway, upstream):
     assert gateway.post().status_code == 500
 
 
-def test_a_reset_after_the_finish_reason_harms_nobody(gateway, upstream):
-    upstream.script = sends(*STREAM, 0.05, None)
-    events = gateway.stream()
-    assert text_of(events) == "Hello"
-    assert events[-1]["choices"][0]["finish_reason"] == "stop"
-
-
-@pytest.mark.parametrize("ends", [(STREAM[2],), (DONE,), (STREAM[2], DONE)])
-def test_a_finish_reason_or_done_completes_a_stream(gateway, upstream, ends):
-    upstream.script = sends(*STREAM[:2], *ends)
-    events = gateway.stream()
-    assert all("error" not in it for it in events)
-    assert text_of(events) == "Hello"
-
-
 def test_what_comes_behind_done_in_one_read_is_nothing(gateway, upstream):
     upstream.script = sends(b"".join((*STREAM, DONE, STREAM[0])))
     assert text_of(gateway.stream()) == "Hello"
