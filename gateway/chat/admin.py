@@ -12,7 +12,6 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
 from gateway import configuration
-from gateway.chat.capabilities import CAPABILITIES
 from gateway.chat.models import (
     ModelEndpoint,
     ModelPrice,
@@ -21,7 +20,8 @@ from gateway.chat.models import (
     UsageRecord,
 )
 from gateway.chat.reports import cost
-from gateway.configuration.yaml import REFERENCE
+from gateway.configuration.shapes import SUPPORTS
+from gateway.configuration.yaml import VariableError, resolved
 from gateway.identity import is_name
 from webhooks_core.admin.base import ShownAdmin
 from webhooks_core.secrets import Sealed
@@ -43,7 +43,7 @@ class LinesField(forms.CharField):
 class EndpointForm(forms.ModelForm[ModelEndpoint]):
     supports = LinesField(
         required=False,
-        help_text=f"One of {', '.join(CAPABILITIES)} a line; empty means everything.",
+        help_text=f"One of {', '.join(SUPPORTS)} a line; empty means everything.",
     )
     allow_tenants = LinesField(required=False, help_text="One a line.")
     allow_principals = LinesField(
@@ -116,9 +116,10 @@ class TargetForm(forms.ModelForm[ModelTarget]):
         text: str = self.cleaned_data["api_key"]
         if not text:
             return self.instance.api_key
-        reference = REFERENCE.fullmatch(text)
-        if reference and not os.environ.get(reference[1]):
-            raise ValidationError(f"The variable {reference[1]} is not set.")
+        try:
+            resolved(text, os.environ)
+        except VariableError as fault:
+            raise ValidationError(f"API key: {fault}.") from fault
         return Sealed.of(text)
 
 

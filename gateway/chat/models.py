@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.utils import timezone
 
-from gateway.chat.capabilities import CAPABILITIES
 from gateway.chat.upstreams.registry import KINDS
+from gateway.configuration.shapes import INFERENCE_TYPES, SUPPORTS
 from webhooks_core.secrets import SealedField
 
 SECONDS = [MinValueValidator(0.01)]
+
+
+def check_supports(value: Any) -> None:
+    """Raise ValidationError for anything but a list of the fixed values, each once."""
+    if not isinstance(value, list):
+        raise ValidationError("Must be a list.")
+    for number, name in enumerate(value):
+        if name not in SUPPORTS:
+            raise ValidationError(f"{name!r} is none of {', '.join(SUPPORTS)}.")
+        if name in value[:number]:
+            raise ValidationError(f"{name!r} is given twice.")
 
 
 class ModelEndpoint(models.Model):
@@ -18,11 +32,16 @@ class ModelEndpoint(models.Model):
 
     name = models.CharField(max_length=128, unique=True)
     upstream = models.CharField(max_length=32, choices=[(k, k) for k in KINDS])
-    inference_type = models.CharField(max_length=64, default="chat")
+    inference_type = models.CharField(
+        max_length=64,
+        default=INFERENCE_TYPES[0],
+        choices=[(name, name) for name in INFERENCE_TYPES],
+    )
     supports = models.JSONField(
         null=True,
         blank=True,
-        help_text=f"One of {', '.join(CAPABILITIES)} a line; empty means everything.",
+        validators=[check_supports],
+        help_text=f"One of {', '.join(SUPPORTS)} a line; empty means everything.",
     )
     stream_usage = models.BooleanField(
         default=True, help_text="Ask the upstream for the usage of streams."
