@@ -29,7 +29,6 @@ KEPT = 100_000
 CLOSING_S = 10.0
 PRUNE_EVERY_S = 3600.0
 
-ACTION = "chat.completions"
 REASON = "not_found_or_forbidden"
 
 log = structlog.stdlib.get_logger(__name__)
@@ -57,10 +56,12 @@ class Writer:
     def record(self, exchange: Exchange) -> None:
         self._keep(self._ended, Ended.of(exchange))
 
-    def deny(self, *, caller: Caller, model: str, incoming: Incoming) -> None:
+    def deny(
+        self, *, caller: Caller, action: str, model: str, incoming: Incoming
+    ) -> None:
         denial = {
             "caller": caller,
-            "action": ACTION,
+            "action": action,
             "resource": f"model:{model[:255]}",
             "reason": REASON,
             "request_id": incoming.request_id,

@@ -55,14 +55,10 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         "required": ["from", "to", "items", "total"],
     },
 }
-MODELS = object_of(
-    object={"const": "list"},
-    data=array_of(
-        object_of(
-            id=STRING, object={"const": "model"}, created=INTEGER, owned_by=STRING
-        )
-    ),
+MODEL = object_of(
+    id=STRING, object={"const": "model"}, created=INTEGER, owned_by=STRING
 )
+MODELS = object_of(object={"const": "list"}, data=array_of(MODEL))
 EMBEDDING = object_of(["model"], model=STRING, input={"description": "As OpenAI's."})
 SECURITY: list[dict[str, list[str]]] = [
     {"gatewayKey": []},
@@ -122,6 +118,7 @@ def add_chat(result: dict[str, Any], **_: Any) -> dict[str, Any]:
         "/v1/chat/completions": {"post": _chat("openai_chat", "GatewayOpenAIError")},
         "/v1/embeddings": {"post": _embeddings()},
         "/v1/models": {"get": _models()},
+        "/v1/models/{model}": {"get": _model()},
     }
     if "/v1/usage" in paths:
         paths["/v1/usage"]["get"]["tags"] = [TAG]
@@ -175,3 +172,14 @@ def _models() -> dict[str, Any]:
     for status in ("400", "404", "413", "415"):
         del found["responses"][status]
     return found
+
+
+def _model() -> dict[str, Any]:
+    summary = "Describe a model that the caller may use"
+    found = _operation(
+        "model", summary, answer=_json(MODEL), error="GatewayOpenAIError"
+    )
+    for status in ("400", "413", "415"):
+        del found["responses"][status]
+    name = {"name": "model", "in": "path", "required": True, "schema": STRING}
+    return found | {"parameters": [name]}

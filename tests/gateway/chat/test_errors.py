@@ -107,6 +107,21 @@ def test_absent_and_forbidden_are_answered_byte_for_byte_the_same(
     assert gateway.kept.ended == []
 
 
+@pytest.mark.parametrize("model", ["absent", "secret"])
+@pytest.mark.parametrize(
+    ("path", "action"),
+    [
+        ("/v2/chat/completions", "chat.completions"),
+        ("/v1/chat/completions", "chat.completions"),
+        ("/v1/embeddings", "embeddings"),
+    ],
+)
+def test_a_denial_names_the_operation_that_was_asked_for(gateway, path, action, model):
+    gateway.declare(name="secret", allow=NOBODY)
+    assert gateway.post(path=path, model=model, input="x").status_code == 404
+    assert gateway.kept.denied_actions == [action]
+
+
 @pytest.mark.spec("gateway", "synchronous: Invalid value or invalid request, 400")
 @pytest.mark.parametrize(
     ("body", "detail"),

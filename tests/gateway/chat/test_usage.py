@@ -252,7 +252,12 @@ def test_a_denial_is_a_policy_decision_that_hides_whether_the_model_exists():
     incoming = Incoming("POST", "/v2/chat/completions", headers, "127.0.0.1", body)
     kept: list[dict[str, Any]] = []
     writer = Writer(here)
-    writer.deny(caller=Caller("acme", "ada"), model="x" * 1000, incoming=incoming)
+    writer.deny(
+        caller=Caller("acme", "ada"),
+        action="chat.completions",
+        model="x" * 1000,
+        incoming=incoming,
+    )
     kept.extend(writer._denials)
 
     writer._write_denials(kept)
