@@ -111,19 +111,27 @@ class Writer:
     async def _flush(
         self, queue: deque[Any], write: Callable[[Sequence[Any]], None]
     ) -> bool:
-        batch = [queue.popleft() for _ in range(min(len(queue), BATCH))]
-        if not batch:
+        """Write a batch; in halves when it is refused, so that only what is bad is lost."""
+        if not queue:
             return True
-        try:
-            await self.in_thread(partial(write, batch))
-        except (OperationalError, InterfaceError) as error:
-            queue.extendleft(reversed(batch))
-            log.warning("usage not written yet", error=type(error).__name__)
-            return False
-        except Exception:
-            # The database is there and refuses: trying again would block all that follows.
-            self.lost += len(batch)
-            log.exception("usage lost", count=len(batch))
+        parts = [[queue.popleft() for _ in range(min(len(queue), BATCH))]]
+        while parts:
+            part = parts.pop()
+            try:
+                await self.in_thread(partial(write, part))
+            except (OperationalError, InterfaceError) as error:
+                for left in (*parts, part):
+                    queue.extendleft(reversed(left))
+                log.warning("usage not written yet", error=type(error).__name__)
+                return False
+            except Exception:
+                if len(part) > 1:
+                    middle = len(part) // 2
+                    parts += [part[middle:], part[:middle]]
+                    continue
+                # The database is there and refuses: trying again would block what follows.
+                self.lost += 1
+                log.exception("usage lost", count=1)
         return True
 
     def _write_denials(self, denials: Sequence[dict[str, Any]]) -> None:

@@ -158,10 +158,22 @@ class ModelEndpointAdmin(admin.ModelAdmin[ModelEndpoint]):
 class PriceForm(forms.ModelForm[ModelPrice]):
     class Meta:
         model = ModelPrice
-        fields = ("model", "prompt_price", "completion_price")
+        fields = (
+            *("model", "prompt_price", "completion_price"),
+            *("cached_input_price", "cache_write_price", "reasoning_price"),
+        )
         help_texts: ClassVar = {
             "prompt_price": "Of a million tokens sent in.",
             "completion_price": "Of a million tokens that came back.",
+            "cached_input_price": (
+                "Of a million tokens read from the cache; empty means the prompt price."
+            ),
+            "cache_write_price": (
+                "Of a million tokens written to the cache; empty means the prompt price."
+            ),
+            "reasoning_price": (
+                "Of a million tokens of reasoning; empty means the completion price."
+            ),
         }
 
 
@@ -188,7 +200,8 @@ class UsageAdmin(ShownAdmin[Any]):
     @admin.display(description="tokens in + out", ordering="prompt_tokens")
     def tokens(self, row: Any) -> str:
         told = row.prompt_tokens, row.completion_tokens
-        return " + ".join("?" if count is None else f"{count:,}" for count in told)
+        text = " + ".join("?" if count is None else f"{count:,}" for count in told)
+        return f"about {text}" if getattr(row, "estimated", False) else text
 
     @admin.display(description="cost", ordering="cost_nano")
     def cost(self, row: Any) -> str:
@@ -201,7 +214,7 @@ class UsageDayAdmin(UsageAdmin):
     list_display = ("day", "used_by", "model", "cost", "tokens", "answered")
     fields = (
         *("day", "tenant", "principal", "model"),
-        *("cost", "tokens", "requests", "failures"),
+        *("cost", "tokens", "requests", "failures", "estimated_requests"),
     )
     list_filter = ("model",)
     search_fields = ("tenant", "principal", "model")
@@ -222,8 +235,9 @@ class UsageRecordAdmin(UsageAdmin):
     list_display = ("at", "outcome", "model", "used_by", "tokens", "took", "cost")
     fields = (
         *("created_at", "outcome", "model", "upstream_model", "tenant"),
-        *("principal", "key_id", "streamed", "tokens", "took", "cost"),
-        "request_id",
+        *("principal", "key_id", "streamed", "tokens", "estimated"),
+        *("cached_tokens", "cache_write_tokens", "reasoning_tokens"),
+        *("took", "cost", "request_id"),
     )
     list_filter = ("status", "model", "streamed")
     search_fields = ("request_id", "tenant", "principal")

@@ -18,6 +18,7 @@ from gateway.chat.errors import (
 from gateway.chat.exchange import Exchange
 from gateway.chat.relay import Relay
 from gateway.chat.routing import Router
+from gateway.chat.tokens import Usage
 from gateway.chat.upstreams.base import Job, Upstream
 from gateway.configuration.shapes import Target
 from webhooks_core.deadlines import within
@@ -158,7 +159,7 @@ def _renamed(exchange: Exchange, answer: bytes, key: str) -> bytes:
         raise chunks.failure_in(value)
     if not isinstance(value.get(key), list):
         raise UpstreamServiceError(f"the answer has no {key}")
-    exchange.usage = chunks.Usage.read(value.get("usage"))
+    exchange.usage = Usage.read(value.get("usage"))
     name = exchange.request.model
     if "model" not in value or value["model"] == name:
         return answer

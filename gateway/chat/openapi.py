@@ -14,7 +14,7 @@ from webhooks_core.schemas import INTEGER, STRING, array_of, object_of, ref
 TAG = "Gateway chat"
 USAGE = object_of([], prompt_tokens=INTEGER, completion_tokens=INTEGER)
 SUMS = {
-    **dict.fromkeys(reports.SUMS[:-1], INTEGER),
+    **dict.fromkeys(reports.COUNTS, INTEGER),
     "cost": STRING | {"description": "A decimal, in the currency of the prices."},
 }
 GROUPS = {"day": STRING | {"format": "date"}, "principal": STRING, "model": STRING}
@@ -79,6 +79,7 @@ ANSWER_TOTAL = {
     "failures": 0,
     "prompt_tokens": 27,
     "completion_tokens": 6,
+    "estimated_requests": 0,
     "cost": "0.000007650",
 }
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.chat import chunks
-from gateway.chat.chunks import Chunk, Template, Usage
+from gateway.chat.chunks import Chunk, Template
 from gateway.chat.dialects import Dialect
 from gateway.chat.sse import DONE, frame
+from gateway.chat.tokens import Usage, text_length
 
 
 class Relay:
@@ -30,6 +31,7 @@ class Relay:
         self._seen_choices: set[int] = set()
         self._finished_choices: set[int] = set()
         self.usage: Usage | None = None
+        self.characters = 0
         self.is_done = False
         self.chunks = 0
 
@@ -45,6 +47,7 @@ class Relay:
                 rewritten = self._template.apply(payload)
                 if rewritten is not None:
                     self.chunks += 1
+                    self.characters += self._template.text_length(payload)
                     self._ready.append(rewritten)
                     continue
             self._take(payload)
@@ -76,6 +79,7 @@ class Relay:
                 index = choice.get("index")
                 number = index if isinstance(index, int) else 0
                 self._seen_choices.add(number)
+                self.characters += text_length(choice.get("delta"))
                 if choice.get("finish_reason"):
                     self._finished_choices.add(number)
 

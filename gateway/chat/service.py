@@ -204,7 +204,7 @@ class Service:
             choices=exchange.request.choices,
         )
         opened = await self.calls.stream(exchange, new_relay)
-        exchange.request = exchange.request.forgotten()
+        exchange.forget_body()
         body = events(exchange, opened, self._end)
         # Begun, so that closing it ends the exchange even if nobody reads on.
         return Reply(200, EVENT_STREAM, await anext(body), body)

@@ -44,13 +44,18 @@ async def events(
                 yield relay.last()
             except Exception as error:  # noqa: BLE001 - the client gets a last event
                 yield relay.rest() + _failure(exchange, error)
-            exchange.usage = relay.usage
+            _note_tokens(exchange, relay)
             if relay.is_done:
                 await _read_out(opened.events)
         end(exchange, 200)
     finally:
-        exchange.usage = relay.usage
+        _note_tokens(exchange, relay)
         end(exchange, CLIENT_GONE)
+
+
+def _note_tokens(exchange: Exchange, relay: Relay) -> None:
+    exchange.usage = relay.usage or exchange.usage
+    exchange.completion_characters = relay.characters
 
 
 async def _relayed(exchange: Exchange, opened: Opened) -> AsyncGenerator[bytes]:
