@@ -46,8 +46,8 @@ def left(gateway: Any, after: bytes, **fields: Any) -> Exchange:
 
 def recorded(gateway: Any, *, status: int) -> Exchange:
     assert gateway.settled(lambda: gateway.kept.ended)
-    (exchange,) = gateway.kept.ended
-    assert exchange.status == status
+    exchange: Exchange = gateway.kept.ended[0]
+    assert (len(gateway.kept.ended), exchange.status) == (1, status)
     assert gateway.settled(lambda: gateway.limits.running == 0)
     return exchange
 
@@ -188,7 +188,7 @@ def test_nonsense_of_anthropics_breaks_no_answer(
 ):
     usage = {"input_tokens": value, "output_tokens": value}
     message = {"type": "message", "content": [{"type": "text", "text": "x"}]}
-    begun = started(input_tokens=value)  # type: ignore[arg-type]
+    begun = started(input_tokens=value)
     whole = sends(*named(begun, BEGUN[1], *stopped("end_turn")))
     upstream.script = whole if stream else answers({**message, "usage": usage})
     answer = claude(stream=stream)
