@@ -111,28 +111,35 @@ class Writer:
     async def _flush(
         self, queue: deque[Any], write: Callable[[Sequence[Any]], None]
     ) -> bool:
-        """Write a batch; in halves when it is refused, so that only what is bad is lost."""
+        """Write a batch; False if the database would not take all of it now.
+
+        A batch that is refused is written in halves, so that only what is bad is lost.
+        """
         if not queue:
             return True
         parts = [[queue.popleft() for _ in range(min(len(queue), BATCH))]]
+        refused: list[Exception] = []
         while parts:
             part = parts.pop()
             try:
                 await self.in_thread(partial(write, part))
             except (OperationalError, InterfaceError) as error:
-                for left in (*parts, part):
-                    queue.extendleft(reversed(left))
+                parts.append(part)
                 log.warning("usage not written yet", error=type(error).__name__)
-                return False
-            except Exception:
-                if len(part) > 1:
-                    middle = len(part) // 2
+                break
+            except Exception as error:  # noqa: BLE001 - no value may stop the writer
+                middle = len(part) // 2
+                if middle:
                     parts += [part[middle:], part[:middle]]
-                    continue
-                # The database is there and refuses: trying again would block what follows.
-                self.lost += 1
-                log.exception("usage lost", count=1)
-        return True
+                else:
+                    # The database is there and refuses: it would again.
+                    refused.append(error)
+        if refused:
+            self.lost += len(refused)
+            log.error("usage lost", count=len(refused), exc_info=refused[0])
+        for left in parts:
+            queue.extendleft(reversed(left))
+        return not parts
 
     def _write_denials(self, denials: Sequence[dict[str, Any]]) -> None:
         with transaction.atomic():

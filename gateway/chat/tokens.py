@@ -10,8 +10,10 @@ CHARACTERS_PER_TOKEN = 4
 # What a column holds; an upstream that reports more reports nonsense.
 MAX_TOKENS = 2**31 - 1
 SUMS = ("prompt_tokens", "completion_tokens")
-# Where the text of a request is, and what beside text is in it and in chunks.
-PROMPT = ("messages", "prompt", "input", "system", "tools", "functions")
+# So many parts are looked at: nobody waits for an estimate.
+MAX_PARTS = 100_000
+# Where the text of a request is, the last first; and what beside text is there and in chunks.
+PROMPT = ("functions", "tools", "system", "input", "prompt", "messages")
 NOT_TEXT = frozenset(
     {
         *("role", "type", "id", "index", "tool_call_id", "cache_control", "signature"),
@@ -90,9 +92,10 @@ def prompt_length(body: Mapping[str, Any]) -> int:
 
 
 def text_length(value: Any) -> int:
-    """Return how many characters of text JSON holds, however deeply it is nested."""
-    total, left = 0, [value]
-    while left:
+    """Return how many characters of text the first MAX_PARTS parts of JSON hold."""
+    total, looked_at, left = 0, 0, [value]
+    while left and looked_at < MAX_PARTS:
+        looked_at += 1
         item = left.pop()
         if isinstance(item, str):
             total += len(item)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.chat.tokens import (
+    MAX_PARTS,
     MAX_TOKENS,
     Usage,
     estimate,
@@ -127,9 +128,13 @@ def test_text_is_found_in_any_shape(odd):
     assert text_length(odd) == (4 if "text" in str(odd) else 0)
 
 
+def test_an_estimate_takes_no_longer_for_many_small_parts():
+    assert text_length(["text"] * MAX_PARTS * 10) < 4 * MAX_PARTS
+
+
 def test_text_is_found_however_deeply_it_is_nested():
     deep: Any = "text"
-    for _ in range(100_000):
+    for _ in range(50_000):
         deep = [deep]
     assert text_length(deep) == 4
     while isinstance(deep, list):  # freed level by level

@@ -326,6 +326,7 @@ def test_what_is_left_of_a_batch_keeps_its_order_while_the_database_is_away():
             writer._keep(writer._ended, ended(request_id=name))
         assert not await writer.flush()
         assert await writer.flush()
+        assert writer.lost == 1
 
     asyncio.run(run())
     written = [it.request_id for batch in sink.batches for it in batch]
