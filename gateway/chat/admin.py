@@ -59,6 +59,9 @@ class EndpointForm(forms.ModelForm[ModelEndpoint]):
             "idle_s": "Seconds between bytes of a stream",
             "total_s": "Seconds in all",
         }
+        help_texts: ClassVar = {
+            "total_s": "Of streams and of synchronous answers; empty means no limit."
+        }
 
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]

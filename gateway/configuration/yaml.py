@@ -16,6 +16,8 @@ from gateway.identity import is_name
 T = TypeVar("T")
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+# What no database keeps and no request can carry.
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 BARE_REFERENCE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 
 
@@ -81,6 +83,9 @@ class Value:
             return None
         if not self.node.value or len(self.node.value) > maximum:
             self.fault(f"must have 1 to {maximum} characters")
+            return None
+        if UNSTORABLE.search(self.node.value):
+            self.fault("must not hold a NUL or half a surrogate pair")
             return None
         return str(self.node.value)
 

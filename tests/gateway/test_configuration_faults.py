@@ -237,6 +237,14 @@ FAULTS = [
     ),
     *(
         (
+            f"a name with {_case}",
+            MODEL + f'{{name: "m{text}", upstream: echo}}',
+            "models[0].name: must not hold",
+        )
+        for _case, text in (("a NUL", "\\0"), ("half a character", "\\ud800"))
+    ),
+    *(
+        (
             f"supports {value}",
             MODEL + f"\n      name: m\n      upstream: echo\n      supports: {value}",
             f"5: models[0].supports{place}: {words}",
