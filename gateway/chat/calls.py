@@ -18,6 +18,7 @@ from gateway.chat.errors import (
 from gateway.chat.exchange import Exchange
 from gateway.chat.relay import Relay
 from gateway.chat.routing import Router
+from gateway.chat.tokens import Usage
 from gateway.chat.upstreams.base import Job, Upstream
 from gateway.configuration.shapes import Target
 from webhooks_core.deadlines import within
@@ -86,7 +87,10 @@ class Calls:
             with within(exchange.endpoint.timeouts.total_s):
                 return await self._in_turn(exchange, ask)
         except TimeoutError as error:
-            raise UpstreamServiceError("no answer within the total time") from error
+            failure = UpstreamServiceError("no answer within the total time")
+            if exchange.target is not None:
+                self._note(exchange, exchange.target, failure)
+            raise failure from error
 
     async def _in_turn(
         self, exchange: Exchange, ask: Callable[[Upstream, Job], Awaitable[T]]
@@ -160,7 +164,7 @@ def _renamed(exchange: Exchange, answer: bytes, key: str) -> bytes:
         raise chunks.failure_in(value)
     if not isinstance(value.get(key), list):
         raise UpstreamServiceError(f"the answer has no {key}")
-    exchange.usage = chunks.Usage.read(value.get("usage"))
+    exchange.usage = Usage.read(value.get("usage"))
     name = exchange.request.model
     if "model" not in value or value["model"] == name:
         return answer

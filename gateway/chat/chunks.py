@@ -17,6 +17,7 @@ from gateway.chat.errors import (
     UpstreamError,
     UpstreamServiceError,
 )
+from gateway.chat.tokens import Usage
 
 REFUSALS = frozenset({400, 413, 422})
 REFUSAL_TYPES = frozenset({"invalid_request_error", "request_too_large"})
@@ -25,33 +26,6 @@ PASSED_ON = ("type", "param", "code")
 MODEL_KEY = b'"model"'
 BACKSLASH = ord("\\")
 MODEL = re.compile(rb'"model"\s*:\s*("[^"\\]*")')
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens that a request took."""
-
-    prompt_tokens: int
-    completion_tokens: int
-
-    @classmethod
-    def read(cls, value: Any) -> Usage | None:
-        """Return an upstream's `usage`, or None when it tells no sensible numbers."""
-        if not isinstance(value, dict):
-            return None
-        prompt = _count(value.get("prompt_tokens", 0))
-        completion = _count(value.get("completion_tokens", 0))
-        if prompt is None or completion is None:
-            return None
-        return cls(prompt, completion)
-
-
-def _count(value: Any) -> int | None:
-    if value is None:
-        return 0
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
-        return None
-    return value
 
 
 @dataclass(slots=True)
@@ -106,12 +80,14 @@ def understand(value: dict[str, Any]) -> Chunk:
         value,
         usage,
         is_finish=is_list and any(map(_finishes, choices)),
-        is_usage_only=usage is not None and is_list and all(map(_is_silent, choices)),
+        is_usage_only=isinstance(value.get("usage"), dict)
+        and is_list
+        and all(map(_is_silent, choices)),
     )
 
 
 def _finishes(choice: Any) -> bool:
-    return isinstance(choice, dict) and choice.get("finish_reason") is not None
+    return isinstance(choice, dict) and bool(choice.get("finish_reason"))
 
 
 def _is_silent(choice: Any) -> bool:
@@ -239,6 +215,11 @@ class Template:
             return None
         text = payload[len(self._before) : len(payload) - len(self._after)]
         return self._new_before + text + self._new_after if _is_plain(text) else None
+
+    def text_length(self, payload: bytes) -> int:
+        """Return how many characters the changing text of a chunk of this form has."""
+        text = payload[len(self._before) : len(payload) - len(self._after)]
+        return len(text.decode())
 
 
 def _cut(payload: bytes, mark: bytes) -> tuple[bytes, bytes, bytes] | None:

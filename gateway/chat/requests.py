@@ -40,6 +40,12 @@ class ModelRequest:
         options = self.body.get("stream_options")
         return isinstance(options, dict) and options.get("include_usage") is True
 
+    @property
+    def choices(self) -> int:
+        """How many choices the client asked for; nonsense is for the upstream to refuse."""
+        asked = self.body.get("n")
+        return asked if isinstance(asked, int) and asked > 1 else 1
+
     def forgotten(self) -> Self:
         """Return the request without its body, when that has been sent."""
         return replace(self, body={})

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import Any
 
 import aiohttp
 
-from gateway.chat import chunks
+from gateway.chat import chunks, tokens
 from gateway.chat.errors import (
     ChatError,
     InvalidRequestError,
@@ -45,13 +52,13 @@ class Anthropic:
 
     async def complete(self, job: Job) -> bytes:
         async with http.post(self._client, job, _call(job, stream=False)) as response:
-            answer = await http.whole(response, idle_s=job.timeouts.idle_s)
+            answer = await http.whole(response)
             return completion(chunks.parse(answer))
 
     async def stream(self, job: Job) -> AsyncGenerator[list[bytes]]:
         posting = http.post(self._client, job, _call(job, stream=True))
+        translation = Translation(job.report)
         del job
-        translation = Translation()
         async with posting as response:
             async for payloads in http.events(response):
                 ready: list[bytes] = []
@@ -148,6 +155,7 @@ def usage(value: Any) -> dict[str, Any]:
     told = value if isinstance(value, dict) else {}
     prompt = sum(_number(told.get(name)) for name in INPUT_TOKENS)
     completion_tokens = _number(told.get("output_tokens"))
+    written = _number(told.get("cache_creation_input_tokens"))
     return {
         "prompt_tokens": prompt,
         "completion_tokens": completion_tokens,
@@ -155,11 +163,12 @@ def usage(value: Any) -> dict[str, Any]:
         "prompt_tokens_details": {
             "cached_tokens": _number(told.get("cache_read_input_tokens")),
         },
+        **({"cache_creation_input_tokens": written} if written else {}),
     }
 
 
 def _number(value: Any) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
+    return tokens.count(value) or 0
 
 
 class Thought:
@@ -184,7 +193,8 @@ class Thought:
 class Translation:
     """One stream: each event of the API becomes the chunks that say the same."""
 
-    def __init__(self) -> None:
+    def __init__(self, report: Callable[[Mapping[str, Any]], None]) -> None:
+        self._report = report
         self._head: dict[str, Any] = {
             "id": "",
             "object": "chat.completion.chunk",
@@ -203,6 +213,10 @@ class Translation:
             case {"type": "message_start", "message": dict(message)}:
                 self._head |= {k: message.get(k) for k in ("id", "model")}
                 self._count(message.get("usage"))
+                # Its output tokens are those of an answer that has only begun.
+                told = usage(self._usage)
+                del told["completion_tokens"]
+                self._report(told)
                 yield self._delta({"role": "assistant", "content": ""})
             case {"type": "content_block_start", "content_block": dict(block)}:
                 yield from self._start(event.get("index"), block)
@@ -214,6 +228,7 @@ class Translation:
                     yield self._delta({"thinking_blocks": [block]})
             case {"type": "message_delta", "delta": dict(delta)}:
                 self._count(event.get("usage"))
+                self._report(usage(self._usage))
                 if delta.get("stop_reason") is not None:
                     yield self._delta({}, finish_reason(delta["stop_reason"]))
             case {"type": "message_stop"}:

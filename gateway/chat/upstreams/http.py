@@ -133,8 +133,7 @@ async def post(
     """
     response = None
     try:
-        with within(job.timeouts.first_byte_s):
-            response = await _send(client, job, call)
+        response = await _send(client, job, call)
         del job, call  # a stream may last, and a prompt be long
         if response.status != 200:
             raise await _failure(response)
@@ -218,15 +217,13 @@ def retry_after(value: str) -> tuple[float, str]:
     return max(0.0, at.timestamp() - time.time()), text
 
 
-async def whole(response: aiohttp.ClientResponse, *, idle_s: float) -> bytes:
-    """Return the body of an answer. Raises UpstreamServiceError: too large; TimeoutError."""
+async def whole(response: aiohttp.ClientResponse) -> bytes:
+    """Return the body of an answer. Raises UpstreamServiceError: too large."""
     text = bytearray()
-    with within(idle_s) as limit:
-        while piece := await response.content.readany():
-            text += piece
-            if len(text) > MAX_ANSWER_BYTES:
-                raise UpstreamServiceError("the answer is too large")
-            limit.put_off(idle_s)
+    while piece := await response.content.readany():
+        text += piece
+        if len(text) > MAX_ANSWER_BYTES:
+            raise UpstreamServiceError("the answer is too large")
     return bytes(text.removeprefix(BYTE_ORDER_MARK))
 
 

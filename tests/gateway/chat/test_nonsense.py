@@ -60,7 +60,7 @@ EVENTS: list[Any] = [*TEXT_STREAM, *STREAM, *stopped("end_turn"), {"type": "erro
 
 @given(st.lists(spoiled(EVENTS), max_size=6))
 def test_spoiled_events_of_anthropic(events):
-    translation = anthropic.Translation()
+    translation = anthropic.Translation(lambda _: None)
     relay = Relay(dialects.CONTRACT, model="claude", wants_usage=True)
     with suppress(ChatError):
         for event in [*STREAM[:5], *events, *STREAM[5:]]:
