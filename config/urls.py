@@ -47,6 +47,7 @@ urlpatterns = [
     path(f"{SUBSCRIPTION}/test", gateway.TestView.as_view()),
     path(f"{SUBSCRIPTION}/deliveries", gateway.DeliveriesView.as_view()),
     *(path(address.lstrip("/"), chat.chat) for address in chat.ADDRESSES),
+    path(f"{chat.MODEL_PREFIX.lstrip('/')}<path:model>", chat.chat),
     path("v1/usage", chat.UsageView.as_view()),
     path("v1/ingest", gateway.IngestView.as_view()),
     path(WEBHOOKS, recording.SubscriptionsView.as_view()),

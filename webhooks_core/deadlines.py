@@ -93,10 +93,6 @@ class Deadline(Ending):
         self._deadlines = deadlines
         self.until = until
 
-    def put_off(self, seconds: float) -> None:
-        """Let it be so many seconds from now on."""
-        self.until = self._deadlines.loop.time() + seconds
-
     def __enter__(self) -> Self:
         super().__enter__()
         self._deadlines.enter(self)

@@ -29,7 +29,6 @@ KEPT = 100_000
 CLOSING_S = 10.0
 PRUNE_EVERY_S = 3600.0
 
-ACTION = "chat.completions"
 REASON = "not_found_or_forbidden"
 
 log = structlog.stdlib.get_logger(__name__)
@@ -57,10 +56,12 @@ class Writer:
     def record(self, exchange: Exchange) -> None:
         self._keep(self._ended, Ended.of(exchange))
 
-    def deny(self, *, caller: Caller, model: str, incoming: Incoming) -> None:
+    def deny(
+        self, *, caller: Caller, action: str, model: str, incoming: Incoming
+    ) -> None:
         denial = {
             "caller": caller,
-            "action": ACTION,
+            "action": action,
             "resource": f"model:{model[:255]}",
             "reason": REASON,
             "request_id": incoming.request_id,
@@ -110,20 +111,35 @@ class Writer:
     async def _flush(
         self, queue: deque[Any], write: Callable[[Sequence[Any]], None]
     ) -> bool:
-        batch = [queue.popleft() for _ in range(min(len(queue), BATCH))]
-        if not batch:
+        """Write a batch; False if the database would not take all of it now.
+
+        A batch that is refused is written in halves, so that only what is bad is lost.
+        """
+        if not queue:
             return True
-        try:
-            await self.in_thread(partial(write, batch))
-        except (OperationalError, InterfaceError) as error:
-            queue.extendleft(reversed(batch))
-            log.warning("usage not written yet", error=type(error).__name__)
-            return False
-        except Exception:
-            # The database is there and refuses: trying again would block all that follows.
-            self.lost += len(batch)
-            log.exception("usage lost", count=len(batch))
-        return True
+        parts = [[queue.popleft() for _ in range(min(len(queue), BATCH))]]
+        refused: list[Exception] = []
+        while parts:
+            part = parts.pop()
+            try:
+                await self.in_thread(partial(write, part))
+            except (OperationalError, InterfaceError) as error:
+                parts.append(part)
+                log.warning("usage not written yet", error=type(error).__name__)
+                break
+            except Exception as error:  # noqa: BLE001 - no value may stop the writer
+                middle = len(part) // 2
+                if middle:
+                    parts += [part[middle:], part[:middle]]
+                else:
+                    # The database is there and refuses: it would again.
+                    refused.append(error)
+        if refused:
+            self.lost += len(refused)
+            log.error("usage lost", count=len(refused), exc_info=refused[0])
+        for left in parts:
+            queue.extendleft(reversed(left))
+        return not parts
 
     def _write_denials(self, denials: Sequence[dict[str, Any]]) -> None:
         with transaction.atomic():

@@ -12,7 +12,6 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
 from gateway import configuration
-from gateway.chat.capabilities import CAPABILITIES
 from gateway.chat.models import (
     ModelEndpoint,
     ModelPrice,
@@ -21,7 +20,8 @@ from gateway.chat.models import (
     UsageRecord,
 )
 from gateway.chat.reports import cost
-from gateway.configuration.yaml import REFERENCE
+from gateway.configuration.shapes import SUPPORTS
+from gateway.configuration.yaml import VariableError, resolved
 from gateway.identity import is_name
 from webhooks_core.admin.base import ShownAdmin
 from webhooks_core.secrets import Sealed
@@ -43,7 +43,7 @@ class LinesField(forms.CharField):
 class EndpointForm(forms.ModelForm[ModelEndpoint]):
     supports = LinesField(
         required=False,
-        help_text=f"One of {', '.join(CAPABILITIES)} a line; empty means everything.",
+        help_text=f"One of {', '.join(SUPPORTS)} a line; empty means everything.",
     )
     allow_tenants = LinesField(required=False, help_text="One a line.")
     allow_principals = LinesField(
@@ -55,9 +55,12 @@ class EndpointForm(forms.ModelForm[ModelEndpoint]):
         fields = "__all__"  # noqa: DJ007 - an operator's own form
         labels: ClassVar = {
             "connect_s": "Seconds to connect",
-            "first_byte_s": "Seconds to the first byte",
-            "idle_s": "Seconds between bytes",
+            "first_byte_s": "Seconds to the first byte of a stream",
+            "idle_s": "Seconds between bytes of a stream",
             "total_s": "Seconds in all",
+        }
+        help_texts: ClassVar = {
+            "total_s": "Of streams and of synchronous answers; empty means no limit."
         }
 
     def clean_name(self) -> str:
@@ -116,9 +119,10 @@ class TargetForm(forms.ModelForm[ModelTarget]):
         text: str = self.cleaned_data["api_key"]
         if not text:
             return self.instance.api_key
-        reference = REFERENCE.fullmatch(text)
-        if reference and not os.environ.get(reference[1]):
-            raise ValidationError(f"The variable {reference[1]} is not set.")
+        try:
+            resolved(text, os.environ)
+        except VariableError as fault:
+            raise ValidationError(f"API key: {fault}.") from fault
         return Sealed.of(text)
 
 
@@ -157,10 +161,22 @@ class ModelEndpointAdmin(admin.ModelAdmin[ModelEndpoint]):
 class PriceForm(forms.ModelForm[ModelPrice]):
     class Meta:
         model = ModelPrice
-        fields = ("model", "prompt_price", "completion_price")
+        fields = (
+            *("model", "prompt_price", "completion_price"),
+            *("cached_input_price", "cache_write_price", "reasoning_price"),
+        )
         help_texts: ClassVar = {
             "prompt_price": "Of a million tokens sent in.",
             "completion_price": "Of a million tokens that came back.",
+            "cached_input_price": (
+                "Of a million tokens read from the cache; empty means the prompt price."
+            ),
+            "cache_write_price": (
+                "Of a million tokens written to the cache; empty means the prompt price."
+            ),
+            "reasoning_price": (
+                "Of a million tokens of reasoning; empty means the completion price."
+            ),
         }
 
 
@@ -187,7 +203,8 @@ class UsageAdmin(ShownAdmin[Any]):
     @admin.display(description="tokens in + out", ordering="prompt_tokens")
     def tokens(self, row: Any) -> str:
         told = row.prompt_tokens, row.completion_tokens
-        return " + ".join("?" if count is None else f"{count:,}" for count in told)
+        text = " + ".join("?" if count is None else f"{count:,}" for count in told)
+        return f"about {text}" if getattr(row, "estimated", False) else text
 
     @admin.display(description="cost", ordering="cost_nano")
     def cost(self, row: Any) -> str:
@@ -200,7 +217,7 @@ class UsageDayAdmin(UsageAdmin):
     list_display = ("day", "used_by", "model", "cost", "tokens", "answered")
     fields = (
         *("day", "tenant", "principal", "model"),
-        *("cost", "tokens", "requests", "failures"),
+        *("cost", "tokens", "requests", "failures", "estimated_requests"),
     )
     list_filter = ("model",)
     search_fields = ("tenant", "principal", "model")
@@ -221,8 +238,9 @@ class UsageRecordAdmin(UsageAdmin):
     list_display = ("at", "outcome", "model", "used_by", "tokens", "took", "cost")
     fields = (
         *("created_at", "outcome", "model", "upstream_model", "tenant"),
-        *("principal", "key_id", "streamed", "tokens", "took", "cost"),
-        "request_id",
+        *("principal", "key_id", "streamed", "tokens", "estimated"),
+        *("cached_tokens", "cache_write_tokens", "reasoning_tokens"),
+        *("took", "cost", "request_id"),
     )
     list_filter = ("status", "model", "streamed")
     search_fields = ("request_id", "tenant", "principal")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import structlog
 
-from gateway.chat import chunks
+from gateway.chat import chunks, exact_json
 from gateway.chat.errors import (
     ChatError,
     InvalidRequestError,
@@ -18,6 +18,7 @@ from gateway.chat.errors import (
 from gateway.chat.exchange import Exchange
 from gateway.chat.relay import Relay
 from gateway.chat.routing import Router
+from gateway.chat.tokens import Usage
 from gateway.chat.upstreams.base import Job, Upstream
 from gateway.configuration.shapes import Target
 from webhooks_core.deadlines import within
@@ -86,7 +87,10 @@ class Calls:
             with within(exchange.endpoint.timeouts.total_s):
                 return await self._in_turn(exchange, ask)
         except TimeoutError as error:
-            raise UpstreamServiceError("no answer within the total time") from error
+            failure = UpstreamServiceError("no answer within the total time")
+            if exchange.target is not None:
+                self._note(exchange, exchange.target, failure)
+            raise failure from error
 
     async def _in_turn(
         self, exchange: Exchange, ask: Callable[[Upstream, Job], Awaitable[T]]
@@ -126,7 +130,10 @@ async def _begin(opened: Opened) -> None:
     """Read up to the first chunk."""
     relay = opened.relay
     while not relay.has_begun:
-        payloads = await anext(opened.events, None)
+        try:
+            payloads = await anext(opened.events, None)
+        except ChatError as error:
+            raise _refused(error) from error
         if payloads is None:
             raise UpstreamServiceError("the stream ended before its first chunk")
         opened.fault = _fault_in(relay, payloads)
@@ -144,19 +151,21 @@ def _fault_in(relay: Relay, payloads: list[bytes]) -> ChatError | None:
 
 def _refused(error: ChatError) -> ChatError:
     """Return a failure as it is raised while nothing was sent: a refusal is a bad value."""
-    if isinstance(error, InvalidRequestError):
-        return InvalidValueError(*error.args)
-    return error
+    if not isinstance(error, InvalidRequestError):
+        return error
+    refusal = InvalidValueError(*error.args)
+    refusal.upstream = error.upstream
+    return refusal
 
 
 def _renamed(exchange: Exchange, answer: bytes, key: str) -> bytes:
-    value: dict[str, Any] = chunks.parse(answer)
+    value = chunks.parse(answer, exact_json.read)
     if value.get("error"):
         raise chunks.failure_in(value)
     if not isinstance(value.get(key), list):
         raise UpstreamServiceError(f"the answer has no {key}")
-    exchange.usage = chunks.Usage.read(value.get("usage"))
+    exchange.usage = Usage.read(value.get("usage"))
     name = exchange.request.model
     if "model" not in value or value["model"] == name:
         return answer
-    return chunks.dump({**value, "model": name})
+    return chunks.renamed(answer, name)

@@ -2,48 +2,30 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
+from gateway.chat import exact_json
 from gateway.chat.errors import (
     ChatError,
     InvalidRequestError,
     InvalidValueError,
+    UpstreamError,
     UpstreamServiceError,
 )
+from gateway.chat.tokens import Usage
 
 REFUSALS = frozenset({400, 413, 422})
 REFUSAL_TYPES = frozenset({"invalid_request_error", "request_too_large"})
 REFUSED = "The upstream refused the request."
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens that a request took."""
-
-    prompt_tokens: int
-    completion_tokens: int
-
-    @classmethod
-    def read(cls, value: Any) -> Usage | None:
-        """Return an upstream's `usage`, or None when it tells no sensible numbers."""
-        if not isinstance(value, dict):
-            return None
-        prompt = _count(value.get("prompt_tokens", 0))
-        completion = _count(value.get("completion_tokens", 0))
-        if prompt is None or completion is None:
-            return None
-        return cls(prompt, completion)
-
-
-def _count(value: Any) -> int | None:
-    if value is None:
-        return 0
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
-        return None
-    return value
+PASSED_ON = ("type", "param", "code")
+MODEL_KEY = b'"model"'
+BACKSLASH = ord("\\")
+MODEL = re.compile(rb'"model"\s*:\s*("[^"\\]*")')
 
 
 @dataclass(slots=True)
@@ -56,15 +38,35 @@ class Chunk:
     is_usage_only: bool
 
 
-def parse(payload: bytes) -> dict[str, Any]:
+def parse(
+    payload: bytes, loads: Callable[[bytes], Any] = exact_json.loads
+) -> dict[str, Any]:
     """Return a JSON object that an upstream sent. Raises UpstreamServiceError."""
     try:
-        value = orjson.loads(payload)
-    except orjson.JSONDecodeError as error:
+        value = loads(payload)
+    except ValueError as error:
         raise UpstreamServiceError(f"malformed JSON: {error}") from error
     if not isinstance(value, dict):
         raise UpstreamServiceError("the upstream's JSON is not an object")
+    if exact_json.is_too_deep(payload, value):
+        raise UpstreamServiceError("the upstream's JSON is nested too deeply")
     return value
+
+
+def renamed(payload: bytes, name: str) -> bytes:
+    """Return JSON under another name of the model, and otherwise as it was received.
+
+    Raises UpstreamServiceError.
+    """
+    match = MODEL.search(payload)
+    if (
+        match is not None
+        and payload.count(MODEL_KEY) == 1
+        and payload[match.start() - 1] != BACKSLASH
+    ):
+        begin, end = match.span(1)
+        return payload[:begin] + orjson.dumps(name) + payload[end:]
+    return dump({**parse(payload), "model": name})
 
 
 def understand(value: dict[str, Any]) -> Chunk:
@@ -78,12 +80,14 @@ def understand(value: dict[str, Any]) -> Chunk:
         value,
         usage,
         is_finish=is_list and any(map(_finishes, choices)),
-        is_usage_only=usage is not None and is_list and all(map(_is_silent, choices)),
+        is_usage_only=isinstance(value.get("usage"), dict)
+        and is_list
+        and all(map(_is_silent, choices)),
     )
 
 
 def _finishes(choice: Any) -> bool:
-    return isinstance(choice, dict) and choice.get("finish_reason") is not None
+    return isinstance(choice, dict) and bool(choice.get("finish_reason"))
 
 
 def _is_silent(choice: Any) -> bool:
@@ -93,10 +97,10 @@ def _is_silent(choice: Any) -> bool:
     )
 
 
-def dump(value: dict[str, Any]) -> bytes:
+def dump(value: Any) -> bytes:
     """Return a chunk or answer as JSON. Raises UpstreamServiceError: nested too deeply."""
     try:
-        return orjson.dumps(value)
+        return exact_json.dumps(value)
     except TypeError as error:
         raise UpstreamServiceError(f"the upstream's JSON: {error}") from error
 
@@ -129,20 +133,42 @@ def failure_in(
     other one is the upstream's own trouble. `status` is the answer's, when it came as one.
     """
     error = value.get("error") if isinstance(value, dict) else None
-    if status in REFUSALS or (not status and _is_refusal(error)):
-        return refusal(_message(value) or REFUSED)
-    kind = error.get("type") or error.get("code") if isinstance(error, dict) else ""
-    where = f"HTTP {status}" if status else "an error in the stream"
-    return UpstreamServiceError(f"{where} {kind or ''}".strip()[:200])
+    codes = {status} if status else _codes(error)
+    failure: ChatError
+    if codes & REFUSALS or (not codes and _is_refusal(error)):
+        failure = refusal(_message(value) or REFUSED)
+        failure.upstream = UpstreamError(fields=_passed_on(value))
+    else:
+        kind = error.get("type") or error.get("code") if isinstance(error, dict) else ""
+        where = f"HTTP {status}" if status else "an error in the stream"
+        failure = UpstreamServiceError(f"{where} {kind or ''}".strip()[:200])
+        failure.upstream = UpstreamError(max(codes, default=0), _passed_on(value))
+    return failure
+
+
+def _passed_on(value: Any) -> dict[str, str]:
+    """Return what OpenAI's clients look at in an error, which may stand in a field or alone."""
+    if not isinstance(value, dict):
+        return {}
+    error = value.get("error")
+    told = error if isinstance(error, dict) else value
+    return {name: told[name] for name in PASSED_ON if _is_name(told.get(name))}
+
+
+def _codes(error: Any) -> set[int]:
+    """Return the HTTP statuses that an error object names."""
+    if not isinstance(error, dict):
+        return set()
+    texts = (str(error.get(name)) for name in ("code", "status", "status_code"))
+    return {int(it) for it in texts if it.isascii() and it.isdigit() and len(it) == 3}
 
 
 def _is_refusal(error: Any) -> bool:
-    if not isinstance(error, dict):
-        return False
-    codes = {str(error.get(name)) for name in ("code", "status", "status_code")}
-    if any(code.isdigit() for code in codes):
-        return bool(codes & {str(status) for status in REFUSALS})
-    return str(error.get("type")) in REFUSAL_TYPES
+    return isinstance(error, dict) and str(error.get("type")) in REFUSAL_TYPES
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= 200 and value.isprintable()
 
 
 def _message(value: Any) -> str:
@@ -189,6 +215,11 @@ class Template:
             return None
         text = payload[len(self._before) : len(payload) - len(self._after)]
         return self._new_before + text + self._new_after if _is_plain(text) else None
+
+    def text_length(self, payload: bytes) -> int:
+        """Return how many characters the changing text of a chunk of this form has."""
+        text = payload[len(self._before) : len(payload) - len(self._after)]
+        return len(text.decode())
 
 
 def _cut(payload: bytes, mark: bytes) -> tuple[bytes, bytes, bytes] | None:

@@ -13,6 +13,7 @@ from gateway.chat import errors
 from gateway.chat.sse import frame
 
 KINDS = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
+TOO_MANY_REQUESTS = 429
 CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
 
 
@@ -31,6 +32,23 @@ class Dialect:
         """Return the body of an error."""
         return openai_error(status, detail) if self.says_done else {"detail": detail}
 
+    def failure(
+        self, table: errors.Table, error: BaseException, request_id: str
+    ) -> tuple[int, dict[str, Any], dict[str, str]]:
+        """Return status, body and headers for a failure of a call, by one of the tables.
+
+        OpenAI's clients also get what the upstream said for programs to read.
+        """
+        status, detail = errors.look_up(table, error, request_id)
+        if not self.says_done:
+            return status, {"detail": detail}, {}
+        said = _said(error)
+        if said.status != TOO_MANY_REQUESTS:
+            return status, openai_error(status, detail, said), {}
+        headers = {"Retry-After": said.retry_after} if said.retry_after else {}
+        body = openai_error(TOO_MANY_REQUESTS, detail, said)
+        return TOO_MANY_REQUESTS, body, headers
+
     def error_event(
         self, error: BaseException, request_id: str, now: datetime | None = None
     ) -> bytes:
@@ -38,7 +56,8 @@ class Dialect:
         chunk: Mapping[str, Any] = errors.error_chunk(error, request_id, now)
         if self.says_done:
             told = chunk["error"]
-            chunk = openai_error(told["status_code"], told["content"]["error"])
+            status, text = told["status_code"], told["content"]["error"]
+            chunk = openai_error(status, text, _said(error))
         return frame(orjson.dumps(chunk))
 
 
@@ -46,8 +65,16 @@ CONTRACT = Dialect(omits_nulls=True, says_done=False)
 OPENAI = Dialect(omits_nulls=False, says_done=True)
 
 
-def openai_error(status: int, detail: Any) -> dict[str, Any]:
-    """Return an error in OpenAI's shape."""
+def _said(error: BaseException) -> errors.UpstreamError:
+    if isinstance(error, errors.ChatError):
+        return error.upstream
+    return errors.ChatError.upstream
+
+
+def openai_error(
+    status: int, detail: Any, said: errors.UpstreamError = errors.ChatError.upstream
+) -> dict[str, Any]:
+    """Return an error in OpenAI's shape, with what an upstream said in place of our own."""
     kind = KINDS.get(
         status, "invalid_request_error" if status < 500 else "server_error"
     )
@@ -59,5 +86,6 @@ def openai_error(status: int, detail: Any) -> dict[str, Any]:
             "type": kind,
             "param": "model" if is_model else None,
             "code": "model_not_found" if is_model else CODES.get(status),
+            **said.fields,
         }
     }

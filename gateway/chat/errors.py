@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -12,8 +12,19 @@ PACIFIC = ZoneInfo("America/Los_Angeles")
 INTERNAL = "Internal error occurred. Our team has been notified."
 
 
+@dataclass(frozen=True, slots=True)
+class UpstreamError:
+    """What an upstream said of a failure; OpenAI's shape passes it on. Checked, empty if unsaid."""
+
+    status: int = 0
+    fields: Mapping[str, str] = field(default_factory=dict)
+    retry_after: str = ""
+
+
 class ChatError(Exception):
     """A failure of a chat request that the caller is told about; `str()` is its message."""
+
+    upstream = UpstreamError()
 
 
 class EndpointNotFoundError(ChatError):
@@ -93,6 +104,8 @@ def unsupported_type(error: BaseException, _: str = "") -> str:
     return f"Unsupported inference type: {error}"
 
 
+Table = tuple[Row, ...]
+
 ANY_OTHER = Row((BaseException,), 500, internal)
 
 SYNCHRONOUS = (
@@ -119,9 +132,7 @@ AFTER_FIRST_CHUNK = (
 )
 
 
-def look_up(
-    table: tuple[Row, ...], error: BaseException, request_id: str
-) -> tuple[int, Any]:
+def look_up(table: Table, error: BaseException, request_id: str) -> tuple[int, Any]:
     """Return the status and the detail that a table gives to a failure."""
     row = next(row for row in table if isinstance(error, row.kinds))
     return row.status, row.detail(error, request_id)

@@ -47,24 +47,33 @@ def _counters() -> Iterator[Metric]:
     )
     tokens = CounterMetricFamily(
         "gateway_chat_tokens",
-        "Tokens as upstreams count them.",
+        "Tokens as upstreams count them, or as estimated from the text.",
         labels=("model", "kind"),
     )
     cost = CounterMetricFamily(
         "gateway_chat_cost", "Cost in the currency of the prices.", labels=("model",)
     )
-    sums: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    estimated = CounterMetricFamily(
+        "gateway_chat_estimated_requests",
+        "Requests whose tokens are in part an estimate.",
+        labels=("model",),
+    )
+    sums: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     for total in UsageTotal.objects.order_by("model", "status"):
         requests.add_metric((total.model, str(total.status)), total.requests)
-        added = total.prompt_tokens, total.completion_tokens, total.cost_nano
+        added = (
+            *(total.prompt_tokens, total.completion_tokens, total.cost_nano),
+            total.estimated_requests,
+        )
         sums[total.model] = [
             a + b for a, b in zip(sums[total.model], added, strict=True)
         ]
-    for model, (prompt, completion, nano) in sums.items():
+    for model, (prompt, completion, nano, estimates) in sums.items():
         tokens.add_metric((model, "prompt"), prompt)
         tokens.add_metric((model, "completion"), completion)
         cost.add_metric((model,), nano / 1e9)
-    yield from (requests, tokens, cost)
+        estimated.add_metric((model,), estimates)
+    yield from (requests, tokens, cost, estimated)
 
 
 def _histograms() -> Iterator[Metric]:

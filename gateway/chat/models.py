@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from typing import Any
+
+from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.utils import timezone
 
-from gateway.chat.capabilities import CAPABILITIES
+from gateway.chat.tokens import Usage
 from gateway.chat.upstreams.registry import KINDS
+from gateway.configuration.shapes import INFERENCE_TYPES, SUPPORTS
 from webhooks_core.secrets import SealedField
 
 SECONDS = [MinValueValidator(0.01)]
+
+
+def check_supports(value: Any) -> None:
+    """Raise ValidationError for anything but a list of the fixed values, each once."""
+    if not isinstance(value, list):
+        raise ValidationError("Must be a list.")
+    for number, name in enumerate(value):
+        if name not in SUPPORTS:
+            raise ValidationError(f"{name!r} is none of {', '.join(SUPPORTS)}.")
+        if name in value[:number]:
+            raise ValidationError(f"{name!r} is given twice.")
 
 
 class ModelEndpoint(models.Model):
@@ -18,11 +34,16 @@ class ModelEndpoint(models.Model):
 
     name = models.CharField(max_length=128, unique=True)
     upstream = models.CharField(max_length=32, choices=[(k, k) for k in KINDS])
-    inference_type = models.CharField(max_length=64, default="chat")
+    inference_type = models.CharField(
+        max_length=64,
+        default=INFERENCE_TYPES[0],
+        choices=[(name, name) for name in INFERENCE_TYPES],
+    )
     supports = models.JSONField(
         null=True,
         blank=True,
-        help_text=f"One of {', '.join(CAPABILITIES)} a line; empty means everything.",
+        validators=[check_supports],
+        help_text=f"One of {', '.join(SUPPORTS)} a line; empty means everything.",
     )
     stream_usage = models.BooleanField(
         default=True, help_text="Ask the upstream for the usage of streams."
@@ -77,16 +98,24 @@ class ModelTarget(models.Model):
         return self.base_url or self.model
 
 
+def _price(**options: Any) -> models.DecimalField[Any, Any]:
+    return models.DecimalField(
+        max_digits=12, decimal_places=6, validators=[MinValueValidator(0)], **options
+    )
+
+
 class ModelPrice(models.Model):
-    """What a million tokens of a model cost; counts for requests from now on."""
+    """What a million tokens of a model cost; counts for requests from now on.
+
+    A price that is null is that of other tokens of the prompt, or of the completion.
+    """
 
     model = models.CharField(max_length=128, unique=True)
-    prompt_price = models.DecimalField(
-        max_digits=12, decimal_places=6, validators=[MinValueValidator(0)]
-    )
-    completion_price = models.DecimalField(
-        max_digits=12, decimal_places=6, validators=[MinValueValidator(0)]
-    )
+    prompt_price = _price()
+    completion_price = _price()
+    cached_input_price = _price(null=True, blank=True)
+    cache_write_price = _price(null=True, blank=True)
+    reasoning_price = _price(null=True, blank=True)
 
     class Meta:
         ordering = ["model"]
@@ -94,22 +123,46 @@ class ModelPrice(models.Model):
     def __str__(self) -> str:
         return self.model
 
+    def cost(self, usage: Usage) -> Decimal:
+        """Return what tokens cost, in millionths of the currency."""
+        cached, written = usage.cached_tokens, usage.cache_write_tokens
+        completion, reasoning = usage.completion_tokens or 0, usage.reasoning_tokens
+        parts = (
+            (usage.prompt_tokens - cached - written, self.prompt_price),
+            (cached, _or(self.cached_input_price, self.prompt_price)),
+            (written, _or(self.cache_write_price, self.prompt_price)),
+            (completion - reasoning, self.completion_price),
+            (reasoning, _or(self.reasoning_price, self.completion_price)),
+        )
+        return sum((count * price for count, price in parts), Decimal(0))
+
+
+def _or(price: Decimal | None, default: Decimal) -> Decimal:
+    return default if price is None else price
+
 
 class Counted(models.Model):
-    """Sums that only grow. `cost_nano` is in billionths of the prices' currency."""
+    """Sums that only grow. `cost_nano` is in billionths of the prices' currency.
+
+    `estimated_requests` counts those whose tokens are in part an estimate.
+    """
 
     requests = models.BigIntegerField(default=0)
     failures = models.BigIntegerField(default=0)
     prompt_tokens = models.BigIntegerField(default=0)
     completion_tokens = models.BigIntegerField(default=0)
     cost_nano = models.BigIntegerField(default=0)
+    estimated_requests = models.BigIntegerField(default=0, db_default=0)
 
     class Meta:
         abstract = True
 
 
 class UsageRecord(models.Model):
-    """One request that an endpoint was found for; tokens are null when nobody told them."""
+    """One request that an endpoint was found for; tokens are null when nobody told them.
+
+    `estimated`: at least one of the counts was made from the length of the text.
+    """
 
     created_at = models.DateTimeField()
     tenant = models.CharField(max_length=128)
@@ -123,6 +176,10 @@ class UsageRecord(models.Model):
     streamed = models.BooleanField()
     prompt_tokens = models.PositiveIntegerField(null=True)
     completion_tokens = models.PositiveIntegerField(null=True)
+    cached_tokens = models.PositiveIntegerField(null=True)
+    cache_write_tokens = models.PositiveIntegerField(null=True)
+    reasoning_tokens = models.PositiveIntegerField(null=True)
+    estimated = models.BooleanField(default=False, db_default=False)
     first_chunk_ms = models.PositiveIntegerField(null=True)
     duration_ms = models.PositiveIntegerField()
     cost_nano = models.BigIntegerField(null=True)

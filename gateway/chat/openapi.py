@@ -14,7 +14,7 @@ from webhooks_core.schemas import INTEGER, STRING, array_of, object_of, ref
 TAG = "Gateway chat"
 USAGE = object_of([], prompt_tokens=INTEGER, completion_tokens=INTEGER)
 SUMS = {
-    **dict.fromkeys(reports.SUMS[:-1], INTEGER),
+    **dict.fromkeys(reports.COUNTS, INTEGER),
     "cost": STRING | {"description": "A decimal, in the currency of the prices."},
 }
 GROUPS = {"day": STRING | {"format": "date"}, "principal": STRING, "model": STRING}
@@ -55,14 +55,10 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         "required": ["from", "to", "items", "total"],
     },
 }
-MODELS = object_of(
-    object={"const": "list"},
-    data=array_of(
-        object_of(
-            id=STRING, object={"const": "model"}, created=INTEGER, owned_by=STRING
-        )
-    ),
+MODEL = object_of(
+    id=STRING, object={"const": "model"}, created=INTEGER, owned_by=STRING
 )
+MODELS = object_of(object={"const": "list"}, data=array_of(MODEL))
 EMBEDDING = object_of(["model"], model=STRING, input={"description": "As OpenAI's."})
 SECURITY: list[dict[str, list[str]]] = [
     {"gatewayKey": []},
@@ -83,6 +79,7 @@ ANSWER_TOTAL = {
     "failures": 0,
     "prompt_tokens": 27,
     "completion_tokens": 6,
+    "estimated_requests": 0,
     "cost": "0.000007650",
 }
 
@@ -122,6 +119,7 @@ def add_chat(result: dict[str, Any], **_: Any) -> dict[str, Any]:
         "/v1/chat/completions": {"post": _chat("openai_chat", "GatewayOpenAIError")},
         "/v1/embeddings": {"post": _embeddings()},
         "/v1/models": {"get": _models()},
+        "/v1/models/{model}": {"get": _model()},
     }
     if "/v1/usage" in paths:
         paths["/v1/usage"]["get"]["tags"] = [TAG]
@@ -175,3 +173,14 @@ def _models() -> dict[str, Any]:
     for status in ("400", "404", "413", "415"):
         del found["responses"][status]
     return found
+
+
+def _model() -> dict[str, Any]:
+    summary = "Describe a model that the caller may use"
+    found = _operation(
+        "model", summary, answer=_json(MODEL), error="GatewayOpenAIError"
+    )
+    for status in ("400", "413", "415"):
+        del found["responses"][status]
+    name = {"name": "model", "in": "path", "required": True, "schema": STRING}
+    return found | {"parameters": [name]}

@@ -13,7 +13,10 @@ from gateway.chat.models import UsageDay
 from gateway.errors import BadRequestError
 
 GROUPS = ("day", "principal", "model")
-SUMS = ("requests", "failures", "prompt_tokens", "completion_tokens", "cost_nano")
+COUNTS = (
+    *("requests", "failures", "prompt_tokens", "completion_tokens"),
+    "estimated_requests",
+)
 DEFAULT_DAYS = 30
 LONGEST_DAYS = 366
 MOST_ROWS = 10_000
@@ -71,7 +74,7 @@ def usage(tenant: str, question: Question) -> dict[str, Any]:
     rows = UsageDay.objects.filter(
         tenant=tenant, day__range=(question.first, question.last), **question.only
     )
-    sums = {name: Sum(name) for name in SUMS}
+    sums = {name: Sum(name) for name in (*COUNTS, "cost_nano")}
     groups = question.group_by
     grouped = rows.order_by(*groups).values(*groups).annotate(**sums) if groups else ()
     found = list(grouped[: MOST_ROWS + 1])
@@ -90,7 +93,7 @@ def usage(tenant: str, question: Question) -> dict[str, Any]:
 def _shown(row: Mapping[str, Any], groups: Sequence[str]) -> dict[str, Any]:
     return {
         **{name: str(row[name]) for name in groups},
-        **{name: row[name] or 0 for name in SUMS[:-1]},
+        **{name: row[name] or 0 for name in COUNTS},
         "cost": cost(row["cost_nano"] or 0),
     }
 

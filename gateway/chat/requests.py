@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-import orjson
-
+from gateway.chat import exact_json
 from gateway.chat.errors import ChatError, InvalidRequestError, InvalidValueError
 
-# orjson turns an integer of more than 64 bits into a float: such a body takes the exact way.
-LONG_NUMBER = re.compile(rb"[0-9]{19}")
 USAGE_WANTED = {"include_usage": True}
 
 
@@ -24,7 +19,6 @@ class ModelRequest:
     model: str
     stream: bool
     body: Mapping[str, Any]
-    is_exact: bool = False
 
     @classmethod
     def parse(cls, raw: bytes) -> Self:
@@ -32,19 +26,25 @@ class ModelRequest:
 
         Of a request that asks for a stream: InvalidValueError.
         """
-        body, is_exact = _object(raw)
+        body = _object(raw)
         faults = list(_faults(body))
         stream = body.get("stream") is True
         if faults:
             kind: type[ChatError] = InvalidValueError if stream else InvalidRequestError
             raise kind(*faults)
-        return cls(body["model"], stream, body, is_exact)
+        return cls(body["model"], stream, body)
 
     @property
     def wants_usage(self) -> bool:
         """Whether the client asked for the chunk that holds the usage."""
         options = self.body.get("stream_options")
         return isinstance(options, dict) and options.get("include_usage") is True
+
+    @property
+    def choices(self) -> int:
+        """How many choices the client asked for; nonsense is for the upstream to refuse."""
+        asked = self.body.get("n")
+        return asked if isinstance(asked, int) and asked > 1 else 1
 
     def forgotten(self) -> Self:
         """Return the request without its body, when that has been sent."""
@@ -65,25 +65,19 @@ class ModelRequest:
     def written(self, body: Mapping[str, Any]) -> bytes:
         """Return what is made of this request as JSON. Raises InvalidValueError."""
         try:
-            if self.is_exact:
-                text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
-                return text.encode()
-            return orjson.dumps(body)
-        except (TypeError, ValueError, RecursionError) as error:
+            return exact_json.dumps(body)
+        except TypeError as error:
             raise InvalidValueError("The body is nested too deeply.") from error
 
 
-def _object(raw: bytes) -> tuple[dict[str, Any], bool]:
-    is_exact = LONG_NUMBER.search(raw) is not None
+def _object(raw: bytes) -> dict[str, Any]:
     try:
-        body = orjson.loads(raw)
-        if is_exact:
-            body = json.loads(raw)
-    except (ValueError, RecursionError) as error:
+        body = exact_json.loads(raw)
+    except ValueError as error:
         raise InvalidRequestError(f"The body is not valid JSON: {error}") from error
     if not isinstance(body, dict):
         raise InvalidRequestError("The body must be a JSON object.")
-    return body, is_exact
+    return body
 
 
 def _faults(body: Mapping[str, Any]) -> Iterator[str]:

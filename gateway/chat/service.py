@@ -20,7 +20,7 @@ from gateway.chat.errors import (
     SYNCHRONOUS,
     ChatError,
     EndpointNotFoundError,
-    Row,
+    Table,
     look_up,
 )
 from gateway.chat.exchange import CLIENT_GONE, Exchange
@@ -45,7 +45,6 @@ LOOK_UP_S = 10.0
 
 log = structlog.stdlib.get_logger(__name__)
 
-Table = tuple[Row, ...]
 Serve = Callable[[Exchange], Awaitable[Reply]]
 
 
@@ -62,8 +61,10 @@ class Recorder(Protocol):
     def record(self, exchange: Exchange) -> None:
         """Take an exchange that has ended."""
 
-    def deny(self, *, caller: Caller, model: str, incoming: Incoming) -> None:
-        """Take a request that was denied."""
+    def deny(
+        self, *, caller: Caller, action: str, model: str, incoming: Incoming
+    ) -> None:
+        """Take a request that was denied; `action` is the operation that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class Service:
 
     async def answer(self, incoming: Incoming) -> Reply:
         """Answer one request. Raises nothing but ClientGoneError and a cancellation."""
-        address = ADDRESSES[incoming.path]
+        address = address_of(incoming.path)
         try:
             address.check(incoming)
             caller = await self._caller(incoming)
@@ -105,7 +106,9 @@ class Service:
         return found
 
     async def chat(self, incoming: Incoming, caller: Caller, dialect: Dialect) -> Reply:
-        exchange = await self._exchange(incoming, caller, dialect)
+        exchange = await self._exchange(
+            incoming, caller, dialect, action="chat.completions"
+        )
         if exchange.request.stream:
             return await self._run(exchange, "chat", BEFORE_FIRST_CHUNK, self._stream)
         return await self._run(exchange, "chat", SYNCHRONOUS, self._complete)
@@ -113,36 +116,54 @@ class Service:
     async def embeddings(
         self, incoming: Incoming, caller: Caller, dialect: Dialect
     ) -> Reply:
-        exchange = await self._exchange(incoming, caller, dialect)
+        exchange = await self._exchange(incoming, caller, dialect, action="embeddings")
         return await self._run(exchange, "embedding", SYNCHRONOUS, self._embed)
 
     async def models(self, _: Incoming, caller: Caller, __: Dialect) -> Reply:
         """List what the caller may use, and tell nothing of the rest."""
         items = [
-            {"id": it.name, "object": "model", "created": 0, "owned_by": it.upstream}
+            _described(it)
             for it in (await self.catalogue.endpoints()).values()
             if it.allow.admits(tenant=caller.tenant, principal=caller.principal)
         ]
         return Reply.json(200, {"object": "list", "data": items})
 
-    async def _exchange(
-        self, incoming: Incoming, caller: Caller, dialect: Dialect
-    ) -> Exchange:
-        """Return the request and its endpoint.
+    async def model(self, incoming: Incoming, caller: Caller, _: Dialect) -> Reply:
+        """Describe one of them. Raises EndpointNotFoundError."""
+        name = incoming.path.removeprefix(MODEL_PREFIX)
+        return Reply.json(200, _described(await self._endpoint(name, caller)))
+
+    async def _endpoint(self, name: str, caller: Caller) -> ModelEntry:
+        """Return an endpoint that the caller may use.
 
         Absent and forbidden take the same way, and so the same time. Raises
-        EndpointNotFoundError, InvalidRequestError, InvalidValueError.
+        EndpointNotFoundError.
         """
-        if not incoming.is_json:
-            raise UnsupportedMediaTypeError
-        request = ModelRequest.parse(await incoming.read())
-        endpoint = (await self.catalogue.endpoints()).get(request.model)
+        endpoint = (await self.catalogue.endpoints()).get(name)
         is_admitted = (endpoint or NOBODYS).allow.admits(
             tenant=caller.tenant, principal=caller.principal
         )
         if endpoint is None or not is_admitted:
-            self.recorder.deny(caller=caller, model=request.model, incoming=incoming)
             raise EndpointNotFoundError
+        return endpoint
+
+    async def _exchange(
+        self, incoming: Incoming, caller: Caller, dialect: Dialect, *, action: str
+    ) -> Exchange:
+        """Return the request and its endpoint.
+
+        Raises EndpointNotFoundError, InvalidRequestError, InvalidValueError.
+        """
+        if not incoming.is_json:
+            raise UnsupportedMediaTypeError
+        request = ModelRequest.parse(await incoming.read())
+        try:
+            endpoint = await self._endpoint(request.model, caller)
+        except EndpointNotFoundError:
+            self.recorder.deny(
+                caller=caller, action=action, model=request.model, incoming=incoming
+            )
+            raise
         return Exchange(caller, endpoint, request, incoming.request_id, dialect)
 
     async def _run(
@@ -159,9 +180,11 @@ class Service:
         except Exception as error:
             if not isinstance(error, ChatError):
                 log.exception("chat failed", request_id=exchange.request_id)
-            status, detail = look_up(table, error, exchange.request_id)
+            status, body, headers = exchange.dialect.failure(
+                table, error, exchange.request_id
+            )
             self._end(exchange, status)
-            return Reply.json(status, exchange.dialect.error(status, detail))
+            return Reply.json(status, body, headers)
 
     async def _complete(self, exchange: Exchange) -> Reply:
         answer = await self.calls.whole(exchange, lambda up: up.complete, "choices")
@@ -179,9 +202,10 @@ class Service:
             exchange.dialect,
             model=exchange.request.model,
             wants_usage=exchange.request.wants_usage,
+            choices=exchange.request.choices,
         )
         opened = await self.calls.stream(exchange, new_relay)
-        exchange.request = exchange.request.forgotten()
+        exchange.forget_body()
         body = events(exchange, opened, self._end)
         # Begun, so that closing it ends the exchange even if nobody reads on.
         return Reply(200, EVENT_STREAM, await anext(body), body)
@@ -207,6 +231,12 @@ def _told(error: Exception, request_id: str) -> GatewayError:
     return told
 
 
+def _described(endpoint: ModelEntry) -> dict[str, Any]:
+    """Return an endpoint as OpenAI describes a model."""
+    name, upstream = endpoint.name, endpoint.upstream
+    return {"id": name, "object": "model", "created": 0, "owned_by": upstream}
+
+
 # Stands in for an endpoint that is not there.
 NOBODYS = ModelEntry("", "", (), allow=Allow(everyone=False))
 
@@ -217,18 +247,33 @@ Handle = Callable[[Service, Incoming, Caller, Dialect], Awaitable[Reply]]
 class Address:
     """What is served at a path."""
 
-    method: str
+    methods: tuple[str, ...]
     dialect: Dialect
     handle: Handle
 
     def check(self, incoming: Incoming) -> None:
-        if incoming.method != self.method:
-            raise MethodNotAllowedError(headers={"Allow": self.method})
+        if incoming.method not in self.methods:
+            raise MethodNotAllowedError(headers={"Allow": ", ".join(self.methods)})
 
 
+READ = ("GET", "HEAD")
+POST = ("POST",)
 ADDRESSES: Mapping[str, Address] = {
-    "/v2/chat/completions": Address("POST", CONTRACT, Service.chat),
-    "/v1/chat/completions": Address("POST", OPENAI, Service.chat),
-    "/v1/embeddings": Address("POST", OPENAI, Service.embeddings),
-    "/v1/models": Address("GET", OPENAI, Service.models),
+    "/v2/chat/completions": Address(POST, CONTRACT, Service.chat),
+    "/v1/chat/completions": Address(POST, OPENAI, Service.chat),
+    "/v1/embeddings": Address(POST, OPENAI, Service.embeddings),
+    "/v1/models": Address(READ, OPENAI, Service.models),
 }
+# What follows is the name of a model, which may hold anything.
+MODEL_PREFIX = "/v1/models/"
+MODEL = Address(READ, OPENAI, Service.model)
+
+
+def serves(path: str) -> bool:
+    """Tell whether a path is one of chat's."""
+    return path in ADDRESSES or path.startswith(MODEL_PREFIX)
+
+
+def address_of(path: str) -> Address:
+    """Return what is served at a path that serves() is true of."""
+    return ADDRESSES.get(path, MODEL)

@@ -42,8 +42,8 @@ class EventReader:
             self._has_begun = True
             data = data.removeprefix(BYTE_ORDER_MARK)
         *blocks, rest = data.split(b"\n\n")
-        self._parts, self._size, self._tail = [], 0, b""
-        self._keep(rest)
+        # Without a check of its size: the events before it must not be lost.
+        self._parts, self._size, self._tail = [rest] * bool(rest), len(rest), rest[-1:]
         return [payload for block in blocks if (payload := _data(block)) is not None]
 
     def _keep(self, data: bytes) -> None:
@@ -63,16 +63,20 @@ class EventReader:
 
 
 def _data(block: bytes) -> bytes | None:
+    """Return the data of an event; `[DONE]` without spaces around it. None: it is empty."""
     if block.startswith(b"data: ") and b"\n" not in block:
-        return block[6:]
+        data = block[6:]
+        return data if data.startswith(b"{") else _trimmed(data)
     fields = [_field(line) for line in block.split(b"\n")]
-    lines = [value for name, value in fields if name == b"data"]
-    if not lines:
-        return None
-    data = b"\n".join(lines)
-    if (b"event", b"error") in fields and b'"error"' not in data:
+    data = b"\n".join(value for name, value in fields if name == b"data")
+    if (b"event", b"error") in fields and data.strip() and b'"error"' not in data:
         return b'{"error":' + data + b"}"
-    return data
+    return _trimmed(data)
+
+
+def _trimmed(data: bytes) -> bytes | None:
+    trimmed = data.strip()
+    return DONE if trimmed == DONE else data if trimmed else None
 
 
 def _field(line: bytes) -> tuple[bytes, bytes]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
+from time import monotonic
 
 import structlog
 
@@ -16,8 +17,11 @@ from gateway.chat.errors import (
     look_up,
 )
 from gateway.chat.exchange import CLIENT_GONE, Exchange
+from gateway.chat.relay import Relay
 from gateway.chat.watch import Watch
 
+# How long the usage is waited for after the finish reason, which ends the answer itself.
+USAGE_WAIT_S = 2.0
 # How long an upstream may take to close a stream of which it has said that it is over.
 CLOSING_S = 0.5
 
@@ -40,42 +44,55 @@ async def events(
                 yield relay.last()
             except Exception as error:  # noqa: BLE001 - the client gets a last event
                 yield relay.rest() + _failure(exchange, error)
-            exchange.usage = relay.usage
+            _note_tokens(exchange, relay)
             if relay.is_done:
                 await _read_out(opened.events)
         end(exchange, 200)
     finally:
-        exchange.usage = relay.usage
+        _note_tokens(exchange, relay)
         end(exchange, CLIENT_GONE)
+
+
+def _note_tokens(exchange: Exchange, relay: Relay) -> None:
+    exchange.usage = relay.usage or exchange.usage
+    exchange.completion_characters = relay.characters
 
 
 async def _relayed(exchange: Exchange, opened: Opened) -> AsyncGenerator[bytes]:
     """Yield what is ready, then read on. Raises what the upstream's failure stands for."""
     relay, timeouts = opened.relay, exchange.endpoint.timeouts
-    yield relay.drain()
-    if opened.fault is not None:
-        raise opened.fault
-    with Watch(timeouts.total_s, elapsed_s=exchange.elapsed()) as watch:
-        while not relay.is_done:
-            watch.expect(timeouts.idle_s)
-            payloads = await _next(opened)
-            watch.rest()
-            if payloads is None:
-                break
-            relay.take(payloads)
-            if data := relay.drain():
-                yield data
+    try:
+        yield relay.drain()
+        if opened.fault is not None:
+            raise opened.fault
+        with Watch(timeouts.total_s, elapsed_s=exchange.elapsed()) as watch:
+            heard_at = monotonic()
+            while not relay.is_done:
+                watch.expect(_patience(relay, timeouts.idle_s, heard_at))
+                payloads = await anext(opened.events, None)
+                watch.rest()
+                if payloads is None:
+                    break
+                relay.take(payloads)
+                if data := relay.drain():
+                    yield data
+                if payloads:
+                    heard_at = monotonic()
+    except (TimeoutError, ChatError) as error:
+        # After the finish reason nothing is missing, except perhaps the usage.
+        if not relay.has_finished:
+            raise
+        request_id, reason = exchange.request_id, str(error)[:200]
+        log.info("finished stream not ended", request_id=request_id, reason=reason)
     if not relay.is_complete:
         raise UpstreamServiceError("the stream ended in the middle")
 
 
-async def _next(opened: Opened) -> list[bytes] | None:
-    try:
-        return await anext(opened.events, None)
-    except UpstreamServiceError:
-        if opened.relay.has_finished:
-            return None  # nothing is missing but the end of the connection
-        raise
+def _patience(relay: Relay, idle_s: float, heard_at: float) -> float:
+    """Return for how many seconds the next read is waited for."""
+    if not relay.has_finished:
+        return idle_s
+    return min(idle_s, heard_at + USAGE_WAIT_S - monotonic())
 
 
 async def _read_out(upstream: AsyncGenerator[list[bytes]]) -> None:

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from gateway.chat.exchange import Exchange
 from gateway.chat.models import ModelPrice, UsageRecord
+from gateway.chat.tokens import Usage
 
 # Upper bounds in seconds; what is above the last falls into one more bucket.
 BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
@@ -21,9 +22,15 @@ FIRST_CHUNK, DURATION = "first_chunk", "duration"
 RECORD = (
     *("created_at", "tenant", "principal", "key_id", "model", "upstream_model"),
     *("request_id", "status", "error_status", "streamed", "prompt_tokens"),
-    *("completion_tokens", "first_chunk_ms", "duration_ms", "cost_nano"),
+    *("completion_tokens", "cached_tokens", "cache_write_tokens", "reasoning_tokens"),
+    *("estimated", "first_chunk_ms", "duration_ms", "cost_nano"),
 )
-SUMS = ("requests", "failures", "prompt_tokens", "completion_tokens", "cost_nano")
+SUMS = (
+    *("requests", "failures", "prompt_tokens", "completion_tokens"),
+    *("cost_nano", "estimated_requests"),
+)
+# Sums stop growing here, well before the database refuses them.
+MAX_SUM = 10**18
 PRUNED = 500
 # A price is per million tokens; costs are kept in billionths of its currency.
 NANO_PER_TOKEN = Decimal(1000)
@@ -43,14 +50,15 @@ class Ended:
     status: int
     error_status: int
     streamed: bool
-    prompt_tokens: int | None
-    completion_tokens: int | None
+    usage: Usage | None
     first_chunk_s: float | None
     duration_s: float
+    estimated: bool = False
 
     @classmethod
     def of(cls, exchange: Exchange) -> Ended:
-        usage, caller = exchange.usage, exchange.caller
+        usage, is_estimated = exchange.counted()
+        caller = exchange.caller
         return cls(
             at=datetime.now(UTC),
             tenant=caller.tenant,
@@ -62,10 +70,10 @@ class Ended:
             status=exchange.status,
             error_status=exchange.error_status,
             streamed=exchange.request.stream,
-            prompt_tokens=usage.prompt_tokens if usage else None,
-            completion_tokens=usage.completion_tokens if usage else None,
+            usage=usage,
             first_chunk_s=exchange.first_chunk_s,
             duration_s=exchange.duration_s,
+            estimated=is_estimated,
         )
 
     @property
@@ -76,17 +84,9 @@ class Ended:
     def cost_nano(self, prices: dict[str, ModelPrice]) -> int | None:
         """Return the cost in billionths, or None when price or tokens are unknown."""
         price = prices.get(self.model)
-        if (
-            price is None
-            or self.prompt_tokens is None
-            or self.completion_tokens is None
-        ):
+        if price is None or self.usage is None:
             return None
-        cost = (
-            self.prompt_tokens * price.prompt_price
-            + self.completion_tokens * price.completion_price
-        )
-        return round(cost * NANO_PER_TOKEN)
+        return min(round(price.cost(self.usage) * NANO_PER_TOKEN), MAX_SUM)
 
 
 def write(ended: Sequence[Ended]) -> None:
@@ -141,11 +141,23 @@ def _record(it: Ended, cost: int | None) -> tuple[Any, ...]:
         it.status,
         it.error_status,
         it.streamed,
-        it.prompt_tokens,
-        it.completion_tokens,
+        *_counts(it.usage),
+        it.estimated,
         None if it.first_chunk_s is None else round(it.first_chunk_s * 1000),
         round(it.duration_s * 1000),
         cost,
+    )
+
+
+def _counts(usage: Usage | None) -> tuple[int | None, ...]:
+    if usage is None:
+        return (None,) * 5
+    return (
+        usage.prompt_tokens,
+        usage.completion_tokens,
+        usage.cached_tokens,
+        usage.cache_write_tokens,
+        usage.reasoning_tokens,
     )
 
 
@@ -162,8 +174,8 @@ Sums = dict[tuple[Any, ...], list[float]]
 
 def _sums(it: Ended, cost: int | None) -> tuple[int, ...]:
     failed = int(it.outcome >= 400)
-    tokens = it.prompt_tokens or 0, it.completion_tokens or 0
-    return (1, failed, *tokens, cost or 0)
+    prompt, completion, *_ = _counts(it.usage)
+    return (1, failed, prompt or 0, completion or 0, cost or 0, int(it.estimated))
 
 
 def _summed(rows: Iterable[tuple[tuple[Any, ...], Sequence[float]]]) -> Sums:
@@ -171,7 +183,7 @@ def _summed(rows: Iterable[tuple[tuple[Any, ...], Sequence[float]]]) -> Sums:
     for key, values in rows:
         known = found.setdefault(key, [0] * len(values))
         for index, value in enumerate(values):
-            known[index] += value
+            known[index] = min(known[index] + value, MAX_SUM)
     return found
 
 
@@ -208,7 +220,11 @@ def _add(table: str, keys: Sequence[str], sums: Sequence[str], rows: Sums) -> No
     """
     columns = ", ".join((*keys, *sums))
     marks = ", ".join(["%s"] * (len(keys) + len(sums)))
-    added = ", ".join(f"{name} = {table}.{name} + excluded.{name}" for name in sums)
+    least = "MIN" if connection.vendor == "sqlite" else "LEAST"
+    added = ", ".join(
+        f"{name} = {least}({table}.{name}, {MAX_SUM} - excluded.{name}) + excluded.{name}"
+        for name in sums
+    )
     statement = (
         f"INSERT INTO {table} ({columns}) VALUES ({marks}) "  # noqa: S608 - names of ours
         f"ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {added}"

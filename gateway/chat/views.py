@@ -14,17 +14,20 @@ from rest_framework.response import Response
 
 from gateway.chat import openapi, reports, runtime
 from gateway.chat.messages import MAX_BODY_BYTES, Incoming, Reply
-from gateway.chat.service import ADDRESSES
+from gateway.chat.service import ADDRESSES, MODEL_PREFIX
 from gateway.errors import PayloadTooLargeError, UnavailableError
 from gateway.views import GatewayView
 from webhooks_core.errors import response
 
-__all__ = ["ADDRESSES", "UsageView", "chat"]
+__all__ = ["ADDRESSES", "MODEL_PREFIX", "UsageView", "chat"]
 
 
 @csrf_exempt
-async def chat(request: HttpRequest) -> HttpResponseBase:
-    """Answer one request as gateway.chat.asgi does. Under WSGI nothing can stream: 503."""
+async def chat(request: HttpRequest, **_: str) -> HttpResponseBase:
+    """Answer one request as gateway.chat.asgi does, which reads the path itself.
+
+    Under WSGI nothing can stream: 503.
+    """
     if not isinstance(request, ASGIRequest):
         return response(UnavailableError())
 

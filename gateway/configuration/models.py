@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from urllib.parse import urlsplit
 
-from gateway.configuration.shapes import Allow, ModelEntry, Target, Timeouts
+from gateway.configuration.shapes import (
+    INFERENCE_TYPES,
+    SUPPORTS,
+    Allow,
+    ModelEntry,
+    Target,
+    Timeouts,
+)
 from gateway.configuration.yaml import Value, has, identity_name, present
 from gateway.identity import is_name
 
@@ -34,27 +41,31 @@ def _model(value: Value, environ: Mapping[str, str]) -> ModelEntry | None:
     keys = value.mapping(MODEL_KEYS)
     if not has(value, keys, ("name", "upstream")):
         return None
-    name, upstream = keys["name"].text(maximum=128), _upstream(keys["upstream"])
+    name, upstream = (
+        keys["name"].text(maximum=128),
+        _one_of(keys["upstream"], UPSTREAMS),
+    )
     if name is None or upstream is None:
         return None
+    inference_type = partial(_one_of, known=INFERENCE_TYPES)
     return ModelEntry(
         name=name,
         upstream=upstream,
         targets=_targets(value, keys, name=name, upstream=upstream, environ=environ),
-        inference_type=present(keys, "inference_type", _word, "chat"),
-        supports=present(keys, "supports", _words, None),
+        inference_type=present(keys, "inference_type", inference_type, "chat"),
+        supports=present(keys, "supports", _supports, None),
         stream_usage=present(keys, "stream_usage", Value.boolean, True),
         allow=present(keys, "allow", _allow, Allow()),
         timeouts=present(keys, "timeouts", _timeouts, Timeouts()),
     )
 
 
-def _upstream(value: Value) -> str | None:
-    kind = value.text()
-    if kind is not None and kind not in UPSTREAMS:
-        value.fault(f"must be one of {', '.join(UPSTREAMS)}")
+def _one_of(value: Value, known: Sequence[str]) -> str | None:
+    text = value.text()
+    if text is not None and text not in known:
+        value.fault(f"must be one of {', '.join(known)}")
         return None
-    return kind
+    return text
 
 
 def _targets(
@@ -109,15 +120,15 @@ def _base_url(value: Value) -> str | None:
     return None if url is None else url.rstrip("/")
 
 
-def _word(value: Value) -> str | None:
-    text = value.text(maximum=64)
-    if text is not None and not text.replace("_", "").isalnum():
-        value.fault("must be one word")
-    return text
-
-
-def _words(value: Value) -> frozenset[str]:
-    return frozenset(word for word in map(_word, value.items()) if word)
+def _supports(value: Value) -> frozenset[str]:
+    found: set[str] = set()
+    for item in value.items():
+        name = _one_of(item, SUPPORTS)
+        if name in found:
+            item.fault("given twice")
+        elif name is not None:
+            found.add(name)
+    return frozenset(found)
 
 
 def _allow(value: Value) -> Allow | None:

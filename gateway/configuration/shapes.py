@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+# What an endpoint is for, and what its `supports` may name.
+INFERENCE_TYPES = ("chat", "embedding")
+SUPPORTS = (
+    *("streaming", "tools", "vision", "audio"),
+    *("json_object", "json_schema", "reasoning"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class StaticSubscription:

@@ -16,6 +16,30 @@ from gateway.identity import is_name
 T = TypeVar("T")
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+# What no database keeps and no request can carry.
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+BARE_REFERENCE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
+
+
+class VariableError(ValueError):
+    """A secret refers to a variable in a wrong way, or to one that is not set."""
+
+
+def resolved(text: str, environ: Mapping[str, str]) -> str:
+    """Return a secret, or what the variable holds that `${NAME}` refers to.
+
+    Raises VariableError.
+    """
+    if bare := BARE_REFERENCE.fullmatch(text):
+        raise VariableError(f"must be written ${{{bare[1]}}} to name a variable")
+    if "${" not in text:
+        return text
+    match = REFERENCE.fullmatch(text)
+    if match is None:
+        raise VariableError("is neither a text nor a whole ${NAME}")
+    if not environ.get(match[1]):
+        raise VariableError(f"the environment variable {match[1]} is not set")
+    return environ[match[1]]
 
 
 @dataclass(slots=True)
@@ -59,6 +83,9 @@ class Value:
             return None
         if not self.node.value or len(self.node.value) > maximum:
             self.fault(f"must have 1 to {maximum} characters")
+            return None
+        if UNSTORABLE.search(self.node.value):
+            self.fault("must not hold a NUL or half a surrogate pair")
             return None
         return str(self.node.value)
 
@@ -112,16 +139,13 @@ class Value:
     def secret(self, environ: Mapping[str, str]) -> str | None:
         """Return a string, or what the variable holds that `${NAME}` refers to."""
         text = self.text()
-        if text is None or "${" not in text:
-            return text
-        match = REFERENCE.fullmatch(text)
-        if match is None:
-            self.fault("is neither a text nor a whole ${NAME}")
+        if text is None:
             return None
-        if not environ.get(match[1]):
-            self.fault(f"the environment variable {match[1]} is not set")
+        try:
+            return resolved(text, environ)
+        except VariableError as fault:
+            self.fault(str(fault))
             return None
-        return environ[match[1]]
 
     def _tag(self) -> str:
         """Return a scalar's type; of anything else, and of a type not YAML's own, nothing."""

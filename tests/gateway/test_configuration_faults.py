@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command
 
 from gateway import configuration
 from gateway.configuration import ConfigurationError
+from gateway.configuration.shapes import SUPPORTS
 from tests.config.test_environment import start
 
 SAMPLE = Path(django_settings.BASE_DIR) / "gateway" / "sample.yaml"
@@ -56,6 +57,18 @@ FAULTS = [
             "secret: is neither a text nor a whole ${NAME}",
         )
         for text in ("${A", "${}", "${ A }", "x${A}", "${A}x", "${A}${A}", "$${A}")
+    ),
+    *(
+        (
+            f"the variable {text} without braces",
+            entry.replace("KEY", text),
+            f"{key}: must be written ${{{text[1:]}}} to name a variable",
+        )
+        for text in ("$ACME", "$_x9")
+        for key, entry in (
+            ("[0].secret", STATIC + f"{{tenant_id: a, url: '{URL}', secret: KEY}}"),
+            ("[0].api_key", MODEL + "{name: m, upstream: echo, api_key: KEY}"),
+        )
     ),
     ("a text", "text", "1: must be a mapping"),
     (
@@ -222,10 +235,54 @@ FAULTS = [
         MODEL + "{name: m, upstream: echo, supports: tools}",
         "supports: must be a list",
     ),
-    (
-        "two words",
-        MODEL + "{name: m, upstream: echo, supports: [a b]}",
-        "supports[0]: must be one word",
+    *(
+        (
+            f"a name with {_case}",
+            MODEL + f'{{name: "m{text}", upstream: echo}}',
+            "models[0].name: must not hold",
+        )
+        for _case, text in (("a NUL", "\\0"), ("half a character", "\\ud800"))
+    ),
+    *(
+        (
+            f"supports {value}",
+            MODEL + f"\n      name: m\n      upstream: echo\n      supports: {value}",
+            f"5: models[0].supports{place}: {words}",
+        )
+        for value, place, words in (
+            ("[streaming, tool]", "[1]", f"must be one of {', '.join(SUPPORTS)}"),
+            ("[stream]", "[0]", "must be one of streaming, tools, vision, audio, "),
+            ("[images]", "[0]", "must be one of"),
+            ("[Streaming]", "[0]", "must be one of"),
+            ("[a b]", "[0]", "must be one of"),
+            ("['tools ']", "[0]", "must be one of"),
+            ("['']", "[0]", "must have 1 to"),
+            ("[tools, tools]", "[1]", "given twice"),
+            ("[1]", "[0]", "must be a string"),
+            ("[true]", "[0]", "must be a string"),
+            ("[null]", "[0]", "must be a string"),
+            ("[[tools]]", "[0]", "must be a string"),
+            ("[{tools: true}]", "[0]", "must be a string"),
+            ("{tools: true}", "", "must be a list"),
+            ("", "", "must be a list"),
+        )
+    ),
+    *(
+        (
+            f"inference_type {value}",
+            MODEL
+            + f"\n      name: m\n      inference_type: {value}\n      upstream: echo",
+            f"4: models[0].inference_type: {words}",
+        )
+        for value, words in (
+            ("chatt", "must be one of chat, embedding"),
+            ("Chat", "must be one of chat, embedding"),
+            ("embeddings", "must be one of chat, embedding"),
+            ("''", "must have 1 to"),
+            ("", "must be a string"),
+            ("[chat]", "must be a string"),
+            ("1", "must be a string"),
+        )
     ),
     (
         "a timeout",

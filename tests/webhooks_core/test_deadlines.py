@@ -154,14 +154,3 @@ def test_a_block_without_a_deadline_never_ends_by_itself():
         return "done"
 
     assert run(work()) == "done"
-
-
-def test_a_deadline_that_is_put_off_counts_from_then_on():
-    async def work():
-        with within(0.1) as deadline:
-            for _ in range(4):
-                await asyncio.sleep(0.06)
-                deadline.put_off(0.2)
-        return this_task().cancelling()
-
-    assert run(work()) == 0

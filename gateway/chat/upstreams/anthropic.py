@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import Any
 
 import aiohttp
-import orjson
 
-from gateway.chat import chunks
+from gateway.chat import chunks, tokens
 from gateway.chat.errors import (
+    ChatError,
     InvalidRequestError,
     UnsupportedRequestError,
     UpstreamServiceError,
 )
-from gateway.chat.sse import DONE
+from gateway.chat.sse import DONE, MAX_EVENT_BYTES
 from gateway.chat.upstreams import http, messages
 from gateway.chat.upstreams.base import Job
 
@@ -29,6 +36,7 @@ FINISH_REASONS = {
     "tool_use": "tool_calls",
     "refusal": "content_filter",
 }
+THOUGHTS = ("thinking", "redacted_thinking")
 INPUT_TOKENS = (
     "input_tokens",
     "cache_creation_input_tokens",
@@ -44,20 +52,24 @@ class Anthropic:
 
     async def complete(self, job: Job) -> bytes:
         async with http.post(self._client, job, _call(job, stream=False)) as response:
-            answer = await http.whole(response, idle_s=job.timeouts.idle_s)
+            answer = await http.whole(response)
             return completion(chunks.parse(answer))
 
     async def stream(self, job: Job) -> AsyncGenerator[list[bytes]]:
         posting = http.post(self._client, job, _call(job, stream=True))
+        translation = Translation(job.report)
         del job
-        translation = Translation()
         async with posting as response:
             async for payloads in http.events(response):
-                yield [
-                    chunk
-                    for payload in payloads
-                    for chunk in translation.of(chunks.parse(payload))
-                ]
+                ready: list[bytes] = []
+                try:
+                    for payload in payloads:
+                        for chunk in translation.of(chunks.parse(payload)):
+                            ready.append(chunk)  # noqa: PERF402 - kept if the next one fails
+                except ChatError:
+                    yield ready
+                    raise
+                yield ready
 
     async def embed(self, job: Job) -> bytes:
         raise UnsupportedRequestError("embeddings")
@@ -78,15 +90,20 @@ def completion(answer: Mapping[str, Any]) -> bytes:
     if answer.get("type") != "message" or not isinstance(content, list):
         raise UpstreamServiceError("the answer is not a message")
     blocks = [block for block in content if isinstance(block, dict)]
-    text = "".join(str(it.get("text", "")) for it in blocks if it.get("type") == "text")
+    text = _joined(it.get("text") for it in blocks if it.get("type") == "text")
     calls = [_tool_call(it) for it in blocks if it.get("type") == "tool_use"]
-    message = {"role": "assistant", "content": text if text or not calls else None}
+    message = {
+        "role": "assistant",
+        "content": text if text or not calls else None,
+        **_thoughts(blocks),
+        **({"tool_calls": calls} if calls else {}),
+    }
     choice = {
         "index": 0,
-        "message": {**message, "tool_calls": calls} if calls else message,
+        "message": message,
         "finish_reason": finish_reason(answer.get("stop_reason")),
     }
-    return orjson.dumps(
+    return chunks.dump(
         {
             "id": answer.get("id"),
             "object": "chat.completion",
@@ -98,12 +115,33 @@ def completion(answer: Mapping[str, Any]) -> bytes:
     )
 
 
+def _joined(texts: Iterable[Any]) -> str:
+    return "".join(it for it in texts if isinstance(it, str))
+
+
+def _thoughts(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what the model thought: to be read, and to be sent back with the next turn.
+
+    A block that is not among the first has its place in the message as `index`.
+    """
+    found = [(at, it) for at, it in enumerate(blocks) if it.get("type") in THOUGHTS]
+    text = _joined(it.get("thinking") for _, it in found)
+    given = [
+        dict(it) if at == place else {**it, "index": at}
+        for place, (at, it) in enumerate(found)
+    ]
+    return {
+        **({"reasoning_content": text} if text else {}),
+        **({"thinking_blocks": given} if given else {}),
+    }
+
+
 def finish_reason(reason: Any) -> str:
     return FINISH_REASONS.get(str(reason), "stop")
 
 
 def _tool_call(block: Mapping[str, Any]) -> dict[str, Any]:
-    arguments = orjson.dumps(block.get("input", {})).decode()
+    arguments = chunks.dump(block.get("input", {})).decode()
     return _call_of(block, arguments)
 
 
@@ -117,24 +155,46 @@ def usage(value: Any) -> dict[str, Any]:
     told = value if isinstance(value, dict) else {}
     prompt = sum(_number(told.get(name)) for name in INPUT_TOKENS)
     completion_tokens = _number(told.get("output_tokens"))
+    written = _number(told.get("cache_creation_input_tokens"))
     return {
         "prompt_tokens": prompt,
         "completion_tokens": completion_tokens,
         "total_tokens": prompt + completion_tokens,
         "prompt_tokens_details": {
-            "cached_tokens": _number(told.get("cache_read_input_tokens"))
+            "cached_tokens": _number(told.get("cache_read_input_tokens")),
         },
+        **({"cache_creation_input_tokens": written} if written else {}),
     }
 
 
 def _number(value: Any) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
+    return tokens.count(value) or 0
+
+
+class Thought:
+    """A block of thinking that comes in parts; its signature counts for the whole of it."""
+
+    def __init__(self, block: Mapping[str, Any]) -> None:
+        self._block = dict(block)
+        self._parts: dict[str, list[str]] = {}
+        self._size = 0
+
+    def add(self, name: str, text: str) -> None:
+        self._size += len(text)
+        if self._size > MAX_EVENT_BYTES:
+            raise UpstreamServiceError("a block of thinking is too large")
+        first = str(self._block.get(name) or "")
+        self._parts.setdefault(name, [first]).append(text)
+
+    def whole(self) -> dict[str, Any]:
+        return self._block | {k: "".join(v) for k, v in self._parts.items()}
 
 
 class Translation:
     """One stream: each event of the API becomes the chunks that say the same."""
 
-    def __init__(self) -> None:
+    def __init__(self, report: Callable[[Mapping[str, Any]], None]) -> None:
+        self._report = report
         self._head: dict[str, Any] = {
             "id": "",
             "object": "chat.completion.chunk",
@@ -143,6 +203,7 @@ class Translation:
         }
         self._usage: dict[str, Any] = {}
         self._calls: dict[Any, int] = {}  # block index to index among the tool calls
+        self._thoughts: dict[str, Thought] = {}
 
     def of(self, event: Mapping[str, Any]) -> Iterator[bytes]:
         """Yield chunks. Raises InvalidRequestError or UpstreamServiceError for an error event."""
@@ -152,17 +213,26 @@ class Translation:
             case {"type": "message_start", "message": dict(message)}:
                 self._head |= {k: message.get(k) for k in ("id", "model")}
                 self._count(message.get("usage"))
+                # Its output tokens are those of an answer that has only begun.
+                told = usage(self._usage)
+                del told["completion_tokens"]
+                self._report(told)
                 yield self._delta({"role": "assistant", "content": ""})
             case {"type": "content_block_start", "content_block": dict(block)}:
                 yield from self._start(event.get("index"), block)
             case {"type": "content_block_delta", "delta": dict(delta)}:
                 yield from self._continue(event.get("index"), delta)
+            case {"type": "content_block_stop", "index": int(index)}:
+                if thought := self._thoughts.pop(str(index), None):
+                    block = {"index": index, **thought.whole()}
+                    yield self._delta({"thinking_blocks": [block]})
             case {"type": "message_delta", "delta": dict(delta)}:
                 self._count(event.get("usage"))
+                self._report(usage(self._usage))
                 if delta.get("stop_reason") is not None:
                     yield self._delta({}, finish_reason(delta["stop_reason"]))
             case {"type": "message_stop"}:
-                yield orjson.dumps(
+                yield chunks.dump(
                     {**self._head, "choices": [], "usage": usage(self._usage)}
                 )
                 yield DONE
@@ -175,9 +245,15 @@ class Translation:
     def _start(self, index: Any, block: Mapping[str, Any]) -> Iterator[bytes]:
         if block.get("type") == "tool_use":
             number = self._calls[str(index)] = len(self._calls)
-            yield self._delta(
-                {"tool_calls": [{"index": number, **_call_of(block, "")}]}
+            arguments = (
+                chunks.dump(block["input"]).decode() if block.get("input") else ""
             )
+            call = {"index": number, **_call_of(block, arguments)}
+            yield self._delta({"tool_calls": [call]})
+        elif block.get("type") in THOUGHTS:
+            self._thoughts[str(index)] = Thought(block)
+            if text := block.get("thinking"):
+                yield self._delta({"reasoning_content": text})
         elif block.get("type") == "text" and block.get("text"):
             yield self._delta({"content": block["text"]})
 
@@ -185,6 +261,10 @@ class Translation:
         match delta:
             case {"type": "text_delta", "text": str(text)}:
                 yield self._delta({"content": text})
+            case {"type": "thinking_delta", "thinking": text}:
+                yield from self._think(index, "thinking", text)
+            case {"type": "signature_delta", "signature": text}:
+                yield from self._think(index, "signature", text)
             case {"type": "input_json_delta", "partial_json": str(text)}:
                 call = {
                     "index": self._calls.get(str(index), 0),
@@ -192,6 +272,13 @@ class Translation:
                 }
                 yield self._delta({"tool_calls": [call]})
 
+    def _think(self, index: Any, name: str, text: Any) -> Iterator[bytes]:
+        thought = self._thoughts.get(str(index))
+        if thought is not None and isinstance(text, str) and text:
+            thought.add(name, text)
+            if name == "thinking":
+                yield self._delta({"reasoning_content": text})
+
     def _delta(self, delta: dict[str, Any], reason: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "finish_reason": reason}
-        return orjson.dumps({**self._head, "choices": [choice]})
+        return chunks.dump({**self._head, "choices": [choice]})

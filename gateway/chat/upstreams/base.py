@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from gateway.chat.requests import ModelRequest
 from gateway.configuration.shapes import Target, Timeouts
@@ -19,6 +19,8 @@ class Job:
     timeouts: Timeouts
     request_id: str
     ask_usage: bool = True
+    # Takes a usage of OpenAI's shape that the server tells before its stream ends.
+    report: Callable[[Mapping[str, Any]], None] = lambda _: None
 
 
 class Upstream(Protocol):

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC
+from email.utils import format_datetime, parsedate_to_datetime
+from functools import partial
 from io import BytesIO
 from typing import Any
-from weakref import WeakSet
 
 import aiohttp
 import orjson
+from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 
 from gateway.chat.chunks import failure_in
 from gateway.chat.errors import ChatError, UpstreamServiceError
-from gateway.chat.sse import EventReader
+from gateway.chat.sse import BYTE_ORDER_MARK, EventReader
 from gateway.chat.upstreams.base import Job
 from webhooks_core.certificates import client_context
 from webhooks_core.classing import tls_reason
@@ -29,6 +35,9 @@ MAX_ERROR_BYTES = 64 * 1024
 ERROR_BODY_S = 5.0
 KEEP_ALIVE_S = 30.0
 MAX_RETRY_AFTER_S = 60.0
+SECONDS = re.compile(r"[0-9]{1,8}", re.ASCII)
+# A close that is seen so soon after sending came before the request: nothing was done yet.
+CLOSE_SEEN_S = 0.1
 USER_AGENT = "Signpost"
 
 
@@ -42,29 +51,73 @@ def session() -> aiohttp.ClientSession:
             ssl=client_context(),
         ),
         cookie_jar=aiohttp.DummyCookieJar(),
-        auto_decompress=False,
+        # Some servers compress in spite of `identity`. It is undone in steps of 64 KiB, so that
+        # the limits below hold for what was unpacked.
+        auto_decompress=True,
         trust_env=False,
         timeout=aiohttp.ClientTimeout(total=None),
         headers={"User-Agent": USER_AGENT, "Accept-Encoding": "identity"},
     )
 
 
+class UpstreamConnection(ResponseHandler):
+    """A connection that tells whether its server may have worked on the request sent last."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self._requests = 0
+        self._sending_since = 0.0
+        self._has_answered = False
+        self.is_idle = False
+
+    def begin(self) -> None:
+        """A request is sent from now on."""
+        self._requests += 1
+        self._sending_since, self._has_answered = self._loop.time(), False
+        self.is_idle = False
+
+    def data_received(self, data: bytes) -> None:
+        # aiohttp calls this without data, too, to go on with what it holds.
+        self._has_answered = self._has_answered or bool(data)
+        if self.is_idle and data:
+            # Nobody asked for it, and the next request must not get it for an answer.
+            self.abort()
+        else:
+            super().data_received(data)
+
+    @property
+    def was_closed_while_idle(self) -> bool:
+        """Whether the end of this connection, seen just now, came before the request.
+
+        RFC 9112 section 9.3.1: a server may close an idle connection at any time.
+        """
+        took = self._loop.time() - self._sending_since
+        return self._requests > 1 and not self._has_answered and took <= CLOSE_SEEN_S
+
+
 class Connector(aiohttp.TCPConnector):
-    """Tells whether a connection was used before, for a fifth of what aiohttp's tracing costs."""
+    """Tells the task which connection its request goes over."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._used: WeakSet[object] = WeakSet()
+        # aiohttp has no public way to say which class its connections are of.
+        self._factory = partial(UpstreamConnection, loop=self._loop)  # type: ignore[assignment]
 
     async def connect(self, *args: Any, **options: Any) -> Connection:
         connection = await super().connect(*args, **options)
-        is_reused.set(connection.protocol in self._used)
-        self._used.add(connection.protocol)
+        if isinstance(connection.protocol, UpstreamConnection):
+            connection.protocol.begin()
+            used.set(connection.protocol)
         return connection
 
+    def _release(self, key: Any, protocol: ResponseHandler, **options: Any) -> None:
+        if isinstance(protocol, UpstreamConnection):
+            protocol.is_idle = True
+        super()._release(key, protocol, **options)
 
-# Whether the connection that this task was given last had been used before.
-is_reused: ContextVar[bool] = ContextVar("is_reused")
+
+# The connection that this task was given last.
+used: ContextVar[UpstreamConnection | None] = ContextVar("used", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +140,7 @@ async def post(
     """
     response = None
     try:
-        with within(job.timeouts.first_byte_s):
-            response = await _send(client, job, call)
+        response = await _send(client, job, call)
         del job, call  # a stream may last, and a prompt be long
         if response.status != 200:
             raise await _failure(response)
@@ -103,7 +155,7 @@ async def post(
 async def _send(
     client: aiohttp.ClientSession, job: Job, call: Call
 ) -> aiohttp.ClientResponse:
-    """POST; when a kept connection turns out to be closed, once more on another one."""
+    """POST; when a kept connection had been closed while idle, once more on another one."""
     headers = {
         "Content-Type": "application/json",
         "X-Request-Id": job.request_id,
@@ -111,7 +163,7 @@ async def _send(
     }
     timeout = aiohttp.ClientTimeout(total=None, connect=job.timeouts.connect_s)
     while True:
-        is_reused.set(False)
+        used.set(None)
         try:
             return await client.post(
                 call.url,
@@ -125,9 +177,9 @@ async def _send(
             ConnectionError,
             aiohttp.ClientOSError,
         ):
-            # RFC 9112 section 9.3.1: a server may close an idle connection at any time.
             # Each turn uses up one kept connection; on a fresh one this is a failure.
-            if not is_reused.get():
+            connection = used.get()
+            if connection is None or not connection.was_closed_while_idle:
                 raise
 
 
@@ -139,12 +191,14 @@ async def _failure(response: aiohttp.ClientResponse) -> ChatError:
     except (TimeoutError, aiohttp.ClientError, OSError):
         text = b""
     try:
-        value = orjson.loads(text)
+        value = orjson.loads(text.removeprefix(BYTE_ORDER_MARK))
     except orjson.JSONDecodeError:
         value = text[:1000].decode(errors="replace")
     failure = failure_in(value, status=response.status)
+    seconds, pause = retry_after(response.headers.get("Retry-After", ""))
+    failure.upstream = replace(failure.upstream, retry_after=pause)
     if isinstance(failure, UpstreamServiceError):
-        failure.retry_after = retry_after(response.headers.get("Retry-After", ""))
+        failure.retry_after = min(seconds, MAX_RETRY_AFTER_S)
     return failure
 
 
@@ -158,35 +212,46 @@ async def _read(response: aiohttp.ClientResponse, at_most: int) -> bytes:
     return bytes(text)
 
 
-def retry_after(value: str) -> float:
-    """Return a `Retry-After` in seconds, at most a minute; dates and nonsense are 0."""
-    if value.isascii() and value.isdigit():
-        return min(float(value[:6]), MAX_RETRY_AFTER_S)
-    return 0.0
+def retry_after(value: str) -> tuple[float, str]:
+    """Return a `Retry-After` in seconds, and as it is passed on; nonsense is none."""
+    if SECONDS.fullmatch(value):
+        return float(value), value
+    try:
+        at = parsedate_to_datetime(value)
+        text = format_datetime(at.astimezone(UTC), usegmt=True)
+    except (ValueError, OverflowError):
+        return 0.0, ""
+    return max(0.0, at.timestamp() - time.time()), text
 
 
-async def whole(response: aiohttp.ClientResponse, *, idle_s: float) -> bytes:
-    """Return the body of an answer. Raises UpstreamServiceError: too large; TimeoutError."""
+async def whole(response: aiohttp.ClientResponse) -> bytes:
+    """Return the body of an answer. Raises UpstreamServiceError: too large."""
     text = bytearray()
-    with within(idle_s) as limit:
-        while piece := await response.content.readany():
-            text += piece
-            if len(text) > MAX_ANSWER_BYTES:
-                raise UpstreamServiceError("the answer is too large")
-            limit.put_off(idle_s)
-    return bytes(text)
+    while piece := await response.content.readany():
+        text += piece
+        if len(text) > MAX_ANSWER_BYTES:
+            raise UpstreamServiceError("the answer is too large")
+    return bytes(text.removeprefix(BYTE_ORDER_MARK))
 
 
 async def events(response: aiohttp.ClientResponse) -> AsyncGenerator[list[bytes]]:
     """Yield the data of a stream's events, those together that arrived together."""
     reader = EventReader()
     content = response.content
-    while data := await content.readany():
-        yield reader.feed(data)
+    try:
+        while data := await content.readany():
+            yield reader.feed(data)
+    except aiohttp.ClientError:
+        # aiohttp hides what arrived before a connection broke, but keeps it.
+        if rest := content._read_nowait(-1):  # noqa: SLF001
+            yield reader.feed(rest)
+        raise
 
 
 def describe(error: BaseException) -> str:
     """Return what went wrong for the log, without the address, which may hold a secret."""
     cause = getattr(error, "os_error", None) or error.__cause__ or error
-    reason = tls_reason(error) or type(cause).__name__
-    return f"{type(error).__name__} ({reason})"
+    message = str(getattr(cause, "message", ""))
+    encoding = message if "content-encoding" in message else ""
+    reason = tls_reason(error) or encoding or type(cause).__name__
+    return f"{type(error).__name__} ({reason})"[:200]

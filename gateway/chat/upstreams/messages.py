@@ -1,186 +1,212 @@
-"""A chat request in the terms of Anthropic's Messages API. Pure."""
+"""A chat request in the terms of Anthropic's Messages API. Nothing of it vanishes. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
 from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
+from gateway.chat.upstreams.turns import cached, is_empty, only, system, turns
 
-# The API demands a limit; OpenAI's clients seldom give one.
+# The API demands a limit; OpenAI's clients seldom give one. Thoughts come on top.
 DEFAULT_MAX_TOKENS = 4096
-SAME_NAME = ("top_p", "top_k", "thinking", "service_tier")
+SAME_NAME = ("top_p", "top_k", "cache_control")
+TRANSLATED = frozenset(
+    {
+        "model",
+        "messages",
+        "stream",
+        "stream_options",
+        "max_tokens",
+        "max_completion_tokens",
+        "temperature",
+        *SAME_NAME,
+        "stop",
+        "user",
+        "safety_identifier",
+        "metadata",
+        "service_tier",
+        "tools",
+        "tool_choice",
+        "parallel_tool_calls",
+        "response_format",
+        "reasoning_effort",
+        "thinking",
+    }
+)
+# What asks for nothing, and so loses nothing.
+WITHOUT_EFFECT: Mapping[str, tuple[Any, ...]] = {
+    "n": (1,),
+    "seed": (),
+    "frequency_penalty": (0,),
+    "presence_penalty": (0,),
+    "logit_bias": ({},),
+    "logprobs": (False,),
+    "top_logprobs": (0,),
+    "store": (False,),
+    "functions": ([],),
+    "modalities": (["text"],),
+    "verbosity": ("medium",),
+}
+BETTER = {"functions": "functions; use tools"}
+TOOL_FIELDS = frozenset(
+    {"name", "description", "parameters", "strict", "cache_control"}
+)
 TOOL_CHOICES = {"auto": "auto", "required": "any", "none": "none"}
+SERVICE_TIERS = {
+    "auto": "auto",
+    "default": "standard_only",
+    "standard_only": "standard_only",
+}
+# Tokens to think with. The API wants 1,024 at least, and as many are left to the answer.
+EFFORTS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 32768}
+MIN_THINKING = 1024
 
 
 def translated(body: Mapping[str, Any], *, model: str, stream: bool) -> dict[str, Any]:
     """Return the body of a call to /v1/messages.
 
-    Raises UnsupportedRequestError for what the API has nothing for and that would change
-    the answer, InvalidValueError for messages that are not of OpenAI's shape. Fields that
-    only tune the answer (seed, penalties, logit_bias, …) are left out.
+    Raises UnsupportedRequestError for what the API has nothing for, InvalidValueError for
+    what is not of OpenAI's shape. Values that the API can judge are passed on for it to judge.
     """
-    if body.get("n") not in (None, 1):
-        raise UnsupportedRequestError("n")
+    _refuse_others(body)
     messages = body.get("messages")
     if not isinstance(messages, list):
         raise InvalidValueError("messages: must be a list.")
     call: dict[str, Any] = {
         "model": model,
-        "max_tokens": body.get("max_completion_tokens")
-        or body.get("max_tokens")
-        or DEFAULT_MAX_TOKENS,
-        "messages": _turns(messages),
+        **_lengths(body),
+        "messages": turns(messages),
         **{name: body[name] for name in SAME_NAME if body.get(name) is not None},
-        **_system(messages),
+        **system(messages),
         **_sampling(body),
+        **_user(body),
+        **_service_tier(body),
         **_tools(body),
         **_format(body),
     }
     return {**call, "stream": True} if stream else call
 
 
-def _role(message: Any) -> str:
-    if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-        raise InvalidValueError("messages: each must be an object with a role.")
-    return str(message["role"])
-
-
-def _system(messages: Sequence[Any]) -> dict[str, Any]:
-    texts = [
-        block["text"]
-        for message in messages
-        if _role(message) in {"system", "developer"}
-        for block in _blocks(message.get("content"))
-        if block["type"] == "text"
+def _refuse_others(body: Mapping[str, Any]) -> None:
+    others = [
+        BETTER.get(name, name)
+        for name, value in body.items()
+        if name not in TRANSLATED
+        and value is not None
+        and value not in WITHOUT_EFFECT.get(name, ())
     ]
-    return {"system": "\n".join(texts)} if texts else {}
+    if others:
+        raise UnsupportedRequestError(", ".join(others)[:500])
+    options = _object(body, "stream_options")
+    if options.get("include_obfuscation") is False:
+        options = {**options, "include_obfuscation": None}
+    only(options, {"include_usage"}, "stream_options")
 
 
-def _turns(messages: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return the turns; the API wants the results of tools that belong together in one."""
-    turns: list[dict[str, Any]] = []
-    for message in messages:
-        role = _role(message)
-        if role in {"system", "developer"}:
-            continue
-        spoken = "assistant" if role == "assistant" else "user"
-        content = list(_content(role, message))
-        if turns and turns[-1]["role"] == spoken:
-            turns[-1]["content"] += content
-        else:
-            turns.append({"role": spoken, "content": content})
-    return turns
+def _object(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = body.get(name)
+    if value is not None and not isinstance(value, dict):
+        raise InvalidValueError(f"{name}: must be an object.")
+    return value or {}
 
 
-def _content(role: str, message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    match role:
-        case "user":
-            yield from _blocks(message.get("content"))
-        case "assistant":
-            # An empty text block is refused there, and usual here beside tool calls.
-            yield from (it for it in _blocks(message.get("content")) if it.get("text"))
-            yield from map(_tool_use, _listed(message.get("tool_calls")))
-        case "tool":
-            yield {
-                "type": "tool_result",
-                "tool_use_id": message.get("tool_call_id"),
-                "content": _blocks(message.get("content")),
-            }
-        case _:
-            raise UnsupportedRequestError(f"messages with the role {role}")
+def _lengths(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how long an answer may be, and how much of it may be thought."""
+    given = [body.get("max_completion_tokens"), body.get("max_tokens")]
+    limits = [it for it in given if it is not None]
+    if len(limits) == 2 and limits[0] != limits[1]:
+        raise UnsupportedRequestError("max_tokens beside another max_completion_tokens")
+    thinking = _thinking(body, limits[0] if limits else None)
+    budget = thinking.get("budget_tokens", 0)
+    room = budget if isinstance(budget, int) else 0
+    limit = limits[0] if limits else DEFAULT_MAX_TOKENS + room
+    return {"max_tokens": limit, **({"thinking": thinking} if thinking else {})}
 
 
-def _listed(value: Any) -> list[Any]:
-    if value is not None and not isinstance(value, list):
-        raise InvalidValueError("messages: tool_calls must be a list.")
-    return value or []
-
-
-def _blocks(content: Any) -> list[dict[str, Any]]:
-    if content is None:
-        return []
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    if not isinstance(content, list):
-        raise InvalidValueError("messages: content must be a string or a list.")
-    return [_block(part) for part in content]
-
-
-def _block(part: Any) -> dict[str, Any]:
-    match part:
-        case {"type": "text" | "refusal" as kind} if isinstance(
-            text := part.get(kind), str
-        ):
-            return {"type": "text", "text": text}
-        case {"type": "image_url", "image_url": {"url": str(url)}}:
-            return {"type": "image", "source": _image(url)}
-        case {"type": str(kind)}:
-            raise UnsupportedRequestError(f"content of the type {kind}")
-    raise InvalidValueError("messages: a part of the content has no type.")
-
-
-def _image(url: str) -> dict[str, str]:
-    head, comma, data = url.partition(",")
-    if head.startswith("data:") and head.endswith(";base64") and comma:
-        media_type = head.removeprefix("data:").removesuffix(";base64")
-        return {"type": "base64", "media_type": media_type, "data": data}
-    return {"type": "url", "url": url}
-
-
-def _tool_use(call: Any) -> dict[str, Any]:
-    match call:
-        case {"id": str(key), "function": {"name": str(name), "arguments": str(text)}}:
-            return {"type": "tool_use", "id": key, "name": name, "input": _input(text)}
-    raise InvalidValueError("messages: a tool call needs id, name and arguments.")
-
-
-def _input(text: str) -> Any:
-    try:
-        return orjson.loads(text or "{}")
-    except orjson.JSONDecodeError as error:
-        raise InvalidValueError(
-            "messages: a tool call's arguments are not JSON."
-        ) from error
+def _thinking(body: Mapping[str, Any], limit: Any) -> Mapping[str, Any]:
+    effort, thinking = body.get("reasoning_effort"), _object(body, "thinking")
+    if effort is None:
+        return thinking
+    if thinking:
+        raise UnsupportedRequestError("reasoning_effort beside thinking")
+    if effort == "none":
+        return {"type": "disabled"}
+    if not isinstance(effort, str) or effort not in EFFORTS:
+        known = ", ".join(("none", *EFFORTS))
+        raise InvalidValueError(f"reasoning_effort: must be one of {known}.")
+    budget = EFFORTS[effort]
+    if isinstance(limit, int):
+        budget = min(budget, limit // 2)
+    if budget < MIN_THINKING:
+        least = 2 * MIN_THINKING
+        raise UnsupportedRequestError(f"reasoning_effort with less than {least} tokens")
+    return {"type": "enabled", "budget_tokens": budget}
 
 
 def _sampling(body: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     temperature, stop = body.get("temperature"), body.get("stop")
-    if isinstance(temperature, int | float):
-        found["temperature"] = min(temperature, 1)  # OpenAI's scale ends at 2
-    if stop:
+    if temperature is not None:
+        # OpenAI's scale ends at 2, the API's at 1. What is on neither is for it to refuse.
+        is_high = isinstance(temperature, int | float) and 1 < temperature <= 2
+        found["temperature"] = 1 if is_high else temperature
+    if not is_empty(stop):
         found["stop_sequences"] = [stop] if isinstance(stop, str) else stop
-    if isinstance(body.get("user"), str):
-        found["metadata"] = {"user_id": body["user"]}
     return found
 
 
-def _tools(body: Mapping[str, Any]) -> dict[str, Any]:
-    if body.get("functions"):
-        raise UnsupportedRequestError("functions; use tools")
-    tools = body.get("tools")
-    if tools is None or tools == []:
+def _user(body: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = _object(body, "metadata")
+    only(metadata, {"user_id"}, "metadata")
+    given = [body.get("user"), body.get("safety_identifier"), metadata.get("user_id")]
+    users = [it for it in given if it is not None]
+    if any(it != users[0] for it in users):
+        raise UnsupportedRequestError("different users in one request")
+    return {"metadata": {"user_id": users[0]}} if users else {}
+
+
+def _service_tier(body: Mapping[str, Any]) -> dict[str, Any]:
+    tier = body.get("service_tier")
+    if tier is None:
         return {}
-    if not isinstance(tools, list):
+    if not isinstance(tier, str) or tier not in SERVICE_TIERS:
+        raise UnsupportedRequestError(f"service_tier {tier}"[:500])
+    return {"service_tier": SERVICE_TIERS[tier]}
+
+
+def _tools(body: Mapping[str, Any]) -> dict[str, Any]:
+    tools, parallel = body.get("tools"), body.get("parallel_tool_calls")
+    if tools is not None and not isinstance(tools, list):
         raise InvalidValueError("tools: must be a list.")
-    found: dict[str, Any] = {"tools": [_tool(tool) for tool in tools]}
+    if not isinstance(parallel, bool | None):
+        raise InvalidValueError("parallel_tool_calls: must be a boolean.")
     choice = _tool_choice(body.get("tool_choice"))
-    if body.get("parallel_tool_calls") is False and choice.get("type") != "none":
+    if not tools:
+        if choice.get("type") in {"any", "tool"}:
+            raise InvalidValueError("tool_choice: there are no tools.")
+        return {}
+    if parallel is False and choice.get("type") != "none":
         choice = {"type": "auto", **choice, "disable_parallel_tool_use": True}
+    found: dict[str, Any] = {"tools": [_tool(tool) for tool in tools]}
     return {**found, "tool_choice": choice} if choice else found
 
 
 def _tool(tool: Any) -> dict[str, Any]:
     match tool:
-        case {"type": "function", "function": {"name": str(name), **rest}}:
-            return {
+        case {"type": "function", "function": {"name": str(name)} as function}:
+            only(tool, {"type", "function", "cache_control"}, "tools")
+            only(function, TOOL_FIELDS, "tools")
+            found = {
                 "name": name,
-                "input_schema": rest.get("parameters") or {"type": "object"},
-                **{k: rest[k] for k in ("description", "strict") if rest.get(k)},
+                "input_schema": function.get("parameters") or {"type": "object"},
+                **{
+                    k: function[k] for k in ("description", "strict") if function.get(k)
+                },
             }
+            return cached(cached(found, function), tool)
+        case {"type": str(kind)} if kind != "function":
+            raise UnsupportedRequestError(f"tools of the type {kind}"[:500])
     raise InvalidValueError("tools: each must be a function with a name.")
 
 
@@ -192,6 +218,8 @@ def _tool_choice(choice: Any) -> dict[str, Any]:
             return {"type": TOOL_CHOICES[choice]}
         case {"type": "function", "function": {"name": str(name)}}:
             return {"type": "tool", "name": name}
+        case {"type": str(kind)}:
+            raise UnsupportedRequestError(f"tool_choice of the type {kind}"[:500])
     raise InvalidValueError("tool_choice: not one of OpenAI's forms.")
 
 
@@ -199,8 +227,14 @@ def _format(body: Mapping[str, Any]) -> dict[str, Any]:
     match body.get("response_format"):
         case None | {"type": "text"}:
             return {}
-        case {"type": "json_schema", "json_schema": {"schema": dict(schema)}}:
-            return {
-                "output_config": {"format": {"type": "json_schema", "schema": schema}}
-            }
-    raise UnsupportedRequestError("this response_format")
+        case {"type": "json_schema", "json_schema": {"schema": dict(schema)} as given}:
+            only(given, {"name", "description", "schema", "strict"}, "json_schema")
+            about = given.get("description")
+            wanted = {"description": about, **schema} if about else schema
+            form = {"type": "json_schema", "schema": wanted}
+            return {"output_config": {"format": form}}
+        case {"type": "json_schema"}:
+            raise InvalidValueError("response_format: a json_schema needs its schema.")
+        case {"type": str(kind)}:
+            raise UnsupportedRequestError(f"response_format {kind}"[:500])
+    raise InvalidValueError("response_format: must be an object with a type.")

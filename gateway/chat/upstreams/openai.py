@@ -26,7 +26,7 @@ class OpenAI:
 
     async def _whole(self, job: Job, path: str) -> bytes:
         async with http.post(self._client, job, _call(job, path)) as response:
-            return await http.whole(response, idle_s=job.timeouts.idle_s)
+            return await http.whole(response)
 
     async def stream(self, job: Job) -> AsyncGenerator[list[bytes]]:
         posting = http.post(self._client, job, _call(job, "chat/completions"))

@@ -269,12 +269,16 @@ class Kept:
 
     ended: list[Exchange] = field(default_factory=list)
     denied: list[tuple[Caller, str]] = field(default_factory=list)
+    denied_actions: list[str] = field(default_factory=list)
 
     def record(self, exchange: Exchange) -> None:
         self.ended.append(replace(exchange))
 
-    def deny(self, *, caller: Caller, model: str, incoming: Incoming) -> None:
+    def deny(
+        self, *, caller: Caller, action: str, model: str, incoming: Incoming
+    ) -> None:
         self.denied.append((caller, model))
+        self.denied_actions.append(action)
 
 
 class Known(dict[str, ModelEntry]):

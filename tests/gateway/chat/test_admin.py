@@ -17,6 +17,7 @@ from gateway.chat.models import (
     UsageRecord,
     UsageTotal,
 )
+from gateway.chat.tokens import Usage
 from tests.gateway.chat.test_usage import ended
 
 pytestmark = pytest.mark.django_db
@@ -37,23 +38,46 @@ def cells(page) -> list[list[str]]:
 def test_a_record_tells_its_outcome_tokens_and_times(admin_client):
     usage.write(
         [
-            ended(at=NOON, prompt_tokens=9473, duration_s=4.2, first_chunk_s=0.35),
-            ended(at=NOON, error_status=500, prompt_tokens=None, first_chunk_s=None),
+            ended(at=NOON, usage=Usage(9473, 2), duration_s=4.2, first_chunk_s=0.35),
+            ended(at=NOON, error_status=500, usage=None, first_chunk_s=None),
         ]
     )
     page = admin_client.get(RECORDS)
     assert cells(page) == [
-        ["20 Nov 12:00:07", "200, then 500", "? + 2", "1.50"],
+        ["20 Nov 12:00:07", "200, then 500", "? + ?", "1.50"],
         ["20 Nov 12:00:07", "200", "9,473 + 2", "0.35 of 4.20"],
     ]
     assert b"9,473 + 2" in page.content
+
+
+def test_a_record_tells_its_estimates_and_the_parts_of_its_tokens(admin_client):
+    usage.write([ended(at=NOON, usage=Usage(1234, 56, 78, 9, 11), estimated=True)])
+    assert cells(admin_client.get(RECORDS))[0][2] == "about 1,234 + 56"
+    record = UsageRecord.objects.get()
+    page = admin_client.get(f"{RECORDS}{record.pk}/change/").content.decode()
+    for label in ("Cached tokens:", "Cache write tokens:", "Reasoning tokens:"):
+        assert label in page
+    assert "Estimated:" in page
+
+
+def test_prices_of_details_may_stay_empty(admin_client):
+    form = {"model": "small", "prompt_price": "2.5", "completion_price": "10"}
+    page = "/admin/gateway_chat/modelprice/add/"
+    assert admin_client.post(page, form | {"reasoning_price": "-1"}).status_code == 200
+    form |= {"cached_input_price": "1.25", "reasoning_price": ""}
+    assert admin_client.post(page, form).status_code == 302
+    price = ModelPrice.objects.get()
+    assert price.cached_input_price == Decimal("1.25")
+    assert (price.cache_write_price, price.reasoning_price) == (None, None)
 
 
 def test_days_tell_what_was_spent(admin_client):
     ModelPrice.objects.create(
         model="small", prompt_price=Decimal(1), completion_price=Decimal(2)
     )
-    usage.write([ended(at=NOON, prompt_tokens=1_000_000), ended(at=NOON, model="free")])
+    usage.write(
+        [ended(at=NOON, usage=Usage(1_000_000, 2)), ended(at=NOON, model="free")]
+    )
     page = admin_client.get(DAYS).content.decode()
     assert "1,000,000 + 2" in page
     assert "1.000004000" in page
@@ -74,7 +98,7 @@ def test_a_page_tells_costs_as_prices_and_times_as_elsewhere(
     ModelPrice.objects.create(
         model="small", prompt_price=Decimal(1), completion_price=Decimal(2)
     )
-    usage.write([ended(at=NOON, prompt_tokens=1_000_000)])
+    usage.write([ended(at=NOON, usage=Usage(1_000_000, 2))])
     row = model.objects.get()
     text = admin_client.get(f"{address}{row.pk}/change/").content.decode()
     assert "1.000004000" in text

@@ -80,7 +80,6 @@ def test_a_call_is_made_as_the_api_wants_it(claude, upstream):
         stop="END",
         max_tokens=50,
         user="u-1",
-        seed=3,
     )
 
     assert upstream.asked[0].path == "/v1/messages"

@@ -74,7 +74,7 @@ from tests.gateway.chat.test_anthropic import (
         ),
         (
             {"response_format": {"type": "json_object"}},
-            "Endpoint does not support request: this response_format",
+            "Endpoint does not support request: response_format json_object",
         ),
     ],
 )

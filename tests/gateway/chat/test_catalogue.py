@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
 from django.db import OperationalError
 from django.test import Client
 
@@ -243,10 +244,17 @@ def test_an_endpoint_is_made_in_the_admin_and_its_key_is_kept(staff):
     ("field", "value"),
     [
         ("name", "echo"),
+        ("inference_type", "chatt"),
+        ("inference_type", ""),
+        ("supports", "stream"),
+        ("supports", "streaming\nimages"),
+        ("supports", "tools\ntools"),
         ("allow_tenants", "two words"),
         ("allow_principals", "nobody"),
         ("idle_s", "0"),
         ("targets-0-api_key", "${NOT_SET_ANYWHERE}"),
+        ("targets-0-api_key", "$NOT_SET_ANYWHERE"),
+        ("targets-0-api_key", "x${NOT_SET_ANYWHERE}"),
         ("targets-0-base_url", "file:///etc/passwd"),
     ],
 )
@@ -266,6 +274,16 @@ def test_lists_take_the_same_queries_for_many_rows(
         endpoint(name=f"m{number}")
     with django_assert_max_num_queries(14):
         assert staff.get(f"/admin/gateway_chat/{page}/").status_code == 200
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "supports", [["stream"], ["tools", "tools"], [""], [1], [["tools"]], "tools", {}, 5]
+)
+def test_a_row_supports_nothing_but_the_fixed_values(supports):
+    row = ModelEndpoint(name="m", upstream="echo", supports=supports or {"a": 1})
+    with pytest.raises(ValidationError, match="supports"):
+        row.full_clean()
 
 
 def test_usage_is_shown_and_never_edited(staff):

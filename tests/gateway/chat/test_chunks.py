@@ -98,7 +98,7 @@ def test_without_nulls_no_member_is_null_and_arrays_keep_their_length(value):
     st.lists(st.integers(1, 30), min_size=1),
 )
 def test_events_do_not_depend_on_where_reads_are_cut(texts, line_end, sizes):
-    payloads = [text.encode() for text in texts]
+    payloads = [f"{text}x".encode() for text in texts]
     stream = b"".join(map(frame, payloads)).replace(b"\n", line_end)
     reader, found, at, turn = EventReader(), [], 0, 0
     while at < len(stream):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.chat import errors
+from gateway.chat.capabilities import CAPABILITIES
 from gateway.chat.errors import (
     BEFORE_FIRST_CHUNK,
     SYNCHRONOUS,
@@ -17,7 +18,7 @@ from gateway.chat.errors import (
     UpstreamServiceError,
     look_up,
 )
-from gateway.configuration.shapes import Allow
+from gateway.configuration.shapes import SUPPORTS, Allow
 from tests.gateway.chat.harness import (
     COMPLETION,
     DONE,
@@ -106,6 +107,21 @@ def test_absent_and_forbidden_are_answered_byte_for_byte_the_same(
     assert gateway.kept.ended == []
 
 
+@pytest.mark.parametrize("model", ["absent", "secret"])
+@pytest.mark.parametrize(
+    ("path", "action"),
+    [
+        ("/v2/chat/completions", "chat.completions"),
+        ("/v1/chat/completions", "chat.completions"),
+        ("/v1/embeddings", "embeddings"),
+    ],
+)
+def test_a_denial_names_the_operation_that_was_asked_for(gateway, path, action, model):
+    gateway.declare(name="secret", allow=NOBODY)
+    assert gateway.post(path=path, model=model, input="x").status_code == 404
+    assert gateway.kept.denied_actions == [action]
+
+
 @pytest.mark.spec("gateway", "synchronous: Invalid value or invalid request, 400")
 @pytest.mark.parametrize(
     ("body", "detail"),
@@ -138,7 +154,10 @@ def test_an_invalid_request_says_what_is_wrong(gateway, upstream, body, detail):
         b'{"model": "small", "a": NaN}',
         b'{"model": "\\ud800"}',
         b'{"model": "small", "a": ' + b"[" * 3000 + b"]" * 3000 + b"}",
-        b'{"model": "small", "n": ' + b"9" * 5000 + b"}",
+        b'{"model": "small", "a": 1e400, "b": Infinity}',
+        b'{"model": "small", "a": 1e400, "b": "\\ud800"}',
+        b'{"model": "small", "a": 1e400, "b": ' + b"[" * 3000 + b"]" * 3000 + b"}",
+        b'{"model": "small", "a": 1e400, "b": "\xff"}',
     ],
 )
 def test_a_body_that_is_not_json_is_a_bad_request(gateway, upstream, body):
@@ -205,16 +224,25 @@ def test_the_detail_is_made_of_the_exceptions_arguments(error, detail):
     assert look_up(SYNCHRONOUS, error, "req-7") == (400, detail)
 
 
+def part_of_a_message(kind: str) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": [{"type": kind}]}]}
+
+
 @pytest.mark.spec("gateway", "synchronous: Endpoint does not support request, 400")
 @pytest.mark.parametrize(
     ("capability", "fields"),
     [
         ("tools", {"tools": [{"type": "function"}]}),
-        ("json", {"response_format": {"type": "json_object"}}),
-        (
-            "images",
-            {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
-        ),
+        ("tools", {"functions": [{"name": "tide"}]}),
+        ("json_object", {"response_format": {"type": "json_object"}}),
+        ("json_schema", {"response_format": {"type": "json_schema"}}),
+        ("vision", part_of_a_message("image_url")),
+        ("audio", part_of_a_message("input_audio")),
+        ("audio", {"modalities": ["text", "audio"]}),
+        ("audio", {"audio": {"voice": "alloy"}}),
+        ("reasoning", {"reasoning_effort": "high"}),
+        ("reasoning", {"reasoning": {"max_tokens": 2000}}),
+        ("reasoning", {"thinking": {"type": "enabled", "budget_tokens": 2000}}),
     ],
 )
 def test_sync_unsupported_request(gateway, upstream, capability, fields):
@@ -225,11 +253,32 @@ def test_sync_unsupported_request(gateway, upstream, capability, fields):
 
 
 def test_what_an_endpoint_supports_it_is_asked_for(gateway, upstream):
-    gateway.declare(supports=frozenset({"tools", "json"}))
+    gateway.declare(supports=frozenset({"tools", "json_object"}))
     upstream.script = answers(COMPLETION)
     fields = {"tools": [{"type": "function"}], "response_format": {"type": "text"}}
     assert gateway.post(**fields).status_code == 200
     assert gateway.post(response_format={"type": "json_object"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"tools": [], "functions": None, "response_format": None},
+        {"response_format": {"type": "text"}, "modalities": ["text"], "audio": None},
+        {"reasoning_effort": "none", "reasoning": None, "thinking": None},
+        {"thinking": {"type": "disabled"}, "modalities": "text"},
+        {"messages": [{"role": "user", "content": ["image_url", 5, None]}, 7]},
+        {"messages": "image_url", "reasoning_effort": None},
+    ],
+)
+def test_what_is_not_asked_for_need_not_be_supported(gateway, upstream, fields):
+    gateway.declare(supports=frozenset())
+    upstream.script = answers(COMPLETION)
+    assert gateway.post(**fields).status_code == 200
+
+
+def test_every_value_of_supports_has_its_check():
+    assert tuple(CAPABILITIES) == SUPPORTS
 
 
 @pytest.mark.spec("gateway", "synchronous: Unsupported inference type, 400")

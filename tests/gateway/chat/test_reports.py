@@ -33,6 +33,7 @@ def test_a_tenant_sees_its_own_usage(acme: Api, globex: Api):
             "failures": 0,
             "prompt_tokens": 9,
             "completion_tokens": 2,
+            "estimated_requests": 0,
             "cost": "0.000013000",
         },
         {
@@ -43,6 +44,7 @@ def test_a_tenant_sees_its_own_usage(acme: Api, globex: Api):
             "failures": 0,
             "prompt_tokens": 9,
             "completion_tokens": 2,
+            "estimated_requests": 0,
             "cost": "0.000000000",
         },
     ]

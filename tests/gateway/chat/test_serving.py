@@ -104,13 +104,25 @@ def test_one_port_serves_chat_and_everything_else(server, folder):
 
 def test_denials_and_usage_are_written_before_the_process_ends(server, folder):
     assert chat(server, "absent").status_code == 404
+    embedding = {"model": "absent", "input": "x"}
+    requests.post(
+        server.url + "/v1/embeddings", json=embedding, headers=IDENTITY, timeout=20
+    )
     assert chat(server, headers_seen=True).status_code == 200
     server.terminate()
     output, _ = server.communicate(timeout=30)
 
     assert server.returncode == 0, output
-    denied = "select tenant, resource, reason from gateway_policydecision"
-    assert ("acme", "model:absent", "not_found_or_forbidden") in rows(folder, denied)
+    denied = "select action, tenant, resource, reason from gateway_policydecision"
+    told = "acme", "model:absent", "not_found_or_forbidden"
+    assert set(rows(folder, denied)) == {
+        ("chat.completions", *told),
+        ("embeddings", *told),
+    }
+    emitted = (
+        "select count(*) from webhooks_core_event where type = 'audit.policy_violation'"
+    )
+    assert rows(folder, emitted) == [(2,)]
     used = (
         "select model, prompt_tokens, completion_tokens from gateway_chat_usagerecord"
     )

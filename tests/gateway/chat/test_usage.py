@@ -20,6 +20,7 @@ from gateway.chat.models import (
     UsageRecord,
     UsageTotal,
 )
+from gateway.chat.tokens import MAX_TOKENS, Usage
 from gateway.chat.usage import Ended
 from gateway.identity import Caller
 from gateway.models import PolicyDecision
@@ -38,8 +39,7 @@ def ended(**fields: Any) -> Ended:
         "status": 200,
         "error_status": 0,
         "streamed": True,
-        "prompt_tokens": 9,
-        "completion_tokens": 2,
+        "usage": Usage(9, 2),
         "first_chunk_s": 0.02,
         "duration_s": 1.5,
     }
@@ -49,7 +49,7 @@ def ended(**fields: Any) -> Ended:
 @pytest.mark.django_db
 @pytest.mark.spec("gateway", "Token usage is recorded as metrics in the background")
 def test_what_ended_is_a_record_with_all_that_is_known():
-    usage.write([ended(), ended(status=499, prompt_tokens=None, first_chunk_s=None)])
+    usage.write([ended(), ended(status=499, usage=None, first_chunk_s=None)])
 
     first, second = UsageRecord.objects.order_by("pk")
     assert (first.tenant, first.principal, first.model) == ("acme", "ada", "small")
@@ -101,10 +101,76 @@ def test_costs_are_exact_to_a_billionth():
     ModelPrice.objects.create(
         model="small", prompt_price=Decimal("0.15"), completion_price=Decimal("0.6")
     )
-    usage.write([ended(), ended(prompt_tokens=None), ended(model="other")])
+    usage.write([ended(), ended(usage=None), ended(model="other")])
     costs = UsageRecord.objects.order_by("pk").values_list("cost_nano", flat=True)
     assert list(costs) == [9 * 150 + 2 * 600, None, None]
     assert UsageDay.objects.get(model="small").cost_nano == 2550
+
+
+PRICES = {"prompt_price": Decimal("2.5"), "completion_price": Decimal(10)}
+DETAILS = {
+    "cached_input_price": Decimal("1.25"),
+    "cache_write_price": Decimal("3.125"),
+    "reasoning_price": Decimal("0.000001"),
+}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("_case", "prices", "used", "nano"),
+    [
+        ("no details", DETAILS, (100, 50), 100 * 2500 + 50 * 10_000),
+        (
+            "each at its own price",
+            DETAILS,
+            (100, 50, 60, 10, 40),
+            30 * 2500 + 60 * 1250 + 10 * 3125 + 10 * 10_000 + 0,
+        ),
+        (
+            "without prices of their own",
+            {},
+            (100, 50, 60, 10, 40),
+            100 * 2500 + 50 * 10_000,
+        ),
+        (
+            "free of charge",
+            dict.fromkeys(DETAILS, Decimal(0)),
+            (100, 50, 100, 0, 50),
+            0,
+        ),
+    ],
+)
+def test_details_of_tokens_have_prices_of_their_own(_case, prices, used, nano):
+    ModelPrice.objects.create(model="small", **PRICES, **prices)
+    usage.write([ended(usage=Usage(*used))])
+    record = UsageRecord.objects.get()
+    assert record.cost_nano == nano
+    counts = record.cached_tokens, record.cache_write_tokens, record.reasoning_tokens
+    assert counts == (*used[2:], 0, 0, 0)[:3]
+    assert UsageTotal.objects.get().cost_nano == nano
+
+
+@pytest.mark.django_db
+def test_estimates_are_marked_and_counted():
+    usage.write([ended(), ended(estimated=True), ended(estimated=True, status=499)])
+    usage.write([ended(estimated=True)])
+    marks = UsageRecord.objects.order_by("pk").values_list("estimated", flat=True)
+    assert list(marks) == [False, True, True, True]
+    assert UsageDay.objects.get().estimated_requests == 3
+
+
+@pytest.mark.django_db
+def test_sums_stop_growing_before_the_database_refuses_them():
+    most = Decimal("999999.999999")
+    ModelPrice.objects.create(model="small", prompt_price=most, completion_price=most)
+    huge = ended(usage=Usage(MAX_TOKENS, MAX_TOKENS))
+    for _ in range(2):
+        usage.write([huge] * 20)
+
+    assert set(UsageRecord.objects.values_list("cost_nano", flat=True)) == {10**18}
+    day, total = UsageDay.objects.get(), UsageTotal.objects.get()
+    assert day.cost_nano == total.cost_nano == 10**18
+    assert day.prompt_tokens == total.completion_tokens == 40 * MAX_TOKENS
 
 
 @pytest.mark.django_db
@@ -219,6 +285,54 @@ def test_what_the_database_refuses_does_not_block_what_follows():
     assert len(sink.batches) == 1
 
 
+class Picky(Sink):
+    """Refuses a whole batch for one value in it."""
+
+    def write(self, batch: Any) -> None:
+        if any(it.request_id == "bad" for it in batch):
+            raise OverflowError("a value it cannot store")
+        super().write(batch)
+
+
+def test_a_value_that_the_database_refuses_costs_no_other_record(monkeypatch):
+    names = ["0", "bad", "2", "3", "bad", "5", "6"]
+    sink = Picky()
+
+    async def run() -> int:
+        writer = sink.writer()
+        for name in names:
+            writer._keep(writer._ended, ended(request_id=name))
+        assert await writer.flush()
+        return writer.lost
+
+    assert asyncio.run(run()) == 2
+    written = [it.request_id for batch in sink.batches for it in batch]
+    assert written == [name for name in names if name != "bad"]
+
+
+def test_what_is_left_of_a_batch_keeps_its_order_while_the_database_is_away():
+    class AwayInTheMiddle(Picky):
+        def write(self, batch: Any) -> None:
+            super().write(batch)
+            if len(self.batches) == 1:
+                self.failures = [OperationalError("away")]
+
+    sink = AwayInTheMiddle()
+    names = ["0", "1", "bad", "3", "4", "5", "6"]
+
+    async def run() -> None:
+        writer = sink.writer()
+        for name in names:
+            writer._keep(writer._ended, ended(request_id=name))
+        assert not await writer.flush()
+        assert await writer.flush()
+        assert writer.lost == 1
+
+    asyncio.run(run())
+    written = [it.request_id for batch in sink.batches for it in batch]
+    assert written == [name for name in names if name != "bad"]
+
+
 def test_the_oldest_are_dropped_when_the_database_stays_away(monkeypatch):
     monkeypatch.setattr(accounting, "KEPT", 2)
     sink = Sink()
@@ -252,7 +366,12 @@ def test_a_denial_is_a_policy_decision_that_hides_whether_the_model_exists():
     incoming = Incoming("POST", "/v2/chat/completions", headers, "127.0.0.1", body)
     kept: list[dict[str, Any]] = []
     writer = Writer(here)
-    writer.deny(caller=Caller("acme", "ada"), model="x" * 1000, incoming=incoming)
+    writer.deny(
+        caller=Caller("acme", "ada"),
+        action="chat.completions",
+        model="x" * 1000,
+        incoming=incoming,
+    )
     kept.extend(writer._denials)
 
     writer._write_denials(kept)

@@ -67,6 +67,18 @@ def test_the_view_answers_as_the_asgi_application_does():
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("name", "status"), [("echo", 200), ("no/such:model.1", 404)])
+def test_the_view_describes_models(name, status):
+    async def work() -> Any:
+        return await AsyncClient().get(f"/v1/models/{name}", headers=IDENTITY)
+
+    answer = run(work)
+    assert answer.status_code == status
+    told = answer.json()
+    assert told["id"] == name if status == 200 else told["error"]["param"] == "model"
+
+
+@pytest.mark.django_db(transaction=True)
 def test_a_client_that_leaves_djangos_own_handler_ends_its_stream():
     said = [{"role": "user", "content": "word " * 5000}]
     body = orjson.dumps({"model": "echo", "stream": True, "messages": said})

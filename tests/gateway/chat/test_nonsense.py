@@ -1,0 +1,124 @@
+"""Whatever an upstream or a client sends, nothing but a failure that the tables know comes of it."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.chat import chunks, dialects, exact_json
+from gateway.chat.errors import SYNCHRONOUS, ChatError
+from gateway.chat.relay import Relay
+from gateway.chat.sse import EventReader
+from gateway.chat.upstreams import anthropic, http, messages
+from tests.gateway.chat.anthropic_cases import CASES
+from tests.gateway.chat.test_anthropic import MESSAGE, TEXT_STREAM, stopped
+from tests.gateway.chat.test_anthropic_thinking import STREAM
+
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(max_size=5)
+)
+JSON = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)  # fmt: skip
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the way to every value within a value."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value)
+    found = [path] if path else []
+    for key, it in inner:
+        found += (
+            places(it, (*path, key)) if isinstance(it, dict | list) else [(*path, key)]
+        )
+    return found
+
+
+@st.composite
+def spoiled(draw: st.DrawFn, values: list[Any]) -> Any:
+    """One of the values, with something else somewhere in it."""
+    value = json.loads(json.dumps(draw(st.sampled_from(values))))
+    *way, last = draw(st.sampled_from(places(value)))
+    inner = value
+    for key in way:
+        inner = inner[key]
+    inner[last] = draw(JSON)
+    return value
+
+
+EVENTS: list[Any] = [*TEXT_STREAM, *STREAM, *stopped("end_turn"), {"type": "error", "error": {"type": "x"}}]  # fmt: skip
+
+
+@given(st.lists(spoiled(EVENTS), max_size=6))
+def test_spoiled_events_of_anthropic(events):
+    translation = anthropic.Translation(lambda _: None)
+    relay = Relay(dialects.CONTRACT, model="claude", wants_usage=True)
+    with suppress(ChatError):
+        for event in [*STREAM[:5], *events, *STREAM[5:]]:
+            relay.take(list(translation.of(event)))
+    relay.rest()
+
+
+@given(
+    spoiled(
+        [
+            {
+                **MESSAGE,
+                "content": [*MESSAGE["content"], {"type": "tool_use", "input": {}}],
+            }
+        ]
+    )
+)
+def test_spoiled_messages_of_anthropic(message):
+    with suppress(ChatError):
+        exact_json.loads(anthropic.completion(message))
+
+
+BODIES: list[Any] = [
+    {"messages": [{"role": "user", "content": "Hi"}], **fields}
+    for rows in CASES.values()
+    for fields, _ in rows
+    if fields
+]
+
+
+@given(spoiled(BODIES))
+def test_spoiled_requests_for_anthropic(body):
+    with suppress(ChatError):
+        exact_json.dumps(messages.translated(body, model="there", stream=True))
+
+
+@given(JSON, st.integers(0, 999))
+def test_errors_of_any_shape(value, status):
+    for error in (value, {"error": value}, {"error": {"code": value, "type": value}}):
+        failure = chunks.failure_in(error, status=status)
+        for dialect in (dialects.CONTRACT, dialects.OPENAI):
+            told, body, _ = dialect.failure(SYNCHRONOUS, failure, "req-7")
+            assert told in {400, 429, 500}
+            json.dumps(body)
+            dialect.error_event(failure, "req-7")
+
+
+@given(st.lists(st.binary(max_size=30) | st.sampled_from([b"data: ", b"\n\n", b"{}", b"[DONE]", b"\r"])))  # fmt: skip
+def test_bytes_of_any_kind(parts):
+    reader, relay = EventReader(), Relay(dialects.OPENAI, model="x", wants_usage=False)
+    with suppress(ChatError):
+        for part in parts:
+            relay.take(reader.feed(part))
+    relay.rest()
+
+
+@given(st.text())
+def test_a_retry_after_of_any_kind(value):
+    seconds, text = http.retry_after(value)
+    assert seconds >= 0
+    assert text.isprintable()

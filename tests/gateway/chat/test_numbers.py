@@ -1,0 +1,161 @@
+"""Numbers keep their text on the way to an upstream and back, and answers all but one name."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.chat import chunks, exact_json
+from tests.gateway.chat.harness import DONE, STREAM, answers, event, sends
+from tests.gateway.chat.test_anthropic import MESSAGE
+
+# As one list, so that each test needs one request.
+NUMBERS = ",".join(
+    [
+        "1.0",
+        "0.1",
+        "1.10",
+        "1e400",
+        "-1E-400",
+        "1E5",
+        "18446744073709551616",
+        "-9223372036854775809",
+        "123456789012345678901234567890.5",
+        "9" * 5000,
+    ]
+)
+PATHS = pytest.mark.parametrize(
+    "path", ["/v1/chat/completions", "/v2/chat/completions"]
+)
+
+
+def completion(model: str = "upstream-model") -> bytes:
+    return (
+        f'{{"id":"x", "model": "{model}", "choices":[{{"index":0,"n":[{NUMBERS}]}}],'
+        f'"usage":{{"prompt_tokens":1,"completion_tokens":2}}}}'
+    ).encode()
+
+
+@PATHS
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_number_keeps_its_text_on_the_way_to_the_upstream(
+    gateway, upstream, path, stream
+):
+    upstream.script = sends(*STREAM, DONE) if stream else answers(completion())
+    flag = json.dumps(stream)
+    body = f'{{"model": "small", "stream": {flag}, "a": [{NUMBERS}] }}'
+    assert gateway.post(body.encode(), path=path).status_code == 200
+    sent = upstream.asked[0].body
+    assert f'"a":[{NUMBERS}]'.encode() in sent
+    assert b'"model":"upstream-model"' in sent
+
+
+@PATHS
+@pytest.mark.spec("gateway", "Returns one chat completion response object")
+def test_an_answer_keeps_every_byte_but_the_name(gateway, upstream, path):
+    upstream.script = answers(completion())
+    answer = gateway.post(path=path)
+    assert answer.content == completion("small")
+    assert gateway.kept.ended[0].usage.completion_tokens == 2
+
+
+@PATHS
+def test_a_chunk_keeps_its_numbers(gateway, upstream, path):
+    first = f'{{"model":"there","choices":[],"n":[{NUMBERS}],"null":null}}'
+    last = f'{{"model":"there","choices":[{{"finish_reason":"stop","n":[{NUMBERS}]}}]}}'
+    usage = f'{{"choices":[],"usage":{{"prompt_tokens":1,"x":[{NUMBERS}]}}}}'
+    upstream.script = sends(*(event(it.encode()) for it in (first, last, usage)), DONE)
+    body = b'{"model":"small","stream":true,"stream_options":{"include_usage":true}}'
+    text = gateway.post(body, path=path).text
+    assert text.count(f'"n":[{NUMBERS}]') == 2
+    assert f'"x":[{NUMBERS}]' in text
+
+
+def test_embeddings_keep_their_numbers(gateway, upstream):
+    gateway.declare(inference_type="embedding")
+    answer = f'{{"model":"there","data":[{{"embedding":[{NUMBERS}]}}]}}'
+    upstream.script = answers(answer.encode())
+    text = gateway.post(b'{"model":"small"}', path="/v1/embeddings").text
+    assert text == answer.replace("there", "small")
+
+
+def test_arguments_of_tools_keep_their_numbers_in_translation(claude, upstream):
+    block = f'{{"type":"tool_use","id":"t","name":"f","input":{{"a":[{NUMBERS}]}}}}'
+    text = json.dumps({**MESSAGE, "content": ["BLOCK"]}).replace('"BLOCK"', block)
+    upstream.script = answers(text.encode())
+    call = {"name": "f", "arguments": f'{{"a":[{NUMBERS}]}}'}
+    messages = [
+        {"role": "user", "content": "?"},
+        {
+            "role": "assistant",
+            "tool_calls": [{"id": "t", "type": "function", "function": call}],
+        },
+        {"role": "tool", "tool_call_id": "t", "content": "x"},
+    ]
+    message = claude(messages=messages).json()["choices"][0]["message"]
+    assert f'"input":{{"a":[{NUMBERS}]}}'.encode() in upstream.asked[0].body
+    assert message["tool_calls"][0]["function"]["arguments"] == f'{{"a":[{NUMBERS}]}}'
+
+
+@pytest.mark.parametrize(
+    ("_case", "answer", "found"),
+    [
+        ("twice", '{"model":"a","model":"b","choices":[]}', '{"model":"small","choices":[]}'),
+        ("further in", '{"choices":[{"model":"b"}],"model":"b"}', '{"choices":[{"model":"b"}],"model":"small"}'),
+        ("as text", '{"id":"\\"model\\":\\"b\\"","model":"b","choices":[]}', '{"id":"\\"model\\":\\"b\\"","model":"small","choices":[]}'),
+        ("as a value", '{"id":"model","model":"b","choices":[]}', '{"id":"model","model":"small","choices":[]}'),
+        ("escaped", '{"model":"\\"b\\\\","choices":[]}', '{"model":"small","choices":[]}'),
+        ("escaped further in", '{"x\\"model":"b","mod\\u0065l":"b","choices":[]}', '{"x\\"model":"b","model":"small","choices":[]}'),
+        ("null", '{"model":null,"choices":[]}', '{"model":"small","choices":[]}'),
+        ("spaces", '{ "model" :\n "b", "choices": [ ] }', '{ "model" :\n "small", "choices": [ ] }'),
+    ],
+)  # fmt: skip
+def test_the_name_of_the_model_is_found_wherever_it_is(
+    gateway, upstream, _case, answer, found
+):
+    upstream.script = answers(answer.encode())
+    assert gateway.post().text == found
+
+
+def test_of_a_field_that_is_there_twice_the_last_one_counts_everywhere(
+    gateway, upstream
+):
+    upstream.script = answers(completion())
+    body = b'{"model":"other","stream":true,"n":1e400,"model":"small","stream":false,"n":2}'
+    assert gateway.post(body).status_code == 200
+    assert upstream.asked[0].body == b'{"model":"upstream-model","stream":false,"n":2}'
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)  # fmt: skip
+
+
+@given(JSON, st.sampled_from([None, 1]))
+def test_json_is_written_as_it_was_read(value: Any, indent: int | None):
+    raw = json.dumps({"a": value}, ensure_ascii=False, indent=indent).encode()
+    written = exact_json.dumps(exact_json.loads(raw))
+    assert json.loads(written) == {"a": value}
+    compact = json.dumps({"a": value}, ensure_ascii=False, separators=(",", ":"))
+    assert written.decode().lower() == compact.lower() or "\\u" in compact
+
+
+@given(JSON, st.text())
+def test_a_new_name_changes_nothing_else(value: Any, name: str):
+    raw = json.dumps({"x": value, "model": "old", "y": value}).encode()
+    assert json.loads(chunks.renamed(raw, name)) == {
+        "x": value,
+        "model": name,
+        "y": value,
+    }
+
+
+def test_what_is_no_json_is_never_written():
+    with pytest.raises(TypeError, match="set"):
+        exact_json.dumps({1})

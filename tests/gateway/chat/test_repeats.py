@@ -1,0 +1,118 @@
+"""When a request is sent a second time: only if nobody can have worked on it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from gateway.chat.upstreams import http
+from tests.gateway.chat.harness import COMPLETION, WHOLE_STREAM, answers, head, sends
+
+
+def closes(after_s: float, *parts: bytes, resets: bool = False) -> Any:
+    """Work for a while, send what is given, and end the connection."""
+
+    async def script(asked: Any) -> None:
+        await asyncio.sleep(after_s)
+        for part in parts:
+            asked.writer.write(part)
+            await asyncio.sleep(0.01)
+        if resets:
+            asked.writer.transport.abort()
+        else:
+            asked.writer.close()
+
+    return script
+
+
+@pytest.fixture
+def kept(gateway, upstream) -> Any:
+    """A connection that was used once and is kept."""
+    upstream.script = answers(COMPLETION)
+    assert gateway.post().status_code == 200
+    upstream.asked.clear()
+    return upstream
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("resets", [False, True])
+def test_a_request_that_was_worked_on_is_not_sent_again(gateway, kept, stream, resets):
+    kept.script = closes(0.5, resets=resets)
+    assert gateway.post(stream=stream).status_code == 500
+    assert len(kept.asked) == 1
+    assert kept.connections == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("_case", "part"),
+    [
+        ("one byte", b"H"),
+        ("half a head", b"HTTP/1.1 200 OK\r\nContent-"),
+        ("a hint before the answer", head(103)),
+        ("a head", head(Content_Length="5")),
+    ],
+)
+def test_a_request_whose_answer_has_begun_is_not_sent_again(
+    gateway, kept, stream, _case, part
+):
+    kept.script = closes(0.0, part)
+    assert gateway.post(stream=stream).status_code == 500
+    assert len(kept.asked) == 1
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("resets", [False, True])
+def test_a_request_on_a_connection_that_was_closed_while_idle_is_sent_again(
+    gateway, kept, monkeypatch, stream, resets
+):
+    # However slow this machine is.
+    monkeypatch.setattr(http, "CLOSE_SEEN_S", 10.0)
+    close = closes(0.0, resets=resets)
+
+    async def script(asked: Any) -> None:
+        kept.script = sends(*WHOLE_STREAM) if stream else answers(COMPLETION)
+        await close(asked)
+
+    kept.script = script
+    assert gateway.post(stream=stream).status_code == 200
+    assert (len(kept.asked), kept.connections) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("_case", "stale"),
+    [
+        ("an answer", head(Content_Length="2") + b"{}"),
+        ("half an answer", head(Content_Length="2") + b"{"),
+        ("half a head", b"HTTP/1.1 200 OK\r\nContent-"),
+        ("no answer at all", b"hello"),
+        ("a limit of idle time", head(408, Content_Length="0")),
+    ],
+)
+def test_what_nobody_asked_for_answers_no_request(gateway, upstream, _case, stale):
+    async def script(asked: Any) -> None:
+        await answers({**COMPLETION, "id": "first"})(asked)
+        upstream.script = answers({**COMPLETION, "id": "second"})
+        await asyncio.sleep(0.05)
+        asked.writer.write(stale)
+        await asyncio.sleep(10)
+
+    upstream.script = script
+    assert gateway.post().json()["id"] == "first"
+    assert gateway.settled(lambda: upstream.hung_up)
+    assert gateway.post().json()["id"] == "second"
+    assert upstream.connections == 2
+
+
+def test_a_large_request_that_is_refused_early_is_not_sent_again(gateway, kept):
+    kept.script = closes(0.0, head(413, Content_Length="0"))
+    assert gateway.post(padding="x" * 3_000_000).status_code == 400
+    assert len(kept.asked) == 1
+
+
+def test_a_request_on_a_fresh_connection_is_not_sent_again(gateway, upstream):
+    upstream.script = closes(0.0)
+    assert gateway.post().status_code == 500
+    assert len(upstream.asked) == 1
