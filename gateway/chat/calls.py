@@ -147,9 +147,11 @@ def _fault_in(relay: Relay, payloads: list[bytes]) -> ChatError | None:
 
 def _refused(error: ChatError) -> ChatError:
     """Return a failure as it is raised while nothing was sent: a refusal is a bad value."""
-    if isinstance(error, InvalidRequestError):
-        return InvalidValueError(*error.args)
-    return error
+    if not isinstance(error, InvalidRequestError):
+        return error
+    refusal = InvalidValueError(*error.args)
+    refusal.upstream = error.upstream
+    return refusal
 
 
 def _renamed(exchange: Exchange, answer: bytes, key: str) -> bytes:

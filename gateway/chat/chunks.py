@@ -21,7 +21,6 @@ from gateway.chat.errors import (
 REFUSALS = frozenset({400, 413, 422})
 REFUSAL_TYPES = frozenset({"invalid_request_error", "request_too_large"})
 REFUSED = "The upstream refused the request."
-# What OpenAI's clients look at in an error.
 PASSED_ON = ("type", "param", "code")
 MODEL_KEY = b'"model"'
 BACKSLASH = ord("\\")
@@ -158,20 +157,26 @@ def failure_in(
     other one is the upstream's own trouble. `status` is the answer's, when it came as one.
     """
     error = value.get("error") if isinstance(value, dict) else None
-    said = (
-        error if isinstance(error, dict) else value if isinstance(value, dict) else {}
-    )
     codes = {status} if status else _codes(error)
     failure: ChatError
     if codes & REFUSALS or (not codes and _is_refusal(error)):
         failure = refusal(_message(value) or REFUSED)
+        failure.upstream = UpstreamError(fields=_passed_on(value))
     else:
         kind = error.get("type") or error.get("code") if isinstance(error, dict) else ""
         where = f"HTTP {status}" if status else "an error in the stream"
         failure = UpstreamServiceError(f"{where} {kind or ''}".strip()[:200])
-    fields = {name: said[name] for name in PASSED_ON if _is_name(said.get(name))}
-    failure.upstream = UpstreamError(max(codes, default=0), fields)
+        failure.upstream = UpstreamError(max(codes, default=0), _passed_on(value))
     return failure
+
+
+def _passed_on(value: Any) -> dict[str, str]:
+    """Return what OpenAI's clients look at in an error, which may stand in a field or alone."""
+    if not isinstance(value, dict):
+        return {}
+    error = value.get("error")
+    told = error if isinstance(error, dict) else value
+    return {name: told[name] for name in PASSED_ON if _is_name(told.get(name))}
 
 
 def _codes(error: Any) -> set[int]:

@@ -43,7 +43,7 @@ class EventReader:
             data = data.removeprefix(BYTE_ORDER_MARK)
         *blocks, rest = data.split(b"\n\n")
         # Without a check of its size: the events before it must not be lost.
-        self._parts, self._size, self._tail = [rest], len(rest), rest[-1:]
+        self._parts, self._size, self._tail = [rest] * bool(rest), len(rest), rest[-1:]
         return [payload for block in blocks if (payload := _data(block)) is not None]
 
     def _keep(self, data: bytes) -> None:

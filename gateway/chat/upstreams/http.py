@@ -53,7 +53,7 @@ def session() -> aiohttp.ClientSession:
     )
 
 
-class Protocol(ResponseHandler):
+class UpstreamConnection(ResponseHandler):
     """A connection that tells whether its server may have worked on the request sent last."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -94,23 +94,23 @@ class Connector(aiohttp.TCPConnector):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         # aiohttp has no public way to say which class its connections are of.
-        self._factory = partial(Protocol, loop=self._loop)  # type: ignore[assignment]
+        self._factory = partial(UpstreamConnection, loop=self._loop)  # type: ignore[assignment]
 
     async def connect(self, *args: Any, **options: Any) -> Connection:
         connection = await super().connect(*args, **options)
-        if isinstance(connection.protocol, Protocol):
+        if isinstance(connection.protocol, UpstreamConnection):
             connection.protocol.begin()
             used.set(connection.protocol)
         return connection
 
     def _release(self, key: Any, protocol: ResponseHandler, **options: Any) -> None:
-        if isinstance(protocol, Protocol):
+        if isinstance(protocol, UpstreamConnection):
             protocol.is_idle = True
         super()._release(key, protocol, **options)
 
 
 # The connection that this task was given last.
-used: ContextVar[Protocol | None] = ContextVar("used", default=None)
+used: ContextVar[UpstreamConnection | None] = ContextVar("used", default=None)
 
 
 @dataclass(frozen=True, slots=True)

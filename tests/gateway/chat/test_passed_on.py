@@ -139,6 +139,12 @@ def test_a_limit_in_place_of_the_first_chunk_is_passed_on(gateway, upstream):
     assert (answer.status_code, answer.json()["error"]["type"]) == (429, "limited")
 
 
+def test_a_refusal_in_place_of_the_first_chunk_keeps_its_code(gateway, upstream):
+    upstream.script = sends(event(TOO_LONG))
+    answer = gateway.post(stream=True, **V1)
+    assert (answer.status_code, answer.json()) == (400, TOO_LONG)
+
+
 @pytest.mark.parametrize("error", [TOO_LONG, LIMITED])
 def test_an_error_in_the_middle_of_a_stream_keeps_its_code(gateway, upstream, error):
     upstream.script = sends(STREAM[0], 0.02, event(error))
