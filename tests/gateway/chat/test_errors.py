@@ -118,7 +118,7 @@ def test_absent_and_forbidden_are_answered_byte_for_byte_the_same(
 def test_a_denial_names_the_operation_that_was_asked_for(gateway, path, action, model):
     gateway.declare(name="secret", allow=NOBODY)
     assert gateway.post(path=path, model=model, input="x").status_code == 404
-    assert gateway.kept.denied_actions == [action]
+    assert gateway.kept.denied == [(action, model)]
 
 
 @pytest.mark.spec("gateway", "synchronous: Invalid value or invalid request, 400")
