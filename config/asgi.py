@@ -20,7 +20,6 @@ from config.wsgi import application as wsgi_application
 # After config.wsgi, which sets Django up.
 from gateway.chat import asgi as chat
 from gateway.chat import runtime
-from gateway.chat.service import serves
 
 everything_else = Bridge(wsgi_application, threads=settings.WEB_THREADS)
 
@@ -29,7 +28,7 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     """Serve ASGI's types http and lifespan; there are no WebSockets here."""
     if scope["type"] == "lifespan":
         await _live(receive, send)
-    elif scope["type"] == "http" and serves(scope["path"]):
+    elif scope["type"] == "http" and chat.serves(scope["path"]):
         service = (await runtime.start()).service
         await chat.respond(service, scope, receive, send)
     elif scope["type"] == "http" and scope["path"] == stream_probe.PATH:

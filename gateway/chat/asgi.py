@@ -23,7 +23,7 @@ from gateway.chat.messages import (
     Reply,
     joined,
 )
-from gateway.chat.service import Service
+from gateway.chat.service import ADDRESSES, MODEL_PREFIX, Service
 from gateway.chat.watch import Watch
 from gateway.errors import BadRequestError, PayloadTooLargeError
 from webhooks_core.deadlines import within
@@ -39,6 +39,11 @@ STALL_S = 60.0
 
 plain_log = logging.getLogger("signpost.http")
 log = structlog.stdlib.get_logger("signpost.http")
+
+
+def serves(path: str) -> bool:
+    """Tell whether a path is one of chat's."""
+    return path in ADDRESSES or path.startswith(MODEL_PREFIX)
 
 
 async def respond(service: Service, scope: Scope, receive: Receive, send: Send) -> None:

@@ -247,33 +247,30 @@ Handle = Callable[[Service, Incoming, Caller, Dialect], Awaitable[Reply]]
 class Address:
     """What is served at a path."""
 
-    methods: tuple[str, ...]
+    method: str
     dialect: Dialect
     handle: Handle
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        return ("GET", "HEAD") if self.method == "GET" else (self.method,)
 
     def check(self, incoming: Incoming) -> None:
         if incoming.method not in self.methods:
             raise MethodNotAllowedError(headers={"Allow": ", ".join(self.methods)})
 
 
-READ = ("GET", "HEAD")
-POST = ("POST",)
 ADDRESSES: Mapping[str, Address] = {
-    "/v2/chat/completions": Address(POST, CONTRACT, Service.chat),
-    "/v1/chat/completions": Address(POST, OPENAI, Service.chat),
-    "/v1/embeddings": Address(POST, OPENAI, Service.embeddings),
-    "/v1/models": Address(READ, OPENAI, Service.models),
+    "/v2/chat/completions": Address("POST", CONTRACT, Service.chat),
+    "/v1/chat/completions": Address("POST", OPENAI, Service.chat),
+    "/v1/embeddings": Address("POST", OPENAI, Service.embeddings),
+    "/v1/models": Address("GET", OPENAI, Service.models),
 }
 # What follows is the name of a model, which may hold anything.
 MODEL_PREFIX = "/v1/models/"
-MODEL = Address(READ, OPENAI, Service.model)
-
-
-def serves(path: str) -> bool:
-    """Tell whether a path is one of chat's."""
-    return path in ADDRESSES or path.startswith(MODEL_PREFIX)
+MODEL = Address("GET", OPENAI, Service.model)
 
 
 def address_of(path: str) -> Address:
-    """Return what is served at a path that serves() is true of."""
+    """Return what is served at a path of chat's."""
     return ADDRESSES.get(path, MODEL)

@@ -18,6 +18,7 @@ NOT_TEXT = frozenset(
     {
         *("role", "type", "id", "index", "tool_call_id", "cache_control", "signature"),
         *("image_url", "input_audio", "file"),
+        "thinking_blocks",  # their text is in reasoning_content, too
     }
 )
 

@@ -18,7 +18,7 @@ T = TypeVar("T")
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 # What no database keeps and no request can carry.
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-BARE_REFERENCE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
+BARE_REFERENCE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
 
 
 class VariableError(ValueError):
@@ -30,8 +30,9 @@ def resolved(text: str, environ: Mapping[str, str]) -> str:
 
     Raises VariableError.
     """
-    if bare := BARE_REFERENCE.fullmatch(text):
-        raise VariableError(f"must be written ${{{bare[1]}}} to name a variable")
+    if BARE_REFERENCE.fullmatch(text):
+        # Not its name: a secret may look like one.
+        raise VariableError("must be written ${NAME}, with braces, to name a variable")
     if "${" not in text:
         return text
     match = REFERENCE.fullmatch(text)

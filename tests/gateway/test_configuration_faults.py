@@ -62,7 +62,7 @@ FAULTS = [
         (
             f"the variable {text} without braces",
             entry.replace("KEY", text),
-            f"{key}: must be written ${{{text[1:]}}} to name a variable",
+            f"{key}: must be written ${{NAME}}, with braces,",
         )
         for text in ("$ACME", "$_x9")
         for key, entry in (

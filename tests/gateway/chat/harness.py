@@ -17,12 +17,10 @@ from gateway.chat import asgi
 from gateway.chat.calls import Calls
 from gateway.chat.exchange import Exchange
 from gateway.chat.limits import Limits
-from gateway.chat.messages import Incoming
 from gateway.chat.routing import Router
 from gateway.chat.service import Service
 from gateway.chat.upstreams import http, registry
 from gateway.configuration.shapes import ModelEntry, Target, Timeouts
-from gateway.identity import Caller
 
 IDENTITY = {"X-Tenant-Id": "acme", "X-Principal-Id": "ada"}
 MESSAGES = [{"role": "user", "content": "Say hello to the harbour"}]
@@ -268,17 +266,13 @@ class Kept:
     """A recorder that keeps what it is told, as it was then: the writer does so too."""
 
     ended: list[Exchange] = field(default_factory=list)
-    denied: list[tuple[Caller, str]] = field(default_factory=list)
-    denied_actions: list[str] = field(default_factory=list)
+    denied: list[tuple[str, str]] = field(default_factory=list)
 
     def record(self, exchange: Exchange) -> None:
         self.ended.append(replace(exchange))
 
-    def deny(
-        self, *, caller: Caller, action: str, model: str, incoming: Incoming
-    ) -> None:
-        self.denied.append((caller, model))
-        self.denied_actions.append(action)
+    def deny(self, *, action: str, model: str, **_: Any) -> None:
+        self.denied.append((action, model))
 
 
 class Known(dict[str, ModelEntry]):

@@ -303,7 +303,8 @@ def test_usage_is_shown_and_never_edited(staff):
 @pytest.mark.django_db
 def test_metrics_tell_requests_tokens_costs_and_times(django_assert_num_queries):
     ModelPrice.objects.create(model="small", prompt_price=1, completion_price=1)
-    write([ended(), ended(status=500, first_chunk_s=None, duration_s=200.0)])
+    broken = {"status": 500, "first_chunk_s": None, "duration_s": 200.0}
+    write([ended(), ended(**broken, estimated=True)])
 
     with django_assert_num_queries(2):
         families = list(ChatCollector().collect())
@@ -320,6 +321,7 @@ def test_metrics_tell_requests_tokens_costs_and_times(django_assert_num_queries)
     assert found[tokens, ("kind", "prompt"), small] == 18
     assert found[tokens, ("kind", "completion"), small] == 4
     assert found["gateway_chat_cost_total", small] == pytest.approx(22e-6)
+    assert found["gateway_chat_estimated_requests_total", small] == 1
     first = "gateway_chat_first_chunk_seconds"
     assert found[f"{first}_bucket", ("le", "0.025"), small] == 1
     assert found[f"{first}_count", small] == 1

@@ -100,6 +100,12 @@ def test_one_port_serves_chat_and_everything_else(server, folder):
     assert (unknown.status_code, set(unknown.json())) == (404, {"detail"})
     listed = requests.get(server.url + "/v1/models", headers=IDENTITY, timeout=20)
     assert [it["id"] for it in listed.json()["data"]] == ["echo", "quick"]
+    for name, status in (("quick", 200), ("no%2Fsuch:model.1", 404)):
+        address = f"{server.url}/v1/models/{name}"
+        described = requests.get(address, headers=IDENTITY, timeout=20)
+        head = requests.head(address, headers=IDENTITY, timeout=20)
+        assert (described.status_code, head.status_code) == (status, status)
+        assert head.headers["Content-Length"] == str(len(described.content))
 
 
 def test_denials_and_usage_are_written_before_the_process_ends(server, folder):

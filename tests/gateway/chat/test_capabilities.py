@@ -1,0 +1,68 @@
+"""What an endpoint supports, and which requests ask for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gateway.chat.capabilities import CAPABILITIES
+from gateway.configuration.shapes import SUPPORTS
+from tests.gateway.chat.harness import COMPLETION, answers
+from tests.gateway.chat.test_errors import REQUEST_ID, told
+
+
+def part_of_a_message(kind: str) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": [{"type": kind}]}]}
+
+
+@pytest.mark.parametrize(
+    ("capability", "fields"),
+    [
+        ("tools", {"tools": [{"type": "function"}]}),
+        ("tools", {"functions": [{"name": "tide"}]}),
+        ("json_object", {"response_format": {"type": "json_object"}}),
+        ("json_schema", {"response_format": {"type": "json_schema"}}),
+        ("vision", part_of_a_message("image_url")),
+        ("audio", part_of_a_message("input_audio")),
+        ("audio", {"modalities": ["text", "audio"]}),
+        ("audio", {"audio": {"voice": "alloy"}}),
+        ("reasoning", {"reasoning_effort": "high"}),
+        ("reasoning", {"reasoning": {"max_tokens": 2000}}),
+        ("reasoning", {"thinking": {"type": "enabled", "budget_tokens": 2000}}),
+    ],
+)
+def test_what_is_asked_for_must_be_supported(gateway, upstream, capability, fields):
+    gateway.declare(supports=frozenset({"streaming"}))
+    answer = gateway.post(headers=REQUEST_ID, **fields)
+    assert told(answer) == (400, f"Endpoint does not support request: {capability}")
+    assert upstream.asked == []
+
+
+def test_what_an_endpoint_supports_it_is_asked_for(gateway, upstream):
+    gateway.declare(supports=frozenset({"tools", "json_object"}))
+    upstream.script = answers(COMPLETION)
+    fields = {"tools": [{"type": "function"}], "response_format": {"type": "text"}}
+    assert gateway.post(**fields).status_code == 200
+    assert gateway.post(response_format={"type": "json_object"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"tools": [], "functions": None, "response_format": None},
+        {"response_format": {"type": "text"}, "modalities": ["text"], "audio": None},
+        {"reasoning_effort": "none", "reasoning": None, "thinking": None},
+        {"thinking": {"type": "disabled"}, "modalities": "text"},
+        {"messages": [{"role": "user", "content": ["image_url", 5, None]}, 7]},
+        {"messages": "image_url", "reasoning_effort": None},
+    ],
+)
+def test_what_is_not_asked_for_need_not_be_supported(gateway, upstream, fields):
+    gateway.declare(supports=frozenset())
+    upstream.script = answers(COMPLETION)
+    assert gateway.post(**fields).status_code == 200
+
+
+def test_every_value_of_supports_has_its_check():
+    assert tuple(CAPABILITIES) == SUPPORTS
