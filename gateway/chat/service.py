@@ -39,6 +39,7 @@ from gateway.errors import (
     UnsupportedMediaTypeError,
 )
 from gateway.identity import Caller
+from webhooks_core.rest import EncodedBody, is_encoded
 
 # How long a key is looked up before the database counts as away.
 LOOK_UP_S = 10.0
@@ -135,6 +136,10 @@ class Service:
         """
         if not incoming.is_json:
             raise UnsupportedMediaTypeError
+        if is_encoded(incoming.headers.get("content-encoding")):
+            raise UnsupportedMediaTypeError(
+                EncodedBody.default_detail, headers=EncodedBody.headers
+            )
         request = ModelRequest.parse(await incoming.read())
         endpoint = (await self.catalogue.endpoints()).get(request.model)
         is_admitted = (endpoint or NOBODYS).allow.admits(
@@ -221,9 +226,13 @@ class Address:
     dialect: Dialect
     handle: Handle
 
+    @property
+    def methods(self) -> tuple[str, ...]:
+        return ("GET", "HEAD") if self.method == "GET" else (self.method,)
+
     def check(self, incoming: Incoming) -> None:
-        if incoming.method != self.method:
-            raise MethodNotAllowedError(headers={"Allow": self.method})
+        if incoming.method not in self.methods:
+            raise MethodNotAllowedError(headers={"Allow": ", ".join(self.methods)})
 
 
 ADDRESSES: Mapping[str, Address] = {

@@ -6,7 +6,12 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from django.core.handlers.asgi import ASGIRequest
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    JsonResponse,
+    StreamingHttpResponse,
+)
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework.request import Request
@@ -15,11 +20,11 @@ from rest_framework.response import Response
 from gateway.chat import openapi, reports, runtime
 from gateway.chat.messages import MAX_BODY_BYTES, Incoming, Reply
 from gateway.chat.service import ADDRESSES
-from gateway.errors import PayloadTooLargeError, UnavailableError
+from gateway.errors import ANSWERS, PayloadTooLargeError, UnavailableError
 from gateway.views import GatewayView
 from webhooks_core.errors import response
 
-__all__ = ["ADDRESSES", "UsageView", "chat"]
+__all__ = ["ADDRESSES", "UsageView", "chat", "response_for"]
 
 
 @csrf_exempt
@@ -45,6 +50,18 @@ async def chat(request: HttpRequest) -> HttpResponseBase:
     incoming.request_id = getattr(request, "request_id", incoming.request_id)
     service = (await runtime.start()).service
     return _response(await service.answer(incoming), incoming.request_id)
+
+
+def response_for(
+    request: HttpRequest, status: int, error: BaseException | None
+) -> HttpResponse:
+    """Answer what failed outside the service in the shape of the address, if it is one of chat's."""
+    address = ADDRESSES.get(request.path)
+    if address is None:
+        return ANSWERS.response_for(request, status, error)
+    told = ANSWERS.translate(error) or ANSWERS.kinds[status]()
+    body = address.dialect.error(told.status_code, told.detail)
+    return JsonResponse(body, status=told.status_code, headers=told.headers)
 
 
 def _response(reply: Reply, request_id: str) -> HttpResponseBase:
