@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 
 from django.conf import settings
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest
 
 from config.environment import is_loopback
@@ -22,13 +23,22 @@ def may_see_state(request: HttpRequest) -> bool:
 
 
 def is_local(request: HttpRequest) -> bool:
-    """Tell whether a process of this machine asks, and no proxy for somebody else."""
+    """Tell whether a process of this machine asks, and no proxy for somebody else.
+
+    A browser may ask for a page of another site whose name leads here: then the Host is not ours.
+    """
     proxied = any(
         name.removeprefix("HTTP_") in _PROXY_HEADERS
         or name.startswith("HTTP_X_FORWARDED_")
         for name in request.META
     )
-    return not proxied and is_loopback(request.META.get("REMOTE_ADDR", ""))
+    if proxied or not is_loopback(request.META.get("REMOTE_ADDR", "")):
+        return False
+    try:
+        request.get_host()
+    except DisallowedHost:
+        return False
+    return True
 
 
 def _has_token(request: HttpRequest) -> bool:

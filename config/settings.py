@@ -317,10 +317,10 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not LOCAL
 SESSION_COOKIE_HTTPONLY = True
 # A browser takes this prefix from this host alone, over https, for the whole site: no sibling
 # domain can plant such a cookie.
-_COOKIE_PREFIX = "" if LOCAL else "__Host-"
-SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}sessionid"
-CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}csrftoken"
-MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
+COOKIE_PREFIX = "" if LOCAL else "__Host-"
+SESSION_COOKIE_NAME = f"{COOKIE_PREFIX}sessionid"
+CSRF_COOKIE_NAME = f"{COOKIE_PREFIX}csrftoken"
+MESSAGE_STORAGE = "config.cookies.MessageStorage"
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
 SECURE_PROXY_SSL_HEADER = (
     ("HTTP_X_FORWARDED_PROTO", "https") if TRUST_X_FORWARDED_PROTO else None

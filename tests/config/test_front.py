@@ -354,22 +354,25 @@ def test_in_production_chat_has_the_security_headers_of_everything_else(producti
 
 
 COOKIES = """
-import json
+import json, os
+os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
 from config import settings as s
 names = "SESSION_COOKIE_NAME", "CSRF_COOKIE_NAME", "SESSION_COOKIE_SECURE", \\
     "CSRF_COOKIE_SECURE", "SECURE_HSTS_SECONDS", "SECURE_HSTS_INCLUDE_SUBDOMAINS", \\
     "SECURE_HSTS_PRELOAD"
-print(json.dumps([getattr(s, name) for name in names]))
+from config.cookies import PrefixedCookieStorage
+print(json.dumps([PrefixedCookieStorage.cookie_name, *(getattr(s, name) for name in names)]))
 """
 
 
 @pytest.mark.parametrize(
     ("variables", "expected"),
     [
-        ({}, ["sessionid", "csrftoken", False, False, 0, False, False]),
+        ({}, ["messages", "sessionid", "csrftoken", False, False, 0, False, False]),
         (
             PRODUCTION,
             [
+                "__Host-messages",
                 "__Host-sessionid",
                 "__Host-csrftoken",
                 True,
@@ -386,7 +389,16 @@ print(json.dumps([getattr(s, name) for name in names]))
                 "SECURE_HSTS_INCLUDE_SUBDOMAINS": "true",
                 "SECURE_HSTS_PRELOAD": "true",
             },
-            ["__Host-sessionid", "__Host-csrftoken", True, True, 60, True, True],
+            [
+                "__Host-messages",
+                "__Host-sessionid",
+                "__Host-csrftoken",
+                True,
+                True,
+                60,
+                True,
+                True,
+            ],
         ),
     ],
 )

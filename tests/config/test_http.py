@@ -14,8 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from django.core.handlers.asgi import ASGIHandler
 
-from tests.config.test_web import served
+from config.wsgi import application as wsgi
+from tests.config.test_web import bridged, served
 from tests.running import until
 
 HEAD = b"POST /here HTTP/1.1\r\nHost: x\r\n"
@@ -138,6 +140,27 @@ def test_a_trailer_is_never_a_header(echo, trailer, is_later):
     assert [it["path"] for it in echo.asked] == ["/here", "/next"]
     assert echo.asked[0]["body"] == "body"
     assert echo.asked[0]["headers"] == {"host": "x", "transfer-encoding": "chunked"}
+
+
+@pytest.mark.parametrize("path", [b"/v1/webhooks/subscriptions", b"/v1/ingest"])
+@pytest.mark.parametrize("is_later", [False, True])
+@pytest.mark.parametrize("handler", ["the bridge", "Django's own"])
+def test_a_trailer_is_nobodys_identity(handler, path, is_later):
+    lines = b"X-Tenant-Id: acme\r\nX-Principal-Id: ada\r\nHost: evil.example\r\n\r\n"
+    start = CHUNKED.replace(b"/here", path).replace(b": x", b": localhost")
+    start += b"2\r\n{}\r\n0\r\n"
+    parts = [start, lines] if is_later else [start + lines]
+    application = bridged(wsgi) if handler == "the bridge" else served(own_handler)
+    with application as url:
+        answer = Echo(url).told(*parts[:-1], parts[-1] + NEXT)
+    assert answer.startswith(b"HTTP/1.1 401 ")
+
+
+async def own_handler(scope: Any, receive: Any, send: Any) -> None:
+    if scope["type"] == "lifespan":
+        await Echo()(scope, receive, send)
+    else:
+        await ASGIHandler()(scope, receive, send)
 
 
 @pytest.mark.parametrize(
