@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from django.conf import settings
 from django.contrib.messages.storage.cookie import CookieStorage
 from django.contrib.messages.storage.fallback import FallbackStorage
@@ -17,4 +15,4 @@ class PrefixedCookieStorage(CookieStorage):
 class MessageStorage(FallbackStorage):
     """Django's default but for the name."""
 
-    storage_classes: ClassVar = (PrefixedCookieStorage, SessionStorage)
+    storage_classes = (PrefixedCookieStorage, SessionStorage)
