@@ -141,7 +141,8 @@ def from_body(request: HttpRequest) -> Any:
         raise Refusal(
             415, "UNSUPPORTED_MEDIA_TYPE", f"Send the request as {JSON} in UTF-8."
         )
-    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+    coding = request.headers.get("Content-Encoding", "").strip().lower()
+    if coding not in {"", "identity"}:
         raise Refusal(
             415, "UNSUPPORTED_MEDIA_TYPE", "Send the request without Content-Encoding."
         )

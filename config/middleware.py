@@ -16,7 +16,7 @@ from webhooks_core.rest import EncodedBody, is_encoded
 
 # Load balancers probe by IP address.
 ANY_HOST = frozenset({"/healthz", "/readyz"})
-PAGE_METHODS = ("GET", "HEAD", "POST", "OPTIONS")
+PAGE_METHODS = ("GET", "HEAD", "POST")
 
 log = structlog.stdlib.get_logger("signpost.http")
 
@@ -55,7 +55,7 @@ class PageMiddleware:
     ) -> HttpResponse | None:
         if getattr(view, "csrf_exempt", False):
             return None
-        if request.method not in PAGE_METHODS:
+        if request.method not in {*PAGE_METHODS, "OPTIONS"}:
             return HttpResponseNotAllowed(PAGE_METHODS)
         if request.method == "POST" and is_encoded(
             request.headers.get("Content-Encoding")

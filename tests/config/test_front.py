@@ -247,7 +247,7 @@ GETS = sorted(
     - {"/v1/ingest", "/v2/chat/completions", "/v1/chat/completions", "/v1/embeddings"}
     - {"/oauth/register", "/oauth/token", "/oauth/revoke"}
 )
-VARYING = {"date", "x-request-id", "transfer-encoding", "set-cookie"}
+VARYING = {"date", "x-request-id", "transfer-encoding", "set-cookie", "expires"}
 GROWING = {"/metrics"}  # from one look to the next
 
 

@@ -60,6 +60,8 @@ class Echo:
             body += message["body"]
             if not message["more_body"]:
                 break
+        else:
+            return  # gone
         told = {
             "method": scope["method"],
             "path": scope["path"],
