@@ -5,9 +5,9 @@ from __future__ import annotations
 import hmac
 
 from django.conf import settings
-from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest
 
+from config import front
 from config.environment import is_loopback
 
 # Whoever sends one of these stands behind a proxy: then the peer's address tells nothing.
@@ -32,13 +32,8 @@ def is_local(request: HttpRequest) -> bool:
         or name.startswith("HTTP_X_FORWARDED_")
         for name in request.META
     )
-    if proxied or not is_loopback(request.META.get("REMOTE_ADDR", "")):
-        return False
-    try:
-        request.get_host()
-    except DisallowedHost:
-        return False
-    return True
+    is_near = not proxied and is_loopback(request.META.get("REMOTE_ADDR", ""))
+    return is_near and front.has_allowed_host(request)
 
 
 def _has_token(request: HttpRequest) -> bool:

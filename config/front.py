@@ -16,16 +16,21 @@ from django.http import HttpRequest
 Scope = MutableMapping[str, Any]
 
 
-@lru_cache(maxsize=256)
-def _is_allowed(host: bytes, _: tuple[str, ...]) -> bool:
-    """Return what Django says of a Host header while ALLOWED_HOSTS is this."""
-    request = HttpRequest()
-    request.META["HTTP_HOST"] = host.decode("latin-1")
+def has_allowed_host(request: HttpRequest) -> bool:
+    """Return whether a request's Host is one of ALLOWED_HOSTS."""
     try:
         request.get_host()
     except DisallowedHost:
         return False
     return True
+
+
+@lru_cache(maxsize=256)
+def _is_allowed(host: bytes, _: tuple[str, ...]) -> bool:
+    """Return what Django says of a Host header while ALLOWED_HOSTS is this."""
+    request = HttpRequest()
+    request.META["HTTP_HOST"] = host.decode("latin-1")
+    return has_allowed_host(request)
 
 
 def admits(scope: Scope) -> bool:
