@@ -88,7 +88,7 @@ def _checked(name: str, value: str) -> str:
 
 def body_of(request: HttpRequest) -> bytes:
     """Return the body; raises EncodedBodyError, and PayloadTooLargeError above 64 KiB."""
-    if is_encoded(request.headers.get("Content-Encoding")):
+    if is_encoded(request.META.get("HTTP_CONTENT_ENCODING")):
         raise EncodedBodyError
     announced = str(request.META.get("CONTENT_LENGTH") or 0)
     if announced.isdecimal() and int(announced) > MAX_BODY:
