@@ -35,6 +35,7 @@ KINDS = {
     "application/*": JSON,
     "*/*": JSON,
 }
+READING = ("GET", "HEAD")
 executor = Executor(schema)
 
 
@@ -55,7 +56,7 @@ class Refusal(Exception):  # noqa: N818 - an answer rather than an error of ours
 def graphql(request: HttpRequest) -> HttpResponse:
     """Answer a GraphQL request, or show GraphiQL to a browser."""
     wanted = wants(request.META.get("HTTP_ACCEPT", "*/*"))
-    if request.method == "GET" and wanted.page:
+    if request.method in READING and wanted.page:
         return with_vary(render(request, "catalog/graphiql.html"))
     try:
         status, answer = 200, respond(request, wanted)
@@ -77,8 +78,21 @@ def graphql(request: HttpRequest) -> HttpResponse:
         content_type=f"{wanted.json or JSON}; charset=utf-8",
     )
     if status == 405:
-        response["Allow"] = "GET, POST" if request.method != "GET" else "POST"
+        response["Allow"] = "POST" if request.method in READING else "GET, POST"
     return with_vary(response)
+
+
+def response_for(
+    _request: HttpRequest, status: int, _error: BaseException | None
+) -> HttpResponse:
+    """Answer what failed before the view: a Host that is not ours, an unknown address, a crash."""
+    refusal = {
+        400: Refusal(400, "BAD_REQUEST", "The request is malformed."),
+        404: Refusal(404, "NOT_FOUND", "There is nothing at this address."),
+    }.get(status, Refusal(500, "INTERNAL_SERVER_ERROR", "Internal server error"))
+    body = orjson.dumps(refusal.answer().body)
+    content_type = f"{JSON}; charset=utf-8"
+    return with_vary(HttpResponse(body, content_type, status=refusal.status))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +119,13 @@ def wants(accept: str) -> Wants:
 
 def respond(request: HttpRequest, wanted: Wants) -> Answer:
     """Read the request and execute it, or raise Refusal."""
-    if request.method not in {"GET", "POST"}:
+    if request.method not in {*READING, "POST"}:
         raise Refusal(
             405, "METHOD_NOT_ALLOWED", "Send GraphQL requests by POST or GET."
         )
     if wanted.json is None:
         raise Refusal(406, "NOT_ACCEPTABLE", f"Answers are {RESPONSE_JSON} or {JSON}.")
-    read_only = request.method == "GET"
+    read_only = request.method in READING
     parameters = from_address(request) if read_only else from_body(request)
     context = Context(request_id=request_id(request), bearer=bearer(request))
     try:
@@ -126,6 +140,11 @@ def from_body(request: HttpRequest) -> Any:
     if request.content_type != JSON or charset.lower() not in {"utf-8", "utf8"}:
         raise Refusal(
             415, "UNSUPPORTED_MEDIA_TYPE", f"Send the request as {JSON} in UTF-8."
+        )
+    coding = request.headers.get("Content-Encoding", "").strip().lower()
+    if coding not in {"", "identity"}:
+        raise Refusal(
+            415, "UNSUPPORTED_MEDIA_TYPE", "Send the request without Content-Encoding."
         )
     try:
         return orjson.loads(request.body)

@@ -7,6 +7,7 @@ import hmac
 from django.conf import settings
 from django.http import HttpRequest
 
+from config import front
 from config.environment import is_loopback
 
 # Whoever sends one of these stands behind a proxy: then the peer's address tells nothing.
@@ -22,13 +23,17 @@ def may_see_state(request: HttpRequest) -> bool:
 
 
 def is_local(request: HttpRequest) -> bool:
-    """Tell whether a process of this machine asks, and no proxy for somebody else."""
+    """Tell whether a process of this machine asks, and no proxy for somebody else.
+
+    A browser may ask for a page of another site whose name leads here: then the Host is not ours.
+    """
     proxied = any(
         name.removeprefix("HTTP_") in _PROXY_HEADERS
         or name.startswith("HTTP_X_FORWARDED_")
         for name in request.META
     )
-    return not proxied and is_loopback(request.META.get("REMOTE_ADDR", ""))
+    is_near = not proxied and is_loopback(request.META.get("REMOTE_ADDR", ""))
+    return is_near and front.has_allowed_host(request)
 
 
 def _has_token(request: HttpRequest) -> bool:

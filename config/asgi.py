@@ -13,7 +13,7 @@ import sys
 
 from django.conf import settings
 
-from config import stream_probe
+from config import front, stream_probe
 from config.bridge import Bridge, Receive, Scope, Send
 from config.wsgi import application as wsgi_application
 
@@ -28,9 +28,10 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     """Serve ASGI's types http and lifespan; there are no WebSockets here."""
     if scope["type"] == "lifespan":
         await _live(receive, send)
-    elif scope["type"] == "http" and chat.serves(scope["path"]):
+    elif scope["type"] == "http" and chat.serves(scope["path"]) and front.admits(scope):
         service = (await runtime.start()).service
-        await chat.respond(service, scope, receive, send)
+        headers = front.security_headers(scope)
+        await chat.respond(service, scope, receive, send, headers)
     elif scope["type"] == "http" and scope["path"] == stream_probe.PATH:
         await stream_probe.respond(scope, send)
     elif scope["type"] == "http":

@@ -230,6 +230,8 @@ def environ(scope: Scope, body: IO[bytes], length: int) -> Environ:
         key = key if key == "CONTENT_TYPE" else f"HTTP_{key}"
         found[key] = f"{found[key]},{value}" if key in found else value
     found["CONTENT_LENGTH"] = str(length)
+    # Without one, Django would take the server's own name.
+    found.setdefault("HTTP_HOST", "")
     return found
 
 

@@ -11,7 +11,9 @@ from collections.abc import Callable
 from django.http import HttpRequest, HttpResponse
 from django.views import defaults
 
+from catalog import http as catalog
 from gateway import errors as gateway
+from gateway.chat import views as chat
 from recording import errors as recording
 from recording.oauth import errors as oauth
 
@@ -22,11 +24,12 @@ OWNERS: dict[str, Answer] = {
     "/v1": recording.ANSWERS.response_for,
     "/v1/webhooks/subscriptions": gateway.ANSWERS.response_for,
     "/v1/ingest": gateway.ANSWERS.response_for,
-    "/v1/chat": gateway.ANSWERS.response_for,
-    "/v1/models": gateway.ANSWERS.response_for,
-    "/v1/embeddings": gateway.ANSWERS.response_for,
     "/v1/usage": gateway.ANSWERS.response_for,
-    "/v2": gateway.ANSWERS.response_for,
+    "/v1/chat": chat.response_for,
+    "/v1/models": chat.response_for,
+    "/v1/embeddings": chat.response_for,
+    "/v2": chat.response_for,
+    "/graphql": catalog.response_for,
     "/.well-known": oauth.response_for,
     "/oauth/register": oauth.response_for,
     "/oauth/token": oauth.response_for,
@@ -35,9 +38,12 @@ OWNERS: dict[str, Answer] = {
 
 
 def owner(path: str) -> Answer | None:
-    """Return who answers for a path; None leaves it to Django's own pages."""
-    parts = path.split("/")
-    prefixes = ("/".join(parts[:end]) for end in range(len(parts), 1, -1))
+    """Return who answers for a path; None leaves it to Django's own pages.
+
+    Slashes too many change nothing: `//v1/webhooks` is nowhere, and still recording's to say so.
+    """
+    parts = [part for part in path.split("/") if part]
+    prefixes = ("/" + "/".join(parts[:end]) for end in range(len(parts), 0, -1))
     return next((OWNERS[prefix] for prefix in prefixes if prefix in OWNERS), None)
 
 

@@ -85,14 +85,15 @@ def _reason(error: OSError, host: str, port: int) -> str:
 class Probe:
     """Asks a server once whether it answers, and never waits: call it until it says True."""
 
-    listener: socket.socket
+    family: int
+    address: Any
     request: bytes
     _client: socket.socket | None = field(default=None, init=False)
 
     def __call__(self) -> bool:
         if self._client is None:
-            self._client = socket.socket(self.listener.family, socket.SOCK_STREAM)
-            self._client.connect(self.listener.getsockname())
+            self._client = socket.socket(self.family, socket.SOCK_STREAM)
+            self._client.connect(self.address)
             self._client.sendall(self.request)
         if not select.select([self._client], [], [], 0)[0]:
             return False

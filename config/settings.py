@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import tomllib
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ django_stubs_ext.monkeypatch()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = BASE_DIR / "var"
+VERSION = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["version"]
 
 env = Environment()
 
@@ -59,6 +61,14 @@ SQLITE_SYNCHRONOUS = env.str("SQLITE_SYNCHRONOUS", "NORMAL" if LOCAL else "FULL"
 SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", not LOCAL)
 TRUST_X_FORWARDED_PROTO = env.bool("TRUST_X_FORWARDED_PROTO", False)
 LOG_LEVEL = env.log_level("LOG_LEVEL", logging.INFO)
+SECURE_HSTS_SECONDS = env.int(
+    "SECURE_HSTS_SECONDS", 0 if LOCAL else 31_536_000, validate=validate.Range(min=0)
+)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = env.bool("SECURE_HSTS_INCLUDE_SUBDOMAINS", False)
+SECURE_HSTS_PRELOAD = env.bool("SECURE_HSTS_PRELOAD", False)
+WEB_KEEP_ALIVE_S = env.int(
+    "WEB_KEEP_ALIVE_S", 75, validate=validate.Range(min=1, max=3600)
+)
 WEB_THREADS = env.int("WEB_THREADS", 8, validate=validate.Range(min=1, max=1000))
 WORKERS = env.int("WORKERS", 2, validate=validate.Range(min=1, max=1000))
 OTEL_EXPORTER_OTLP_ENDPOINT = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", "").rstrip("/")
@@ -189,11 +199,12 @@ MIDDLEWARE = [
     "config.logs.RequestLogMiddleware",
     "config.metrics.MetricsMiddleware",
     *(["config.telemetry.TracingMiddleware"] if OTEL_EXPORTER_OTLP_ENDPOINT else []),
+    "config.middleware.HostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "config.policy.PolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.common.CommonMiddleware",
+    "config.middleware.PageMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -306,9 +317,12 @@ Q_CLUSTER: dict[str, Any] = libraries.Q_CLUSTER | {
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not LOCAL
 SESSION_COOKIE_HTTPONLY = True
-SECURE_HSTS_SECONDS = 0 if LOCAL else 31_536_000
-SECURE_HSTS_INCLUDE_SUBDOMAINS = not LOCAL
-SECURE_HSTS_PRELOAD = not LOCAL
+# A browser takes this prefix from this host alone, over https, for the whole site: no sibling
+# domain can plant such a cookie.
+COOKIE_PREFIX = "" if LOCAL else "__Host-"
+SESSION_COOKIE_NAME = f"{COOKIE_PREFIX}sessionid"
+CSRF_COOKIE_NAME = f"{COOKIE_PREFIX}csrftoken"
+MESSAGE_STORAGE = "config.cookies.MessageStorage"
 # Probes and scrapers ask each web process directly, over plain http.
 SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_PROXY_SSL_HEADER = (

@@ -19,7 +19,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What to run; `keep` are file descriptors that it inherits."""
+    """What to run; `keep` are file descriptors that it inherits, and has alone from then on."""
 
     name: str
     command: Sequence[str]
@@ -82,6 +82,9 @@ class Supervisor:
                 )
             except OSError as error:
                 return f"{program.name} cannot be started: {error}"
+            # A listening socket of which a copy stays open takes connections for nobody.
+            for number in program.keep:
+                os.close(number)
         return ""
 
     def _watch(self) -> str:

@@ -7,11 +7,16 @@ import socket
 from types import FrameType
 from typing import Any
 
+import structlog
 import uvicorn
+from django.conf import settings
 
+from config import listening
 from config.connections import Connection
 
 GRACE_S = 30
+
+log = structlog.stdlib.get_logger(__name__)
 
 
 def server(application: Any) -> uvicorn.Server:
@@ -31,6 +36,7 @@ def server(application: Any) -> uvicorn.Server:
             access_log=False,  # config/logs.py tells every request
             log_config=None,
             log_level="warning",
+            timeout_keep_alive=settings.WEB_KEEP_ALIVE_S,
             timeout_graceful_shutdown=GRACE_S,
         )
     )
@@ -47,4 +53,11 @@ def serve(application: Any, listener: socket.socket) -> None:
     # before: that must not be the default, which would make an orderly end look like a crash.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
+    host, port = listener.getsockname()[:2]
+    log.info(
+        "web server starts",
+        version=settings.VERSION,
+        environment=settings.ENVIRONMENT,
+        address=listening.origin(host, port),
+    )
     it.run(sockets=[listener])

@@ -5,6 +5,7 @@ The shape is `{"error": {"code": …, "message": …}}` (recording, "Errors").
 
 from __future__ import annotations
 
+from recording import cors
 from webhooks_core.errors import Answers, ApiError
 from webhooks_core.failures import RETRY_AFTER
 
@@ -72,4 +73,4 @@ class UnavailableError(RecordingError):
     default_headers = RETRY_AFTER
 
 
-ANSWERS = Answers.of(RecordingError)
+ANSWERS = Answers.of(RecordingError, headers=cors.OPEN)

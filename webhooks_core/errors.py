@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Self, TypeVar
 
 import structlog
@@ -47,14 +47,17 @@ class Answers(Generic[E]):
 
     base: type[E]
     kinds: Mapping[int, type[E]]
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, base: type[E]) -> Self:
+    def of(cls, base: type[E], *, headers: Mapping[str, str] | None = None) -> Self:
         """Answer with the classes made of `base` so far: one for each status.
 
-        Each that `failure_of` knows must be among them, and 500.
+        Each that `failure_of` knows must be among them, and 500. `headers` are what the
+        product's views add to every answer, besides `Cache-Control`.
         """
-        return cls(base, {kind.status_code: kind for kind in base.__subclasses__()})
+        kinds = {kind.status_code: kind for kind in base.__subclasses__()}
+        return cls(base, kinds, {"Cache-Control": "no-store", **(headers or {})})
 
     def translate(self, error: BaseException | None) -> E | None:
         """Return what the caller is told about an exception; None if it is unforeseen."""
@@ -81,7 +84,10 @@ class Answers(Generic[E]):
 
         `status` (400, 404 or 500) counts unless the exception has an answer of its own.
         """
-        return response(self.translate(error) or self.kinds[status]())
+        answer = response(self.translate(error) or self.kinds[status]())
+        for name, value in self.headers.items():
+            answer.headers[name] = value
+        return answer
 
 
 def response(error: ApiError) -> JsonResponse:

@@ -14,7 +14,7 @@ from django.http.request import UnreadablePostError
 from redis.exceptions import RedisError
 from rest_framework import exceptions
 
-from webhooks_core.rest import MethodNotAllowed, PayloadTooLarge
+from webhooks_core.rest import EncodedBody, MethodNotAllowed, PayloadTooLarge
 
 # Of a 503: most outages are a restart.
 RETRY_AFTER = {"Retry-After": "5"}
@@ -52,6 +52,7 @@ _FAILURES: tuple[
     ((MethodNotAllowed,), lambda error: Failure(405, headers=error.headers)),
     ((exceptions.ParseError,), lambda error: Failure(400, str(error.detail))),
     ((exceptions.UnsupportedMediaType,), lambda _: Failure(415)),
+    ((EncodedBody,), lambda error: Failure(415, str(error.detail), error.headers)),
     ((exceptions.Throttled,), _throttled),
     ((PayloadTooLarge,), lambda error: Failure(413, str(error.detail))),
     ((RequestDataTooBig,), lambda _: Failure(413)),

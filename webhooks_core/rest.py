@@ -31,6 +31,20 @@ class PayloadTooLarge(exceptions.APIException):
     default_code = "payload_too_large"
 
 
+class EncodedBody(exceptions.APIException):
+    """The body has a Content-Encoding: decoded, a small one could be of any size."""
+
+    status_code = 415
+    default_detail = "Send the body as it is, without Content-Encoding."
+    default_code = "unsupported_media_type"
+    headers = {"Accept-Encoding": "identity"}
+
+
+def is_encoded(content_encoding: str | None) -> bool:
+    """Return whether a header says that the body has a content coding (RFC 9110 section 8.4)."""
+    return (content_encoding or "").strip().lower() not in {"", "identity"}
+
+
 class MethodNotAllowed(exceptions.MethodNotAllowed):
     """Says in `headers` which methods are allowed."""
 
@@ -148,8 +162,10 @@ class JSONView(APIView):
 def json_object(request: Request) -> dict[str, Any]:
     """Return the body, which must be a JSON object.
 
-    Raises ParseError, PayloadTooLarge or UnsupportedMediaType.
+    Raises ParseError, PayloadTooLarge, EncodedBody or UnsupportedMediaType.
     """
+    if is_encoded(request.headers.get("Content-Encoding")):
+        raise EncodedBody
     if request.stream is None:
         raise exceptions.ParseError(
             "The body is empty: send a JSON object, and its Content-Length."

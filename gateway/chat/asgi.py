@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from contextlib import aclosing
 from typing import Any
 
@@ -32,6 +32,7 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+Header = tuple[bytes, bytes]
 
 # How long a client may take to send its request, and to make room for the next chunk.
 RECEIVE_S = 60.0
@@ -46,8 +47,17 @@ def serves(path: str) -> bool:
     return path in ADDRESSES or path.startswith(MODEL_PREFIX)
 
 
-async def respond(service: Service, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer one request of ASGI's type http; a client that goes away ends it at once."""
+async def respond(
+    service: Service,
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+    extra: Iterable[Header] = (),
+) -> None:
+    """Answer one request of ASGI's type http; a client that goes away ends it at once.
+
+    `extra` are headers of the answer besides the service's own.
+    """
     started = time.perf_counter()
     headers = joined(scope["headers"])
     client = Client(headers.get("content-length", ""), receive)
@@ -63,7 +73,9 @@ async def respond(service: Service, scope: Scope, receive: Receive, send: Send) 
         reply = await service.answer(incoming)
         status = reply.status
         headers.clear()  # a stream may last: thousands of them need the room
-        await _send(reply, incoming.request_id, send)
+        await _send(
+            reply, (*extra, (b"X-Request-Id", incoming.request_id.encode())), send
+        )
     except (ClientGoneError, TimeoutError):
         # Gone, or not reading: the server closes what was not completed.
         status = CLIENT_GONE
@@ -155,13 +167,13 @@ class Client:
             self._watcher.cancel()
 
 
-async def _send(reply: Reply, request_id: str, send: Send) -> None:
+async def _send(reply: Reply, extra: Iterable[Header], send: Send) -> None:
     if reply.rest is None:
-        await _hand_over(_start(reply, request_id), send)
+        await _hand_over(_start(reply, extra), send)
         await _hand_over({"type": "http.response.body", "body": reply.body}, send)
         return
     async with aclosing(reply.rest) as rest:
-        await _hand_over(_start(reply, request_id), send)
+        await _hand_over(_start(reply, extra), send)
         with Watch(None) as watch:
             await _send_part(reply.body, send, watch)
             async for data in rest:
@@ -181,9 +193,9 @@ async def _hand_over(message: Message, send: Send) -> None:
         raise ClientGoneError from error
 
 
-def _start(reply: Reply, request_id: str) -> Message:
+def _start(reply: Reply, extra: Iterable[Header]) -> Message:
     headers = [(k.encode(), v.encode()) for k, v in reply.headers.items()]
-    headers.append((b"X-Request-Id", request_id.encode()))
+    headers.extend(extra)
     if reply.rest is None:
         headers.append((b"Content-Length", str(len(reply.body)).encode()))
     return {"type": "http.response.start", "status": reply.status, "headers": headers}

@@ -39,6 +39,7 @@ from gateway.errors import (
     UnsupportedMediaTypeError,
 )
 from gateway.identity import Caller
+from webhooks_core.rest import EncodedBody, is_encoded
 
 # How long a key is looked up before the database counts as away.
 LOOK_UP_S = 10.0
@@ -156,6 +157,10 @@ class Service:
         """
         if not incoming.is_json:
             raise UnsupportedMediaTypeError
+        if is_encoded(incoming.headers.get("content-encoding")):
+            raise UnsupportedMediaTypeError(
+                EncodedBody.default_detail, headers=EncodedBody.headers
+            )
         request = ModelRequest.parse(await incoming.read())
         try:
             endpoint = await self._endpoint(request.model, caller)

@@ -6,7 +6,12 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from django.core.handlers.asgi import ASGIRequest
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    JsonResponse,
+    StreamingHttpResponse,
+)
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 from rest_framework.request import Request
@@ -14,12 +19,12 @@ from rest_framework.response import Response
 
 from gateway.chat import openapi, reports, runtime
 from gateway.chat.messages import MAX_BODY_BYTES, Incoming, Reply
-from gateway.chat.service import ADDRESSES, MODEL_PREFIX
-from gateway.errors import PayloadTooLargeError, UnavailableError
+from gateway.chat.service import ADDRESSES, MODEL_PREFIX, address_of
+from gateway.errors import ANSWERS, PayloadTooLargeError, UnavailableError
 from gateway.views import GatewayView
 from webhooks_core.errors import response
 
-__all__ = ["ADDRESSES", "MODEL_PREFIX", "UsageView", "chat"]
+__all__ = ["ADDRESSES", "MODEL_PREFIX", "UsageView", "chat", "response_for"]
 
 
 @csrf_exempt
@@ -48,6 +53,18 @@ async def chat(request: HttpRequest, **_: str) -> HttpResponseBase:
     incoming.request_id = getattr(request, "request_id", incoming.request_id)
     service = (await runtime.start()).service
     return _response(await service.answer(incoming), incoming.request_id)
+
+
+def response_for(
+    request: HttpRequest, status: int, error: BaseException | None
+) -> HttpResponse:
+    """Answer what failed outside the service in the shape of the address, if it is one of chat's."""
+    if request.path not in ADDRESSES and not request.path.startswith(MODEL_PREFIX):
+        return ANSWERS.response_for(request, status, error)
+    told = ANSWERS.translate(error) or ANSWERS.kinds[status]()
+    dialect = address_of(request.path).dialect
+    body = dialect.error(told.status_code, told.detail)
+    return JsonResponse(body, status=told.status_code, headers=told.headers)
 
 
 def _response(reply: Reply, request_id: str) -> HttpResponseBase:

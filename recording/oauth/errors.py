@@ -6,6 +6,8 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from recording import cors
+
 
 def respond(
     body: dict[str, Any] | None = None,
@@ -47,7 +49,7 @@ def response_for(
 ) -> HttpResponse:
     """Return what no view of ours answers: an unknown address, a request that Django refused."""
     fits = {404: UnknownAddressError, 500: ServerError}
-    return fits.get(status, InvalidRequestError)().response()
+    return cors.opened(fits.get(status, InvalidRequestError)().response())
 
 
 class UnknownAddressError(OAuthError):
@@ -66,6 +68,17 @@ class PayloadTooLargeError(OAuthError):
 
     status = 413
     description = "The body is larger than 64 KiB."
+
+
+class EncodedBodyError(OAuthError):
+    """The body has a Content-Encoding."""
+
+    status = 415
+    description = "Send the body as it is, without Content-Encoding."
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Accept-Encoding": "identity"}
 
 
 class InvalidScopeError(OAuthError):

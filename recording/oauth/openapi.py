@@ -114,6 +114,7 @@ THROTTLED = (errors.TooManyRequestsError(),)
 ASKED = (
     errors.InvalidRequestError(),
     errors.PayloadTooLargeError(),
+    errors.EncodedBodyError(),
     *THROTTLED,
     *COMMON,
 )

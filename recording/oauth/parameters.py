@@ -9,7 +9,12 @@ from django.core.exceptions import TooManyFieldsSent
 from django.http import HttpRequest, QueryDict
 from django.http.request import UnreadablePostError
 
-from recording.oauth.errors import InvalidRequestError, PayloadTooLargeError
+from recording.oauth.errors import (
+    EncodedBodyError,
+    InvalidRequestError,
+    PayloadTooLargeError,
+)
+from webhooks_core.rest import is_encoded
 
 MAX_BODY = 65_536
 MAX_VALUE = 4096
@@ -82,7 +87,9 @@ def _checked(name: str, value: str) -> str:
 
 
 def body_of(request: HttpRequest) -> bytes:
-    """Return the body; raises PayloadTooLargeError above 64 KiB."""
+    """Return the body; raises EncodedBodyError, and PayloadTooLargeError above 64 KiB."""
+    if is_encoded(request.META.get("HTTP_CONTENT_ENCODING")):
+        raise EncodedBodyError
     announced = str(request.META.get("CONTENT_LENGTH") or 0)
     if announced.isdecimal() and int(announced) > MAX_BODY:
         raise PayloadTooLargeError

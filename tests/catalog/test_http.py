@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
 from structlog.testing import capture_logs
 
 from catalog import http
+from catalog.models import Category
 
 pytestmark = pytest.mark.django_db
 
@@ -70,6 +72,19 @@ def test_a_malformed_request_is_400(send, body):
 def test_only_json_in_utf_8_is_read(send, content_type):
     response = send(json.dumps({"query": "{ __typename }"}).encode(), content_type)
     assert (response.status_code, code(response)) == (415, "UNSUPPORTED_MEDIA_TYPE")
+
+
+def test_an_encoded_body_is_415(send):
+    body = gzip.compress(json.dumps({"query": "{ __typename }"}).encode())
+    response = send(body, **{"Content-Encoding": "gzip"})
+    assert (response.status_code, code(response)) == (415, "UNSUPPORTED_MEDIA_TYPE")
+
+
+def test_head_reads_as_get_does_and_never_changes(client):
+    assert client.head("/graphql", {"query": "{ __typename }"}).status_code == 200
+    query = 'mutation { addCategory(category: {name: "x"}) { id } }'
+    assert client.head("/graphql", {"query": query}).status_code == 405
+    assert not Category.objects.exists()
 
 
 def test_a_body_of_more_than_a_megabyte_is_413(send):

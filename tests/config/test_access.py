@@ -41,6 +41,11 @@ def test_a_proxy_on_this_machine_is_not_this_machine(rf, header, value):
     assert not is_local(asked(rf, **{header: value}))
 
 
+def test_a_page_of_another_site_that_leads_here_is_not_this_machine(rf):
+    assert is_local(asked(rf, HTTP_HOST="localhost:8000"))
+    assert not is_local(asked(rf, HTTP_HOST="evil.example"))
+
+
 def test_the_token_opens_from_anywhere(rf, settings):
     settings.METRICS_TOKEN = TOKEN
     assert may_see_state(asked(rf, HTTP_AUTHORIZATION=f"Bearer {TOKEN}", **ELSEWHERE))

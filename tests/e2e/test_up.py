@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import json
 import os
 import re
 import shutil
@@ -152,6 +154,39 @@ def test_a_request_in_progress_is_answered_before_the_end(data):
             client.sendall(b"345")
             assert client.recv(1000).startswith(b"HTTP/1.1 ")
         assert it.status() == 0
+
+
+def test_on_a_stop_signal_nobody_is_let_in_and_a_stream_goes_on_to_its_end(
+    data, tmp_path
+):
+    config = tmp_path / "gateway.yaml"
+    model = {"name": "slow", "upstream": "echo", "model": "echo-500ms"}
+    config.write_text(json.dumps({"models": [model]}))
+    with start(data, GATEWAY_CONFIG=str(config)) as it:
+        wait_for_everybody(it)
+        host, port = url_of(it).removeprefix("http://").split(":")
+        said = {"role": "user", "content": "one two three four five six seven eight"}
+        with requests.post(
+            f"{url_of(it)}/v2/chat/completions",
+            json={"model": "slow", "stream": True, "messages": [said]},
+            headers={"X-Tenant-Id": "acme", "X-Principal-Id": "ada"},
+            stream=True,
+            timeout=60,
+        ) as answer:
+            parts = answer.iter_content(None)
+            body = next(parts)
+            os.kill(it.pid, signal.SIGTERM)
+            until(lambda: is_refused(host, int(port)), "the end of listening")
+            assert it.child("manage.py web") in it.children()
+            body += b"".join(parts)
+        assert b'"finish_reason":"stop"' in body
+        assert b"eight" in body
+        assert it.status() == 0
+
+
+def is_refused(host: str, port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex((host, port)) == errno.ECONNREFUSED
 
 
 def test_ctrl_c_in_a_terminal_is_heard_once(data):

@@ -165,6 +165,18 @@ def test_another_media_type_is_415(acme, content_type):
     assert (answer.status_code, list(answer.json())) == (415, ["detail"])
 
 
+@pytest.mark.parametrize(
+    "kind", ["application/json", "multipart/form-data; boundary=x"]
+)
+def test_an_encoded_body_is_415(acme, kind):
+    headers = {"Content-Encoding": "gzip"}
+    answer = acme.call(
+        "POST", INGEST, {"text": "x"}, content_type=kind, headers=headers
+    )
+    assert (answer.status_code, list(answer.json())) == (415, ["detail"])
+    assert not Document.objects.exists()
+
+
 def test_a_text_over_the_limit_is_413_whichever_way_it_comes(acme, settings):
     settings.GATEWAY_INGEST_MAX_BYTES = 1000
     for text in ("x" * 1001, "é" * 501, "x" * 70_000):

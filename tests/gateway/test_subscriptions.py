@@ -252,6 +252,16 @@ def test_a_body_over_64_kib_is_413(acme):
     assert acme.call("POST", PATH, padded).status_code == 201
 
 
+def test_an_encoded_body_is_415(acme):
+    headers = {"Content-Encoding": "gzip"}
+    answer = acme.call("POST", PATH, {"url": URL}, headers=headers)
+    assert answer.status_code == 415
+    assert "Content-Encoding" in answer.json()["detail"]
+    assert nothing_happened()
+    identity = {"Content-Encoding": "identity"}
+    assert acme.call("POST", PATH, {"url": URL}, headers=identity).status_code == 201
+
+
 @pytest.mark.parametrize(
     "media_type",
     ["text/plain", "application/xml", "", "multipart/form-data; boundary=x"],

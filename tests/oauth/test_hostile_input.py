@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import secrets
 from datetime import timedelta
 from typing import Any
@@ -107,6 +108,16 @@ def test_an_oversized_body_is_refused(path, size):
     kind = "application/json" if path == "/oauth/register" else FORM
     answer = Client().post(path, b"[" * size, kind)
     assert (answer.status_code, answer.json()["error"]) == (413, "invalid_request")
+
+
+@pytest.mark.parametrize("path", ["/oauth/register", "/oauth/token", "/oauth/revoke"])
+@pytest.mark.django_db
+def test_an_encoded_body_is_refused(path):
+    kind = "application/json" if path == "/oauth/register" else FORM
+    headers = {"Content-Encoding": "gzip"}
+    answer = Client().post(path, gzip.compress(b"{}"), kind, headers=headers)
+    assert (answer.status_code, answer.json()["error"]) == (415, "invalid_request")
+    assert answer["Access-Control-Allow-Origin"] == "*"
 
 
 @pytest.mark.parametrize("path", ["/oauth/token", "/oauth/revoke"])

@@ -19,11 +19,11 @@ OPERATIONS = {
     ("get", "/.well-known/oauth-authorization-server"): {200} | FAILED,
     ("get", RESOURCE_METADATA): {200} | FAILED,
     ("get", f"{RESOURCE_METADATA}/{{path}}"): {200, 404} | FAILED,
-    ("post", "/oauth/register"): {201, 400, 413, 429} | FAILED,
+    ("post", "/oauth/register"): {201, 400, 413, 415, 429} | FAILED,
     ("get", "/oauth/authorize"): {200} | PAGE,
     ("post", "/oauth/authorize"): {403} | PAGE,
-    ("post", "/oauth/token"): {200, 400, 401, 413, 429} | FAILED,
-    ("post", "/oauth/revoke"): {200, 400, 401, 413, 429} | FAILED,
+    ("post", "/oauth/token"): {200, 400, 401, 413, 415, 429} | FAILED,
+    ("post", "/oauth/revoke"): {200, 400, 401, 413, 415, 429} | FAILED,
 }
 OURS = DESCRIBED.include(path_regex=r"^/(oauth|\.well-known)/")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from typing import Any
 
 import orjson
@@ -132,6 +133,16 @@ def test_another_media_type_is_refused(send_body, method, media_type):
     body = orjson.dumps({"url": OTHER_URL, "events": []})
     answer = send_body(method, body, content_type=media_type)
     error_of(answer, 415, "unsupported_media_type")
+
+
+@pytest.mark.parametrize("method", WITH_BODY)
+@pytest.mark.parametrize("coding", ["gzip", "br", "GZIP", "identity, gzip"])
+def test_an_encoded_body_is_refused(send_body, method, coding):
+    body = gzip.compress(orjson.dumps({"url": OTHER_URL, "events": []}))
+    answer = send_body(method, body, headers={"Content-Encoding": coding})
+    error_of(answer, 415, "unsupported_media_type")
+    assert "Content-Encoding" in answer.json()["error"]["message"]
+    assert answer["Accept-Encoding"] == "identity"
 
 
 @pytest.mark.parametrize(

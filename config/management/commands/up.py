@@ -51,8 +51,8 @@ class Command(BaseCommand):
             raise CommandError(outages.unusable(error)) from error
         except KeyboardInterrupt:
             raise CommandError("stopped before anything was started.") from None
+        ready = _probe(listener) if listener else lambda: True
         programs = _programs(listener, with_worker=not options["no_worker"])
-        ready = listening.Probe(listener, _question()) if listener else lambda: True
         sys.exit(
             Supervisor(
                 programs,
@@ -124,7 +124,7 @@ def _settle_base_url(origin: str) -> None:
 def _programs(listener: socket.socket | None, *, with_worker: bool) -> list[Program]:
     programs = []
     if listener:
-        number = listener.fileno()
+        number = listener.detach()
         programs.append(
             Program("the web server", _command("web", "--fd", str(number)), [number])
         )
@@ -139,8 +139,7 @@ def _command(*arguments: str) -> list[str]:
     return [sys.executable, manage, *arguments, *own]
 
 
-def _question() -> bytes:
+def _probe(listener: socket.socket) -> listening.Probe:
     host = urlsplit(settings.BASE_URL).netloc
-    return (
-        f"GET /healthz HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
-    )
+    request = f"GET /healthz HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+    return listening.Probe(listener.family, listener.getsockname(), request.encode())

@@ -13,6 +13,7 @@ from typing import Any
 import requests
 import uvicorn
 
+from config.connections import Connection
 from gateway.chat import asgi
 from gateway.chat.calls import Calls
 from gateway.chat.exchange import Exchange
@@ -372,17 +373,16 @@ def running(gateway: Gateway) -> Iterator[Gateway]:
         async def application(scope: Any, receive: Any, send: Any) -> None:
             await asgi.respond(gateway.service, scope, receive, send)
 
-        gateway.server = uvicorn.Server(
-            uvicorn.Config(
-                application,
-                port=0,
-                lifespan="off",
-                log_config=None,
-                proxy_headers=False,
-                timeout_graceful_shutdown=1,
-            )
+        config = uvicorn.Config(
+            application,
+            port=0,
+            http=Connection,
+            lifespan="off",
+            log_config=None,
+            proxy_headers=False,
+            timeout_graceful_shutdown=1,
         )
-        gateway.server.install_signal_handlers = lambda: None
+        gateway.server = uvicorn.Server(config)
         await gateway.server._serve()
         await gateway.client.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import socket
 from dataclasses import replace
 
@@ -20,6 +21,15 @@ from webhooks_core import tokens
 def test_another_media_type_is_refused(gateway, upstream):
     answer = gateway.post(b"x", headers={**REQUEST_ID, "Content-Type": "text/plain"})
     assert told(answer)[0] == 415
+    assert upstream.asked == []
+
+
+@pytest.mark.parametrize("path", ["/v2/chat/completions", "/v1/embeddings"])
+def test_an_encoded_body_is_refused(gateway, upstream, path):
+    body = gzip.compress(b'{"model": "small"}')
+    answer = gateway.post(body, path=path, headers={"Content-Encoding": "gzip"})
+    assert answer.status_code == 415
+    assert b"Content-Encoding" in answer.content
     assert upstream.asked == []
 
 

@@ -17,11 +17,13 @@ from gateway.chat import asgi, streams
 from gateway.chat.messages import Reply
 from gateway.chat.upstreams import http
 from tests.gateway.chat.harness import (
+    COMPLETION,
     DONE,
     IDENTITY,
     MESSAGES,
     STREAM,
     WHOLE_STREAM,
+    answers,
     chunk,
     event,
     head,
@@ -60,6 +62,27 @@ def test_a_client_that_leaves_ends_the_upstreams_call(
     assert gateway.kept.ended[0].status == 499
     assert nothing_is_left(gateway, upstream)
     assert gateway.settled(lambda: upstream.open == 0)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_only_ends_its_own_side_gets_the_whole_answer(
+    gateway, upstream, stream
+):
+    async def late(asked):
+        await asyncio.sleep(1.5)  # bytes of the answer are sent ahead meanwhile
+        await (sends(*WHOLE_STREAM) if stream else answers(COMPLETION))(asked)
+
+    upstream.script = late
+    with socket.create_connection(("127.0.0.1", gateway.port)) as client:
+        client.sendall(raw_request(stream=stream))
+        client.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: client.recv(10_000), b""))
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert (b'"stop"' if stream else b'"Hello"') in answer
+    assert not upstream.hung_up
+    assert gateway.settled(lambda: gateway.kept.ended)
+    assert gateway.kept.ended[0].status == 200
+    assert nothing_is_left(gateway, upstream)
 
 
 def test_a_client_that_leaves_in_the_middle_of_its_request_is_forgotten(

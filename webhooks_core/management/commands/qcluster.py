@@ -6,6 +6,8 @@ import os
 from argparse import ArgumentParser
 from typing import Any
 
+import structlog
+from django.conf import settings
 from django.core.management.base import CommandError
 from django_q.management.commands.qcluster import Command as StockCommand
 
@@ -15,6 +17,8 @@ from webhooks_core.cluster.keeper import ClusterFailedError, Keeper
 
 # Longer than SQLite waits for a lock, shorter than half a minute.
 DEAF_AFTER_S = 25
+
+log = structlog.stdlib.get_logger(__name__)
 
 
 class Command(StockCommand):  # type: ignore[misc]
@@ -48,6 +52,13 @@ class Command(StockCommand):  # type: ignore[misc]
         if cluster_name:
             os.environ["Q_CLUSTER_NAME"] = cluster_name
         processes.children_die_with_us()
+        # Another project may have no such settings.
+        log.info(
+            "task cluster starts",
+            version=getattr(settings, "VERSION", ""),
+            environment=getattr(settings, "ENVIRONMENT", ""),
+            address=getattr(settings, "BASE_URL", ""),
+        )
         try:
             Keeper(deaf_after_s=deaf_after).run(once=run_once)
         except ClusterFailedError as error:

@@ -1,0 +1,66 @@
+"""Refusals that hold for every address: a Host that is not ours, a method that no page has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import structlog
+from django.core.exceptions import DisallowedHost
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http.response import HttpResponseBase
+from django.middleware.common import CommonMiddleware
+
+from config import errors
+from webhooks_core.rest import EncodedBody, is_encoded
+
+# Load balancers probe by IP address.
+ANY_HOST = frozenset({"/healthz", "/readyz"})
+PAGE_METHODS = ("GET", "HEAD", "POST")
+
+log = structlog.stdlib.get_logger("signpost.http")
+
+
+class HostMiddleware(CommonMiddleware):
+    """Django's own, but that a Host is refused without a traceback, and probes need none."""
+
+    def process_request(  # type: ignore[override] # Django's redirects, this refuses
+        self, request: HttpRequest
+    ) -> HttpResponse | None:
+        if request.path in ANY_HOST:
+            return None
+        try:
+            request.get_host()
+        except DisallowedHost as error:
+            host = request.META.get("HTTP_HOST", "")[:255]
+            log.warning("Host is not allowed", host=host, path=request.path)
+            return errors.bad_request(request, error)
+        return None
+
+
+class PageMiddleware:
+    """Refuse methods and bodies that no page takes: Django's admin would answer them like GET.
+
+    What is exempt from CSRF checks is called by machines, and refuses them by itself.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., HttpResponseBase], *_: Any
+    ) -> HttpResponse | None:
+        if getattr(view, "csrf_exempt", False):
+            return None
+        if request.method not in {*PAGE_METHODS, "OPTIONS"}:
+            return HttpResponseNotAllowed(PAGE_METHODS)
+        if request.method == "POST" and is_encoded(
+            request.headers.get("Content-Encoding")
+        ):
+            return HttpResponse(
+                EncodedBody.default_detail, status=415, headers=EncodedBody.headers
+            )
+        return None

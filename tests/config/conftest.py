@@ -1,0 +1,51 @@
+"""Web servers that the tests of a file share."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.config.sites import local, web
+from tests.deploy_check import PRODUCTION
+from tests.running import ROOT, Running, environment
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("front")
+    (folder / "gateway.yaml").write_text(
+        json.dumps({"models": [{"name": "echo", "upstream": "echo", "model": "echo"}]})
+    )
+    command = [sys.executable, "manage.py", "migrate", "-v0"]
+    subprocess.run(command, env=local(folder), cwd=ROOT, check=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(folder) -> Iterator[tuple[Running, str]]:
+    with web(local(folder)) as it:
+        yield it
+
+
+@pytest.fixture(scope="module")
+def url(site) -> str:
+    return str(site[1])
+
+
+@pytest.fixture(scope="module")
+def production(folder) -> Iterator[tuple[Running, str]]:
+    variables = PRODUCTION | {
+        "ALLOWED_HOSTS": "signpost.example,.wild.example",
+        "DATABASE_URL": f"sqlite:///{folder / 'db.sqlite3'}",
+        "REDIS_URL": "",
+        "GATEWAY_CONFIG": str(folder / "gateway.yaml"),
+        "GATEWAY_TRUSTED_PROXIES": "127.0.0.1/32",
+        "TRUST_X_FORWARDED_PROTO": "true",
+    }
+    with web(environment(**variables)) as it:
+        yield it

@@ -1,0 +1,73 @@
+"""One web server in a process of its own, locally or in production, and words to ask it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from tests.running import Running, environment, free_port, running, until
+
+CHAT = {"model": "echo", "messages": [{"role": "user", "content": "one two"}]}
+
+
+def told(answer: requests.Response, shape: tuple[Any, ...]) -> Any:
+    """Return the text of an error that has the shape of its product."""
+    if not shape:
+        return answer.text
+    assert answer.headers["Content-Type"].startswith("application/json"), answer.text
+    value = answer.json()
+    for step in shape:
+        value = value[step]
+    return value
+
+
+def local(folder: Path) -> dict[str, str]:
+    return environment(
+        DATABASE_URL=f"sqlite:///{folder / 'db.sqlite3'}",
+        GATEWAY_CONFIG=str(folder / "gateway.yaml"),
+    )
+
+
+@contextmanager
+def web(variables: dict[str, str]) -> Iterator[tuple[Running, str]]:
+    port = free_port()
+    command = ("manage.py", "web", "--port", str(port), "--skip-checks")
+    with running(*command, environment=variables) as it:
+        until(lambda: answers(port), "the web server")
+        yield it, f"http://127.0.0.1:{port}"
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def ask(url: str, path: str, method: str = "GET", **options: Any) -> requests.Response:
+    options = {"timeout": 60, "allow_redirects": False} | options
+    # A prepared request keeps slashes that `requests` would take away.
+    request = requests.Request(method, url, headers=options.pop("headers", None))
+    if "json" in options:
+        request.json = options.pop("json")
+    prepared = request.prepare()
+    prepared.url = url + path
+    with requests.Session() as session:
+        return session.send(prepared, **options)
+
+
+def raw(url: str, path: str, *lines: str) -> tuple[int, bytes]:
+    """Ask with these header lines alone; return the status and the body."""
+    host, port = url.removeprefix("http://").split(":")
+    head = [f"GET {path} HTTP/1.1", *lines, "Connection: close", "", ""]
+    with socket.create_connection((host, int(port)), 60) as client:
+        client.sendall("\r\n".join(head).encode())
+        found = b""
+        with suppress(ConnectionError):
+            while part := client.recv(100_000):
+                found += part
+    head_, _, body = found.partition(b"\r\n\r\n")
+    return int(head_.split()[1]), body
