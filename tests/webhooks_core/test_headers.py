@@ -55,6 +55,8 @@ def test_no_custom_headers_means_none():
         "x-principal-id",
         "X-Recording-Signature",
         "X-Gateway-Event",
+        "X-Catalog-Signature",
+        "X-Plain-Anything",
         "webhook-id",
         "Content-Type",
         "",
@@ -93,7 +95,7 @@ def test_the_standardwebhooks_package_verifies_what_is_sent():
     [request] = it.requests
     assert Webhook(created.secret).verify(request.body, request.headers)
     assert request.headers["webhook-id"] == published.public_id
-    assert "X-Signature" in request.headers
+    assert "X-Plain-Signature" in request.headers
 
 
 @pytest.mark.parametrize("secret", ["plain text", "whsec_not base64!"])

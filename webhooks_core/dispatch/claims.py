@@ -282,7 +282,7 @@ class Signer:
         return {
             **self._custom_headers,
             "Content-Type": "application/json",
-            **self._profile.headers(sending),
+            **self._profile.delivery_headers(sending),
             **(standard_headers(sending) if self._endpoint.standard_headers else {}),
         }
 
