@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from webhooks_core import headers, ids, notices, profiles, secrets, wakeup
@@ -214,8 +215,13 @@ def delete(endpoint: Endpoint) -> bool:
 def rotate_secret(
     endpoint: Endpoint, *, overlap: timedelta = timedelta(0), secret: str | None = None
 ) -> str:
-    """Give an endpoint a new secret; the old ones sign beside it for `overlap`."""
+    """Give an endpoint a new secret; the old ones sign beside it for `overlap` at most.
+
+    Where requests carry one signature the overlap is none: the old ones end at once.
+    """
     now, secret = timezone.now(), secret or secrets.make()
+    if not profiles.get(endpoint.profile).scheme.signs_with_all:
+        overlap = timedelta(0)
     with transaction.atomic():
         _shorten(endpoint, until=now + overlap)
         EndpointSecret.objects.create(endpoint=endpoint, value=secret)
@@ -224,8 +230,8 @@ def rotate_secret(
 
 
 def _shorten(endpoint: Endpoint, *, until: datetime) -> None:
-    older = EndpointSecret.objects.filter(endpoint=endpoint)
-    older.filter(expires_at=None).update(expires_at=until)
+    later = Q(expires_at=None) | Q(expires_at__gt=until)
+    EndpointSecret.objects.filter(later, endpoint=endpoint).update(expires_at=until)
 
 
 def _waiting(endpoint: Endpoint) -> Any:
