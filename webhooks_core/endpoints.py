@@ -212,6 +212,12 @@ def delete(endpoint: Endpoint) -> bool:
     return won == 1
 
 
+def may_overlap(endpoint: Endpoint) -> bool:
+    """Return True if an old secret can sign beside a new one."""
+    dialect = profiles.find(endpoint.profile)
+    return dialect is not None and dialect.scheme.signs_with_all
+
+
 def rotate_secret(
     endpoint: Endpoint, *, overlap: timedelta = timedelta(0), secret: str | None = None
 ) -> str:
@@ -220,7 +226,7 @@ def rotate_secret(
     Where requests carry one signature the overlap is none: the old ones end at once.
     """
     now, secret = timezone.now(), secret or secrets.make()
-    if not profiles.get(endpoint.profile).scheme.signs_with_all:
+    if not may_overlap(endpoint):
         overlap = timedelta(0)
     with transaction.atomic():
         _shorten(endpoint, until=now + overlap)

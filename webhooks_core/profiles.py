@@ -156,5 +156,10 @@ def get(name: str) -> WebhookProfile:
     return _profiles[name]
 
 
+def find(name: str) -> WebhookProfile | None:
+    """Return a registered profile; None when its product is not installed."""
+    return _profiles.get(name)
+
+
 def registered() -> Sequence[WebhookProfile]:
     return tuple(_profiles.values())

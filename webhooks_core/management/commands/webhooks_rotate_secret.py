@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from webhooks_core import endpoints, profiles
+from webhooks_core import endpoints
 from webhooks_core.answers import answer, offer_json
 from webhooks_core.models import Endpoint
 
@@ -47,7 +47,7 @@ class Command(BaseCommand):
             raise CommandError(
                 f"{id} is declared in the configuration; change it there"
             )
-        if overlap and not profiles.get(endpoint.profile).scheme.signs_with_all:
+        if overlap and not endpoints.may_overlap(endpoint):
             self.stderr.write(
                 f"{endpoint.profile} signs with one secret: the old one ends now, "
                 "whatever --overlap says."
