@@ -52,7 +52,8 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         secret=STRING | {"description": "Masked, but in the answer that creates it."},
         active=BOOLEAN,
         created_at=DATE_TIME,
-        updated_at=DATE_TIME,
+        updated_at=DATE_TIME | {"description": "Of the subscription's last change."},
+        last_attempt_at=TIME_OR_NULL | {"description": "Null before the first one."},
     ),
     "GatewayDelivery": object_of(
         id=STRING,
@@ -115,6 +116,7 @@ SUBSCRIPTION_EXAMPLE = {
     "active": True,
     "created_at": TIME,
     "updated_at": TIME,
+    "last_attempt_at": None,
 }
 FIELDS = {
     "url": URL_FIELD,

@@ -232,6 +232,7 @@ def rotate_secret(
         _shorten(endpoint, until=now + overlap)
         EndpointSecret.objects.create(endpoint=endpoint, value=secret)
         EndpointSecret.objects.filter(endpoint=endpoint, expires_at__lte=now).delete()
+        Endpoint.objects.filter(pk=endpoint.pk).update(updated_at=now)
     return secret
 
 

@@ -29,6 +29,8 @@ _REFUSED = frozenset(
         "proxy-authorization",
         "proxy-connection",
         "te",
+        "traceparent",
+        "tracestate",
         "trailer",
         "transfer-encoding",
         "upgrade",

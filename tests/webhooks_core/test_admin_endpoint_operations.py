@@ -135,6 +135,7 @@ def test_where_one_secret_signs_no_overlap_is_offered_and_the_effect_is_said(
     asked = page(admin_client, CONFIRM.format(target.pk))
     assert 'name="hours"' not in asked
     assert "The old secret ends at once." in asked
+    assert "After 3 failures in a row the endpoint is disabled." in asked
     for fields in ({}, {"hours": "24"}):
         shown = operate(admin_client, target, "rotate-secret", **fields)
         assert "with this secret alone" in shown

@@ -58,6 +58,7 @@ def test_no_custom_headers_means_none():
         "X-Catalog-Signature",
         "X-Plain-Anything",
         "webhook-id",
+        "traceparent",
         "Content-Type",
         "",
         "a b",

@@ -104,11 +104,13 @@ class RotationAdmin(HistoryAdmin[Endpoint]):
         title: str,
         **more: Any,
     ) -> HttpResponse:
+        dialect = showing.dialect(endpoint)
         context = self.admin_site.each_context(request) | {
             "title": title,
             "opts": self.opts,
             "media": self.media,
             "shown": endpoint,
+            "disable_after": dialect.disable_after if dialect else None,
             "may_overlap": endpoints.may_overlap(endpoint),
             "longest_overlap": LONGEST_OVERLAP_H,
         }
