@@ -180,6 +180,11 @@ def resume(endpoint: Endpoint) -> Endpoint:
     return update(endpoint, paused_at=None)
 
 
+def set_trusted(endpoint: Endpoint, *, trusted: bool) -> Endpoint:
+    """Let an endpoint lie in the networks of WEBHOOK_ALLOWED_TARGETS, or no longer."""
+    return update(endpoint, trusted=trusted)
+
+
 def set_custom_headers(endpoint: Endpoint, values: Mapping[str, str]) -> Endpoint:
     """Have every delivery carry these headers too. Raises HeaderError."""
     checked = headers.check(values)

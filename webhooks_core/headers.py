@@ -62,7 +62,8 @@ def check(headers: Mapping[str, str]) -> dict[str, str]:
 def _check_one(name: str, value: str) -> None:
     if not _NAME.fullmatch(name):
         raise HeaderError(f"{name[:64]!r} is not a header name")
-    lower = name.lower()
+    # Many servers take an underscore for a hyphen.
+    lower = name.lower().replace("_", "-")
     ours = (f"{it.header_prefix.lower()}-" for it in profiles.registered())
     if lower in _REFUSED or lower.startswith((*_REFUSED_PREFIXES, *ours)):
         raise HeaderError(f"{name} cannot be set")

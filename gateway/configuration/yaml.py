@@ -15,6 +15,7 @@ from gateway.identity import is_name
 
 T = TypeVar("T")
 
+UNBRACED = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -112,6 +113,9 @@ class Value:
     def secret(self, environ: Mapping[str, str]) -> str | None:
         """Return a string, or what the variable holds that `${NAME}` refers to."""
         text = self.text()
+        if text is not None and UNBRACED.fullmatch(text):
+            self.fault(f"write ${{{text[1:]}}} for an environment variable")
+            return None
         if text is None or "${" not in text:
             return text
         match = REFERENCE.fullmatch(text)

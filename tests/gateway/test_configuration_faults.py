@@ -57,6 +57,16 @@ FAULTS = [
         )
         for text in ("${A", "${}", "${ A }", "x${A}", "${A}x", "${A}${A}", "$${A}")
     ),
+    (
+        "a secret without braces",
+        STATIC + f"{{tenant_id: a, url: '{URL}', secret: $ACME_SECRET}}",
+        "secret: write ${ACME_SECRET} for an environment variable",
+    ),
+    (
+        "a key without braces",
+        "models: [{name: a, upstream: openai, base_url: 'http://a', api_key: $KEY}]",
+        "api_key: write ${KEY} for an environment variable",
+    ),
     ("a text", "text", "1: must be a mapping"),
     (
         "an unknown part",

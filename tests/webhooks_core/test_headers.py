@@ -58,6 +58,8 @@ def test_no_custom_headers_means_none():
         "X-Catalog-Signature",
         "X-Plain-Anything",
         "webhook-id",
+        "X_Tenant_Id",
+        "x_forwarded_for",
         "traceparent",
         "Content-Type",
         "",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import Prefetch, QuerySet
@@ -40,6 +41,7 @@ class EndpointAdmin(RotationAdmin):
         "pause",
         "resume",
         "set_limits",
+        "set_trusted",
         "rotate_secret",
         "replay_failed",
     )
@@ -139,6 +141,9 @@ class EndpointAdmin(RotationAdmin):
             "own_headers": _own_headers(endpoint),
             "secrets": endpoint.endpointsecret_set.order_by("-pk"),
             "recent": _recent(endpoint),
+            "allowed_targets": settings.WEBHOOK_ALLOWED_TARGETS,
+            "may_trust": endpoint.static_key is None
+            and bool(settings.WEBHOOK_ALLOWED_TARGETS or endpoint.trusted),
             "static_source": static_source(endpoint),
             "may_act": self.has_act_permission(request) and not endpoint.deleted_at,
             "may_test": dialect is not None and dialect.ping is not None,
@@ -217,6 +222,18 @@ class EndpointAdmin(RotationAdmin):
         told = limits_of(changed)
         self.log_change(request, endpoint, f"Limited to {told}.")
         return self.back(request, endpoint, f"From now on: {told}.")
+
+    @living
+    def set_trusted(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
+        """Let an endpoint lie in the networks that the settings name, or no longer."""
+        if endpoint.static_key is not None:
+            text = "What the configuration declares may always go there."
+            return self.back(request, endpoint, text, "ERROR")
+        trusted = "trusted" in request.POST
+        endpoints.set_trusted(endpoint, trusted=trusted)
+        text = f"Internal networks: {'allowed' if trusted else 'not allowed'}."
+        self.log_change(request, endpoint, text)
+        return self.back(request, endpoint, text)
 
     @living
     def replay_failed(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
