@@ -13,11 +13,16 @@ from webhooks_core.secrets import SealedField
 SECONDS = [MinValueValidator(0.01)]
 
 
+def upstream_choices() -> list[tuple[str, str]]:
+    """Return the kinds of upstreams; as a function, so that a new one needs no migration."""
+    return [(kind, kind) for kind in KINDS]
+
+
 class ModelEndpoint(models.Model):
     """A name that callers use, and what is behind it; the same as an entry of `models:`."""
 
     name = models.CharField(max_length=128, unique=True)
-    upstream = models.CharField(max_length=32, choices=[(k, k) for k in KINDS])
+    upstream = models.CharField(max_length=32, choices=upstream_choices)
     inference_type = models.CharField(max_length=64, default="chat")
     supports = models.JSONField(
         null=True,

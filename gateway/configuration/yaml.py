@@ -114,7 +114,7 @@ class Value:
         """Return a string, or what the variable holds that `${NAME}` refers to."""
         text = self.text()
         if text is not None and UNBRACED.fullmatch(text):
-            self.fault(f"write ${{{text[1:]}}} for an environment variable")
+            self.fault(f"must be written ${{{text[1:]}}} to name a variable")
             return None
         if text is None or "${" not in text:
             return text

@@ -60,12 +60,12 @@ FAULTS = [
     (
         "a secret without braces",
         STATIC + f"{{tenant_id: a, url: '{URL}', secret: $ACME_SECRET}}",
-        "secret: write ${ACME_SECRET} for an environment variable",
+        "secret: must be written ${ACME_SECRET} to name a variable",
     ),
     (
         "a key without braces",
         "models: [{name: a, upstream: openai, base_url: 'http://a', api_key: $KEY}]",
-        "api_key: write ${KEY} for an environment variable",
+        "api_key: must be written ${KEY} to name a variable",
     ),
     ("a text", "text", "1: must be a mapping"),
     (
