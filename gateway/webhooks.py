@@ -201,5 +201,10 @@ def profile(
         inactive_ends_waiting=True,
         enabled=enabled,
         ping=ping,
+        sample_context={
+            "request_id": "5f0c7a52e1d84b0f9d5c8f6a3b2e1d07",
+            "principal_id": "ada",
+            "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736",
+        },
         static_source=f"webhooks.subscriptions of {configuration} (GATEWAY_CONFIG)",
     )

@@ -90,7 +90,8 @@ class WebhookProfile:
 
     `signature_scheme` names one of `schemes.SCHEMES`. Its headers, and by custom the others of
     a delivery, start with `header_prefix`, which is made of the name if it is not given.
-    `headers` returns what is sent beside the signature.
+    `headers` returns what is sent beside the signature. `sample_context` is the context of
+    samples: what the envelope needs of it.
     `ping` makes the test event that operators send, from an endpoint's public id;
     `static_source` tells operators where static endpoints are declared. `on_notice` hears, after
     the commit, when an endpoint is disabled or works again: it runs where deliveries are sent,
@@ -112,6 +113,7 @@ class WebhookProfile:
     delivery_prefix: str = "dlv_"
     signature_scheme: str = "timestamped"
     header_prefix: str = ""
+    sample_context: Mapping[str, str] = field(default_factory=dict)
     disable_after: int | None = None
     inactive_ends_waiting: bool = False
     enabled: bool = True

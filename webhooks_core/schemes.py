@@ -111,6 +111,7 @@ class SignatureScheme:
     verify: Verify
     read: Callable[[SignatureHeaders], Reading]
     signs_with_all: bool
+    description: str
     digest: Callable[[bytes, bytes, bytes], str] = sha256_digest
 
 
@@ -197,11 +198,14 @@ SCHEMES: Mapping[str, SignatureScheme] = {
         verify=_verify_sha256,
         read=_read_sha256,
         signs_with_all=False,
+        description="`sha256=` and the hexadecimal HMAC-SHA256 over timestamp, `.` and body.",
     ),
     "timestamped": SignatureScheme(
         sign=_sign_timestamped,
         verify=_verify_timestamped,
         read=_read_timestamped,
         signs_with_all=True,
+        description="`t=` and the timestamp; for each secret `v1=` and the hexadecimal "
+        "HMAC-SHA256 over timestamp, `.` and body.",
     ),
 }
