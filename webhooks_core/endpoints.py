@@ -234,10 +234,11 @@ def rotate_secret(
     if not may_overlap(endpoint):
         overlap = timedelta(0)
     with transaction.atomic():
+        # First, as a lock: of two rotations at once the later one ends the other's secret.
+        Endpoint.objects.filter(pk=endpoint.pk).update(updated_at=now)
         _shorten(endpoint, until=now + overlap)
         EndpointSecret.objects.create(endpoint=endpoint, value=secret)
         EndpointSecret.objects.filter(endpoint=endpoint, expires_at__lte=now).delete()
-        Endpoint.objects.filter(pk=endpoint.pk).update(updated_at=now)
     return secret
 
 

@@ -13,8 +13,9 @@ from django.utils import timezone
 
 from tests.gateway.making import drain, stripe_accepts
 from tests.receiver import receiver
+from tests.threads import at_once
 from tests.webhooks_core.making import endpoint
-from webhooks_core import profiles
+from webhooks_core import endpoints, profiles
 from webhooks_core.models import Endpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -62,6 +63,16 @@ def test_after_an_overlap_a_rotation_without_one_ends_every_older_secret(acme):
     assert stripe_accepts(request, third)
     assert not stripe_accepts(request, second)
     assert not stripe_accepts(request, made["secret"])
+
+
+def test_of_rotations_at_once_one_secret_is_left(acme):
+    made = acme.create()
+    target = Endpoint.objects.get()
+    secrets = at_once(4, lambda: endpoints.rotate_secret(target))
+    assert len(set(secrets)) == 4
+    [left] = target.secrets(now=timezone.now())
+    assert left in secrets
+    assert acme.get(f"/{made['id']}")["updated_at"] > made["updated_at"]
 
 
 def test_a_product_that_signs_with_one_secret_says_that_there_is_no_overlap(plain):
