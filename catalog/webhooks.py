@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
-from webhooks_core import signing
 from webhooks_core.profiles import EventType, Happening, Sending, WebhookProfile
 from webhooks_core.publishing import publish
 from webhooks_core.retry import RetryPolicy
-from webhooks_core.targets import LOCAL_HOSTS, UrlPolicy
+from webhooks_core.targets import UrlPolicy, own_listener
 
 PROFILE = "catalog"
 OWNER = "catalog"  # one catalogue, one subscriber list
@@ -53,33 +51,30 @@ def envelope(happening: Happening) -> dict[str, Any]:
 
 
 def headers(sending: Sending) -> dict[str, str]:
-    """Return the headers of one attempt; during a rotation both secrets sign."""
+    """Return the headers of one attempt beside its signature."""
     return {
         "Content-Type": "application/json",
         "X-Catalog-Event": sending.event_type,
         "X-Catalog-Delivery": sending.delivery_id,
-        "X-Catalog-Signature": signing.timestamped_signature(
-            sending.secrets, sending.timestamp, sending.body
-        ),
     }
 
 
 def profile(*, base_url: str, local: bool) -> WebhookProfile:
     """Return the profile that AppConfig.ready registers."""
-    own = urlsplit(base_url)
-    host = "localhost" if own.hostname in LOCAL_HOSTS else own.hostname or ""
-    port = own.port or (443 if own.scheme == "https" else 80)
     return WebhookProfile(
         name=PROFILE,
         event_types=EVENT_TYPES,
         receives=receives,
         envelope=envelope,
+        # During a rotation both secrets sign.
+        signature_scheme="timestamped",
+        header_prefix="X-Catalog",
         headers=headers,
         retry=RetryPolicy(delays=(60, 300, 900, 3600), jitter=0.1),
         timeout_s=5,
         url_policy=UrlPolicy(
             local_schemes=frozenset({"http"} if local else ()),
-            own=frozenset({(host, port)}),
+            own=own_listener(base_url),
         ),
         quota=20,
         endpoint_prefix="ep_",

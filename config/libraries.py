@@ -94,17 +94,9 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     # By default the document's address is sent to a validator on the internet.
     "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None},
-    "WEBHOOKS": [
-        "recording.openapi.SUMMARY_COMPLETED_WEBHOOK",
-        "recording.openapi.PING_WEBHOOK",
-        "gateway.openapi.INGEST_COMPLETED_WEBHOOK",
-        "gateway.openapi.POLICY_VIOLATION_WEBHOOK",
-        "gateway.openapi.DRIFT_DETECTED_WEBHOOK",
-        "gateway.openapi.EVAL_REGRESSION_WEBHOOK",
-        "gateway.openapi.TEST_WEBHOOK",
-    ],
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
+        "webhooks_core.openapi.add_webhooks",
         "recording.openapi.add_schemas",
         "gateway.openapi.add_schemas",
         "gateway.chat.openapi.add_chat",

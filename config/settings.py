@@ -114,7 +114,7 @@ GATEWAY_DECISION_RETENTION_DAYS = env.int(
 GATEWAY_DOCUMENT_RETENTION_DAYS = env.int(
     "GATEWAY_DOCUMENT_RETENTION_DAYS", 0, validate=validate.Range(min=0, max=36_500)
 )
-GATEWAY_CREATE_RATE = env.rate("GATEWAY_CREATE_RATE", "" if LOCAL else "60/hour")
+GATEWAY_CREATE_RATE = env.rate("GATEWAY_CREATE_RATE", "" if LOCAL else "300/hour")
 GATEWAY_TEST_RATE = env.rate("GATEWAY_TEST_RATE", "" if LOCAL else "120/hour")
 GATEWAY_INGEST_RATE = env.rate("GATEWAY_INGEST_RATE", "" if LOCAL else "120/minute")
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
-from drf_spectacular.utils import OpenApiParameter, OpenApiWebhook
+from drf_spectacular.utils import OpenApiParameter
 
 from gateway import errors
 from gateway.ingest import CONTENT_TYPES
 from gateway.webhooks import EVENT_TYPES, INGEST_COMPLETED
 from webhooks_core.openapi import Describer, adding, count
-from webhooks_core.profiles import EventType
 from webhooks_core.schemas import (
     BOOLEAN,
     DATE_TIME,
@@ -52,7 +51,8 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         secret=STRING | {"description": "Masked, but in the answer that creates it."},
         active=BOOLEAN,
         created_at=DATE_TIME,
-        updated_at=DATE_TIME,
+        updated_at=DATE_TIME | {"description": "Of the subscription's last change."},
+        last_attempt_at=TIME_OR_NULL | {"description": "Null before the first one."},
     ),
     "GatewayDelivery": object_of(
         id=STRING,
@@ -115,6 +115,7 @@ SUBSCRIPTION_EXAMPLE = {
     "active": True,
     "created_at": TIME,
     "updated_at": TIME,
+    "last_attempt_at": None,
 }
 FIELDS = {
     "url": URL_FIELD,
@@ -247,39 +248,3 @@ INGEST = operation(
     answers={201: RESULT, 200: RESULT},
     fails=(*BODY, errors.TooManyRequestsError),
 )
-
-
-def _outgoing(event_type: EventType) -> OpenApiWebhook:
-    return DESCRIBER.outgoing(
-        event_type,
-        envelope={
-            "id": STRING,
-            "type": STRING,
-            "tenant_id": STRING,
-            "created_at": DATE_TIME,
-            "data": {},
-            "request_id": STRING,
-            "principal_id": STRING,
-            "trace_id": STRING,
-        },
-        example={
-            "id": EVENT_ID,
-            "type": "",
-            "tenant_id": "acme",
-            "created_at": TIME,
-            "data": {},
-            "request_id": "5f0c7a52e1d84b0f9d5c8f6a3b2e1d07",
-            "principal_id": "ada",
-            "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736",
-        },
-        promise="Signed; sent to the subscribed url, at least once. Answer 2xx.",
-    )
-
-
-(
-    INGEST_COMPLETED_WEBHOOK,
-    POLICY_VIOLATION_WEBHOOK,
-    DRIFT_DETECTED_WEBHOOK,
-    EVAL_REGRESSION_WEBHOOK,
-    TEST_WEBHOOK,
-) = map(_outgoing, EVENT_TYPES.values())

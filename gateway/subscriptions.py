@@ -230,6 +230,7 @@ def subscriptions(
 
 def shown(endpoint: Endpoint, *, secret: str = MASK) -> dict[str, Any]:
     """Return a subscription as the API shows it; only its creation passes the secret."""
+    attempted_at = endpoint.last_attempt_at
     return {
         "id": endpoint.public_id,
         "url": endpoint.url,
@@ -239,6 +240,7 @@ def shown(endpoint: Endpoint, *, secret: str = MASK) -> dict[str, Any]:
         "active": endpoint.active,
         "created_at": iso(endpoint.created_at),
         "updated_at": iso(endpoint.updated_at),
+        "last_attempt_at": iso(attempted_at) if attempted_at else None,
     }
 
 

@@ -30,7 +30,18 @@ class CallerThrottle(SimpleRateThrottle):
 
 
 class CreateThrottle(CallerThrottle):
+    """Counts what was created: a request that was refused costs nothing."""
+
     scope = "create"
+
+    def throttle_success(self) -> bool:
+        return True
+
+    def count(self, request: Request, view: APIView) -> None:
+        """Count a creation."""
+        self.allow_request(request, view)  # reads what was counted before
+        if self.rate is not None:
+            super().throttle_success()
 
 
 class TestThrottle(CallerThrottle):

@@ -66,6 +66,7 @@ class SubscriptionsView(GatewayView):
             fields=subscriptions.read_fields(body),
             secret=subscriptions.read_secret(body),
         )
+        CreateThrottle().count(request, self)
         shown = subscriptions.shown(created.endpoint, secret=created.secret)
         return Response(shown, status=201)
 

@@ -16,7 +16,6 @@ from webhooks_core.profiles import (
 )
 from webhooks_core.retry import RetryPolicy
 from webhooks_core.schemas import DATE_TIME, INTEGER, NUMBER, STRING, object_of
-from webhooks_core.signing import timestamped_signature
 from webhooks_core.targets import UrlPolicy, own_listener
 
 PROFILE = "gateway"
@@ -147,10 +146,8 @@ def envelope(happening: Happening) -> dict[str, Any]:
 
 
 def headers(sending: Sending) -> dict[str, str]:
-    """Return the headers of one attempt (gateway, "Delivery headers")."""
-    signature = timestamped_signature(sending.secrets, sending.timestamp, sending.body)
+    """Return the headers of one attempt beside its signature (gateway, "Delivery headers")."""
     return {
-        "X-Gateway-Signature": signature,
         "X-Gateway-Timestamp": str(sending.timestamp),
         "X-Gateway-Event": sending.event_type,
         "X-Gateway-Delivery": sending.event_id,
@@ -193,6 +190,8 @@ def profile(
         event_types=EVENT_TYPES,
         receives=receives,
         envelope=envelope,
+        signature_scheme="timestamped",
+        header_prefix="X-Gateway",
         headers=headers,
         retry=retry,
         timeout_s=timeout_s,
@@ -202,5 +201,10 @@ def profile(
         inactive_ends_waiting=True,
         enabled=enabled,
         ping=ping,
+        sample_context={
+            "request_id": "5f0c7a52e1d84b0f9d5c8f6a3b2e1d07",
+            "principal_id": "ada",
+            "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736",
+        },
         static_source=f"webhooks.subscriptions of {configuration} (GATEWAY_CONFIG)",
     )

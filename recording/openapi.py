@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
-from drf_spectacular.utils import OpenApiParameter, OpenApiWebhook
+from drf_spectacular.utils import OpenApiParameter
 
 from recording import errors
-from recording.webhooks import EVENT_TYPES, PING, SUMMARY_COMPLETED
+from recording.webhooks import EVENT_TYPES, SUMMARY_COMPLETED
 from webhooks_core.openapi import Describer, adding, count
-from webhooks_core.profiles import EventType
 from webhooks_core.schemas import (
     BOOLEAN,
     DATE_TIME,
@@ -208,16 +207,3 @@ SAMPLES = DESCRIBER.operation(
     answers={200: (array_of(ref("RecordingEvent")), [EVENT_EXAMPLE])},
     fails=(errors.BadRequestError,),
 )
-
-
-def _outgoing(event_type: EventType) -> OpenApiWebhook:
-    return DESCRIBER.outgoing(
-        event_type,
-        envelope={"id": STRING, "type": STRING, "created_at": DATE_TIME},
-        example={"id": EVENT_ID, "type": "", "created_at": TIME},
-        promise="Signed; sent to the subscribed url. Answer 2xx within 5 seconds.",
-    )
-
-
-SUMMARY_COMPLETED_WEBHOOK = _outgoing(EVENT_TYPES[SUMMARY_COMPLETED])
-PING_WEBHOOK = _outgoing(EVENT_TYPES[PING])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -193,8 +194,13 @@ def shown(endpoint: Endpoint) -> dict[str, Any]:
         "status": endpoint.status,
         "consecutive_failures": endpoint.consecutive_failures,
         "created_at": iso(endpoint.created_at),
-        "updated_at": iso(endpoint.updated_at),
+        "updated_at": iso(_updated_at(endpoint)),
     }
+
+
+def _updated_at(endpoint: Endpoint) -> datetime:
+    """Return when a subscription was last changed or tried (recording, "updated_at")."""
+    return max(endpoint.updated_at, endpoint.last_attempt_at or endpoint.updated_at)
 
 
 def shown_once(created: Created) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from recording import owners
-from webhooks_core import signing
 from webhooks_core.profiles import EventType, Happening, Ping, Sending, WebhookProfile
 from webhooks_core.retry import RetryPolicy
 from webhooks_core.schemas import STRING
@@ -142,19 +141,11 @@ def envelope(happening: Happening) -> dict[str, Any]:
 
 
 def headers(sending: Sending) -> dict[str, str]:
-    """Return the headers of one attempt (recording, "Receiving an event").
-
-    Recording signs with the newest secret alone: a rotation takes effect at once.
-    """
-    secret = sending.secrets[0]
+    """Return the headers of one attempt beside its signature's (recording, "Receiving an event")."""
     return {
         "Content-Type": "application/json",
         "X-Recording-Event": sending.event_type,
         "X-Recording-Delivery": sending.delivery_id,
-        "X-Recording-Timestamp": str(sending.timestamp),
-        "X-Recording-Signature": signing.sha256_signature(
-            secret, sending.timestamp, sending.body
-        ),
     }
 
 
@@ -179,6 +170,9 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
         event_types=EVENT_TYPES,
         receives=receives,
         envelope=envelope,
+        # The newest secret alone signs: a rotation takes effect at once.
+        signature_scheme="sha256",
+        header_prefix="X-Recording",
         headers=headers,
         retry=RetryPolicy(delays=(60, 300, 900, 900, 900), jitter=0.1),
         timeout_s=5,

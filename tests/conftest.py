@@ -15,7 +15,6 @@ from django.conf import settings
 from webhooks_core import profiles, wakeup
 from webhooks_core.profiles import EventType, Ping, WebhookProfile
 from webhooks_core.retry import RetryPolicy
-from webhooks_core.signing import sha256_signature
 from webhooks_core.targets import UrlPolicy
 
 REDIS_DATABASES = 16  # of a server as it comes
@@ -88,7 +87,6 @@ PLAIN = WebhookProfile(
         "X-Event": it.event_id,
         "X-Delivery": it.delivery_id,
         "X-Timestamp": str(it.timestamp),
-        "X-Signature": sha256_signature(it.secrets[0], it.timestamp, it.body),
     },
     retry=RetryPolicy((60, 300)),
     timeout_s=1.0,

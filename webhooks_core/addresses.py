@@ -61,13 +61,19 @@ def is_public(address: Address) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The addresses that a request may go to: public ones and those named here."""
+    """The addresses that a request may go to: public ones and those named here.
+
+    `nothing` overrides the rest: no address may be connected to.
+    """
 
     loopback: bool = False
     networks: tuple[Network, ...] = ()
+    nothing: bool = False
 
     def allows(self, text: str) -> bool:
         """Tell whether a literal address, as a socket names it, may be connected to."""
+        if self.nothing:
+            return False
         try:
             address = ipaddress.ip_address(text)
         except ValueError:

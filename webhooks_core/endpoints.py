@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from webhooks_core import headers, ids, notices, profiles, secrets, wakeup
@@ -179,6 +180,11 @@ def resume(endpoint: Endpoint) -> Endpoint:
     return update(endpoint, paused_at=None)
 
 
+def set_trusted(endpoint: Endpoint, *, trusted: bool) -> Endpoint:
+    """Let an endpoint lie in the networks of WEBHOOK_ALLOWED_TARGETS, or no longer."""
+    return update(endpoint, trusted=trusted)
+
+
 def set_custom_headers(endpoint: Endpoint, values: Mapping[str, str]) -> Endpoint:
     """Have every delivery carry these headers too. Raises HeaderError."""
     checked = headers.check(values)
@@ -211,12 +217,25 @@ def delete(endpoint: Endpoint) -> bool:
     return won == 1
 
 
+def may_overlap(endpoint: Endpoint) -> bool:
+    """Return True if an old secret can sign beside a new one."""
+    dialect = profiles.find(endpoint.profile)
+    return dialect is not None and dialect.scheme.signs_with_all
+
+
 def rotate_secret(
     endpoint: Endpoint, *, overlap: timedelta = timedelta(0), secret: str | None = None
 ) -> str:
-    """Give an endpoint a new secret; the old ones sign beside it for `overlap`."""
+    """Give an endpoint a new secret; the old ones sign beside it for `overlap` at most.
+
+    Where requests carry one signature the overlap is none: the old ones end at once.
+    """
     now, secret = timezone.now(), secret or secrets.make()
+    if not may_overlap(endpoint):
+        overlap = timedelta(0)
     with transaction.atomic():
+        # First, as a lock: of two rotations at once the later one ends the other's secret.
+        Endpoint.objects.filter(pk=endpoint.pk).update(updated_at=now)
         _shorten(endpoint, until=now + overlap)
         EndpointSecret.objects.create(endpoint=endpoint, value=secret)
         EndpointSecret.objects.filter(endpoint=endpoint, expires_at__lte=now).delete()
@@ -224,8 +243,8 @@ def rotate_secret(
 
 
 def _shorten(endpoint: Endpoint, *, until: datetime) -> None:
-    older = EndpointSecret.objects.filter(endpoint=endpoint)
-    older.filter(expires_at=None).update(expires_at=until)
+    later = Q(expires_at=None) | Q(expires_at__gt=until)
+    EndpointSecret.objects.filter(later, endpoint=endpoint).update(expires_at=until)
 
 
 def _waiting(endpoint: Endpoint) -> Any:

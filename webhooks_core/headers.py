@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from webhooks_core import profiles
+
 MAX_HEADERS = 20
 MAX_VALUE = 1024
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}", re.ASCII)
 _VALUE = re.compile(r"[\x20-\x7e]*", re.ASCII)
-# Ours, a connection's own (RFC 9110 section 7.6.1), and whatever claims an identity that a
+# Ours (beside what the profiles' prefixes name), a connection's own (RFC 9110 section 7.6.1), and whatever claims an identity that a
 # proxy in front of the receiver may trust.
 _REFUSED = frozenset(
     [
@@ -27,6 +29,8 @@ _REFUSED = frozenset(
         "proxy-authorization",
         "proxy-connection",
         "te",
+        "traceparent",
+        "tracestate",
         "trailer",
         "transfer-encoding",
         "upgrade",
@@ -37,7 +41,7 @@ _REFUSED = frozenset(
         "x-tenant-id",
     ]
 )
-_REFUSED_PREFIXES = ("x-forwarded-", "x-recording-", "x-gateway-", "webhook-")
+_REFUSED_PREFIXES = ("x-forwarded-", "webhook-")
 
 
 class HeaderError(ValueError):
@@ -58,8 +62,10 @@ def check(headers: Mapping[str, str]) -> dict[str, str]:
 def _check_one(name: str, value: str) -> None:
     if not _NAME.fullmatch(name):
         raise HeaderError(f"{name[:64]!r} is not a header name")
-    lower = name.lower()
-    if lower in _REFUSED or lower.startswith(_REFUSED_PREFIXES):
+    # Many servers take an underscore for a hyphen.
+    lower = name.lower().replace("_", "-")
+    ours = (f"{it.header_prefix.lower()}-" for it in profiles.registered())
+    if lower in _REFUSED or lower.startswith((*_REFUSED_PREFIXES, *ours)):
         raise HeaderError(f"{name} cannot be set")
     if len(value) > MAX_VALUE or not _VALUE.fullmatch(value):
         raise HeaderError(f"the value of {name} is not plain text")

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from webhooks_core.retry import RetryPolicy
+from webhooks_core.schemes import SCHEMES, SignatureScheme
 from webhooks_core.targets import UrlPolicy
 
 
@@ -87,6 +88,10 @@ class Notice:
 class WebhookProfile:
     """The dialect of one product: everything in which its webhooks differ from another's.
 
+    `signature_scheme` names one of `schemes.SCHEMES`. Its headers, and by custom the others of
+    a delivery, start with `header_prefix`, which is made of the name if it is not given.
+    `headers` returns what is sent beside the signature. `sample_context` is the context of
+    samples: what the envelope needs of it.
     `ping` makes the test event that operators send, from an endpoint's public id;
     `static_source` tells operators where static endpoints are declared. `on_notice` hears, after
     the commit, when an endpoint is disabled or works again: it runs where deliveries are sent,
@@ -106,6 +111,9 @@ class WebhookProfile:
     endpoint_prefix: str
     event_prefix: str = "evt_"
     delivery_prefix: str = "dlv_"
+    signature_scheme: str = "timestamped"
+    header_prefix: str = ""
+    sample_context: Mapping[str, str] = field(default_factory=dict)
     disable_after: int | None = None
     inactive_ends_waiting: bool = False
     enabled: bool = True
@@ -113,6 +121,28 @@ class WebhookProfile:
     on_notice: Callable[[Notice], None] | None = None
     name_owners: Callable[[Collection[str]], Mapping[str, Owner]] | None = None
     static_source: str = "the configuration file"
+
+    def __post_init__(self) -> None:
+        if self.signature_scheme not in SCHEMES:
+            known = ", ".join(SCHEMES)
+            raise ValueError(
+                f"signature_scheme {self.signature_scheme!r} is unknown; known are {known}"
+            )
+        if not self.header_prefix:
+            object.__setattr__(self, "header_prefix", f"X-{self.name.title()}")
+
+    @property
+    def scheme(self) -> SignatureScheme:
+        return SCHEMES[self.signature_scheme]
+
+    @property
+    def signature_header(self) -> str:
+        return f"{self.header_prefix}-Signature"
+
+    def delivery_headers(self, sending: Sending) -> dict[str, str]:
+        """Return the headers of one attempt: the product's own and those of the signature."""
+        signed = self.scheme.sign(sending.secrets, sending.timestamp, sending.body)
+        return {**self.headers(sending), **signed.named(self.header_prefix)}
 
 
 _profiles: dict[str, WebhookProfile] = {}
@@ -126,6 +156,11 @@ def register(profile: WebhookProfile) -> None:
 def get(name: str) -> WebhookProfile:
     """Return a registered profile. Raises KeyError."""
     return _profiles[name]
+
+
+def find(name: str) -> WebhookProfile | None:
+    """Return a registered profile; None when its product is not installed."""
+    return _profiles.get(name)
 
 
 def registered() -> Sequence[WebhookProfile]:

@@ -19,12 +19,12 @@ def _hex(secret: str, timestamp: str, body: bytes) -> str:
 
 
 def sha256_signature(secret: str, timestamp: int, body: bytes) -> str:
-    """Return `sha256=<hex>` over `<timestamp>.<body>` (recording, "Signature")."""
+    """Return `sha256=<hex>` over `<timestamp>.<body>`."""
     return "sha256=" + _hex(secret, str(timestamp), body)
 
 
 def timestamped_signature(secrets: Sequence[str], timestamp: int, body: bytes) -> str:
-    """Return `t=<timestamp>,v1=<hex>` (gateway, "Authentication" 3).
+    """Return `t=<timestamp>,v1=<hex>`, a digest as in `sha256_signature`.
 
     While a secret is being rotated there is one `v1=` for each secret.
     """
@@ -60,7 +60,7 @@ def verify_sha256(
     now: float,
     tolerance_s: float,
 ) -> None:
-    """Verify `X-Recording-Signature`. Raises SignatureError.
+    """Verify a `sha256_signature`. Raises SignatureError.
 
     `tolerance_s` is the largest accepted age in seconds; 0 skips the freshness check.
     """
@@ -75,10 +75,10 @@ def verify_sha256(
 def verify_timestamped(
     secret: str, *, signature: str, body: bytes, now: float, tolerance_s: float = 300
 ) -> None:
-    """Verify `X-Gateway-Signature`. Raises SignatureError.
+    """Verify a `timestamped_signature`. Raises SignatureError.
 
     `tolerance_s` is the largest accepted distance in seconds between the signed time and
-    `now`; 0 skips the freshness check (gateway, "Authentication" 3).
+    `now`; 0 skips the freshness check.
     """
     if len(signature) > MAX_HEADER:
         raise SignatureError("the signature header is too long")

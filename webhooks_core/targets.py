@@ -28,9 +28,15 @@ _resolvers = ThreadEach(most=16)
 
 def own_listener(base_url: str) -> frozenset[tuple[str, int]]:
     """Return the (host, port) that no webhook may be sent to: that of our public origin."""
-    parts = urlsplit(base_url)
-    host = "localhost" if parts.hostname in LOCAL_HOSTS else parts.hostname or ""
-    return frozenset({(host, parts.port or (443 if parts.scheme == "https" else 80))})
+    return frozenset({_address(urlsplit(base_url))})
+
+
+def _address(parts: SplitResult) -> tuple[str, int]:
+    """Return host and port of a URL; every name of this machine as localhost."""
+    # A trailing dot is the same name to a resolver.
+    name = (parts.hostname or "").removesuffix(".")
+    host = "localhost" if name in LOCAL_HOSTS else name
+    return host, parts.port or (443 if parts.scheme == "https" else 80)
 
 
 def is_local(url: str) -> bool:
@@ -63,8 +69,12 @@ class UrlPolicy:
         """Return the addresses that a connection for this URL may be made to."""
         try:
             parts = urlsplit(url)
+            # What was somebody else's address when it was accepted may be ours by now.
+            own = _address(parts) in self.own
         except ValueError:  # nothing can be sent there anyway
-            return Reach(networks=networks)
+            return Reach(nothing=True)
+        if own:
+            return Reach(nothing=True)
         local = parts.hostname in LOCAL_HOSTS and parts.scheme in self.local_schemes
         return Reach(loopback=local, networks=networks)
 
@@ -91,11 +101,7 @@ class UrlPolicy:
             raise TargetError(f"url must start with {names}://")
 
     def _check_own(self, parts: SplitResult) -> None:
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-        # A trailing dot is the same name to a resolver.
-        name = (parts.hostname or "").removesuffix(".")
-        host = "localhost" if name in LOCAL_HOSTS else name
-        if (host, port) in self.own:
+        if _address(parts) in self.own:
             raise TargetError("url must not lead to this service itself")
 
     def check(self, url: str, *, networks: tuple[Network, ...] = ()) -> None:

@@ -102,7 +102,10 @@ def _sign(request: Request, parent: str, timestamp: int) -> Mapping[str, str]:
     if _tracer is None:  # switched off since it was claimed
         return headers
     span = _tracer.start_span(
-        "deliver", context=extracted(parent), kind=SpanKind.CLIENT
+        "deliver",
+        context=extracted(parent),
+        kind=SpanKind.CLIENT,
+        attributes={"signpost.delivery": request.delivery_id},
     )
     _open[request.key] = span
     return injected(set_span_in_context(span)) | dict(headers)
@@ -120,7 +123,6 @@ def ended(answers: Iterable[Answer]) -> None:
 def _end(span: Span, answer: Answer) -> None:
     from opentelemetry.trace import StatusCode
 
-    span.set_attribute("signpost.delivery", answer.key)
     span.set_attribute("signpost.outcome", str(answer.outcome))
     if answer.code is not None:
         span.set_attribute("http.response.status_code", answer.code)

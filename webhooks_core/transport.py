@@ -40,6 +40,7 @@ class Request(NamedTuple):
 
     One that cannot start `at_once` is given back rather than sent later than its rate allows.
     `sign` returns the headers for a unix time in seconds. Raises SecretUnreadableError.
+    `delivery_id` names the delivery in traces.
     """
 
     key: int
@@ -51,6 +52,7 @@ class Request(NamedTuple):
     timeout_s: float
     reach: Reach
     at_once: bool = False
+    delivery_id: str = ""
 
 
 class Answer(NamedTuple):

@@ -43,7 +43,7 @@ def _signed(public_id: str, text: bytes) -> Signed:
         body=text,
         secrets=[SECRET],
     )
-    return Signed(public_id, dict(profiles.get(PROFILE).headers(sending)), text)
+    return Signed(public_id, profiles.get(PROFILE).delivery_headers(sending), text)
 
 
 def cpu() -> float:

@@ -29,11 +29,16 @@ def check_supports(value: Any) -> None:
             raise ValidationError(f"{name!r} is given twice.")
 
 
+def upstream_choices() -> list[tuple[str, str]]:
+    """Return the kinds of upstreams; as a function, so that a new one needs no migration."""
+    return [(kind, kind) for kind in KINDS]
+
+
 class ModelEndpoint(models.Model):
     """A name that callers use, and what is behind it; the same as an entry of `models:`."""
 
     name = models.CharField(max_length=128, unique=True)
-    upstream = models.CharField(max_length=32, choices=[(k, k) for k in KINDS])
+    upstream = models.CharField(max_length=32, choices=upstream_choices)
     inference_type = models.CharField(
         max_length=64,
         default=INFERENCE_TYPES[0],

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from urllib.parse import urlsplit
 
+from gateway.chat.upstreams.registry import KINDS
 from gateway.configuration.shapes import (
     INFERENCE_TYPES,
     SUPPORTS,
@@ -17,7 +18,7 @@ from gateway.configuration.shapes import (
 from gateway.configuration.yaml import Value, has, identity_name, present
 from gateway.identity import is_name
 
-UPSTREAMS = ("openai", "anthropic", "echo")
+UPSTREAMS = tuple(KINDS)
 TARGET_KEYS = ("base_url", "model", "api_key")
 MODEL_KEYS = (
     *("name", "upstream", *TARGET_KEYS, "targets"),
@@ -95,7 +96,7 @@ def _target(
     upstream: str,
     environ: Mapping[str, str],
 ) -> Target:
-    if upstream != "echo":
+    if KINDS[upstream].needs_base_url:
         has(value, keys, ("base_url",))
     weight = partial(Value.integer, minimum=1, maximum=1000)
     return Target(

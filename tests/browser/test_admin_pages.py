@@ -33,6 +33,7 @@ def addresses() -> list[str]:
         f"delivery/{delivery.pk}/change/",
         "endpoint/",
         f"endpoint/{target.pk}/change/?hours=24",
+        f"endpoint/{target.pk}/rotate-secret/confirm/",
         "shift/dashboard/",
         "shift/",
         "event/",

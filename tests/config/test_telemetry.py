@@ -25,7 +25,7 @@ from tests.running import INHERITED, ROOT
 from tests.webhooks_core import looking, making
 from tests.webhooks_core.desk import Desk, timed_out, untried
 from webhooks_core import tracing
-from webhooks_core.models import Trace
+from webhooks_core.models import Delivery, Trace
 
 TRACE, CALLER = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 TRACEPARENT = f"00-{TRACE}-{CALLER}-01"
@@ -69,6 +69,7 @@ def test_a_trace_goes_from_the_request_to_each_attempt_and_its_receiver(
         assert (span.name, span.kind) == ("deliver", SpanKind.CLIENT)
         assert span.parent.span_id == publish.context.span_id
         assert span.attributes["http.response.status_code"] == status
+        assert span.attributes["signpost.delivery"] == Delivery.objects.get().public_id
     assert failed.status.status_code == StatusCode.ERROR
     assert failed.attributes["signpost.outcome"] == "http"
     assert delivered.status.is_ok

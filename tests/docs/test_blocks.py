@@ -95,6 +95,19 @@ def read_javascript(block: Block) -> None:
     assert page == "receiving-webhooks.md", "name the test that runs it"
 
 
+def read_diff(block: Block) -> None:
+    """Apply it to the tree, but for the writing."""
+    done = subprocess.run(
+        ["git", "apply", "--check", "-"],
+        input=block.code,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def read_plain(block: Block) -> None:
     assert block.page in PLAIN
 
@@ -105,6 +118,7 @@ READERS: dict[str, Callable[[Block], object]] = {
     "json": lambda block: json.loads(block.code),
     "yaml": lambda block: yaml.safe_load(block.code),
     "python": lambda block: compile(block.code, block.place, "exec"),
+    "diff": read_diff,
     "graphql": read_graphql,
     "nginx": read_nginx,
     "ini": lambda block: block.name.endswith(".service"),  # test_operations_page.py

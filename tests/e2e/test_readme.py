@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+import requests
 
 from tests.docs.samples import filled, sample, shell
 from tests.running import ROOT, environment, free_port, running
@@ -88,6 +89,28 @@ def test_the_signed_event_arrives_and_verifies(instance):
     assert "summary.completed" in printed
     assert "verified" in printed
     assert "Fireworks at **nine**" in printed
+
+
+@pytest.mark.timeout(600)
+def test_the_first_proof_works_every_time_and_leaves_nothing_behind(instance):
+    for _ in range(7):
+        printed = instance.run("event")
+        assert "recording signature verified" in printed
+        assert '{"ok":true}' in printed
+    token = instance.shell(
+        ".venv/bin/python manage.py create_personal_token demo --days 1"
+    )
+    url = f"http://127.0.0.1:{instance.port}/v1/webhooks"
+    listed = requests.get(
+        url, headers={"Authorization": f"Bearer {token.strip()}"}, timeout=10
+    )
+    assert listed.json() == {"items": []}
+
+
+def test_every_request_of_the_first_page_fails_when_it_is_refused():
+    lines = [line for line in README.splitlines() if "curl -" in line]
+    assert len(lines) >= 5
+    assert [line for line in lines if "fail-with-body" not in line] == []
 
 
 def test_a_document_is_uploaded(instance, tmp_path):

@@ -18,6 +18,7 @@ from gateway.configuration import Configuration, StaticSubscription, WebhookSett
 from gateway.identity import Caller
 from gateway.models import Document, GatewayKey, PolicyDecision
 from tests.gateway.making import PATH, Api
+from tests.webhooks_core.endpoint_pages import change, operate
 from tests.webhooks_core.looking import NOWHERE, SCRIPT, looker, page
 from webhooks_core import tokens
 from webhooks_core.models import Delivery, Endpoint
@@ -256,6 +257,25 @@ def test_a_static_endpoint_says_where_it_is_declared_and_offers_no_change(
         f"{ENDPOINTS}{endpoint.pk}/rotate-secret/", {"hours": "1"}, follow=True
     )
     assert settings.GATEWAY_CONFIG in answer.content.decode()
+
+
+@pytest.mark.spec("gateway", "WEBHOOK_ALLOWED_TARGETS: endpoints that staff marked")
+def test_staff_allow_an_endpoint_the_internal_networks_of_the_settings(
+    admin_client, settings, acme
+):
+    made = acme.create()
+    target = Endpoint.objects.get()
+    inside = "http://10.1.2.3:8080/hook"
+    assert "Allow internal networks" not in page(admin_client, change(target))
+    settings.WEBHOOK_ALLOWED_TARGETS = ["10.0.0.0/8"]
+    assert "Allow internal networks" in page(admin_client, change(target))
+    acme.patch(made, 400, url=inside)
+    told = operate(admin_client, target, "set-trusted", trusted="1")
+    assert "allowed: 10.0.0.0/8" in told
+    assert acme.patch(made, url=inside)["url"] == inside
+    acme.patch(made, 400, url="http://192.168.0.1/")
+    assert "not allowed" in operate(admin_client, target, "set-trusted")
+    assert Endpoint.objects.get().trusted is False
 
 
 def test_another_endpoint_says_nothing_of_a_configuration(admin_client, acme):

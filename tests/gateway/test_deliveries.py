@@ -46,6 +46,21 @@ def use_profile(monkeypatch):
     return change
 
 
+@pytest.mark.spec("gateway", "updated_at changes only when the subscription changes")
+def test_an_attempt_moves_last_attempt_at_and_a_change_updated_at(acme):
+    with receiver(204) as it:
+        made = acme.create(it.url)
+        acme.test(made)
+        drain()
+    tried = acme.get(f"/{made['id']}")
+    assert made["last_attempt_at"] is None
+    assert tried["last_attempt_at"] > made["updated_at"] == tried["updated_at"]
+    changed = acme.patch(made, description="new")
+    assert changed["updated_at"] > tried["last_attempt_at"]
+    assert changed["last_attempt_at"] == tried["last_attempt_at"]
+    assert acme.get()["items"] == [changed]
+
+
 @pytest.mark.spec("gateway", "Webhook event envelope")
 def test_an_ingested_document_arrives_in_an_envelope_of_exactly_eight_fields(acme):
     trace = "4bf92f3577b34da6a3ce929d0e0e4736"

@@ -57,6 +57,17 @@ def test_throttles_count_per_key_and_say_when_to_come_back(settings):
     first.get()
 
 
+@pytest.mark.spec("gateway", "The create throttle counts successful creates")
+def test_the_create_throttle_counts_what_was_created(acme, settings):
+    settings.GATEWAY_RATES = {"create": "2/hour", "test": "", "ingest": ""}
+    acme.create()
+    for refused in ({}, {"url": "ftp://x"}, {"url": URL, "secret": ""}, b"{"):
+        assert acme.call("POST", PATH, refused).status_code == 400
+    acme.create()
+    assert acme.call("POST", PATH, {"url": URL}).status_code == 429
+    assert Endpoint.objects.count() == 2
+
+
 def test_a_longer_secret_is_asked_for_where_the_setting_says_so(acme, settings):
     settings.GATEWAY_MIN_SECRET_LENGTH = 16
     answer = acme.call("POST", PATH, {"url": URL, "secret": "x" * 15})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from io import StringIO
 
@@ -12,6 +13,9 @@ from django.utils import timezone
 
 from tests.gateway.making import drain, stripe_accepts
 from tests.receiver import receiver
+from tests.threads import at_once
+from tests.webhooks_core.making import endpoint
+from webhooks_core import endpoints, profiles
 from webhooks_core.models import Endpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -44,6 +48,41 @@ def test_without_an_overlap_only_the_new_secret_signs(acme):
         drain()
     assert it.requests[0].headers["X-Gateway-Signature"].count("v1=") == 1
     assert stripe_accepts(it.requests[0], new)
+
+
+@pytest.mark.spec("gateway", "A rotation without overlap ends every older secret")
+def test_after_an_overlap_a_rotation_without_one_ends_every_older_secret(acme):
+    with receiver(204) as it:
+        made = acme.create(it.url)
+        second = rotate(made["id"], overlap=1)
+        third = rotate(made["id"])
+        acme.test(made)
+        drain()
+    [request] = it.requests
+    assert request.headers["X-Gateway-Signature"].count("v1=") == 1
+    assert stripe_accepts(request, third)
+    assert not stripe_accepts(request, second)
+    assert not stripe_accepts(request, made["secret"])
+
+
+def test_of_rotations_at_once_one_secret_is_left(acme):
+    made = acme.create()
+    target = Endpoint.objects.get()
+    secrets = at_once(4, lambda: endpoints.rotate_secret(target))
+    assert len(set(secrets)) == 4
+    [left] = target.secrets(now=timezone.now())
+    assert left in secrets
+    assert acme.get(f"/{made['id']}")["updated_at"] > made["updated_at"]
+
+
+def test_a_product_that_signs_with_one_secret_says_that_there_is_no_overlap(plain):
+    profiles.register(replace(plain, signature_scheme="sha256"))
+    target = endpoint("http://127.0.0.1:9/")
+    out, told = StringIO(), StringIO()
+    options = {"overlap": 24, "stdout": out, "stderr": told}
+    call_command("webhooks_rotate_secret", target.public_id, **options)
+    assert target.secrets(now=timezone.now()) == [out.getvalue().strip()]
+    assert "signs with one secret: the old one ends now" in told.getvalue()
 
 
 def rotate(subscription_id: str, **options) -> str:

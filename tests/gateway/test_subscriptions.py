@@ -28,6 +28,7 @@ FIELDS = [
     "active",
     "created_at",
     "updated_at",
+    "last_attempt_at",
 ]
 ABSENT = "whsub_" + "0" * 26
 
@@ -50,6 +51,7 @@ def test_create_returns_the_subscription_with_the_full_secret(acme):
         "active": True,
         "created_at": iso(row.created_at),
         "updated_at": iso(row.updated_at),
+        "last_attempt_at": None,
     }
     assert re.fullmatch(r"whsub_[0-9a-v]{26}", body["id"])
     assert re.fullmatch(r"whsec_[A-Za-z0-9+/]{43}=", body["secret"])

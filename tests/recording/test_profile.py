@@ -61,7 +61,7 @@ def test_the_headers_of_an_attempt():
         secrets=("whsec_new", "whsec_old"),
     )
     key, message = b"whsec_new", b"1800000000." + body
-    assert PROFILE.headers(sending) == {
+    assert PROFILE.delivery_headers(sending) == {
         "Content-Type": "application/json",
         "X-Recording-Event": "summary.completed",
         "X-Recording-Delivery": "dlv_1",

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.db import transaction
 from hypothesis import settings
+
+from webhooks_core import profiles
+from webhooks_core.profiles import WebhookProfile
 
 # `--hypothesis-profile=long`: searches that take a quarter of an hour instead of seconds.
 settings.register_profile("long", print_blob=True)
@@ -22,6 +26,14 @@ def commits_at_once(monkeypatch, db) -> None:
         hook()
 
     monkeypatch.setattr(transaction, "on_commit", run)
+
+
+@pytest.fixture
+def shop(monkeypatch, plain) -> WebhookProfile:
+    """A product that somebody else registered; its header prefix is made of its name."""
+    profile: WebhookProfile = replace(plain, name="shop", header_prefix="")
+    monkeypatch.setitem(profiles._profiles, "shop", profile)
+    return profile
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ OPERATIONS = [
     "pause",
     "resume",
     "set-limits",
+    "set-trusted",
     "rotate-secret",
     "replay-failed",
 ]

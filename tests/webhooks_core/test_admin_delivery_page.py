@@ -17,7 +17,7 @@ from webhooks_core import endpoints
 from webhooks_core.admin import showing
 from webhooks_core.models import Attempt, EndpointSecret, Event
 from webhooks_core.publishing import publish
-from webhooks_core.signing import sha256_signature
+from webhooks_core.signing import timestamped_signature
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 
@@ -95,8 +95,8 @@ def test_curl_sends_what_the_engine_would_send(admin_client):
     assert words[-2:] == ["--data-raw", raw.decode()]
     sent = dict(word.split(": ", 1) for word in words if re.match(r"[\w-]+: ", word))
     (secret,) = target.secrets(now=timezone.now())
-    assert sent["X-Signature"] == sha256_signature(
-        secret, int(sent["X-Timestamp"]), raw
+    assert sent["X-Plain-Signature"] == timestamped_signature(
+        [secret], int(sent["X-Timestamp"]), raw
     )
     assert sent["X-Delivery"] == only().public_id
     assert target.url in words

@@ -114,6 +114,60 @@ def test_a_new_secret_is_shown_once_and_the_old_one_overlaps(admin_client):
         assert new not in unescape(page(admin_client, address))
 
 
+CONFIRM = LIST + "{}/rotate-secret/confirm/"
+
+
+def test_a_rotation_is_asked_for_on_a_page_of_its_own(admin_client):
+    target = endpoint(NOWHERE)
+    assert CONFIRM.format(target.pk) in page(admin_client, change(target))
+    asked = page(admin_client, CONFIRM.format(target.pk))
+    assert target.url in asked
+    assert 'name="hours"' in asked
+    assert "two signatures" in asked
+    assert EndpointSecret.objects.count() == 1
+
+
+def test_where_one_secret_signs_no_overlap_is_offered_and_the_effect_is_said(
+    admin_client, use_profile
+):
+    use_profile(signature_scheme="sha256")
+    target = endpoint(NOWHERE)
+    asked = page(admin_client, CONFIRM.format(target.pk))
+    assert 'name="hours"' not in asked
+    assert "The old secret ends at once." in asked
+    assert "After 3 failures in a row the endpoint is disabled." in asked
+    for fields in ({}, {"hours": "24"}):
+        shown = operate(admin_client, target, "rotate-secret", **fields)
+        assert "with this secret alone" in shown
+        assert len(Endpoint.objects.get().secrets(now=timezone.now())) == 1
+    messages = LogEntry.objects.values_list("change_message", flat=True)
+    assert set(messages) == {"Rotated the secret; overlap 0 h."}
+
+
+def followed(client, address) -> str:
+    return unescape(client.get(address, follow=True).content.decode())
+
+
+def test_a_rotation_that_cannot_be_is_not_asked_for(admin_client, client):
+    target = endpoint(NOWHERE)
+    address = CONFIRM.format(target.pk)
+    assert client.get(address).status_code == 302
+    looker(client, ["view_endpoint"])
+    assert client.get(address).status_code == 403
+    assert admin_client.get(CONFIRM.format(999)).status_code == 404
+    Endpoint.objects.update(static_key="k")
+    assert "configuration file" in followed(admin_client, address)
+    endpoints.delete(target)
+    assert "is deleted" in followed(admin_client, address)
+
+
+def test_the_endpoint_of_a_product_that_is_not_installed_is_rotated(admin_client):
+    target = endpoint(NOWHERE)
+    Endpoint.objects.update(profile="gone")
+    assert "with this secret alone" in operate(admin_client, target, "rotate-secret")
+    assert EndpointSecret.objects.count() == 1
+
+
 @pytest.mark.parametrize("hours", ["", "-1", "169", "1.5", "²", "9" * 40, "\0"])
 def test_a_faulty_overlap_rotates_nothing(admin_client, hours):
     target = endpoint(NOWHERE)

@@ -182,6 +182,28 @@ class TestRotation:
         assert self.secrets(target) == [new, old]
         assert self.secrets(target, hours=1.01) == [new]
 
+    @pytest.mark.spec("gateway", "A rotation without overlap ends every older secret")
+    def test_without_overlap_an_older_secret_ends_too(self):
+        target = endpoint(URL)
+        endpoints.rotate_secret(target, overlap=timedelta(hours=1))
+        third = endpoints.rotate_secret(target)
+        assert self.secrets(target) == [third]
+        assert EndpointSecret.objects.count() == 1
+
+    def test_no_older_secret_outlives_the_overlap_of_the_newest(self):
+        target = endpoint(URL)
+        endpoints.rotate_secret(target, overlap=timedelta(hours=24))
+        third = endpoints.rotate_secret(target, overlap=timedelta(hours=1))
+        assert len(self.secrets(target)) == 3
+        assert self.secrets(target, hours=1.01) == [third]
+
+    @pytest.mark.spec("recording", "a rotation signs with the new secret immediately")
+    def test_where_one_secret_signs_there_is_no_overlap(self, use_profile):
+        use_profile(signature_scheme="sha256")
+        target = endpoint(URL)
+        new = endpoints.rotate_secret(target, overlap=timedelta(hours=1))
+        assert self.secrets(target) == [new]
+
     def test_an_overlap_is_not_prolonged_by_another_rotation(self):
         target = endpoint(URL)
         [first] = self.secrets(target)

@@ -49,6 +49,16 @@ def gateway(
     }
 
 
+def catalog(
+    body: bytes = BODY, *, timestamp: int = 1_000, secret: str = SECRET
+) -> dict[str, Any]:
+    return {
+        "x_catalog_event": "book.created",
+        "x_catalog_delivery": "dlv_1",
+        "x_catalog_signature": signing.timestamped_signature([secret], timestamp, body),
+    }
+
+
 @pytest.mark.parametrize(
     ("_case", "it", "secrets", "verified", "words"),
     [
@@ -66,6 +76,14 @@ def gateway(
             True,
             "gateway signature verified",
         ),
+        (
+            "catalog",
+            received(**catalog()),
+            [SECRET],
+            True,
+            "catalog signature verified",
+        ),
+        ("other catalog secret", received(**catalog()), ["x"], False, "no signature"),
         ("any secret", received(**recording()), ["x", SECRET], True, "verified"),
         ("no secret", received(**recording()), [], None, "not checked"),
         ("other secret", received(**recording()), ["x"], False, "does not fit"),
@@ -102,6 +120,23 @@ def test_the_verdict_says_which_part_of_a_signature_fails(
     verdict = examine(it, secrets=secrets, tolerance_s=300)
     assert verdict.verified is verified
     assert words in verdict.told
+
+
+def test_a_product_of_somebody_elses_is_verified_by_its_own_profile(shop):
+    value = signing.timestamped_signature([SECRET], 1_000, BODY)
+    named: dict[str, Any] = {
+        "x_shop_signature": value,
+        "x_shop_event": "sold",
+        "x_shop_delivery": "d",
+    }
+    verdict = examine(received(**named), secrets=[SECRET], tolerance_s=300)
+    assert (verdict.verified, verdict.told) == (True, "shop signature verified")
+    assert (received(**named).event_type, received(**named).delivery_id) == (
+        "sold",
+        "d",
+    )
+    unsigned = examine(received(), secrets=[SECRET], tolerance_s=300)
+    assert "X-Shop-Signature" in unsigned.told
 
 
 def test_names_come_from_the_headers_and_the_body():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from tests.webhooks_core.making import drain, endpoint, event
 from webhooks_core.addresses import Reach
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Attempt, Delivery, Outcome
+from webhooks_core.targets import own_listener
 from webhooks_core.transport import Request
 
 BLOCKED = (Outcome.BLOCKED, "the host leads to an address that is not public")
@@ -50,6 +52,15 @@ def test_an_address_in_disguise_is_not_called(host):
         answer = post(it.url.replace("127.0.0.1", host), loopback=False)
     assert answer.outcome == Outcome.BLOCKED
     assert it.requests == []
+
+
+def test_what_is_our_own_listener_by_now_is_not_connected_to(plain):
+    base_url = "http://127.0.0.1:8000"
+    policy = replace(plain.url_policy, own=own_listener(base_url))
+    assert policy.reach("http://localhost:8001/").allows("127.0.0.1")
+    for url in (f"{base_url}/hook", "http://localhost:8000/", "http://[::1]:8000/"):
+        assert not policy.reach(url).allows("127.0.0.1")
+        assert not policy.reach(url).allows("93.184.215.14")
 
 
 def test_names_whose_servers_hang_hold_up_no_other_name(monkeypatch):

@@ -117,9 +117,9 @@ def test_a_success_that_arrives_after_the_disabling_does_not_enable():
     assert Delivery.objects.filter(status=Delivery.Status.DELIVERED).count() == 1
 
 
-@pytest.mark.spec("recording", "updated_at advances on every delivery attempt")
+@pytest.mark.spec("gateway", "last_attempt_at changes with attempts, updated_at not")
 @pytest.mark.parametrize("answer", [ok, failed, timed_out])
-def test_every_attempt_moves_updated_at(answer):
+def test_every_attempt_moves_last_attempt_at_alone(answer):
     target = endpoint(URL)
     event()
     with time_machine.travel(timezone.now() + timedelta(hours=1)):
@@ -128,7 +128,9 @@ def test_every_attempt_moves_updated_at(answer):
         desk.settle([answer(request)])
     before = target.updated_at
     target.refresh_from_db()
-    assert target.updated_at > before + timedelta(minutes=59)
+    assert target.updated_at == before
+    assert target.last_attempt_at is not None
+    assert target.last_attempt_at > before + timedelta(minutes=59)
 
 
 def test_without_a_limit_an_endpoint_is_never_disabled(use_profile):
@@ -224,3 +226,6 @@ def test_the_last_failure_is_logged(caplog):
         for it in caplog.records
         if it.msg["event"] != "endpoint disabled"
     ] == ["delivery failed"]
+    facts = next(m.msg for m in caplog.records if m.msg["event"] == "delivery failed")
+    assert facts["delivery"] == only().public_id
+    assert facts["endpoint"] == Endpoint.objects.get().public_id

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from standardwebhooks.webhooks import Webhook
 
+import webhooks_core
 from webhooks_core.signing import (
     SignatureError,
     sha256_signature,
@@ -39,6 +42,26 @@ def body_of(vector: dict[str, Any]) -> bytes:
 
 
 golden = pytest.mark.parametrize("vector", VECTORS, ids=lambda it: str(it["name"]))
+
+
+def test_a_profile_picks_its_scheme_from_the_table(plain):
+    with pytest.raises(ValueError, match="'md5' is unknown; known are sha256, "):
+        replace(plain, signature_scheme="md5")
+
+
+def test_the_engine_names_no_product():
+    folder = Path(webhooks_core.__file__).parent
+    named = re.compile(r"\b(recording|gateway|catalog)s?\b", re.IGNORECASE)
+    suffixes = {".py", ".html", ".css", ".js"}
+    files = [it for it in folder.rglob("*") if it.suffix in suffixes]
+    faults = [
+        f"{path.name}: {line}"
+        for path in files
+        for line in path.read_text().splitlines()
+        if named.search(line)
+    ]
+    assert len(files) > 100
+    assert faults == []
 
 
 @pytest.mark.spec("recording", 'signature = "sha256=" + hex(HMAC_SHA256(…))')

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -9,9 +10,10 @@ from django.core.management import CommandError, call_command
 
 from tests.receiver import receiver
 from tests.webhooks_core import making
+from webhooks_core import profiles
 from webhooks_core.models import Delivery, EndpointSecret
 from webhooks_core.receiving.diagnosis import diagnose
-from webhooks_core.receiving.examination import Received
+from webhooks_core.receiving.examination import Received, examine
 from webhooks_core.secrets import make
 from webhooks_core.signing import sha256_signature, timestamped_signature
 
@@ -42,6 +44,31 @@ def parts(received, *secrets: str, **more) -> list[str]:
 
 
 both = pytest.mark.parametrize("scheme", ["recording", "gateway"])
+
+
+def test_a_product_of_somebody_elses_is_diagnosed_by_its_own_profile(shop):
+    value = timestamped_signature([SECRET], AT, BODY)
+    headers = {"x-shop-signature": value}
+    received = Received(path="/", headers=headers, body=BODY, at=AT + 5.0)
+    assert parts(received) == []
+    assert parts(replace(received, body=BODY + b"\n")) == ["body"]
+    assert parts(replace(received, headers={})) == ["header"]
+    [fault] = diagnose(replace(received, headers={}), secrets=[SECRET])
+    assert "X-Shop-Signature" in fault.told
+    assert "X-Catalog-Signature" in fault.told
+
+
+def test_products_that_share_a_prefix_are_told_apart_by_what_fits(shop):
+    shared = replace(shop, header_prefix="X-Gateway", signature_scheme="sha256")
+    profiles.register(shared)
+    by_shop = {
+        "x-gateway-signature": sha256_signature(SECRET, AT, BODY),
+        "x-gateway-timestamp": str(AT),
+    }
+    received = Received(path="/", headers=by_shop, body=BODY, at=AT)
+    assert parts(received) == []
+    verdict = examine(received, secrets=[SECRET], tolerance_s=300)
+    assert (verdict.verified, verdict.told) == (True, "shop signature verified")
 
 
 @both
@@ -212,9 +239,7 @@ def delivered(transactional_db, plain, tmp_path):
         "--delivery",
         making.only().public_id,
         "-H",
-        f"X-Recording-Timestamp: {got.headers['X-Timestamp']}",
-        "-H",
-        f"X-Recording-Signature: {got.headers['X-Signature']}",
+        f"X-Plain-Signature: {got.headers['X-Plain-Signature']}",
     )
     path = tmp_path / "got"
     path.write_bytes(got.body)

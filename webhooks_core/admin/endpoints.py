@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
-from functools import wraps
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
-from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html
@@ -21,45 +19,29 @@ from django.utils.safestring import SafeString
 
 from webhooks_core import endpoints, publishing, replays
 from webhooks_core.admin import health, owners, showing
-from webhooks_core.admin.base import HistoryAdmin
 from webhooks_core.admin.filters import HealthFilter, ProductFilter
 from webhooks_core.admin.health import Day, Health
+from webhooks_core.admin.rotation import RotationAdmin, living, static_source
 from webhooks_core.endpoints import LimitError
 from webhooks_core.models import Attempt, Delivery, Endpoint
 from webhooks_core.models.endpoints import MAX_IN_FLIGHT, MAX_RATE
 from webhooks_core.replays import NotSubscribedError
 from webhooks_core.secrets import SecretUnreadableError
 
-LONGEST_OVERLAP_H = 168
 REPLAYED_AT_ONCE = 1000
 HELD_AT_MOST = 1000  # are counted
 REPLAY_CHOICES = {1: "the last hour", 24: "24 hours", 168: "7 days", 720: "30 days"}
 
-Operation = Callable[..., HttpResponse]
-
-
-def living(operation: Operation) -> Operation:
-    """Refuse an operation on an endpoint that is deleted."""
-
-    @wraps(operation)
-    def refusing(
-        self: EndpointAdmin, request: HttpRequest, endpoint: Endpoint
-    ) -> HttpResponse:
-        if endpoint.deleted_at is not None:
-            return self.back(request, endpoint, "The endpoint is deleted.", "ERROR")
-        return operation(self, request, endpoint)
-
-    return refusing
-
 
 @admin.register(Endpoint)
-class EndpointAdmin(HistoryAdmin[Endpoint]):
+class EndpointAdmin(RotationAdmin):
     change_form_template = "admin/webhooks_core/endpoint/page.html"
     operations = (
         "send_test",
         "pause",
         "resume",
         "set_limits",
+        "set_trusted",
         "rotate_secret",
         "replay_failed",
     )
@@ -159,10 +141,12 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
             "own_headers": _own_headers(endpoint),
             "secrets": endpoint.endpointsecret_set.order_by("-pk"),
             "recent": _recent(endpoint),
-            "static_source": _static_source(endpoint),
+            "allowed_targets": settings.WEBHOOK_ALLOWED_TARGETS,
+            "may_trust": endpoint.static_key is None
+            and bool(settings.WEBHOOK_ALLOWED_TARGETS or endpoint.trusted),
+            "static_source": static_source(endpoint),
             "may_act": self.has_act_permission(request) and not endpoint.deleted_at,
             "may_test": dialect is not None and dialect.ping is not None,
-            "longest_overlap": LONGEST_OVERLAP_H,
             "replay_choices": REPLAY_CHOICES,
             "replay": self._preview(request, endpoint, now),
         }
@@ -183,13 +167,6 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
             "is_too_much": count > REPLAYED_AT_ONCE,
             "at_once": REPLAYED_AT_ONCE,
         }
-
-    def back(
-        self, request: HttpRequest, endpoint: Endpoint, text: str, level: str = "INFO"
-    ) -> HttpResponse:
-        """Tell what happened on the endpoint's page."""
-        self.message_user(request, text, level)
-        return redirect("admin:webhooks_core_endpoint_change", endpoint.pk)
 
     @living
     def send_test(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
@@ -247,26 +224,16 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
         return self.back(request, endpoint, f"From now on: {told}.")
 
     @living
-    def rotate_secret(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
-        """Answer the new secret on this one page; no other ever shows it."""
-        hours = _whole(request.POST.get("hours", ""), most=LONGEST_OVERLAP_H)
-        if hours is None:
-            text = f"The overlap must be 0 to {LONGEST_OVERLAP_H} whole hours."
-            return self.back(request, endpoint, text, "ERROR")
+    def set_trusted(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
+        """Let an endpoint lie in the networks that the settings name, or no longer."""
         if endpoint.static_key is not None:
-            text = f"Its secret stands in {_static_source(endpoint)}: change it there."
+            text = "What the configuration declares may always go there."
             return self.back(request, endpoint, text, "ERROR")
-        secret = endpoints.rotate_secret(endpoint, overlap=timedelta(hours=hours))
-        self.log_change(request, endpoint, f"Rotated the secret; overlap {hours} h.")
-        context = self.admin_site.each_context(request) | {
-            "title": "New signing secret",
-            "opts": self.opts,
-            "shown": endpoint,
-            "secret": secret,
-            "hours": hours,
-        }
-        template = "admin/webhooks_core/endpoint/secret.html"
-        return TemplateResponse(request, template, context)
+        trusted = "trusted" in request.POST
+        endpoints.set_trusted(endpoint, trusted=trusted)
+        text = f"Internal networks: {'allowed' if trusted else 'not allowed'}."
+        self.log_change(request, endpoint, text)
+        return self.back(request, endpoint, text)
 
     @living
     def replay_failed(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
@@ -328,14 +295,6 @@ def limits_of(endpoint: Endpoint) -> str:
     return ", ".join(told)
 
 
-def _static_source(endpoint: Endpoint) -> str:
-    """Return where a static endpoint is declared; nothing for all others."""
-    if endpoint.static_key is None:
-        return ""
-    dialect = showing.dialect(endpoint)
-    return dialect.static_source if dialect else "the configuration of its product"
-
-
 def _own_headers(endpoint: Endpoint) -> str:
     try:
         return ", ".join(showing.custom_names(endpoint))
@@ -358,12 +317,6 @@ def _recent(endpoint: Endpoint) -> list[tuple[Delivery, SafeString, str]]:
 def _last_result(delivery: Delivery) -> str:
     attempts = list(delivery.attempt_set.all())
     return showing.result(attempts[-1]) if attempts else ""
-
-
-def _whole(text: str, *, most: int) -> int | None:
-    if not (text.isascii() and text.isdigit() and len(text) <= 6):
-        return None
-    return number if (number := int(text)) <= most else None
 
 
 def _time(text: str) -> datetime | None:

@@ -38,8 +38,7 @@ def when(at: datetime | None) -> SafeString | None:
 
 def dialect(endpoint: Endpoint) -> WebhookProfile | None:
     """Return the profile of an endpoint; None when its product is not installed."""
-    known = {it.name: it for it in profiles.registered()}
-    return known.get(endpoint.profile)
+    return profiles.find(endpoint.profile)
 
 
 def state(delivery: Delivery) -> SafeString:

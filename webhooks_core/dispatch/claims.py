@@ -112,7 +112,7 @@ class Claims:
         except (*PASSING, shifts.LostError):
             raise
         except Exception:
-            log.exception("an endpoint cannot be served", endpoint=lane.pk)
+            log.exception("an endpoint cannot be served", endpoint=_public_id(lane.pk))
         lane.look_at = now + PUT_ASIDE
         return []
 
@@ -216,6 +216,11 @@ class Claims:
         self._lanes[head.lane].claimed += 1
 
 
+def _public_id(pk: int) -> str | None:
+    ids = Endpoint.objects.filter(pk=pk).values_list("public_id", flat=True)
+    return ids.first()
+
+
 def _endpoints(pks: Sequence[int]) -> dict[int, Endpoint]:
     # Read anew for every claim: a changed url, a new secret or a deletion counts at once.
     rows = Endpoint.objects.filter(among(pks))
@@ -257,6 +262,7 @@ class Signer:
     def request(self, head: Head, event: Body) -> Request:
         return Request(
             key=head.pk,
+            delivery_id=head.public_id,
             lane=head.lane,
             limit=self._endpoint.in_flight,
             at_once=self._endpoint.rate_per_second is not None,
@@ -282,7 +288,7 @@ class Signer:
         return {
             **self._custom_headers,
             "Content-Type": "application/json",
-            **self._profile.headers(sending),
+            **self._profile.delivery_headers(sending),
             **(standard_headers(sending) if self._endpoint.standard_headers else {}),
         }
 

@@ -58,7 +58,11 @@ def _settle_one(
             raise
         except Exception as error:  # noqa: BLE001 - as above
             kind = type(error).__name__
-            log.error("a result cannot be written", delivery=claim.pk, error=kind)  # noqa: TRY400 - one line
+            log.error(  # noqa: TRY400 - one line
+                "a result cannot be written",
+                delivery=claim.head.public_id,
+                error=kind,
+            )
     Delivery.objects.claimed([claim.pk], claim=shift.pk).fail(error=UNWRITABLE)
     return []
 
@@ -124,7 +128,9 @@ def _count(settled: Iterable[Settled], now: datetime) -> None:
     clean = [pk for pk, run in runs.items() if all(it.verdict.delivered for it in run)]
     for pk in clean:
         _notice_recovery(runs[pk][0])
-    Endpoint.objects.filter(pk__in=clean).update(consecutive_failures=0, updated_at=now)
+    Endpoint.objects.filter(pk__in=clean).update(
+        consecutive_failures=0, last_attempt_at=now
+    )
     for pk in sorted(runs.keys() - set(clean)):
         for delivered, part in groupby(runs[pk], lambda it: it.verdict.delivered):
             _count_alike(pk, list(part), delivered=delivered, now=now)
@@ -137,7 +143,9 @@ def _count_alike(
     if delivered:
         _notice_recovery(part[0])
     failures = 0 if delivered else F("consecutive_failures") + len(part)
-    Endpoint.objects.filter(pk=pk).update(consecutive_failures=failures, updated_at=now)
+    Endpoint.objects.filter(pk=pk).update(
+        consecutive_failures=failures, last_attempt_at=now
+    )
     limit = part[0].claim.profile.disable_after
     if limit and Endpoint.objects.disable_failing(threshold=limit, pks=[pk]):
         endpoint, error = part[-1].claim.endpoint, part[-1].verdict.error
@@ -222,7 +230,7 @@ def _record(settled: Iterable[Settled]) -> None:
 def _log_failure(it: Settled) -> None:
     log.warning(
         "delivery failed",
-        delivery=it.claim.pk,
+        delivery=it.claim.head.public_id,
         endpoint=it.claim.endpoint.public_id,
         attempts=it.claim.number,
         error=it.verdict.error,

@@ -74,6 +74,7 @@ class Endpoint(models.Model):
     consecutive_failures = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
+    last_attempt_at = models.DateTimeField(null=True, blank=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
     static_key = models.CharField(max_length=128, null=True, blank=True)  # noqa: DJ001 - unique where set
     slot = models.PositiveSmallIntegerField(null=True, blank=True)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hmac
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import product
 from typing import NamedTuple
 
-from webhooks_core.receiving.examination import SCHEMES, Received
+from webhooks_core.receiving.examination import Received, known_headers
+from webhooks_core.schemes import SignatureHeaders, SignatureScheme
 
 NEIGHBOURS_S = 300
-_HEX = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
 class Part(StrEnum):
@@ -44,10 +41,11 @@ class Sent:
 
 @dataclass(slots=True)
 class _Signed:
-    """A signature header, read as generously as can be; `faults` tells what was forgiven."""
+    """What a signature header says; `faults` tells what of its form was forgiven."""
 
-    timestamp: str = ""
-    signatures: list[str] = field(default_factory=list)
+    scheme: SignatureScheme
+    timestamp: str
+    signatures: list[str]
     faults: list[Fault] = field(default_factory=list)
 
     def blame(self, part: Part, told: str) -> None:
@@ -74,7 +72,24 @@ def diagnose(
     Tries what people and proxies do to requests on their way, alone and together. `sent` adds
     what the sender knows. `tolerance_s` is the largest accepted age, 0 for any.
     """
-    signed = _read(received)
+    signed_by = [
+        it for it in received.signed_by if received.headers[it.signature_header.lower()]
+    ]
+    if not signed_by:
+        told = f"{' or '.join(known_headers())} is missing"
+        return [Fault(Part.HEADER, told)]
+    readings = (_read(received, it.scheme, it.header_prefix) for it in signed_by)
+    verdicts = (_judge(it, received, secrets, tolerance_s, sent) for it in readings)
+    return min(verdicts, key=len)
+
+
+def _judge(
+    signed: _Signed,
+    received: Received,
+    secrets: Sequence[str],
+    tolerance_s: float,
+    sent: Sent | None,
+) -> list[Fault]:
     if not signed.signatures or any(it.part is Part.TIMESTAMP for it in signed.faults):
         return signed.faults
     found = _search(signed, received.body, secrets, sent)
@@ -91,67 +106,17 @@ def diagnose(
 # ── The header ──────────────────────────────────────────────────────────────────────
 
 
-def _read(received: Received) -> _Signed:
-    signed = _Signed()
-    scheme = next((s for s in SCHEMES if f"x-{s}-signature" in received.headers), "")
-    given = received.headers.get(f"x-{scheme}-signature", "")
-    if not given:
-        signed.blame(
-            Part.HEADER, "X-Recording-Signature or X-Gateway-Signature is missing"
-        )
-        return signed
-    value = given.strip().strip("\"'")
-    if value != given:
+def _read(received: Received, scheme: SignatureScheme, prefix: str) -> _Signed:
+    given = SignatureHeaders.of(received.headers, prefix)
+    value = given.signature.strip().strip("\"'")
+    reading = scheme.read(given._replace(signature=value))
+    signed = _Signed(scheme, reading.timestamp, reading.digests)
+    if value != given.signature:
         signed.blame(Part.HEADER, "has quotes or spaces around its value")
-    if scheme == "recording":
-        _read_recording(signed, value, received.headers)
-    else:
-        _read_gateway(signed, value)
+    for told in reading.faults:
+        signed.blame(Part.HEADER, told)
     _check_timestamp(signed)
     return signed
-
-
-def _read_recording(signed: _Signed, value: str, headers: Mapping[str, str]) -> None:
-    signed.timestamp = headers.get("x-recording-timestamp", "")
-    prefix, _, digest = value.rpartition("sha256=")
-    if prefix or not value.startswith("sha256="):
-        signed.blame(Part.HEADER, "does not start with sha256=")
-    _read_digest(signed, digest)
-
-
-def _read_gateway(signed: _Signed, value: str) -> None:
-    pairs = [part.strip().partition("=") for part in value.split(",")]
-    times = [text for key, _, text in pairs if key == "t"]
-    digests = [text for key, _, text in pairs if key == "v1"]
-    signed.timestamp = times[0] if times else ""
-    if len(times) > 1:
-        signed.blame(Part.HEADER, "holds more than one t=")
-    if not digests:
-        signed.blame(Part.HEADER, "is not t=<unix time>,v1=<hex>")
-    for digest in digests:
-        _read_digest(signed, digest)
-
-
-def _read_digest(signed: _Signed, digest: str) -> None:
-    if _HEX.fullmatch(digest):
-        signed.signatures.append(digest)
-    elif _HEX.fullmatch(digest.lower()):
-        signed.blame(Part.HEADER, "is in upper case; hexadecimal digits are lower case")
-        signed.signatures.append(digest.lower())
-    elif raw := _from_base64(digest):
-        signed.blame(Part.HEADER, "is base64; hexadecimal digits are needed")
-        signed.signatures.append(raw.hex())
-    else:
-        told = f"has {len(digest)} characters of a digest; 64 hexadecimal digits are needed"
-        signed.blame(Part.HEADER, told)
-
-
-def _from_base64(digest: str) -> bytes:
-    try:
-        raw = base64.b64decode(digest, validate=True)
-    except (binascii.Error, ValueError):
-        return b""
-    return raw if len(raw) == 32 else b""
 
 
 def _check_timestamp(signed: _Signed) -> None:
@@ -191,7 +156,7 @@ def _search(
 
 
 def _fits(signed: _Signed, secret: bytes, timestamp: bytes, body: bytes) -> bool:
-    expected = hmac.digest(secret, timestamp + b"." + body, "sha256").hex()
+    expected = signed.scheme.digest(secret, timestamp, body)
     return any(hmac.compare_digest(expected, it) for it in signed.signatures)
 
 

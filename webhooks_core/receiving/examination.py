@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from webhooks_core import signing
+from webhooks_core import profiles
+from webhooks_core.profiles import WebhookProfile
+from webhooks_core.schemes import SignatureHeaders
 from webhooks_core.signing import SignatureError
 
 
@@ -33,19 +35,22 @@ class Received:
     def event_id(self) -> str:
         return self._field("id") or self._field("event_id")
 
+    @property
+    def signed_by(self) -> list[WebhookProfile]:
+        """The products whose signature header it has; several may share a prefix."""
+        return [
+            it
+            for it in profiles.registered()
+            if it.signature_header.lower() in self.headers
+        ]
+
     def json(self) -> Any:
         """Return the parsed body. Raises ValueError."""
         return orjson.loads(self.body)
 
     def _header(self, name: str) -> str:
-        return next(
-            (
-                self.headers[f"x-{scheme}-{name}"]
-                for scheme in SCHEMES
-                if f"x-{scheme}-{name}" in self.headers
-            ),
-            "",
-        )
+        names = (f"{it.header_prefix}-{name}".lower() for it in profiles.registered())
+        return next((self.headers[it] for it in names if it in self.headers), "")
 
     def _field(self, name: str) -> str:
         try:
@@ -63,50 +68,50 @@ class Verdict:
     told: str
 
 
-def _check_recording(received: Received, secret: str, tolerance_s: float) -> None:
-    signing.verify_sha256(
-        secret,
-        timestamp=received.headers.get("x-recording-timestamp", ""),
-        signature=received.headers["x-recording-signature"],
-        body=received.body,
-        now=received.at,
-        tolerance_s=tolerance_s,
-    )
-
-
-def _check_gateway(received: Received, secret: str, tolerance_s: float) -> None:
-    signing.verify_timestamped(
-        secret,
-        signature=received.headers["x-gateway-signature"],
-        body=received.body,
-        now=received.at,
-        tolerance_s=tolerance_s,
-    )
-
-
-SCHEMES: Mapping[str, Callable[[Received, str, float], None]] = {
-    "recording": _check_recording,
-    "gateway": _check_gateway,
-}
+def known_headers() -> list[str]:
+    """Return the names of the signature headers of all registered products."""
+    return [it.signature_header for it in profiles.registered()]
 
 
 def examine(
     received: Received, *, secrets: Sequence[str], tolerance_s: float
 ) -> Verdict:
     """Check the signature against each secret; say which part fails when none fits."""
-    signed = [s for s in SCHEMES if f"x-{s}-signature" in received.headers]
-    if not signed:
-        return Verdict(
-            False, "not signed: neither X-Recording- nor X-Gateway-Signature"
-        )
+    signed_by = received.signed_by
+    if not signed_by:
+        return Verdict(False, f"not signed: no {' or '.join(known_headers())}")
     if not secrets:
-        return Verdict(None, f"{signed[0]} signature, not checked: no secret was given")
+        told = f"{signed_by[0].name} signature, not checked: no secret was given"
+        return Verdict(None, told)
+    told = ""
+    for profile in signed_by:
+        fault = _fault(received, profile, secrets, tolerance_s)
+        if not fault:
+            return Verdict(True, f"{profile.name} signature verified")
+        told = told or f"{profile.name} signature refused: {fault}"
+    return Verdict(False, told)
+
+
+def _fault(
+    received: Received,
+    profile: WebhookProfile,
+    secrets: Sequence[str],
+    tolerance_s: float,
+) -> str:
+    """Return why a signature of this product fits none of the secrets; empty if one fits."""
+    given = SignatureHeaders.of(received.headers, profile.header_prefix)
     fault = ""
     for secret in secrets:
         try:
-            SCHEMES[signed[0]](received, secret, tolerance_s)
+            profile.scheme.verify(
+                secret,
+                given,
+                body=received.body,
+                now=received.at,
+                tolerance_s=tolerance_s,
+            )
         except SignatureError as error:
             fault = str(error)
         else:
-            return Verdict(True, f"{signed[0]} signature verified")
-    return Verdict(False, f"{signed[0]} signature refused: {fault}")
+            return ""
+    return fault

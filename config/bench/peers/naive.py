@@ -29,7 +29,7 @@ def deliver(pk: int) -> None:
         body=body,
         secrets=delivery.endpoint.secrets(now=timezone.now()),
     )
-    headers = profiles.get(event.profile).headers(sending)
+    headers = profiles.get(event.profile).delivery_headers(sending)
     post(delivery.endpoint.url, {**COMMON, **headers}, body)
     Delivery.objects.filter(pk=pk).update(
         status=Delivery.Status.DELIVERED,

@@ -3,6 +3,7 @@
 import django.core.validators
 import django.db.models.deletion
 import django.utils.timezone
+import gateway.chat.models
 import webhooks_core.secrets
 from django.db import migrations, models
 
@@ -29,11 +30,7 @@ class Migration(migrations.Migration):
                 (
                     "upstream",
                     models.CharField(
-                        choices=[
-                            ("openai", "openai"),
-                            ("anthropic", "anthropic"),
-                            ("echo", "echo"),
-                        ],
+                        choices=gateway.chat.models.upstream_choices,
                         max_length=32,
                     ),
                 ),

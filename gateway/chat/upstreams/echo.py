@@ -8,6 +8,7 @@ import zlib
 from collections.abc import AsyncGenerator, Iterator
 from typing import Any
 
+import aiohttp
 import orjson
 
 from gateway.chat.errors import UnsupportedRequestError
@@ -22,6 +23,9 @@ WORD = re.compile(r"\S+\s*|\s+")
 
 class Echo:
     """Deterministic: the same request has the same answer, whose tokens are its words."""
+
+    def __init__(self, client: aiohttp.ClientSession | None = None) -> None:
+        """Take the client as every kind does; it calls nobody."""
 
     async def complete(self, job: Job) -> bytes:
         text = _last_text(job.request.body)

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import aiohttp
+from django.utils.module_loading import import_string
 
-from gateway.chat.upstreams.anthropic import Anthropic
-from gateway.chat.upstreams.base import Upstream
-from gateway.chat.upstreams.echo import Echo
-from gateway.chat.upstreams.openai import OpenAI
+if TYPE_CHECKING:
+    import aiohttp
 
-KINDS: Mapping[str, Callable[[aiohttp.ClientSession], Upstream]] = {
-    "openai": OpenAI,
-    "anthropic": Anthropic,
-    "echo": lambda _: Echo(),
+    from gateway.chat.upstreams.base import Upstream
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of upstream by the path of its class, which takes the HTTP client.
+
+    It is imported when it is needed: the configuration and the models only want the names.
+    `needs_base_url` is false for one that is built in.
+    """
+
+    path: str
+    needs_base_url: bool = True
+
+
+KINDS: Mapping[str, Kind] = {
+    "openai": Kind("gateway.chat.upstreams.openai.OpenAI"),
+    "anthropic": Kind("gateway.chat.upstreams.anthropic.Anthropic"),
+    "echo": Kind("gateway.chat.upstreams.echo.Echo", needs_base_url=False),
 }
 
 
 def connect(client: aiohttp.ClientSession) -> dict[str, Upstream]:
     """Return an upstream of each kind that calls through this client."""
-    return {kind: make(client) for kind, make in KINDS.items()}
+    return {name: import_string(kind.path)(client) for name, kind in KINDS.items()}

@@ -25,8 +25,8 @@ class Command(BaseCommand):
             type=float,
             default=0.0,
             metavar="HOURS",
-            help="how long the old secret signs beside the new one, where the product "
-            "sends several signatures",
+            help="how long the old secret signs beside the new one; only for products "
+            "that sign with several secrets (default: %(default)g, the old one ends now)",
         )
         offer_json(parser)
 
@@ -46,6 +46,11 @@ class Command(BaseCommand):
         if endpoint.static_key is not None:
             raise CommandError(
                 f"{id} is declared in the configuration; change it there"
+            )
+        if overlap and not endpoints.may_overlap(endpoint):
+            self.stderr.write(
+                f"{endpoint.profile} signs with one secret: the old one ends now, "
+                "whatever --overlap says."
             )
         secret = endpoints.rotate_secret(endpoint, overlap=timedelta(hours=overlap))
         told = {"id": id, "secret": secret}

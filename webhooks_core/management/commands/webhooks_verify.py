@@ -34,8 +34,8 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="'NAME: VALUE'",
-            help="a header as it came (repeatable): the signature, and for recording "
-            "the timestamp",
+            help="a header as it came (repeatable): the signature, and the "
+            "timestamp where it has a header of its own",
         )
         parser.add_argument(
             "--secret",
@@ -47,7 +47,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--delivery",
             metavar="ID",
-            help="compare with what this instance sent: X-Recording-Delivery's value",
+            help="compare with what this instance sent: the value of the header "
+            "that ends in -Delivery",
         )
         parser.add_argument(
             "--tolerance",
@@ -115,7 +116,7 @@ def _read(body: str) -> bytes:
 
 
 def _sent(public_id: str) -> Sent:
-    """Return what is known of a delivery: by its own id, or its event's (gateway)."""
+    """Return what is known of a delivery: by its own id, or its event's."""
     rows = Delivery.objects.select_related("event", "endpoint")
     delivery = (
         rows.filter(public_id=public_id).first()
