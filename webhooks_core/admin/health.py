@@ -75,7 +75,7 @@ _ADVICE = {
         "starts its counter at 0. What is published until then skips it."
     ),
     Health.INACTIVE: (
-        "Its owner has switched it off and may switch it on. "
+        "Its owner has switched it off and may switch it on, or is inactive. "
         "What is published until then skips it."
     ),
     Health.PAUSED: "Resume it. What is published until then waits.",

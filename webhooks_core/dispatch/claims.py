@@ -159,8 +159,8 @@ class Claims:
         left, allotted = MAX_CLAIMED - len(self), []
         exempt = self._network.exempts([lane.pk for lane in lanes], now)
         for lane in lanes:
-            endpoint = endpoints[lane.pk]
-            if not endpoint.is_receiving or not profiles.get(endpoint.profile).enabled:
+            endpoint = endpoints.get(lane.pk)
+            if endpoint is None or not _is_served(endpoint):
                 lane.look_at = None  # whoever makes it receive again rings
                 continue
             room = min(lane.allow(endpoint, now), left)
@@ -214,6 +214,10 @@ class Claims:
         self._open[head.pk] = Claim(head, endpoint, profiles.get(endpoint.profile))
         self._bytes += head.size
         self._lanes[head.lane].claimed += 1
+
+
+def _is_served(endpoint: Endpoint) -> bool:
+    return endpoint.is_receiving and profiles.get(endpoint.profile).enabled
 
 
 def _endpoints(pks: Sequence[int]) -> dict[int, Endpoint]:
