@@ -64,6 +64,10 @@ DELIMITERS = {mark: text for text, marks in MARKS.items() for mark in marks}
 OPENING = frozenset(marks[0] for marks in MARKS.values())
 CODE_START, CODE_END = "\ufdd6", "\ufdd7"
 MARKED = re.compile("[\ufdd0-\ufdd7]")
+# In HTML, as themselves or as numeric references: a stranger could end code with one.
+MARKED_HTML = re.compile(
+    r"[\ufdd0-\ufdd7]|&#(?:x0*fdd[0-7]|0*649[78][0-9])", re.IGNORECASE
+)
 INLINE_CODE = re.compile("\ufdd6([^\ufdd6\ufdd7]*)\ufdd7")
 RUN = re.compile("([\ufdd0-\ufdd5]+)")
 NEEDLESS_MARKS = re.compile(
@@ -73,7 +77,7 @@ NEEDLESS_MARKS = re.compile(
 
 def from_html(text: str) -> str | None:
     """Return HTML as Markdown; None on any error, warning or blank result."""
-    if MARKED.search(text):
+    if MARKED_HTML.search(text):
         return None
     try:
         result = html_to_markdown.convert(text, OPTIONS, cast("Any", _Visitor()))
@@ -129,7 +133,7 @@ class _Visitor:
         if not self._link_shows:
             return _custom("")  # the converter would show its title
         # Markdown has no link inside a link, and none inside code.
-        if self._code or self._links > 1 or not is_allowed(href):
+        if self._code or self._links > 1 or not href or not is_allowed(href):
             return _custom(text)
         return _custom(f"[{text}]({_target(href, title)})")
 
@@ -138,7 +142,7 @@ class _Visitor:
         if self._code:
             return _custom(alt or "")
         text = escaped(alt or "")
-        if not is_allowed(src):
+        if not src or not is_allowed(src):
             return _custom(text)
         return _custom(f"![{text}]({_target(src, title)})")
 

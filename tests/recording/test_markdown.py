@@ -230,6 +230,11 @@ def test_links_to_the_web_mail_and_relative_ones_keep_their_target(address):
     assert rendered(source).addresses == [RENDERER.normalizeLink(address)]
 
 
+def test_an_anchor_and_an_image_without_address_are_text():
+    source = '<a name="x">a</a> <a href="">b</a> <img alt="c*"> <img src="" alt="d">'
+    assert from_html(f"<p>{source}</p>") == "a b c\\* d\n"
+
+
 def test_a_bare_url_stays_as_it_was():
     url = "https://x.y/a-b_c?d=1&e=2+3#f.g"
     assert from_html(f"<p>see {html.escape(url)}, _so_</p>") == f"see {url}, \\_so\\_\n"
@@ -272,6 +277,8 @@ def test_nested_lists_tables_and_code_blocks_keep_their_shape():
         ("10,000 quotes", "<blockquote>" * 10_000 + "x"),
         ("longer than the limit", "x" * (LONGEST_HTML + 1)),
         ("our own marks", "<b>\ufdd0</b>"),
+        ("one as a reference", "<code>&#xFDD7;&lt;script&gt;</code>"),
+        ("one as another reference", "<code>&#0064983&lt;script&gt;</code>"),
     ],
 )
 def test_what_cannot_be_converted_gives_nothing(_case, source):
