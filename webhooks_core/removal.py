@@ -33,7 +33,8 @@ def remove_owner(*, profile: str, owner: str) -> None:
     with transaction.atomic():
         pks = _locked(endpoints)
         deliveries = Delivery.objects.filter(endpoint__in=pks)
-        if deliveries.filter(claim__isnull=False).exists():
+        pending = deliveries.filter(status=Delivery.Status.PENDING)
+        if pending.filter(claim__isnull=False).exists():
             time.sleep(STALE_AFTER_S + HANDOVER_S)
         events = Event.objects.filter(profile=profile, owner=owner)
         events = events.exclude(delivery__endpoint__static_key__isnull=False)
