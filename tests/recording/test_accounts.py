@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import threading
 import time
+from contextlib import contextmanager
 from datetime import timedelta
 
 import orjson
@@ -54,6 +55,26 @@ def drain(**options):
 
 def counts():
     return [model.objects.count() for model in ROWS]
+
+
+@contextmanager
+def dispatcher():
+    """Run a shift of the engine beside the test."""
+    stopped = threading.Event()
+
+    def work():
+        try:
+            drain(stop=stopped.is_set, linger=timedelta(seconds=30))
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        thread.join()
 
 
 # ── Deletion ────────────────────────────────────────────────────────────────────────
@@ -124,20 +145,10 @@ def test_static_endpoints_and_other_products_stay(api):
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("delay", [0.02, 0.3, 1.5])
 def test_nothing_is_sent_after_a_deletion_beside_a_dispatcher_with_claims(api, delay):
-    stopped = threading.Event()
-
-    def work():
-        try:
-            drain(stop=stopped.is_set, linger=timedelta(seconds=30))
-        finally:
-            connection.close()
-
     with receiver(204, delay=delay) as it:
         api.create(url=it.url)
         ready(api, 300)
-        thread = threading.Thread(target=work)
-        thread.start()
-        try:
+        with dispatcher():
             until(lambda: len(it.requests) >= 4, "four requests")
             assert Delivery.objects.filter(claim__isnull=False).exists()
             api.user.delete()
@@ -148,37 +159,21 @@ def test_nothing_is_sent_after_a_deletion_beside_a_dispatcher_with_claims(api, d
             time.sleep(2)
             assert [one for one in it.requests if one.at > at] == []
             assert len(it.requests) == sent
-        finally:
-            stopped.set()
-            thread.join()
     assert counts() == [0] * len(ROWS)
 
 
 @deleted
 @pytest.mark.django_db(transaction=True)
 def test_a_dispatcher_goes_on_for_others_beside_a_deletion(api, stranger):
-    stopped = threading.Event()
-
-    def work():
-        try:
-            drain(stop=stopped.is_set, linger=timedelta(seconds=30))
-        finally:
-            connection.close()
-
     with receiver(204, delay=0.05) as it, receiver(204) as other:
         api.create(url=it.url)
         stranger.create(url=other.url)
         ready(api, 100)
-        thread = threading.Thread(target=work)
-        thread.start()
-        try:
+        with dispatcher():
             until(lambda: len(it.requests) >= 4, "four requests")
             api.user.delete()
             ready(stranger, 5)
             until(lambda: len(other.requests) == 5, "five requests")
-        finally:
-            stopped.set()
-            thread.join()
 
 
 @deleted
