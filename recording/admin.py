@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from recording import documents, recordings
+from recording import activity, documents, recordings
 from recording.models import PersonalToken, Recording
 from recording.models.tokens import PersonalTokenQuerySet
 
@@ -40,6 +40,15 @@ class ImportForm(forms.ModelForm[Recording]):
     class Meta:
         model = Recording
         fields = ("account",)
+
+    def clean_account(self) -> User:
+        account: User = self.cleaned_data["account"]
+        try:
+            activity.check(account)
+        except activity.InactiveAccountError as error:
+            told = f"{error}; nothing was stored."
+            raise forms.ValidationError(told[0].upper() + told[1:]) from error
+        return account
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = self.cleaned_data

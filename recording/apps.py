@@ -10,9 +10,10 @@ class RecordingConfig(AppConfig):
     name = "recording"
 
     def ready(self) -> None:
-        from recording import webhooks
+        from recording import accounts, webhooks
         from webhooks_core import profiles
 
         profiles.register(
             webhooks.profile(base_url=settings.BASE_URL, local=settings.LOCAL)
         )
+        accounts.listen()

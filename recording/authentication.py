@@ -43,8 +43,13 @@ class BearerAuthentication(BaseAuthentication):
             )
         user = owner_of(match[1].decode())
         if user is None or not user.is_active:
-            raise UnauthorizedError(
-                "The access token is not valid.",
-                headers={"WWW-Authenticate": challenge(request.path, refused=True)},
-            )
+            raise refused(request.path)
         return user, "bearer"
+
+
+def refused(path: str) -> UnauthorizedError:
+    """Return the error for a token that is not valid, or no longer."""
+    return UnauthorizedError(
+        "The access token is not valid.",
+        headers={"WWW-Authenticate": challenge(path, refused=True)},
+    )

@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import html_to_markdown
 import orjson
-from html_to_markdown import ConversionOptions
 
+from recording import markdown
 from recording.webhooks import SUMMARY_COMPLETED, envelope
 from webhooks_core.profiles import Happening
 
 # The size of a whole body, in bytes, that is aimed at (recording, "Payload size").
 TARGET = 1_048_576
-
-# More HTML than this, in bytes, passes unchanged: some of it takes the converter quadratic
-# time (300,000 times `<!doctype`: 30 s), and no summary is that long.
-LONGEST_HTML = TARGET
-CONVERSION = ConversionOptions(extract_metadata=False, max_input_size=LONGEST_HTML)
 
 TRANSCRIPT_FIELDS = ("language", "text", "truncated", "segments")
 
@@ -98,18 +92,7 @@ def converted(summary: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return an HTML summary as Markdown; any other, and what fails to convert, unchanged."""
     if summary["format"] != "html":
         return summary
-    markdown = _markdown(summary["content"])
-    if markdown is None:
+    content = markdown.from_html(summary["content"])
+    if content is None:
         return summary
-    return {**summary, "content": markdown, "format": "markdown"}
-
-
-def _markdown(html: str) -> str | None:
-    """Return HTML as Markdown; None on any error, warning or blank result."""
-    try:
-        result = html_to_markdown.convert(html, CONVERSION)
-    except Exception:  # noqa: BLE001 - whatever a converter does to strangers' HTML
-        return None
-    if result.warnings or not (result.content or "").strip():
-        return None
-    return result.content
+    return {**summary, "content": content, "format": "markdown"}

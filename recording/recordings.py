@@ -8,10 +8,9 @@ from typing import Any
 
 import orjson
 from django.contrib.auth.models import User
-from django.db import transaction
 from django.utils import timezone
 
-from recording import documents, payloads
+from recording import activity, documents, payloads
 from recording.models import Recording
 from recording.subscriptions import owner_id
 from recording.webhooks import PROFILE, SUMMARY_COMPLETED
@@ -35,12 +34,14 @@ def import_recording(
     """Store a recording file and publish summary.completed, both or neither.
 
     The first import of an audio_id publishes; a later one replaces the recording and
-    publishes when its summaries or its report_id changed. Raises documents.DocumentError.
+    publishes when its summaries or its report_id changed. Raises documents.DocumentError, or
+    activity.InactiveAccountError.
     """
+    activity.check(account)
     document = documents.read(raw)
     # Before the transaction: converting and trimming may take a while.
     data = payloads.build(document.content) if publish_event else None
-    with transaction.atomic():
+    with activity.active_account(account):
         recording, before = _store(account, document.content)
         event = None
         if data is not None and _is_news(before, document.content):

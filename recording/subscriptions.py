@@ -12,7 +12,12 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from recording.errors import BadRequestError, NotFoundError, TooManyRequestsError
+from recording.activity import active_account
+from recording.errors import (
+    BadRequestError,
+    NotFoundError,
+    TooManyRequestsError,
+)
 from recording.webhooks import EVENT_TYPES, PING, PROFILE
 from webhooks_core import endpoints, ids, profiles, publishing, reaching
 from webhooks_core.endpoints import Created, QuotaExceededError
@@ -102,14 +107,18 @@ def _get(account: User, endpoint_id: str, *, lock: bool) -> Endpoint:
 
 
 def create(*, account: User, url: str, events: list[str]) -> Created:
-    """Create a subscription. Raises BadRequestError, TooManyRequestsError."""
+    """Create a subscription. Raises BadRequestError, TooManyRequestsError.
+
+    InactiveAccountError tells that the account was deleted or switched off meanwhile.
+    """
     if not url:
         raise BadRequestError("url is required.")
     check_url(url)
     try:
-        return endpoints.create(
-            profile=PROFILE, owner=owner_id(account), url=url, event_types=events
-        )
+        with active_account(account):
+            return endpoints.create(
+                profile=PROFILE, owner=owner_id(account), url=url, event_types=events
+            )
     except QuotaExceededError as error:
         quota = profiles.get(PROFILE).quota
         raise TooManyRequestsError(

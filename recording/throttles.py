@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import math
+
 from django.conf import settings
 from rest_framework.request import Request
 from rest_framework.throttling import SimpleRateThrottle
 from rest_framework.views import APIView
+
+from recording.errors import TooManyRequestsError
+
+PERIODS = {1: "second", 60: "minute", 3600: "hour", 86_400: "day"}
 
 
 class AccountThrottle(SimpleRateThrottle):
     """Counts per account; `scope` names the rate in settings.RECORDING_RATES."""
 
     scope: str
+    words: str
+    num_requests: int
+    duration: int
 
     def get_rate(self) -> str | None:
         return settings.RECORDING_RATES[self.scope] or None
@@ -19,10 +28,25 @@ class AccountThrottle(SimpleRateThrottle):
     def get_cache_key(self, request: Request, view: APIView) -> str:
         return f"recording.{self.scope}.{request.user.pk}"
 
+    @property
+    def limit(self) -> str:
+        """The limit in words."""
+        return f"{self.words} {self.num_requests} per {PERIODS[self.duration]}"
+
+    def throttle_failure(self) -> bool:
+        """Refuse the request, and say which limit it is over."""
+        seconds = math.ceil(self.wait() or 1)
+        raise TooManyRequestsError(
+            f"{self.limit}; try again in {seconds} s.",
+            headers={"Retry-After": str(seconds)},
+        )
+
 
 class CreateThrottle(AccountThrottle):
     scope = "create"
+    words = "Too many new subscriptions: an account may create"
 
 
 class PingThrottle(AccountThrottle):
     scope = "test"
+    words = "Too many test events: an account may send"

@@ -8,6 +8,7 @@ from datetime import timedelta
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from recording import activity
 from recording.lookup import TokenLookup
 from recording.models import PersonalToken
 from webhooks_core import tokens
@@ -44,7 +45,7 @@ def create(*, user: User, days: int, name: str = "") -> Created:
     if not name.isprintable():
         raise TokenInputError("the name holds characters that cannot be shown")
     text, now = tokens.make(PREFIX), timezone.now()
-    token = PersonalToken.objects.create(
+    row = PersonalToken(
         user=user,
         name=name,
         shown=text[:SHOWN_LENGTH],
@@ -52,7 +53,12 @@ def create(*, user: User, days: int, name: str = "") -> Created:
         created_at=now,
         expires_at=now + timedelta(days=days),
     )
-    return Created(token, text)
+    try:
+        with activity.active_account(user):
+            row.save(force_insert=True)
+    except activity.InactiveAccountError as error:
+        raise TokenInputError(str(error)) from error
+    return Created(row, text)
 
 
 def authenticate(token: str) -> User | None:

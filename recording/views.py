@@ -11,7 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from recording import cors, errors, openapi, subscriptions
-from recording.authentication import BearerAuthentication
+from recording.activity import InactiveAccountError
+from recording.authentication import BearerAuthentication, refused
 from recording.errors import BadRequestError
 from recording.throttles import CreateThrottle, PingThrottle
 from webhooks_core.rest import JSONView, json_object, positive_integer
@@ -52,7 +53,10 @@ class SubscriptionsView(RecordingView):
     def post(self, request: Request) -> Response:
         body = json_object(request)
         url, events = subscriptions.read_url(body), subscriptions.read_events(body)
-        created = subscriptions.create(account=self.account, url=url, events=events)
+        try:
+            created = subscriptions.create(account=self.account, url=url, events=events)
+        except InactiveAccountError as error:  # since the token was checked
+            raise refused(request.path) from error
         return Response(subscriptions.shown_once(created), status=201)
 
 

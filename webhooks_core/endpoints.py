@@ -149,7 +149,10 @@ def update(endpoint: Endpoint, **fields: Any) -> Endpoint:
     with transaction.atomic():
         locked = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
         was_receiving = locked.is_receiving
-        if locked.is_disabled and fields.get("url", locked.url) != locked.url:
+        is_enabling = fields.get("status") == Endpoint.Status.ACTIVE
+        if locked.is_disabled and (
+            is_enabling or fields.get("url", locked.url) != locked.url
+        ):
             fields |= {"status": Endpoint.Status.ACTIVE, "consecutive_failures": 0}
             failures = locked.consecutive_failures
             notices.give(locked, NoticeKind.ENABLED, failures=failures)
@@ -168,6 +171,11 @@ def _set(endpoint: Endpoint, **fields: Any) -> None:
     for name, value in fields.items():
         setattr(endpoint, name, value)
     endpoint.save(update_fields=list(fields))
+
+
+def enable(endpoint: Endpoint) -> Endpoint:
+    """Make a disabled endpoint active again, its counter at 0; what waited goes out at once."""
+    return update(endpoint, status=Endpoint.Status.ACTIVE)
 
 
 def pause(endpoint: Endpoint) -> Endpoint:

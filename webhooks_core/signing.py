@@ -54,16 +54,18 @@ def standard_key(secret: str) -> bytes:
 def verify_sha256(
     secret: str,
     *,
-    timestamp: str,
-    signature: str,
+    timestamp: str | None,
+    signature: str | None,
     body: bytes,
     now: float,
     tolerance_s: float,
 ) -> None:
-    """Verify a `sha256_signature`. Raises SignatureError.
+    """Verify a `sha256_signature`. Raises SignatureError, whatever the headers are.
 
     `tolerance_s` is the largest accepted age in seconds; 0 skips the freshness check.
     """
+    timestamp = _text(timestamp, "timestamp")
+    signature = _text(signature, "signature")
     _check_age(timestamp, now=now, tolerance_s=tolerance_s)
     if not signature.startswith("sha256="):
         raise SignatureError("the signature does not start with sha256=")
@@ -73,13 +75,19 @@ def verify_sha256(
 
 
 def verify_timestamped(
-    secret: str, *, signature: str, body: bytes, now: float, tolerance_s: float = 300
+    secret: str,
+    *,
+    signature: str | None,
+    body: bytes,
+    now: float,
+    tolerance_s: float = 300,
 ) -> None:
-    """Verify a `timestamped_signature`. Raises SignatureError.
+    """Verify a `timestamped_signature`. Raises SignatureError, whatever the header is.
 
     `tolerance_s` is the largest accepted distance in seconds between the signed time and
     `now`; 0 skips the freshness check.
     """
+    signature = _text(signature, "signature")
     if len(signature) > MAX_HEADER:
         raise SignatureError("the signature header is too long")
     pairs = [part.strip().partition("=") for part in signature.split(",")]
@@ -93,6 +101,13 @@ def verify_timestamped(
     fits = [_equal(expected, value) for value in given]
     if not any(fits):
         raise SignatureError("no signature fits secret, timestamp and body")
+
+
+def _text(value: object, name: str) -> str:
+    """Return a header's value as it is. Raises SignatureError unless it is a text."""
+    if not isinstance(value, str):
+        raise SignatureError(f"the {name} header is missing or not a text")
+    return value
 
 
 def _equal(expected: str, given: str) -> bool:

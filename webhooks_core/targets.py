@@ -14,6 +14,7 @@ from webhooks_core.addresses import Network, Reach
 from webhooks_core.resolving import ThreadEach
 
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+NOT_PUBLIC = "url must lead to public addresses only"
 RESOLVE_TIMEOUT_S = 2.0
 _PRINTABLE = re.compile(r"[!-~]+")
 _NO_SUCH_NAME = frozenset(
@@ -91,6 +92,8 @@ class UrlPolicy:
             raise TargetError("url must not hold a fragment")
         self._check_scheme(parts)
         self._check_own(parts)
+        if _is_below_localhost(parts.hostname or ""):
+            raise TargetError(NOT_PUBLIC)
         return parts
 
     def _check_scheme(self, parts: SplitResult) -> None:
@@ -111,9 +114,17 @@ class UrlPolicy:
         every connection is checked again.
         """
         parts = self.check_syntax(url)
-        addresses = _resolve(parts.hostname or "")
-        if not self.reach(url, networks=networks).allows_all(addresses):
-            raise TargetError("url must lead to public addresses only")
+        reach = self.reach(url, networks=networks)
+        if parts.hostname in LOCAL_HOSTS and reach == Reach():
+            raise TargetError(NOT_PUBLIC)  # whatever a resolver makes of the name
+        if not reach.allows_all(_resolve(parts.hostname or "")):
+            raise TargetError(NOT_PUBLIC)
+
+
+def _is_below_localhost(host: str) -> bool:
+    """Tell whether a name means this machine (RFC 6761 section 6.3), `localhost` itself not."""
+    name = host.rstrip(".")
+    return (name != host and name == "localhost") or name.endswith(".localhost")
 
 
 def _split(url: str) -> SplitResult:

@@ -30,6 +30,9 @@ from webhooks_core.secrets import SecretUnreadableError
 READ_AT_MOST = 16 * 1024
 # The answer is decided at its status line; its text is only for the eyes of people.
 READ_FOR_S = 1.0
+# The headers of an answer: so much of each, and so many. More is no answer to us.
+MAX_HEADER_BYTES = 32 * 1024
+MAX_HEADERS = 256
 CONNECT_FOR_S = 3.0
 KEEP_ALIVE_S = 15.0
 USER_AGENT = "Signpost"
@@ -249,6 +252,8 @@ def client(reach: Reach, deadlines: Deadlines) -> Client:
         connector=_Connector(reach),
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,
+        max_field_size=MAX_HEADER_BYTES,
+        max_headers=MAX_HEADERS,
         trust_env=False,
         timeout=aiohttp.ClientTimeout(total=None),
         headers={

@@ -68,6 +68,13 @@ def disconnect(user: Any, application: Application) -> bool:
     return bool(codes or tokens)
 
 
+def disconnect_all(user: Any) -> None:
+    """End every connection of an account, and every code that was not yet exchanged."""
+    with locked_account(user.pk):
+        Grant.objects.filter(user=user, token_family=None).delete()
+        _revoke(Q(user=user))
+
+
 def is_alive(token: RefreshToken, *, now: datetime) -> bool:
     """Tell whether a refresh token may be used: current, or rotated a moment ago.
 

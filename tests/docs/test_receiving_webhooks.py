@@ -51,10 +51,63 @@ def gateway(case: str) -> tuple[str, str, bytes]:
     return (secrets.make() if case == "secret" else secret), header, body
 
 
+# What a stranger may send in place of a header's value.
+NOW = str(int(time.time()))
+HOSTILE: list[object] = [
+    *(
+        None,
+        "",
+        " ",
+        "\u00b2",
+        "1\u00b2",
+        "\u0661\u0662",
+        "gr\u00fc\u00dfe",
+        "\ud800",
+        "\0",
+    ),
+    *("9" * 400, "9" * 5000, f"-{NOW}", f"+{NOW}", f" {NOW}", f"{NOW} ", f"{NOW}\n"),
+    *(
+        f"{NOW}.0",
+        f"{NOW}e0",
+        "0x10",
+        f"{NOW[:4]}_{NOW[4:]}",
+        f"{NOW},{NOW}",
+        "nan",
+        "inf",
+    ),
+    *(int(NOW), float(NOW), True, [NOW], [[NOW]], {"t": NOW}, NOW.encode(), b"\xff"),
+]
+HOSTILE_SIGNED: list[object] = [
+    *HOSTILE,
+    *(
+        "t=",
+        "v1=",
+        "t=,v1=",
+        "=",
+        ",",
+        "t",
+        "v1",
+        "t=\u00b2,v1=x",
+        f"t={NOW},v1=\u00e9",
+    ),
+    *(
+        f"t={NOW}",
+        f"t={NOW},v1=",
+        f"t={NOW},v1",
+        f"t={NOW},v1=\ud800",
+        "sha256=",
+        "sha256",
+    ),
+    *(f"t={NOW},t={NOW},v1=x", "t=" + "9" * 400 + ",v1=x", "t=-1,v1=x", "t,v1=x"),
+    *(f"t={NOW}," + "v1=x," * 50_000, "sha256=\u00e9", "sha256=" + "0" * 10**6),
+]
+
+
 def python(name: str, *arguments: object) -> bool:
     namespace: dict[str, object] = {}
     exec(compile(sample(PAGE, "python", name), name, "exec"), namespace)  # noqa: S102
-    return bool(namespace["verify"](*arguments))  # type: ignore[operator]
+    verdict: bool = namespace["verify"](*arguments)  # type: ignore[operator]
+    return verdict
 
 
 def javascript(name: str, secret: str, given: object, body: bytes) -> bool:
@@ -105,3 +158,81 @@ def test_the_javascript_sample_verifies_recording(case, genuine):
 @pytest.mark.parametrize(("case", "genuine"), CASES)
 def test_the_javascript_sample_verifies_the_gateway(case, genuine):
     assert javascript("verify-gateway", *gateway(case)) is genuine
+
+
+# ── Hostile headers ─────────────────────────────────────────────────────────────────
+
+
+def hostile_recording() -> list[dict[str, object]]:
+    """Every combination of one hostile header with a good other one, and headers left out."""
+    _, good, _ = recording("nothing")
+    made: list[dict[str, object]] = [{}]
+    made += [{name: value} for name, value in good.items()]
+    made += [{**good, name: value} for name in good for value in HOSTILE_SIGNED]
+    return made
+
+
+def hostile_gateway() -> list[object]:
+    _, good, _ = gateway("nothing")
+    time_part, *signatures = good.split(",")
+    again = [f"{good},{time_part}", f"{time_part},{good}", ",".join(signatures)]
+    return [*HOSTILE_SIGNED, *again]
+
+
+def test_the_python_sample_refuses_hostile_headers_of_recording():
+    for headers in hostile_recording():
+        verdict = python("verify-recording", secrets.make(), headers, BODY)
+        assert verdict is False, headers
+
+
+@pytest.mark.parametrize("name", ["verify-gateway", "verify-gateway-helper"])
+@pytest.mark.parametrize("tolerance_s", [300, 0])
+def test_the_python_samples_refuse_hostile_headers_of_the_gateway(name, tolerance_s):
+    for header in hostile_gateway():
+        verdict = python(name, secrets.make(), header, BODY, tolerance_s)
+        assert verdict is False, header
+
+
+def javascript_each(name: str, given: list[object], *more: object) -> list[object]:
+    """Return what the sample says of each value; bytes and what JSON lacks are left out."""
+    values = [it for it in given if not has_bytes(it)]
+    script = (
+        f"const values = {json.dumps(values)};"
+        "values.push(undefined, NaN, Symbol('t'), () => 1, new Map());"
+        f"const more = {json.dumps(more)};"
+        "console.log(JSON.stringify(values.map((value) =>"
+        f" verify('whsec_x', value, Buffer.from('x'), ...more))))"
+    )
+    if name == "verify-recording":
+        script = script.replace("value, Buffer", "value ?? {}, Buffer")
+    done = subprocess.run(
+        ["node", "-"],
+        input=sample(PAGE, "javascript", name) + script,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    verdicts: list[object] = json.loads(done.stdout)
+    assert len(verdicts) == len(values) + 5
+    return verdicts
+
+
+def has_bytes(value: object) -> bool:
+    values = value.values() if isinstance(value, dict) else [value]
+    return any(isinstance(it, bytes) for it in values)
+
+
+@needs_node
+def test_the_javascript_sample_refuses_hostile_headers_of_recording():
+    lower = [
+        {name.lower(): value for name, value in headers.items()}
+        for headers in hostile_recording()
+    ]
+    assert set(javascript_each("verify-recording", [*lower])) == {False}
+
+
+@needs_node
+@pytest.mark.parametrize("tolerance_s", [300, 0])
+def test_the_javascript_sample_refuses_hostile_headers_of_the_gateway(tolerance_s):
+    verdicts = javascript_each("verify-gateway", hostile_gateway(), tolerance_s)
+    assert set(verdicts) == {False}

@@ -7,6 +7,7 @@ from copy import copy
 import pytest
 from django.test import Client
 
+from recording.throttles import CreateThrottle
 from tests.recording.conftest import URL, error_of
 from tests.threads import at_once
 from webhooks_core.models import Endpoint
@@ -69,7 +70,25 @@ def test_a_rate_that_is_set_holds_for_each_account(
     path = f"webhooks{tail}"
     assert api.post(path.format(mine), {"url": URL}).status_code < 300
     answer = api.post(path.format(mine), {"url": URL})
-    error_of(answer, 429, "too_many_requests")
+    message = error_of(answer, 429, "too_many_requests")
+    what = {"create": "new subscriptions", "test": "test events"}[scope]
+    assert message.startswith(f"Too many {what}: an account may ")
+    seconds = answer["Retry-After"]
+    assert message.endswith(f" 1 per hour; try again in {seconds} s.")
     assert 0 < int(answer["Retry-After"]) <= 3601
     assert stranger.post(path.format(theirs), {"url": URL}).status_code < 300
     assert api.get("webhooks").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("rate", "words"),
+    [
+        ("60/hour", "60 per hour"),
+        ("2/s", "2 per second"),
+        ("5/min", "5 per minute"),
+        ("9/day", "9 per day"),
+    ],
+)
+def test_a_rate_is_told_in_words(settings, rate, words):
+    settings.RECORDING_RATES = {"create": rate}
+    assert CreateThrottle().limit.endswith(f"an account may create {words}")

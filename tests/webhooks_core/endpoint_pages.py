@@ -14,6 +14,7 @@ from webhooks_core.models import Attempt, Delivery
 LIST = "/admin/webhooks_core/endpoint/"
 OPERATIONS = [
     "send-test",
+    "enable",
     "pause",
     "resume",
     "set-limits",

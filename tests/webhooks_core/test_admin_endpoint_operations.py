@@ -96,6 +96,27 @@ def test_an_endpoint_is_paused_and_resumed(admin_client, calls):
     assert list(messages) == ["Paused.", "Resumed."]
 
 
+@pytest.mark.spec("recording", "an operator may enable a disabled endpoint")
+def test_a_disabled_endpoint_is_enabled_and_gets_what_waited(admin_client):
+    with receiver(204) as it:
+        target = endpoint(it.url)
+        event()
+        assert "/enable/" not in page(admin_client, change(target))
+        assert "It is not disabled." in operate(admin_client, target, "enable")
+        assert not LogEntry.objects.exists()
+        Endpoint.objects.update(status=2, consecutive_failures=3)
+        Delivery.objects.update(next_attempt_at=timezone.now() + timedelta(hours=1))
+        assert drain() == 0
+        assert "/enable/" in page(admin_client, change(target))
+        text = operate(admin_client, target, "enable")
+        assert "Enabled: what waited goes out now." in text
+        target.refresh_from_db()
+        assert (target.status, target.consecutive_failures) == (1, 0)
+        assert LogEntry.objects.get().change_message == "Enabled."
+        assert drain() == 1
+    assert len(it.requests) == 1
+
+
 def test_a_new_secret_is_shown_once_and_the_old_one_overlaps(admin_client):
     target = endpoint(NOWHERE)
     (old,) = target.secrets(now=timezone.now())

@@ -145,6 +145,22 @@ CASES: dict[str, tuple[Behaviour, tuple[Outcome, int | None, str]]] = {
         answering(b"HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n"),
         (Outcome.HTTP, 999, "HTTP 999"),
     ),
+    "answers with a header of 20 kB": (
+        answering(OK, b"X-A: " + b"b" * 20_000 + b"\r\nContent-Length: 0\r\n\r\n"),
+        FINE,
+    ),
+    "answers with 200 header lines": (
+        answering(OK, b"Set-Cookie: a=b\r\n" * 199, b"Content-Length: 0\r\n\r\n"),
+        FINE,
+    ),
+    "answers with a header of 1 MB": (
+        answering(OK, b"X-A: " + b"b" * 1_000_000 + b"\r\n\r\n"),
+        NOT_HTTP,
+    ),
+    "answers with 1,000 header lines": (
+        answering(OK, b"X-A: b\r\n" * 1000, b"\r\n"),
+        NOT_HTTP,
+    ),
     "answers before it has read": (answers_unread, FINE),
     "answers in control characters": (
         answering(OK, b"X-A: \xff\xfe\r\nContent-Length: 6\r\n\r\n\0\x01\x1b[2J"),

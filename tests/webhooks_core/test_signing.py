@@ -301,3 +301,22 @@ def test_whatever_a_stranger_sends_is_refused_and_nothing_else(signature, body):
             now=NOW,
             tolerance_s=0,
         )
+
+
+@pytest.mark.parametrize(
+    "value", [None, b"t=1,v1=x", 1, 1.5, True, ["t=1"], {}, object()]
+)
+def test_what_is_no_text_is_refused_like_any_other_signature(value):
+    with pytest.raises(SignatureError, match="missing or not a text"):
+        verify_timestamped(SECRET, signature=value, body=BODY, now=NOW)
+    good = sha256_signature(SECRET, NOW, BODY)
+    for timestamp, signature in ((value, good), (str(NOW), value)):
+        with pytest.raises(SignatureError, match="missing or not a text"):
+            verify_sha256(
+                SECRET,
+                timestamp=timestamp,
+                signature=signature,
+                body=BODY,
+                now=NOW,
+                tolerance_s=0,
+            )

@@ -231,6 +231,31 @@ def test_no_other_name_of_this_machine_is_accepted(host):
             OPEN.check(f"{scheme}://{host}:9000/")
 
 
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost.",
+        "LOCALHOST.",
+        "localhost..",
+        "api.localhost",
+        "api.localhost.",
+        "A.B.LocalHost",
+    ],
+)
+@pytest.mark.parametrize("policy", [STRICT, LOCAL, OPEN])
+def test_names_below_localhost_are_refused_by_name(host, policy, monkeypatch):
+    monkeypatch.setattr(socket, "getaddrinfo", answers("93.184.215.14"))
+    for scheme in policy.schemes:
+        with pytest.raises(TargetError, match="public addresses only"):
+            policy.check_syntax(f"{scheme}://{host}/")
+
+
+def test_localhost_needs_no_resolver_to_be_refused(monkeypatch):
+    monkeypatch.setattr(socket, "getaddrinfo", answers("93.184.215.14"))
+    with pytest.raises(TargetError, match="public addresses only"):
+        STRICT.check("https://localhost/")
+
+
 def test_https_to_this_machine_stays_refused_where_only_http_is_local():
     with pytest.raises(TargetError, match="http://"):
         LOCAL.check("https://localhost:9000/")

@@ -38,6 +38,7 @@ class EndpointAdmin(RotationAdmin):
     change_form_template = "admin/webhooks_core/endpoint/page.html"
     operations = (
         "send_test",
+        "enable",
         "pause",
         "resume",
         "set_limits",
@@ -185,6 +186,14 @@ class EndpointAdmin(RotationAdmin):
         made = Delivery.objects.get(event=event)
         self.message_user(request, "Queued. The answer shows here when it has come.")
         return redirect("admin:webhooks_core_delivery_change", made.pk)
+
+    @living
+    def enable(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
+        if not endpoint.is_disabled:
+            return self.back(request, endpoint, "It is not disabled.", "WARNING")
+        endpoints.enable(endpoint)
+        self.log_change(request, endpoint, "Enabled.")
+        return self.back(request, endpoint, "Enabled: what waited goes out now.")
 
     @living
     def pause(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:

@@ -71,11 +71,11 @@ _TONES = {
 }
 _ADVICE = {
     Health.DISABLED: (
-        "It failed too often in a row. Another url, which its owner sets, enables it and "
-        "starts its counter at 0. What is published until then skips it."
+        "It failed too often in a row. Another url, which its owner sets, or an operator enables "
+        "it; then its counter starts at 0. What is published until then skips it."
     ),
     Health.INACTIVE: (
-        "Its owner has switched it off and may switch it on. "
+        "Its owner has switched it off and may switch it on, or is inactive. "
         "What is published until then skips it."
     ),
     Health.PAUSED: "Resume it. What is published until then waits.",

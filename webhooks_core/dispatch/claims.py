@@ -159,8 +159,8 @@ class Claims:
         left, allotted = MAX_CLAIMED - len(self), []
         exempt = self._network.exempts([lane.pk for lane in lanes], now)
         for lane in lanes:
-            endpoint = endpoints[lane.pk]
-            if not endpoint.is_receiving or not profiles.get(endpoint.profile).enabled:
+            endpoint = endpoints.get(lane.pk)
+            if endpoint is None or not _is_served(endpoint):
                 lane.look_at = None  # whoever makes it receive again rings
                 continue
             room = min(lane.allow(endpoint, now), left)
@@ -219,6 +219,10 @@ class Claims:
 def _public_id(pk: int) -> str | None:
     ids = Endpoint.objects.filter(pk=pk).values_list("public_id", flat=True)
     return ids.first()
+
+
+def _is_served(endpoint: Endpoint) -> bool:
+    return endpoint.is_receiving and profiles.get(endpoint.profile).enabled
 
 
 def _endpoints(pks: Sequence[int]) -> dict[int, Endpoint]:

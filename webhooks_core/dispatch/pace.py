@@ -6,6 +6,8 @@ from collections import deque
 from datetime import datetime, timedelta
 
 SECOND = timedelta(seconds=1)
+# What has waited longer behind a slow receiver is given back: its endpoint may have changed.
+STALE_AFTER_S = 1.0
 
 
 class Pace:

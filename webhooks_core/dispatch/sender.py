@@ -16,6 +16,7 @@ import uvloop
 
 from webhooks_core.addresses import Reach
 from webhooks_core.deadlines import Deadlines
+from webhooks_core.dispatch.pace import STALE_AFTER_S
 from webhooks_core.transport import (
     Answer,
     Client,
@@ -28,8 +29,6 @@ from webhooks_core.transport import (
 MAX_IN_FLIGHT = 512
 # More for those that must start at once: they cannot stand in line for a place.
 AT_ONCE_IN_FLIGHT = 128
-# What has waited longer behind a slow receiver is given back: its endpoint may have changed.
-STALE_AFTER_S = 1.0
 
 
 class _Lane:

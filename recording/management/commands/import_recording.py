@@ -10,6 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from recording import recordings
+from recording.activity import InactiveAccountError
 from recording.documents import MAX_BYTES, DocumentError
 from recording.management.accounts import user_named
 from webhooks_core.answers import answer, offer_json
@@ -36,6 +37,8 @@ class Command(BaseCommand):
             )
         except DocumentError as error:
             raise CommandError(f"{file}: {error}; nothing was stored") from error
+        except InactiveAccountError as error:
+            raise CommandError(f"{error}; nothing was stored") from error
         if imported.ignored:
             self.stderr.write(f"ignored unknown fields: {', '.join(imported.ignored)}")
         done = "imported" if imported.is_new else "updated"

@@ -1,0 +1,63 @@
+"""What happens to webhooks and tokens with their account: deletion, and being inactive.
+
+The only listeners to Django's signals: an account is deleted and switched off by Django's own
+admin, by code and by commands, and none of them knows of us. `QuerySet.update` sends no signal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models.signals import (  # noqa: TID251 - see above
+    post_save,
+    pre_delete,
+)
+from django.utils import timezone
+
+from recording.models import PersonalToken
+from recording.oauth import sessions
+from recording.subscriptions import owner_id
+from recording.webhooks import PROFILE
+from webhooks_core import endpoints
+from webhooks_core.models import Endpoint
+from webhooks_core.removal import remove_owner
+
+
+def listen() -> None:
+    """Follow what happens to accounts; called from AppConfig.ready."""
+    pre_delete.connect(_on_delete, sender=get_user_model())
+    post_save.connect(_on_save, sender=get_user_model())
+
+
+def _on_delete(*, instance: User, **_: Any) -> None:
+    # In the transaction of the deletion. Locked: a call that creates something comes before.
+    list(get_user_model().objects.select_for_update().filter(pk=instance.pk))
+    remove_owner(profile=PROFILE, owner=owner_id(instance))
+
+
+def _on_save(
+    *,
+    instance: User,
+    created: bool,
+    update_fields: Collection[str] | None,
+    raw: bool,
+    **_: Any,
+) -> None:
+    if created or raw or (update_fields and "is_active" not in update_fields):
+        return
+    follow(instance)
+
+
+def follow(account: User) -> None:
+    """Hold or release an account's webhooks by whether it is active; inactive, end its tokens."""
+    theirs = Endpoint.objects.of(PROFILE, owner_id(account))
+    with transaction.atomic():
+        for endpoint in theirs.exclude(active=account.is_active):
+            endpoints.update(endpoint, active=account.is_active)
+        if not account.is_active:
+            PersonalToken.objects.filter(user=account).revoke(timezone.now())
+            sessions.disconnect_all(account)

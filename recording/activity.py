@@ -1,0 +1,35 @@
+"""Accounts that something is created for: they must be active, and stay so until it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.contrib.auth.models import User
+
+from recording.oauth.sessions import locked_account
+
+
+class InactiveAccountError(ValueError):
+    """The account is inactive or gone: nothing is created for it."""
+
+    def __init__(self, account: User) -> None:
+        super().__init__(f"the account {account.get_username()!r} is inactive")
+
+
+def check(account: User) -> None:
+    """Accept an active account or raise InactiveAccountError."""
+    if not account.is_active:
+        raise InactiveAccountError(account)
+
+
+@contextmanager
+def active_account(account: User) -> Iterator[None]:
+    """Open a transaction in which an account can be neither deleted nor switched off.
+
+    Raises InactiveAccountError.
+    """
+    with locked_account(account.pk) as current:
+        if current is None or not current.is_active:
+            raise InactiveAccountError(account)
+        yield

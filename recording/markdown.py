@@ -1,0 +1,316 @@
+"""HTML as Markdown that says the same: text stays text, and links lead to the web or to mail."""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from typing import Any, cast
+
+import html_to_markdown
+from html_to_markdown import ConversionOptions, PreprocessingOptions
+
+# More HTML than this, in bytes, is not converted: some of it takes the converter quadratic
+# time (300,000 times `<!doctype`: 30 s), and no summary is that long.
+LONGEST_HTML = 1_048_576
+OPTIONS = ConversionOptions(
+    escape_asterisks=True,
+    escape_underscores=True,
+    escape_misc=True,
+    # Nothing that the page does not show: titles, citations, addresses of media, `==`.
+    autolinks=False,
+    expand_abbreviations=False,
+    include_blockquote_citations=False,
+    highlight_style="none",
+    inline_data_media=html_to_markdown.InlineDataMedia.ALT_TEXT_ONLY,
+    extract_metadata=False,
+    # All that the page shows, forms and navigation too.
+    preprocessing=PreprocessingOptions(enabled=False),
+    max_input_size=LONGEST_HTML,
+)
+
+SCHEMES = frozenset({"http", "https", "mailto"})
+# What browsers leave out of an address before they look for its scheme, and more.
+INVISIBLE = re.compile(
+    r"[\x00-\x20\x7f-\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
+)
+UNSAFE_IN_ADDRESS = re.compile(r"[\x00-\x20\x7f\"<>\\`|]")
+ENTITY = re.compile(r"&(?=#?\w+;)")
+
+SPECIAL = re.compile(r"[\\`*_\[\]<>&|~#=+!-]|(?<=\d)[.)]")
+BARE_URL = re.compile(r"https?://(?:[^\s<>\\]|\\[-=+#&_.)])+")
+NEEDLESS = re.compile(r"\\([-=+#.)]|&(?!#?\w+;)|(?<=[^\W_]\\)_(?=[^\W_]))")
+
+CODE_LIKE = frozenset({"kbd", "samp", "tt"})
+CODE = CODE_LIKE | {"code", "pre"}
+EMPHASIS = {"b": "**", "strong": "**", "em": "*", "i": "*"} | dict.fromkeys(
+    ("del", "s", "strike"), "~~"
+)
+# Shown by the converter as emphasis, though the page has none.
+PLAIN = {"figcaption": "*", "dfn": "*", "var": "*", "legend": "**", "summary": "**"}
+# A break before the first word of an item would end the item.
+BLANK_START = re.compile(r"\A(\s*(?:[-*+]|\d+[.)]) )\s+(?=\S)")
+BREAKS = re.compile(r"(?:  \n *){2,}")
+PARAGRAPHS = re.compile(r"(\n\n|(?:  \n *){2,})")
+LANGUAGE = re.compile(r"[\w.+#-]+")
+
+# Marks in place of delimiters, until their neighbours are known: no character of any text.
+MARKS = {
+    "**": ("\ufdd0", "\ufdd1"),
+    "*": ("\ufdd2", "\ufdd3"),
+    "~~": ("\ufdd4", "\ufdd5"),
+}
+DELIMITERS = {mark: text for text, marks in MARKS.items() for mark in marks}
+OPENING = frozenset(marks[0] for marks in MARKS.values())
+CODE_START, CODE_END = "\ufdd6", "\ufdd7"
+MARKED = re.compile("[\ufdd0-\ufdd7]")
+# In HTML, as themselves or as numeric references: a stranger could end code with one.
+MARKED_HTML = re.compile(
+    r"[\ufdd0-\ufdd7]|&#(?:x0*fdd[0-7]|0*649[78][0-9])", re.IGNORECASE
+)
+INLINE_CODE = re.compile("\ufdd6([^\ufdd6\ufdd7]*)\ufdd7")
+RUN = re.compile("([\ufdd0-\ufdd5]+)")
+NEEDLESS_MARKS = re.compile(
+    "|".join(f"{end}{start}|{start}{end}" for start, end in MARKS.values())
+)
+
+
+def from_html(text: str) -> str | None:
+    """Return HTML as Markdown; None on any error, warning or blank result."""
+    if MARKED_HTML.search(text):
+        return None
+    try:
+        result = html_to_markdown.convert(text, OPTIONS, cast("Any", _Visitor()))
+    except Exception:  # noqa: BLE001 - whatever a converter does to strangers' HTML
+        return None
+    if result.warnings or not (result.content or "").strip():
+        return None
+    return emphasised(_with_code(result.content or ""))
+
+
+def _custom(output: str) -> dict[str, str]:
+    return {"type": "custom", "output": output}
+
+
+class _Visitor:
+    """What the converter asks about the elements that it would not write as safely."""
+
+    def __init__(self) -> None:
+        self._code = 0
+        self._links = 0
+        self._link_shows = False
+
+    def visit_element_start(self, context: Any) -> Any:
+        self._code += context.tag_name in CODE
+        if context.tag_name == "a":
+            self._links += 1
+            self._link_shows = False
+        return "continue"
+
+    def visit_element_end(self, context: Any, output: str) -> Any:
+        tag = context.tag_name
+        self._links -= tag == "a"
+        if tag in CODE:
+            self._code -= 1
+            if tag in CODE_LIKE and not self._code:
+                return _custom(_code(output))
+        elif not self._code:
+            if tag in EMPHASIS:
+                return _custom(_marked(output, EMPHASIS[tag]))
+            if tag in PLAIN:
+                return _custom(_bare(output, PLAIN[tag]))
+            if tag == "li" and (at := BLANK_START.match(output)):
+                return _custom(at[1] + output[at.end() :])
+        return "continue"
+
+    def visit_text(self, _context: Any, text: str) -> Any:
+        self._link_shows |= not text.isspace()
+        if self._code or "://" not in text:
+            return "continue"
+        return _custom(BARE_URL.sub(lambda url: NEEDLESS.sub(r"\1", url[0]), text))
+
+    def visit_link(self, _context: Any, href: str, text: str, title: str | None) -> Any:
+        if not self._link_shows:
+            return _custom("")  # the converter would show its title
+        # Markdown has no link inside a link, and none inside code.
+        if self._code or self._links > 1 or not href or not is_allowed(href):
+            return _custom(text)
+        return _custom(f"[{text}]({_target(href, title)})")
+
+    def visit_image(self, _context: Any, src: str, alt: str, title: str | None) -> Any:
+        self._link_shows = True
+        if self._code:
+            return _custom(alt or "")
+        text = escaped(alt or "")
+        if not src or not is_allowed(src):
+            return _custom(text)
+        return _custom(f"![{text}]({_target(src, title)})")
+
+    def visit_code_inline(self, _context: Any, code: str) -> Any:
+        # Of more than one line it would get the marks of the block that it stands in.
+        return _custom(f"{CODE_START}{' '.join(code.splitlines())}{CODE_END}")
+
+    def visit_code_block(self, _context: Any, lang: str | None, code: str) -> Any:
+        if not lang or LANGUAGE.fullmatch(lang):
+            return "continue"
+        fence = _fence(code, at_least=3)
+        return _custom(f"{fence}\n{code}\n{fence}")
+
+    def visit_audio(self, _context: Any, _src: str) -> Any:
+        return "skip"  # nothing to read
+
+    visit_video = visit_iframe = visit_audio
+
+
+# ── Addresses ───────────────────────────────────────────────────────────────────────
+
+
+def is_allowed(address: str) -> bool:
+    """Tell whether an address is relative or has one of SCHEMES, however it is disguised."""
+    for _ in range(3):
+        address, before = html.unescape(address), address
+    if address != before:
+        return False  # escaped over and over: nothing that anybody would write
+    scheme, colon, _ = INVISIBLE.sub("", address).partition(":")
+    is_relative = not colon or bool(re.search("[/?#]", scheme))
+    return is_relative or scheme.lower() in SCHEMES
+
+
+def _target(address: str, title: str | None) -> str:
+    """Return a destination, and a title if there is one, as they stand in a link's brackets."""
+    quoted = UNSAFE_IN_ADDRESS.sub(lambda it: f"%{ord(it[0]):02X}", address.strip())
+    quoted = ENTITY.sub(r"\\&", quoted)
+    if not quoted or re.search("[()]", quoted):
+        quoted = f"<{quoted}>"
+    words = " ".join((title or "").split())
+    return f'{quoted} "{_quoted(words)}"' if words else quoted
+
+
+def _quoted(title: str) -> str:
+    return re.sub(r'[\\"<&|`]', r"\\\g<0>", title)
+
+
+def escaped(text: str) -> str:
+    """Return plain text as one line of Markdown, wherever it stands."""
+    return SPECIAL.sub(r"\\\g<0>", " ".join(text.split()))
+
+
+# ── Code ────────────────────────────────────────────────────────────────────────────
+
+
+def _code(output: str) -> str:
+    """Return what the converter made code, with marks in place of its fences."""
+    text = output.strip("`")
+    size = (len(output) - len(text)) // 2
+    return f"{CODE_START}{MARKED.sub('', output[size : len(output) - size])}{CODE_END}"
+
+
+def _with_code(text: str) -> str:
+    """Return a text with fences in place of marks; code beside code is one code."""
+    text = text.replace(CODE_END + CODE_START, "")
+    return INLINE_CODE.sub(lambda it: _fenced(it[1]), text)
+
+
+def _fenced(code: str) -> str:
+    fence = _fence(code, at_least=1)
+    # Markdown takes a space from each side, where both have one.
+    is_spaced = code[:1] == code[-1:] == " " and code.strip()
+    pad = " " if is_spaced or "`" in (code[:1], code[-1:]) else ""
+    return f"{fence}{pad}{code}{pad}{fence}" if code else ""
+
+
+def _fence(code: str, *, at_least: int) -> str:
+    runs = [len(run) for run in re.findall("`+", code)]
+    return "`" * max(at_least, max(runs, default=0) + 1)
+
+
+# ── Emphasis ────────────────────────────────────────────────────────────────────────
+
+
+def _marked(output: str, delimiter: str) -> str:
+    """Return an output with marks in place of its delimiters; none where they span blocks."""
+    # The converter takes an escaped backslash at the end of a line for half of a break.
+    output = output.replace(f"{delimiter}\\\n", f"\\{delimiter}\n")
+    start, end = MARKS[delimiter]
+    quoted, blank = re.escape(delimiter), r"((?:\s|\\\n)*)"
+    pattern = re.compile(f"{blank}{quoted}(.*){quoted}{blank}", re.DOTALL)
+    # Of paragraphs each has its own, but not of those that breaks make.
+    parts = PARAGRAPHS.split(BREAKS.sub(rf"{delimiter}\g<0>{delimiter}", output))
+    for at in range(0, len(parts), 2):
+        found = pattern.fullmatch(parts[at])
+        if found is None:
+            return _bare(output, delimiter)
+        parts[at] = f"{found[1]}{start}{found[2]}{end}{found[3]}"
+    return "".join(parts)
+
+
+def _bare(output: str, delimiter: str) -> str:
+    """Return an output without its delimiters."""
+    start, end = output.find(delimiter), output.rfind(delimiter)
+    if end < start + len(delimiter) or output[:start].strip("\\\n "):
+        return output
+    inner = output[start + len(delimiter) : end]
+    return output[:start] + inner + output[end + len(delimiter) :]
+
+
+def emphasised(text: str) -> str:
+    """Return a text with delimiters in place of marks, where Markdown reads them as such.
+
+    In `a**"b"**c` it does not: the characters beside a delimiter decide. Such a text stays
+    plain, as does emphasis inside the same emphasis.
+    """
+    parts = RUN.split(_without_needless_marks(text))
+    pieces: list[str] = [parts[0]]
+    opened: list[tuple[int, str, bool]] = []
+    for run, before, after in zip(parts[1::2], parts[::2], parts[2::2], strict=False):
+        opens, closes = _roles(before[-1:], run, after[:1])
+        for mark in run:
+            pieces.append("")
+            delimiter = DELIMITERS[mark]
+            if mark in OPENING:
+                is_first = all(delimiter != other for _, other, _ in opened)
+                opened.append((len(pieces) - 1, delimiter, opens and is_first))
+            elif opened:
+                start, other, is_open = opened.pop()
+                if is_open and closes and other == delimiter:
+                    pieces[start] = pieces[-1] = delimiter
+        pieces.append(after)
+    return "".join(pieces)
+
+
+def _without_needless_marks(text: str) -> str:
+    """Return a text without emphasis that is empty or ends where its like begins."""
+    count = 1
+    while count:
+        text, count = NEEDLESS_MARKS.subn("", text)
+    return text
+
+
+def _roles(before: str, run: str, after: str) -> tuple[bool, bool]:
+    """Tell whether delimiters between two characters can open emphasis, and close it."""
+    if len(run) == 2 and _is_turn(run):
+        return _is_word(after), _is_word(before)
+    # To one kind of delimiter another is punctuation.
+    is_uniform = len({DELIMITERS[mark][0] for mark in run}) == 1
+    opens = (is_uniform and _is_word(after)) or (
+        _is_space(before) and not _is_space(after)
+    )
+    closes = (is_uniform and _is_word(before)) or (
+        _is_space(after) and not _is_space(before)
+    )
+    return opens and not _is_turn(run), closes
+
+
+def _is_turn(run: str) -> bool:
+    """Tell whether one emphasis ends here and another begins."""
+    return len({mark in OPENING for mark in run}) == 2
+
+
+def _is_word(character: str) -> bool:
+    """Tell whether no version of CommonMark calls a character space or punctuation."""
+    return bool(character) and unicodedata.category(character)[0] in "LNM"
+
+
+def _is_space(character: str) -> bool:
+    """Tell whether a character, or the end of the text, is white space to Markdown."""
+    return not character or character.isspace()

@@ -1,0 +1,352 @@
+"""What becomes of webhooks and tokens when an account is deleted or inactive."""
+
+from __future__ import annotations
+
+import io
+import threading
+import time
+from contextlib import contextmanager
+from datetime import timedelta
+
+import orjson
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.db import connection, transaction
+from django.utils import timezone
+from oauth2_provider.models import AccessToken, RefreshToken, set_token_value
+
+from recording import recordings, tokens
+from recording.activity import InactiveAccountError
+from recording.models import PersonalToken, Recording
+from recording.oauth.models import Application
+from tests.receiver import receiver
+from tests.recording.conftest import error_of
+from tests.running import until
+from webhooks_core import endpoints, publishing
+from webhooks_core.dispatch import drain as engine
+from webhooks_core.models import (
+    Attempt,
+    Delivery,
+    Endpoint,
+    EndpointSecret,
+    Event,
+    Lane,
+)
+
+ROWS = (Endpoint, EndpointSecret, Lane, Event, Delivery, Attempt)
+deleted = pytest.mark.spec("accounts", "deletion: subscriptions, events, deliveries")
+inactive = pytest.mark.spec("accounts", "inactive account")
+
+
+def ready(api, count=1):
+    for number in range(count):
+        publishing.publish(
+            profile="recording",
+            owner=api.owner,
+            event_type="summary.completed",
+            data={"audio_id": f"aud_{number}"},
+        )
+
+
+def drain(**options):
+    return engine.drain(**{"linger": timedelta(0)} | options)
+
+
+def counts():
+    return [model.objects.count() for model in ROWS]
+
+
+@contextmanager
+def dispatcher():
+    """Run a shift of the engine beside the test."""
+    stopped = threading.Event()
+
+    def work():
+        try:
+            drain(stop=stopped.is_set, linger=timedelta(seconds=30))
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        thread.join()
+
+
+# ── Deletion ────────────────────────────────────────────────────────────────────────
+
+
+@deleted
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("way", ["instance", "queryset", "admin"])
+def test_deleting_an_account_deletes_its_webhooks_and_no_other_s(
+    api, stranger, admin_client, way
+):
+    with receiver(500) as it:
+        stranger.create(url=it.url)
+        ready(stranger, 2)
+        drain()
+        theirs = counts()
+        api.create(url=it.url)
+        gone = api.create(url=it.url)["endpoint_id"]
+        api.delete(f"webhooks/{gone}")
+        ready(api, 3)
+        drain()
+        seen = len(it.requests)
+        if way == "instance":
+            api.user.delete()
+        elif way == "queryset":
+            User.objects.filter(pk=api.user.pk).delete()
+        else:
+            page = f"/admin/auth/user/{api.user.pk}/delete/"
+            assert admin_client.post(page, {"post": "yes"}).status_code == 302
+        assert not User.objects.filter(username="ada").exists()
+        assert counts() == theirs
+        Delivery.objects.update(next_attempt_at=timezone.now())
+        Lane.objects.update(next_due_at=timezone.now())
+        drain()
+        assert len(it.requests) == seen + 2  # the stranger's
+    assert not Endpoint.objects.exclude(owner=stranger.owner).exists()
+
+
+@deleted
+@pytest.mark.django_db(transaction=True)
+def test_a_deletion_that_is_rolled_back_deletes_nothing(api):
+    api.create()
+    ready(api)
+    before = counts()
+    with transaction.atomic():
+        api.user.delete()
+        assert counts() == [0] * len(ROWS)
+        transaction.set_rollback(True)
+    assert counts() == before
+    assert User.objects.filter(username="ada").exists()
+
+
+@deleted
+@pytest.mark.django_db(transaction=True)
+def test_static_endpoints_and_other_products_stay(api):
+    url, other = "https://93.184.216.34/", {"profile": "gateway", "owner": api.owner}
+    endpoints.create_static(
+        **other, static_key="a", url=url, event_types=[], secret="x" * 16
+    )
+    endpoints.create(**other, url=url, event_types=[])
+    before = counts()
+    api.create()
+    api.user.delete()
+    assert counts() == before
+
+
+@deleted
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("delay", [0.02, 0.3, 1.5])
+def test_nothing_is_sent_after_a_deletion_beside_a_dispatcher_with_claims(api, delay):
+    with receiver(204, delay=delay) as it:
+        api.create(url=it.url)
+        ready(api, 300)
+        with dispatcher():
+            until(lambda: len(it.requests) >= 4, "four requests")
+            assert Delivery.objects.filter(claim__isnull=False).exists()
+            api.user.delete()
+            at = time.time()
+            assert counts() == [0] * len(ROWS)
+            sent = len(it.requests)
+            assert sent < 300
+            time.sleep(2)
+            assert [one for one in it.requests if one.at > at] == []
+            assert len(it.requests) == sent
+    assert counts() == [0] * len(ROWS)
+
+
+@deleted
+@pytest.mark.django_db(transaction=True)
+def test_a_dispatcher_goes_on_for_others_beside_a_deletion(api, stranger):
+    with receiver(204, delay=0.05) as it, receiver(204) as other:
+        api.create(url=it.url)
+        stranger.create(url=other.url)
+        ready(api, 100)
+        with dispatcher():
+            until(lambda: len(it.requests) >= 4, "four requests")
+            api.user.delete()
+            ready(stranger, 5)
+            until(lambda: len(other.requests) == 5, "five requests")
+
+
+@deleted
+@pytest.mark.django_db(transaction=True)
+def test_a_call_whose_account_was_deleted_meanwhile_creates_nothing(api, monkeypatch):
+    from recording import subscriptions
+
+    check = subscriptions.check_url
+
+    def delete_meanwhile(url, **options):
+        User.objects.filter(pk=api.user.pk).delete()
+        check(url, **options)
+
+    monkeypatch.setattr(subscriptions, "check_url", delete_meanwhile)
+    answer = api.post("webhooks", {"url": "https://93.184.216.34/"})
+    error_of(answer, 401, "unauthorized")
+    assert 'error="invalid_token"' in answer["WWW-Authenticate"]
+    assert counts() == [0] * len(ROWS)
+
+
+# ── Inactive accounts ───────────────────────────────────────────────────────────────
+
+
+def switch(user, *, on, way="save"):
+    user = User.objects.get(pk=user.pk)
+    user.is_active = on
+    user.save(update_fields=["is_active"] if way == "update_fields" else None)
+
+
+@inactive
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("way", ["save", "update_fields", "admin"])
+def test_pending_deliveries_are_held_and_go_on_when_the_account_is_active_again(
+    api, admin_client, way
+):
+    def set_active(on):
+        if way != "admin":
+            switch(api.user, on=on, way=way)
+            return
+        joined = api.user.date_joined
+        form = {
+            "username": "ada",
+            "date_joined_0": joined.strftime("%Y-%m-%d"),
+            "date_joined_1": joined.strftime("%H:%M:%S"),
+        }
+        page = f"/admin/auth/user/{api.user.pk}/change/"
+        answer = admin_client.post(page, form | ({"is_active": "on"} if on else {}))
+        assert answer.status_code == 302, answer.content
+
+    with receiver(500, 204) as it:
+        api.create(url=it.url)
+        ready(api, 2)
+        Endpoint.objects.update(max_in_flight=1)
+        drain(stop=lambda: len(it.requests) >= 1)
+        held = Delivery.objects.filter(status=0).count()
+        assert held >= 1
+        set_active(False)
+        error_of(api.get("webhooks"), 401, "unauthorized")
+        ready(api)  # published meanwhile: no record
+        assert Event.objects.count() == 3
+        assert Delivery.objects.count() == 2
+        sent = len(it.requests)
+        Delivery.objects.filter(status=0).update(next_attempt_at=timezone.now())
+        Lane.objects.update(next_due_at=timezone.now())
+        assert drain() == 0
+        assert len(it.requests) == sent
+        assert set(Delivery.objects.values_list("status", flat=True)) <= {0, 1}
+        set_active(True)
+        assert drain() == held
+        assert set(Delivery.objects.values_list("status", flat=True)) == {1}
+        ready(api)
+        assert drain() == 1
+
+
+@inactive
+@pytest.mark.django_db
+def test_a_disabled_endpoint_of_an_account_that_is_active_again_stays_disabled(api):
+    api.create()
+    Endpoint.objects.update(status=Endpoint.Status.DISABLED, consecutive_failures=20)
+    switch(api.user, on=False)
+    switch(api.user, on=True)
+    endpoint = Endpoint.objects.get()
+    assert (endpoint.status, endpoint.consecutive_failures) == (2, 20)
+    assert endpoint.active
+
+
+@inactive
+@pytest.mark.django_db
+def test_endpoints_of_others_and_of_other_products_go_on(api, stranger):
+    stranger.create()
+    endpoints.create(
+        profile="gateway",
+        owner=api.owner,
+        url="https://93.184.216.34/",
+        event_types=[],
+    )
+    switch(api.user, on=False)
+    assert set(Endpoint.objects.values_list("active", flat=True)) == {True}
+
+
+def oauth_tokens(user):
+    application = Application.objects.create(
+        client_type="public", authorization_grant_type="authorization-code"
+    )
+    shared = {"user": user, "application": application}
+    access = AccessToken(
+        scope="mcp:connect", expires=timezone.now() + timedelta(hours=1), **shared
+    )
+    set_token_value(access, "rec_at_a")
+    access.save()
+    refresh = RefreshToken(access_token=access, token_family=None, **shared)
+    set_token_value(refresh, "rec_rt_a")
+    refresh.save()
+
+
+@inactive
+@pytest.mark.django_db
+def test_disabling_revokes_the_tokens_and_enabling_does_not_restore_them(api, stranger):
+    oauth_tokens(api.user)
+    switch(api.user, on=False)
+    error_of(api.get("webhooks"), 401, "unauthorized")
+    assert not AccessToken.objects.exists()
+    assert RefreshToken.objects.get().revoked is not None
+    assert PersonalToken.objects.get(user=api.user).revoked_at is not None
+    switch(api.user, on=True)
+    error_of(api.get("webhooks"), 401, "unauthorized")
+    assert tokens.authenticate(api.token) is None
+    assert stranger.get("webhooks").status_code == 200
+
+
+@inactive
+@pytest.mark.django_db
+def test_an_inactive_account_gets_no_recording_and_no_token(user, tmp_path):
+    switch(user, on=False)
+    user.refresh_from_db()
+    file = tmp_path / "recording.json"
+    file.write_bytes(orjson.dumps({"audio_id": "aud_1"}))
+    for arguments, words in (
+        (["import_recording", str(file), "--account", "ada"], "nothing was stored"),
+        (["create_personal_token", "ada", "--days", "3"], "inactive"),
+    ):
+        out = io.StringIO()
+        with pytest.raises(CommandError, match="inactive") as caught:
+            call_command(*arguments, stdout=out)
+        assert words in str(caught.value)
+        assert "\n" not in str(caught.value)
+        assert out.getvalue() == ""
+    with pytest.raises(InactiveAccountError):
+        recordings.import_recording(account=user, raw=file.read_bytes())
+    assert not Recording.objects.exists()
+    assert not PersonalToken.objects.exists()
+    assert not Event.objects.exists()
+
+
+@inactive
+@pytest.mark.django_db
+def test_the_admin_s_import_for_an_inactive_account_is_one_error(user, admin_client):
+    switch(user, on=False)
+    form = {"account": user.pk, "text": '{"audio_id": "aud_1"}', "publish_event": "on"}
+    answer = admin_client.post("/admin/recording/recording/add/", form)
+    assert answer.status_code == 200
+    [[error]] = answer.context["adminform"].form.errors.values()
+    assert error == "The account 'ada' is inactive; nothing was stored."
+    assert not Recording.objects.exists()
+
+
+@inactive
+@pytest.mark.django_db
+def test_a_login_of_an_active_account_costs_no_query_more(
+    api, django_assert_num_queries
+):
+    api.create()
+    user = User.objects.get(pk=api.user.pk)
+    user.last_login = timezone.now()
+    with django_assert_num_queries(1):
+        user.save(update_fields=["last_login"])
