@@ -32,6 +32,21 @@ class NamedQuerySet(models.QuerySet[Row]):
             place=StrIndex("name_folded", models.Value(folded(part)))
         ).filter(place__gt=0)
 
+    def key_parameter(self, keys: Iterable[int]) -> Any:
+        """Return any number of keys as one parameter."""
+        wanted = list(keys)
+        postgresql = connections[self.db].vendor == "postgresql"
+        return wanted if postgresql else json.dumps(wanted)
+
+    def keyed(self, keys: Any) -> Self:
+        """Keep the rows that one parameter names; in no order."""
+        return self.filter(pk__in=self.keys_inside(keys)).order_by()
+
+    def keys_inside(self, keys: Any) -> RawSQL:
+        if connections[self.db].vendor == "postgresql":
+            return RawSQL("SELECT unnest(%s::bigint[])", [keys])
+        return RawSQL("SELECT value FROM json_each(%s)", [keys])
+
 
 class BookQuerySet(NamedQuerySet["Book"]):
     def named(self, name: str) -> Self:
@@ -75,19 +90,9 @@ class BookQuerySet(NamedQuerySet["Book"]):
         """Keep the books of these authors or categories."""
         return self.owned(owner, self.key_parameter(keys))
 
-    def key_parameter(self, keys: Iterable[int]) -> Any:
-        """Return any number of keys as one parameter."""
-        wanted = list(keys)
-        postgresql = connections[self.db].vendor == "postgresql"
-        return wanted if postgresql else json.dumps(wanted)
-
     def owned(self, owner: Owner, keys: Any) -> Self:
         """Keep the books of the authors or categories that one parameter names."""
-        if connections[self.db].vendor == "postgresql":
-            inside = RawSQL("SELECT unnest(%s::bigint[])", [keys])
-        else:
-            inside = RawSQL("SELECT value FROM json_each(%s)", [keys])
-        return self.filter(**{f"{owner}_id__in": inside})
+        return self.filter(**{f"{owner}_id__in": self.keys_inside(keys)})
 
     def counts(self, owner: Owner, keys: Iterable[int]) -> dict[int, int]:
         """Return how many books each of these authors or categories has; no entry means none."""
@@ -169,3 +174,11 @@ class Book(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+TypeName = Literal["Book", "Author", "Category"]
+MODELS: dict[TypeName, type[Book | Author | Category]] = {
+    "Book": Book,
+    "Author": Author,
+    "Category": Category,
+}

@@ -97,20 +97,23 @@ class Document:
         self, operation: OperationDefinitionNode, variables: dict[str, Any]
     ) -> Plan | None:
         """Return the plan of an operation, or None when graphql-core has to execute it."""
+        if operation.operation is not OperationType.QUERY:
+            return None
         name = operation.name.value if operation.name else None
-        key = (name, *(variables.get(each) for each in self.conditions))
-        if key not in self.plans:
-            plan = self.compiled(operation, variables)
-            if len(self.plans) >= MOST_PLANS:
-                self.plans.clear()
-            self.plans[key] = plan
-        return self.plans[key]
+        # Another operation's condition may be named like a variable of any type of this one.
+        values = [variables.get(each) for each in self.conditions]
+        key = (name, *(one if isinstance(one, bool) else None for one in values))
+        if key in (plans := self.plans):
+            return plans[key]
+        plan = self.compiled(operation, variables)
+        # A new dict: another thread may be reading the old one.
+        kept = plans if len(plans) < MOST_PLANS else {}
+        self.plans = {**kept, key: plan}
+        return plan
 
     def compiled(
         self, operation: OperationDefinitionNode, variables: dict[str, Any]
     ) -> Plan | None:
-        if operation.operation is not OperationType.QUERY:
-            return None
         selections = Selections(self.schema, operation, self.fragments, variables)
         try:
             return Plan(self.schema, selections)
