@@ -10,8 +10,10 @@ from graphql import (
     DocumentNode,
     FieldNode,
     FragmentDefinitionNode,
+    FragmentSpreadNode,
     GraphQLError,
     GraphQLSchema,
+    InlineFragmentNode,
     OperationDefinitionNode,
     OperationType,
     Source,
@@ -92,6 +94,21 @@ class Document:
     def operation(self, name: str | None) -> OperationDefinitionNode | None:
         """Return the operation of this name, or the only one; None when there is no such."""
         return get_operation_ast(self.ast, name)
+
+    def root_field(self, operation: OperationDefinitionNode, key: object) -> str | None:
+        """Return the name of the operation's field that is answered under this key."""
+        waiting, seen = [operation.selection_set], set[FragmentSpreadNode]()
+        while waiting:
+            for node in waiting.pop().selections:
+                if isinstance(node, FieldNode):
+                    if (node.alias or node.name).value == key:
+                        return node.name.value
+                elif isinstance(node, InlineFragmentNode):
+                    waiting.append(node.selection_set)
+                elif isinstance(node, FragmentSpreadNode) and node not in seen:
+                    seen.add(node)
+                    waiting.append(self.fragments[node.name.value].selection_set)
+        return None
 
     def plan(
         self, operation: OperationDefinitionNode, variables: dict[str, Any]

@@ -8,10 +8,6 @@ from typing import Any
 
 import pytest
 from django.db import transaction
-from hypothesis import settings
-
-# `--hypothesis-profile=long`: searches that take a quarter of an hour instead of seconds.
-settings.register_profile("long", print_blob=True)
 
 
 @pytest.fixture
