@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Literal, Self, TypeVar
 
-from django.db import connections, models
+from django.db import connections, models, transaction
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import StrIndex
 
@@ -21,6 +21,21 @@ TRIGRAM = 3  # shorter terms have no trigram and are looked for row by row
 
 class NamedQuerySet(models.QuerySet[Row]):
     """Rows with a `name_folded` column."""
+
+    def lock(self, keys: Collection[int]) -> int:
+        """Keep rows from being changed or deleted until the transaction ends; return how many exist.
+
+        A book that refers to them can be stored and read until then. Ordered by key, so that
+        two transactions never wait for each other.
+        """
+        rows = self.filter(pk__in=keys).order_by("pk").select_for_update(no_key=True)
+        return len(rows.values_list("pk"))
+
+    def delete_locked(self, keys: Collection[int]) -> None:
+        """Delete rows to which no book can begin to refer meanwhile."""
+        with transaction.atomic():
+            self.lock(keys)
+            self.filter(pk__in=keys).delete()
 
     def containing(self, part: str) -> Self:
         """Keep the rows whose name holds this text, letter case ignored."""

@@ -7,7 +7,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 import graphene
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from graphql import GraphQLResolveInfo
 
 from catalog import authors, books, categories
@@ -26,14 +26,8 @@ def change(resolve: Callable[..., T]) -> Callable[..., T]:
     @wraps(resolve)
     def run(_: None, info: GraphQLResolveInfo, **arguments: Any) -> T:
         info.context.authorize_change()
-        try:
-            with transaction.atomic():
-                return resolve(info, **arguments)
-        except IntegrityError:
-            # A row that was there when it was looked for has gone, or got a book, meanwhile:
-            # the second look tells the client which.
-            with transaction.atomic():
-                return resolve(info, **arguments)
+        with transaction.atomic():
+            return resolve(info, **arguments)
 
     return run
 
