@@ -57,6 +57,12 @@ class OwnerAdmin(CatalogAdmin[Row]):
         counted: QuerySet[Row] = rows.annotate(book_total=models.Count("books"))
         return counted
 
+    def delete_model(self, request: HttpRequest, obj: Row) -> None:
+        self.model.objects.delete_locked([obj.pk])
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Row]) -> None:
+        self.model.objects.delete_locked(list(queryset.values_list("pk", flat=True)))
+
     @admin.display(description="books", ordering="book_total")
     def books_(self, row: Any) -> str:
         """Return the number of books as a link to them."""

@@ -42,9 +42,10 @@ def update(author_id: str, *, first_name: str, last_name: str) -> int:
 def delete(author_id: str) -> bool:
     """Delete an author without books; False when there is none, AuthorHasBooksError otherwise."""
     key = primary_key(author_id, largest=LARGEST_32)
+    if not Author.objects.lock([key]):
+        return False
     if count := Book.objects.filter(author_id=key).count():
         raise AuthorHasBooksError(count)
-    deleted, _ = Author.objects.filter(pk=key).delete()
-    if deleted:
-        announce("author.deleted", key)
-    return bool(deleted)
+    Author.objects.filter(pk=key).delete()
+    announce("author.deleted", key)
+    return True

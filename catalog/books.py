@@ -49,9 +49,9 @@ class Draft:
 
 
 def existing(model: type[Author | Category], value: int, *, field: str) -> int:
-    """Return the key of a row that is there, or raise NotFoundError."""
+    """Return the key of a row that stays until the transaction ends, or raise NotFoundError."""
     key = primary_key(value, largest=LARGEST_32)
-    if not model.objects.filter(pk=key).exists():
+    if not model.objects.lock([key]):
         raise NotFoundError(MISSING.format(model.__name__.lower()), field=field)
     return key
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Literal, Self, TypeVar
 
-from django.db import connections, models
+from django.db import connections, models, transaction
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import StrIndex
 
@@ -22,6 +22,21 @@ TRIGRAM = 3  # shorter terms have no trigram and are looked for row by row
 class NamedQuerySet(models.QuerySet[Row]):
     """Rows with a `name_folded` column."""
 
+    def lock(self, keys: Collection[int]) -> int:
+        """Keep rows from being changed or deleted until the transaction ends; return how many exist.
+
+        A book that refers to them can be stored and read until then. Ordered by key, so that
+        two transactions never wait for each other.
+        """
+        rows = self.filter(pk__in=keys).order_by("pk").select_for_update(no_key=True)
+        return len(rows.values_list("pk"))
+
+    def delete_locked(self, keys: Collection[int]) -> None:
+        """Delete rows to which no book can begin to refer meanwhile."""
+        with transaction.atomic():
+            self.lock(keys)
+            self.filter(pk__in=keys).delete()
+
     def containing(self, part: str) -> Self:
         """Keep the rows whose name holds this text, letter case ignored."""
         if NUL in part:
@@ -31,6 +46,21 @@ class NamedQuerySet(models.QuerySet[Row]):
         return self.alias(
             place=StrIndex("name_folded", models.Value(folded(part)))
         ).filter(place__gt=0)
+
+    def key_parameter(self, keys: Iterable[int]) -> Any:
+        """Return any number of keys as one parameter."""
+        wanted = list(keys)
+        postgresql = connections[self.db].vendor == "postgresql"
+        return wanted if postgresql else json.dumps(wanted)
+
+    def keyed(self, keys: Any) -> Self:
+        """Keep the rows that one parameter names; in no order."""
+        return self.filter(pk__in=self.keys_inside(keys)).order_by()
+
+    def keys_inside(self, keys: Any) -> RawSQL:
+        if connections[self.db].vendor == "postgresql":
+            return RawSQL("SELECT unnest(%s::bigint[])", [keys])
+        return RawSQL("SELECT value FROM json_each(%s)", [keys])
 
 
 class BookQuerySet(NamedQuerySet["Book"]):
@@ -75,19 +105,9 @@ class BookQuerySet(NamedQuerySet["Book"]):
         """Keep the books of these authors or categories."""
         return self.owned(owner, self.key_parameter(keys))
 
-    def key_parameter(self, keys: Iterable[int]) -> Any:
-        """Return any number of keys as one parameter."""
-        wanted = list(keys)
-        postgresql = connections[self.db].vendor == "postgresql"
-        return wanted if postgresql else json.dumps(wanted)
-
     def owned(self, owner: Owner, keys: Any) -> Self:
         """Keep the books of the authors or categories that one parameter names."""
-        if connections[self.db].vendor == "postgresql":
-            inside = RawSQL("SELECT unnest(%s::bigint[])", [keys])
-        else:
-            inside = RawSQL("SELECT value FROM json_each(%s)", [keys])
-        return self.filter(**{f"{owner}_id__in": inside})
+        return self.filter(**{f"{owner}_id__in": self.keys_inside(keys)})
 
     def counts(self, owner: Owner, keys: Iterable[int]) -> dict[int, int]:
         """Return how many books each of these authors or categories has; no entry means none."""
@@ -169,3 +189,11 @@ class Book(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+TypeName = Literal["Book", "Author", "Category"]
+MODELS: dict[TypeName, type[Book | Author | Category]] = {
+    "Book": Book,
+    "Author": Author,
+    "Category": Category,
+}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import orjson
-from django.db.models import F, Model, Q, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from catalog.errors import BadUserInputError
 from catalog.fields import CodePoints
@@ -34,12 +35,9 @@ class Order:
     def reversed(self) -> Order:
         return replace(self, descending=not self.descending)
 
-    def cursor(self, row: Model) -> str:
-        """Return the opaque place of a row."""
-        return base64.urlsafe_b64encode(orjson.dumps(self.place(row))).decode()
-
-    def place(self, row: Model) -> list[Any]:
-        return [getattr(row, column) for column in self.columns]
+    def cursor(self, place: Sequence[Any]) -> str:
+        """Return the opaque form of a row's sort values."""
+        return base64.urlsafe_b64encode(orjson.dumps(place)).decode()
 
     def values(self, cursor: str, *, field: str) -> list[Any]:
         """Return the sort values in a cursor, or raise BadUserInputError."""
@@ -75,7 +73,7 @@ class Order:
         sign = "-" if self.descending else ""
         return rows.order_by(*(f"{sign}order_{column}" for column in self.columns))
 
-    def beyond(self, values: list[Any]) -> Q:
+    def beyond(self, values: Sequence[Any]) -> Q:
         """Return the condition of the rows after the one with these sort values."""
         side = "lt" if self.descending else "gt"
         beyond = Q()
@@ -121,10 +119,10 @@ class Window:
 
 
 class Page:
-    """The rows of one window; what is around them is asked for only when it is answered."""
+    """The sort values of one window's rows; what is around them is read only when it is answered."""
 
     def __init__(self, everything: QuerySet[Any], window: Window) -> None:
-        """Read the rows, or raise BadUserInputError."""
+        """Read the sort values, or raise BadUserInputError."""
         self.everything, self.window, self.order = everything, window, window.order
         after, before = window.bounds
         size, backward = window.size, window.last is not None
@@ -135,27 +133,36 @@ class Page:
             rows = rows.filter(self.order.reversed().beyond(before))
         if backward:
             rows = self.order.reversed().sorted(rows)
-        found = list(rows[: size + 1])
+        found = list(rows.values_list(*self.order.columns)[: size + 1])
         self.more = len(found) > size
-        self.rows = found[:size][::-1] if backward else found[:size]
+        self.places = found[:size][::-1] if backward else found[:size]
+
+    @cached_property
+    def cursors(self) -> dict[int, str]:
+        """Return the cursor of each row by its key, in the page's order."""
+        return {place[-1]: self.order.cursor(place) for place in self.places}
 
     @property
     def has_next(self) -> bool:
         if self.window.last is None:
             return self.more
-        return self.exists(self.order, self.rows[-1:], self.window.bounds[1])
+        return self.exists(self.order, self.places[-1:], self.window.bounds[1])
 
     @property
     def has_previous(self) -> bool:
         if self.window.last is not None:
             return self.more
-        return self.exists(self.order.reversed(), self.rows[:1], self.window.bounds[0])
+        return self.exists(
+            self.order.reversed(), self.places[:1], self.window.bounds[0]
+        )
 
-    def exists(self, order: Order, edge: list[Model], bound: list[Any] | None) -> bool:
+    def exists(
+        self, order: Order, edge: list[Sequence[Any]], bound: Sequence[Any] | None
+    ) -> bool:
         """Tell whether rows lie beyond the page's edge, or beyond its bound when it is empty."""
         if not edge and bound is None:
             return False
-        values = order.place(edge[0]) if edge else bound
+        values = edge[0] if edge else bound
         assert values is not None  # noqa: S101 - one of both is there
         return order.sorted(self.everything).filter(order.beyond(values)).exists()
 

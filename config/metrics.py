@@ -31,6 +31,8 @@ from prometheus_client.core import (
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
+from catalog.failures import failures
+from catalog.schema.contract import operations
 from config import access
 from gateway.chat.metrics import ChatCollector
 from webhooks_core import state
@@ -70,6 +72,23 @@ class MetricsMiddleware:
         requests.labels(method, route, response.status_code).inc()
         durations.labels(method, route).observe(time.perf_counter() - began)
         return response
+
+
+class GraphQLCollector(Collector):
+    """Errors of GraphQL, whose HTTP status is 200."""
+
+    def describe(self) -> Iterable[Metric]:
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        family = CounterMetricFamily(
+            "signpost_graphql_errors",
+            "Answers of this process with an error, by operation and code.",
+            labels=["operation", "code"],
+        )
+        for labels, count in failures.counts(operations()).items():
+            family.add_metric(list(labels), count)
+        yield family
 
 
 class AttemptTally:
@@ -220,6 +239,7 @@ def _bound(milliseconds: int | None) -> str:
 
 
 registry.register(DatabaseCollector())
+registry.register(GraphQLCollector())
 ProcessCollector(registry=registry)
 PlatformCollector(registry=registry)
 GCCollector(registry=registry)

@@ -25,6 +25,8 @@ hypothesis.settings.register_profile(
     deadline=None,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
+# `--hypothesis-profile=long`: searches that take a quarter of an hour instead of seconds.
+hypothesis.settings.register_profile("long", print_blob=True)
 hypothesis.settings.load_profile("untimed")
 
 

@@ -10,8 +10,10 @@ from graphql import (
     DocumentNode,
     FieldNode,
     FragmentDefinitionNode,
+    FragmentSpreadNode,
     GraphQLError,
     GraphQLSchema,
+    InlineFragmentNode,
     OperationDefinitionNode,
     OperationType,
     Source,
@@ -93,24 +95,42 @@ class Document:
         """Return the operation of this name, or the only one; None when there is no such."""
         return get_operation_ast(self.ast, name)
 
+    def root_field(self, operation: OperationDefinitionNode, key: object) -> str | None:
+        """Return the name of the operation's field that is answered under this key."""
+        waiting, seen = [operation.selection_set], set[FragmentSpreadNode]()
+        while waiting:
+            for node in waiting.pop().selections:
+                if isinstance(node, FieldNode):
+                    if (node.alias or node.name).value == key:
+                        return node.name.value
+                elif isinstance(node, InlineFragmentNode):
+                    waiting.append(node.selection_set)
+                elif isinstance(node, FragmentSpreadNode) and node not in seen:
+                    seen.add(node)
+                    waiting.append(self.fragments[node.name.value].selection_set)
+        return None
+
     def plan(
         self, operation: OperationDefinitionNode, variables: dict[str, Any]
     ) -> Plan | None:
         """Return the plan of an operation, or None when graphql-core has to execute it."""
+        if operation.operation is not OperationType.QUERY:
+            return None
         name = operation.name.value if operation.name else None
-        key = (name, *(variables.get(each) for each in self.conditions))
-        if key not in self.plans:
-            plan = self.compiled(operation, variables)
-            if len(self.plans) >= MOST_PLANS:
-                self.plans.clear()
-            self.plans[key] = plan
-        return self.plans[key]
+        # Another operation's condition may be named like a variable of any type of this one.
+        values = [variables.get(each) for each in self.conditions]
+        key = (name, *(one if isinstance(one, bool) else None for one in values))
+        if key in (plans := self.plans):
+            return plans[key]
+        plan = self.compiled(operation, variables)
+        # A new dict: another thread may be reading the old one.
+        kept = plans if len(plans) < MOST_PLANS else {}
+        self.plans = {**kept, key: plan}
+        return plan
 
     def compiled(
         self, operation: OperationDefinitionNode, variables: dict[str, Any]
     ) -> Plan | None:
-        if operation.operation is not OperationType.QUERY:
-            return None
         selections = Selections(self.schema, operation, self.fragments, variables)
         try:
             return Plan(self.schema, selections)

@@ -20,6 +20,7 @@ from catalog.errors import CatalogError
 from catalog.execution.budget import check_text
 from catalog.execution.context import Context
 from catalog.execution.documents import Document, Documents, RequestRefusedError
+from catalog.failures import MASKED, NO_OPERATION, Failure, failures
 
 log = structlog.stdlib.get_logger("signpost.graphql")
 
@@ -56,6 +57,15 @@ class Trace:
     name: str | None = None
     cost: int | None = None
     planned: bool = False
+    document: Document | None = None
+    operation: OperationDefinitionNode | None = None
+
+    def failure(self, error: Json) -> Failure:
+        """Return the operation and the code of an error as clients see it."""
+        name, path = None, error.get("path")
+        if self.document and self.operation and path:
+            name = self.document.root_field(self.operation, path[0])
+        return name or NO_OPERATION, error["extensions"]["code"]
 
 
 class Executor:
@@ -79,6 +89,7 @@ class Executor:
         if errors:
             told = [public(error, code, context.request_id) for error in errors]
             body = {"errors": told, **body}
+            failures.add(trace.failure(error) for error in told)
         log.info(
             "operation",
             operation=(trace.name or "")[:LONGEST_NAME],
@@ -122,6 +133,7 @@ class Executor:
             raise unresolved(ambiguous(request.operation_name))
         if self.schema.get_root_type(operation.operation) is None:
             raise unresolved("The schema has no subscriptions.")
+        trace.document, trace.operation = document, operation
         if operation.name:
             trace.name = operation.name.value
         if read_only and operation.operation is not OperationType.QUERY:
@@ -194,5 +206,5 @@ def public(error: GraphQLError, code: str, request_id: str) -> Json:
         return told
     log.error("resolver failed", exc_info=cause, path=error.path)
     told["message"] = "Internal server error"
-    told["extensions"] = {"code": "INTERNAL_SERVER_ERROR", "requestId": request_id}
+    told["extensions"] = {"code": MASKED, "requestId": request_id}
     return told

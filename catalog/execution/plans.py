@@ -2,14 +2,14 @@
 
 A plan is made once per operation (and per value of the variables that steer @skip and
 @include). Each list level becomes one `values_list` and one generated function that turns
-its rows into the answer's objects. What no plan covers, graphql-core executes; both give
-the same bytes.
+its rows into the answer's objects. What no plan covers, graphql-core executes; its resolvers
+load the rows by levels too, so that both give the same bytes and count the same rows.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
@@ -18,16 +18,17 @@ from django.db.models import QuerySet
 from graphql import (
     FieldNode,
     GraphQLError,
+    GraphQLResolveInfo,
     GraphQLSchema,
     located_error,
 )
 from graphql.execution.values import get_argument_values
 
 from catalog.execution.budget import RowBudget
-from catalog.execution.roots import ROOTS, Root, TypeName
+from catalog.execution.roots import ROOTS, Root
 from catalog.execution.selections import Selections
 from catalog.execution.statements import Selection, Statements
-from catalog.models import Book, Owner
+from catalog.models import MODELS, Book, Owner, TypeName
 
 Items = Any  # a list of objects, or a dict of lists by owner
 Json = dict[str, Any]
@@ -216,6 +217,26 @@ class RootPlan:
             one = None if self.root.many else 1
             items = self.level.load(selection, budget, order=self.order, most=one)
         return items if self.root.many else next(iter(items), None)
+
+
+def rows_of(root: Root, info: GraphQLResolveInfo, arguments: Mapping[str, Any]) -> Any:
+    """Answer a field of Query that graphql-core executes."""
+    plan = root_plan(Compiler(Selections.of(info)), "", root, info.field_nodes)
+    return plan.run(arguments, info.context.budget)
+
+
+def objects_by_key(
+    info: GraphQLResolveInfo,
+    type_name: TypeName,
+    nodes: list[FieldNode],
+    keys: Iterable[int],
+) -> dict[int, Json]:
+    """Return what the fields of these nodes answer for each key; a row that is gone is left out."""
+    level = Compiler(Selections.of(info)).level(type_name, nodes, "pk", grouped=True)
+    rows = MODELS[type_name].objects.all()
+    selection = Selection(rows.keyed, rows.key_parameter(keys))
+    loaded = level.load(selection, info.context.budget)
+    return {key: answered for key, [answered] in loaded.items()}
 
 
 class Plan:

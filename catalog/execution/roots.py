@@ -1,20 +1,19 @@
-"""The fields of Query that answer rows: which rows each means. Both executors ask here."""
+"""The fields of Query that answer rows: which rows each means."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from django.db.models import QuerySet
 
 from catalog.execution.statements import Selection
 from catalog.identifiers import LARGEST_32, LARGEST_64, primary_key
-from catalog.models import Author, Book, Category, is_indexed
+from catalog.models import Author, Book, Category, TypeName, is_indexed
 from catalog.options import option
 from catalog.text import NUL, folded
 
-TypeName = Literal["Book", "Author", "Category"]
 Arguments = Mapping[str, Any]
 Select = Callable[[Arguments], Selection | None]
 
@@ -27,12 +26,6 @@ class Root:
     select: Select
     many: bool = False
     by_name: bool = False  # in code-point order of the name, then by id
-
-    def rows(self, arguments: Arguments) -> QuerySet[Any]:
-        selection = self.select(arguments)
-        if selection is None:
-            return Book.objects.none()
-        return selection.build(selection.parameter)
 
 
 def everything(model: type[Book | Author | Category]) -> Select:

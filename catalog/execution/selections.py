@@ -7,7 +7,9 @@ from typing import Any
 from graphql import (
     FieldNode,
     FragmentDefinitionNode,
+    GraphQLError,
     GraphQLObjectType,
+    GraphQLResolveInfo,
     GraphQLSchema,
     OperationDefinitionNode,
 )
@@ -17,7 +19,11 @@ Fields = dict[str, list[FieldNode]]
 
 
 class Selections:
-    """Answers which fields stand below which, in the order of the answer's keys."""
+    """Answers which fields stand below which, in the order of the answer's keys.
+
+    A condition that is null is a GraphQLError. With `lenient` nothing stands below it, for
+    callers to whom graphql-core reports the error itself.
+    """
 
     def __init__(
         self,
@@ -25,9 +31,23 @@ class Selections:
         operation: OperationDefinitionNode,
         fragments: dict[str, FragmentDefinitionNode],
         variables: dict[str, Any],
+        *,
+        lenient: bool = False,
     ) -> None:
         self.schema, self.operation = schema, operation
         self.fragments, self.variables = fragments, variables
+        self.lenient = lenient
+
+    @classmethod
+    def of(cls, info: GraphQLResolveInfo) -> Selections:
+        """Return those of the operation that graphql-core executes."""
+        return cls(
+            info.schema,
+            info.operation,
+            info.fragments,
+            info.variable_values,
+            lenient=True,
+        )
 
     def roots(self) -> Fields:
         """Return the fields of the operation itself."""
@@ -43,9 +63,15 @@ class Selections:
 
     def below(self, type_name: str, nodes: list[FieldNode]) -> Fields:
         """Return the fields below merged fields that answer objects of this type."""
-        return collect_sub_fields(
-            self.schema, self.fragments, self.variables, self.object(type_name), nodes
-        )
+        parent = self.object(type_name)
+        try:
+            return collect_sub_fields(
+                self.schema, self.fragments, self.variables, parent, nodes
+            )
+        except GraphQLError:
+            if self.lenient:
+                return {}
+            raise
 
     def object(self, type_name: str) -> GraphQLObjectType:
         found = self.schema.get_type(type_name)

@@ -74,10 +74,10 @@ class Statements:
 
 
 def another(parameter: Any) -> Any:
-    """Return a different parameter of the same type."""
+    """Return a different parameter of the same type, within the range of the column."""
     match parameter:
         case int():
-            return parameter + 1
+            return parameter - 1 if parameter else 1
         case str():
             return f"{parameter}?"
         case list():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import graphene
@@ -11,8 +13,8 @@ from django.db.models import QuerySet
 from graphql import GraphQLResolveInfo
 
 from catalog import models
-from catalog.execution.lookahead import complete, needs_of, with_owners
-from catalog.execution.roots import TypeName
+from catalog.execution.plans import objects_by_key
+from catalog.execution.selections import Selections
 from catalog.identifiers import LARGEST_32, primary_key
 from catalog.paging import DEFAULT_PAGE, LARGEST_PAGE, Order, Page, Window
 from catalog.schema.types import Author, Book, Category
@@ -88,37 +90,71 @@ class PageInfo(graphene.ObjectType):
 
     @staticmethod
     def resolve_start_cursor(page: Page, _info: Any) -> str | None:
-        return page.order.cursor(page.rows[0]) if page.rows else None
+        return next(iter(page.cursors.values()), None)
 
     @staticmethod
     def resolve_end_cursor(page: Page, _info: Any) -> str | None:
-        return page.order.cursor(page.rows[-1]) if page.rows else None
+        return next(reversed(page.cursors.values()), None)
 
 
-def edges(page: Page, _info: Any) -> list[dict[str, Any]]:
-    return [{"cursor": page.order.cursor(row), "node": row} for row in page.rows]
+def nodes(
+    type_name: models.TypeName, page: Page, info: GraphQLResolveInfo
+) -> list[Any]:
+    found = objects_by_key(info, type_name, info.field_nodes, page.cursors)
+    return [found[key] for key in page.cursors if key in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A row and its place; the row as each response name of `node` answers it."""
+
+    cursor: str
+    nodes: dict[str, Any]
+
+    @staticmethod
+    def node(edge: Edge, info: GraphQLResolveInfo) -> Any:
+        return edge.nodes[str(info.path.key)]
+
+
+def edges(
+    type_name: models.TypeName, page: Page, info: GraphQLResolveInfo
+) -> list[Edge]:
+    below = Selections.of(info).below(f"{type_name}Edge", info.field_nodes)
+    found = {
+        name: objects_by_key(info, type_name, nodes, page.cursors)
+        for name, nodes in below.items()
+        if nodes[0].name.value == "node"
+    }
+    return [
+        Edge(cursor, {name: objects[key] for name, objects in found.items()})
+        for key, cursor in page.cursors.items()
+        if all(key in objects for objects in found.values())
+    ]
 
 
 def connection(node: Any, plural: str) -> Any:
     """Return the connection type of a node type."""
+    type_name = node.__name__
     edge = type(
-        f"{node.__name__}Edge",
+        f"{type_name}Edge",
         (graphene.ObjectType,),
         {
             "__doc__": "A row and its place.",
             "cursor": graphene.String(required=True),
-            "node": graphene.Field(node, required=True),
+            "node": graphene.Field(node, required=True, resolver=Edge.node),
         },
     )
     required = graphene.NonNull
     return type(
-        f"{node.__name__}Connection",
+        f"{type_name}Connection",
         (graphene.ObjectType,),
         {
             "__doc__": f"One page of {plural}.",
-            "edges": graphene.List(required(edge), required=True, resolver=edges),
+            "edges": graphene.List(
+                required(edge), required=True, resolver=partial(edges, type_name)
+            ),
             "nodes": graphene.List(
-                required(node), required=True, resolver=lambda page, _: page.rows
+                required(node), required=True, resolver=partial(nodes, type_name)
             ),
             "page_info": graphene.Field(
                 PageInfo, required=True, resolver=lambda page, _: page
@@ -169,22 +205,14 @@ def pages(
     rows: Callable[[dict[str, Any]], QuerySet[Any]],
 ) -> graphene.Field:
     """Return the field of Query that pages through the rows of one type."""
-    type_name: TypeName = node.__name__
 
-    def resolve(_: None, info: GraphQLResolveInfo, **given: Any) -> Page:
-        needs = needs_of(info, "nodes") | needs_of(info, "edges", "node")
-        query = rows(given.get("filter") or {})
-        if type_name == "Book":
-            query = with_owners(query, needs)
+    def resolve(_: None, _info: GraphQLResolveInfo, **given: Any) -> Page:
         chosen = given["order_by"].value if given.get("order_by") else BY_ID
         window = Window(
             chosen,
             **{key: given.get(key) for key in ("first", "after", "last", "before")},
         )
-        page = Page(query, window)
-        info.context.budget.spend(len(page.rows))
-        complete(page.rows, type_name, needs, info.context.budget)
-        return page
+        return Page(rows(given.get("filter") or {}), window)
 
     size = f"At most {LARGEST_PAGE}."
     return graphene.Field(

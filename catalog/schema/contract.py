@@ -22,6 +22,12 @@ schema: GraphQLSchema = graphene.Schema(
 ).graphql_schema
 
 
+def operations() -> list[str]:
+    """Return the names of the fields of Query and Mutation."""
+    roots = (schema.query_type, schema.mutation_type)
+    return [name for root in roots if root for name in root.fields]
+
+
 def sdl() -> str:
     """Return the schema in GraphQL's schema definition language."""
     return print_schema(schema) + "\n"

@@ -7,22 +7,17 @@ from functools import wraps
 from typing import Any, TypeVar
 
 import graphene
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from graphql import GraphQLResolveInfo
 
-from catalog import authors, books, categories, models
-from catalog.execution.lookahead import load, needs_of
-from catalog.execution.roots import TypeName
+from catalog import authors, books, categories
+from catalog.execution.plans import objects_by_key
+from catalog.models import TypeName
 from catalog.schema.inputs import AuthorInput, BookInput, CategoryInput
 from catalog.schema.types import Author, Book, Category
 
 T = TypeVar("T")
 ID = graphene.Argument(graphene.ID, name="id", required=True)
-MODELS: dict[TypeName, Any] = {
-    "Book": models.Book,
-    "Author": models.Author,
-    "Category": models.Category,
-}
 
 
 def change(resolve: Callable[..., T]) -> Callable[..., T]:
@@ -31,22 +26,15 @@ def change(resolve: Callable[..., T]) -> Callable[..., T]:
     @wraps(resolve)
     def run(_: None, info: GraphQLResolveInfo, **arguments: Any) -> T:
         info.context.authorize_change()
-        try:
-            with transaction.atomic():
-                return resolve(info, **arguments)
-        except IntegrityError:
-            # A row that was there when it was looked for has gone, or got a book, meanwhile:
-            # the second look tells the client which.
-            with transaction.atomic():
-                return resolve(info, **arguments)
+        with transaction.atomic():
+            return resolve(info, **arguments)
 
     return run
 
 
 def answer(info: GraphQLResolveInfo, type_name: TypeName, key: int) -> Any:
     """Read a changed row with everything that the selection names."""
-    rows: Any = MODELS[type_name].objects.filter(pk=key)
-    return load(rows, type_name, needs_of(info), info.context.budget)[0]
+    return objects_by_key(info, type_name, info.field_nodes, [key])[key]
 
 
 def draft(book: Any) -> books.Draft:

@@ -1,4 +1,4 @@
-"""The fields of Query, in the contract's order; rows and relations come from look-ahead."""
+"""The fields of Query, in the contract's order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import graphene
 from graphql import GraphQLResolveInfo
 
-from catalog.execution.lookahead import load, needs_of
+from catalog.execution.plans import rows_of
 from catalog.execution.roots import ROOTS
 from catalog.schema.types import Author, Book, Category
 
@@ -18,14 +18,7 @@ def resolver(name: str) -> Callable[..., Any]:
     root = ROOTS[name]
 
     def resolve(_: None, info: GraphQLResolveInfo, **arguments: Any) -> Any:
-        budget = info.context.budget
-        query = root.rows(arguments)
-        if not root.many:
-            query = query[:1]
-        rows = load(query, root.type_name, needs_of(info), budget)
-        if root.by_name:
-            rows.sort(key=lambda book: (book.name, book.pk))
-        return rows if root.many else next(iter(rows), None)
+        return rows_of(root, info, arguments)
 
     return resolve
 

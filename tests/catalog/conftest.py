@@ -6,6 +6,13 @@ import json
 
 import pytest
 
+from tests.catalog.factories import (
+    AuthorFactory,
+    BookFactory,
+    CategoryFactory,
+    number_on,
+)
+
 
 @pytest.fixture
 def ask(client, db):
@@ -35,3 +42,24 @@ def refused(ask):
         return error["extensions"]
 
     return post
+
+
+@pytest.fixture
+def shelf(db):
+    """Three authors, two categories and six books, numbered from 1."""
+    people = [("First", "Last"), ("a", "Zeta"), ("B", "alpha")]
+    authors = [
+        AuthorFactory.create(id=key, first_name=first, last_name=last)
+        for key, (first, last) in enumerate(people, start=1)
+    ]
+    CategoryFactory.create(id=1, description="Told")
+    CategoryFactory.create(id=2)
+    for place, name in enumerate(["Beta", "alpha", "Alphabet", "ALPHA", "omega", "al"]):
+        BookFactory.create(
+            id=place + 1,
+            name=name,
+            author=authors[place % 2],
+            category_id=[None, 1, 2][place % 3],
+            page_count=place,
+        )
+    number_on()

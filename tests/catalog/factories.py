@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.core.management.color import no_style
+from django.db import connection
 from factory.declarations import Sequence, SubFactory
 from factory.django import DjangoModelFactory
 
@@ -30,3 +32,11 @@ class BookFactory(DjangoModelFactory[Book]):
     name = Sequence(lambda n: f"Book {n}")
     page_count = 100
     author = SubFactory(AuthorFactory)
+
+
+def number_on() -> None:
+    """Let the next row of each table follow the last one that is there, on PostgreSQL too."""
+    tables = [Author, Category, Book]
+    with connection.cursor() as cursor:
+        for sql in connection.ops.sequence_reset_sql(no_style(), tables):
+            cursor.execute(sql)

@@ -73,6 +73,17 @@ def test_a_malformed_id_is_an_absent_one(ask, identifier):
     }
 
 
+@pytest.mark.parametrize("largest", [2**31 - 1, 2**31, 2**63 - 1, 2**63])
+def test_the_first_question_may_be_for_the_largest_id(ask, largest):
+    for _ in range(2):
+        answer = ask(f"""{{ getBookById(id: "{largest}") {{ id }}
+          getCategoryById(id: {largest}) {{ books {{ id }} }} }}""")
+        assert answer == {"data": {"getBookById": None, "getCategoryById": None}}
+    if largest < 2**31:
+        answer = ask(f"{{ getAuthorById(id: {largest}) {{ id }} }}")
+        assert answer == {"data": {"getAuthorById": None}}
+
+
 @pytest.mark.spec("catalog", "getBookByName")
 def test_a_book_is_found_by_its_whole_name_without_letter_case(ask):
     first, _ = (

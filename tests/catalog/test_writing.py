@@ -4,7 +4,6 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
-from catalog import authors
 from catalog.models import Author, Book, Category
 from tests.catalog.factories import AuthorFactory, BookFactory, CategoryFactory
 
@@ -225,25 +224,6 @@ def test_a_change_whose_answer_is_too_large_is_undone(refused, settings):
     )
     assert refused(query, b=draft(authorId=author.pk))["code"] == "RESULT_TOO_LARGE"
     assert Book.objects.count() == 5
-
-
-def test_a_conflict_between_check_and_write_is_looked_at_again(refused, monkeypatch):
-    author = AuthorFactory.create()
-    delete, calls = authors.delete, []
-
-    def overtaken(key):
-        calls.append(key)
-        if len(calls) > 1:
-            BookFactory.create(author=author)  # what the other one wrote
-            return delete(key)
-        raise IntegrityError
-
-    monkeypatch.setattr("catalog.authors.delete", overtaken)
-    assert refused(DELETE_AUTHOR, id=author.pk) == {
-        "code": "AUTHOR_HAS_BOOKS",
-        "bookCount": 1,
-    }
-    assert len(calls) == 2
 
 
 def test_a_negative_page_count_is_refused_by_the_database_too():

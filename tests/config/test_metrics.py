@@ -24,6 +24,7 @@ from webhooks_core.dispatch import shifts
 from webhooks_core.models import Attempt, Bell, Delivery, Lane, Shift
 
 ELSEWHERE = {"REMOTE_ADDR": "203.0.113.9"}
+GRAPHQL_ERRORS = "signpost_graphql_errors_total"
 TOKEN = "a-token-that-nobody-guesses"
 
 
@@ -33,6 +34,7 @@ def fresh(monkeypatch):
     monkeypatch.setattr(metrics, "COMMITTED_AFTER_S", 0.0)
     registry = CollectorRegistry()
     registry.register(metrics.DatabaseCollector())
+    registry.register(metrics.GraphQLCollector())
     registry.register(metrics.requests)
     registry.register(metrics.durations)
     monkeypatch.setattr(metrics, "registry", registry)
@@ -123,6 +125,38 @@ def test_requests_are_counted_by_route_and_strangers_make_no_labels(client, db):
     assert "stranger" not in text
     assert "BREW" not in text
     assert 'method="other",route="/healthz",status="405"' in text
+
+
+def test_errors_of_graphql_are_counted_by_operation_and_code(client, db, monkeypatch):
+    def ask(query):
+        body = {"query": query, "operationName": None}
+        assert client.post("/graphql", body, "application/json").status_code == 200
+
+    def broken(*_: object):
+        raise RuntimeError("a fault")
+
+    before = scrape(client)
+    assert before[GRAPHQL_ERRORS, "INTERNAL_SERVER_ERROR", "getAllBooks"] >= 0
+    ask('mutation Stranger { mine: deleteBook(id: "1") }')
+    ask('mutation { ...F } fragment F on Mutation { x: updateBook(id: "1", book: {name: "", pageCount: 1, authorId: 1}) { id } }')  # fmt: skip
+    ask("query Stranger { nothing }")
+    ask("{")
+    monkeypatch.setattr("catalog.execution.plans.Level.load", broken)
+    ask("query Stranger { a: getAllBooks { id } b: getAllBooks { id } }")
+    ask("{ page: books { edges { node { id } } } }")
+    after = scrape(client)
+    assert {
+        key[1:]: value - before.get(key, 0)
+        for key, value in after.items()
+        if key[0] == GRAPHQL_ERRORS and value != before.get(key, 0)
+    } == {
+        ("BAD_USER_INPUT", "updateBook"): 1,
+        ("GRAPHQL_VALIDATION_FAILED", "none"): 1,
+        ("GRAPHQL_PARSE_FAILED", "none"): 1,
+        ("INTERNAL_SERVER_ERROR", "getAllBooks"): 1,
+        ("INTERNAL_SERVER_ERROR", "books"): 1,
+    }
+    assert "Stranger" not in client.get("/metrics").content.decode()
 
 
 def test_without_a_database_the_rest_is_answered(client, db):

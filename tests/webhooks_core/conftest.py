@@ -9,13 +9,9 @@ from typing import Any
 
 import pytest
 from django.db import transaction
-from hypothesis import settings
 
 from webhooks_core import profiles
 from webhooks_core.profiles import WebhookProfile
-
-# `--hypothesis-profile=long`: searches that take a quarter of an hour instead of seconds.
-settings.register_profile("long", print_blob=True)
 
 
 @pytest.fixture

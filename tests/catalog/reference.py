@@ -1,0 +1,363 @@
+"""The catalogue once more, naively: graphql-core over the published SDL, a resolver per field.
+
+It shares the models' tables and the SDL with the product, and nothing else. It reads whole
+tables, sorts and filters in Python, and counts the rows that it answers.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from graphql import (
+    GraphQLError,
+    GraphQLSchema,
+    build_schema,
+    execute_sync,
+    get_operation_ast,
+    parse,
+    validate,
+)
+
+from catalog.models import Author, Book, Category
+
+SDL = Path(__file__).parents[2] / "docs" / "api" / "catalog.graphql"
+ORDERS: dict[str, Callable[[Any], list[Any]]] = {
+    "ID": lambda row: [row.pk],
+    "NAME": lambda row: (
+        [row.last_name, row.first_name, row.pk]
+        if isinstance(row, Author)
+        else [row.name, row.pk]
+    ),
+    "PAGE_COUNT": lambda row: [row.page_count, row.pk],
+}
+Rows = list[Any]
+
+
+def refusal(code: str, message: str = "", **more: Any) -> GraphQLError:
+    return GraphQLError(message, extensions={"code": code, **more})
+
+
+def everything(model: Any) -> Rows:
+    return sorted(model.objects.all(), key=lambda row: row.pk)
+
+
+def one(model: Any, key: object) -> Any:
+    """Return the row that an id names; other texts than a row's own id name nothing."""
+    return next((row for row in everything(model) if str(row.pk) == str(key)), None)
+
+
+def matches(part: str | None, text: str) -> bool:
+    return (part or "").casefold() in text.casefold()
+
+
+def title(author: Author) -> str:
+    return f"{author.first_name} {author.last_name}"
+
+
+class Counter:
+    """The rows that the answer holds, as often as it holds them."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+
+    def __call__(self, rows: Rows) -> Rows:
+        self.rows += len(rows)
+        return rows
+
+
+def listed(rows: Any) -> Any:
+    """Make a resolver of a list, whose rows are counted."""
+    return lambda source, info, **given: info.context(rows(source, **given))
+
+
+def single(row: Any) -> Any:
+    """Make a resolver of one row, which is counted where it is there."""
+
+    def resolve(source: Any, info: Any, **given: Any) -> Any:
+        found = row(source, **given)
+        info.context([] if found is None else [found])
+        return found
+
+    return resolve
+
+
+def by_name(_: Any, name: str | None = None) -> Any:
+    return next(
+        (
+            book
+            for book in everything(Book)
+            if name is not None and book.name.casefold() == name.casefold()
+        ),
+        None,
+    )
+
+
+def search(_: Any, title: str) -> Rows:
+    found = [book for book in everything(Book) if matches(title, book.name)]
+    return sorted(found, key=lambda book: (book.name, book.pk))
+
+
+def books_of(owner: Any) -> Rows:
+    column = "author_id" if isinstance(owner, Author) else "category_id"
+    return [book for book in everything(Book) if getattr(book, column) == owner.pk]
+
+
+def kept(row: Any, given: dict[str, Any]) -> bool:
+    """Tell whether a row meets every condition of a filter."""
+    if isinstance(row, Author):
+        return matches(given.get("name"), title(row))
+    if isinstance(row, Category):
+        return matches(given.get("name"), row.name)
+    least, most = given.get("minPageCount"), given.get("maxPageCount")
+    return (
+        matches(given.get("title"), row.name)
+        and given.get("authorId") in {None, row.author_id}
+        and given.get("categoryId") in {None, row.category_id}
+        and (least is None or row.page_count >= least)
+        and (most is None or row.page_count <= most)
+    )
+
+
+def cursor(place: list[Any]) -> str:
+    text = json.dumps(place, ensure_ascii=False, separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode()
+
+
+def place_of(cursor: str, example: list[Any], field: str) -> list[Any]:
+    try:
+        data = base64.b64decode(cursor.encode(), altchars=b"-_", validate=True)
+        place: list[Any] = json.loads(data)
+        assert [type(value) for value in place] == [type(value) for value in example]
+        assert all(
+            "\0" not in value if isinstance(value, str) else abs(value) < 2**63
+            for value in place
+        )
+    except (ValueError, TypeError, AssertionError):
+        raise refusal("BAD_USER_INPUT", field=field) from None
+    return place
+
+
+EXAMPLES: dict[str, list[Any]] = {"ID": [1], "NAME": ["", 1], "PAGE_COUNT": [1, 1]}
+
+
+def connection(model: Any) -> Any:
+    """Make a resolver of a connection: all its rows in a list, of which a page is cut out."""
+
+    def resolve(_: Any, info: Any, **given: Any) -> dict[str, Any]:
+        first, last = given.get("first"), given.get("last")
+        kind, _, direction = (given.get("orderBy") or "ID_ASC").rpartition("_")
+        example = ["", "", 1] if (model, kind) == (Author, "NAME") else EXAMPLES[kind]
+        bounds = [
+            place_of(given[field], example, field) if given.get(field) else None
+            for field in ("after", "before")
+        ]
+        if first is not None and last is not None:
+            raise refusal("BAD_USER_INPUT", field="last")
+        for field, value in (("first", first), ("last", last)):
+            if value is not None and not 0 <= value <= 100:
+                raise refusal("BAD_USER_INPUT", field=field)
+        rows = [r for r in everything(model) if kept(r, given.get("filter") or {})]
+        rows.sort(key=ORDERS[kind], reverse=direction == "DESC")
+        return cut(info.context, rows, ORDERS[kind], bounds, first, last, direction)
+
+    return resolve
+
+
+def node(row: Any, info: Any) -> Any:
+    info.context([row])
+    return row
+
+
+def cut(
+    count: Counter, rows: Rows, place: Any, bounds: Any, first: Any, last: Any, way: str
+) -> dict[str, Any]:
+    def before(one: list[Any], other: list[Any]) -> bool:
+        return one < other if way == "ASC" else one > other
+
+    after, until = bounds
+    window = [
+        row
+        for row in rows
+        if (after is None or before(after, place(row)))
+        and (until is None or before(place(row), until))
+    ]
+    size = next((value for value in (first, last) if value is not None), 50)
+    backward = last is not None
+    page = window[max(len(window) - size, 0) :] if backward else window[:size]
+    more = len(window) > size
+    first_place = place(page[0]) if page else after
+    last_place = place(page[-1]) if page else until
+    return {
+        "nodes": lambda _info: count(page),
+        "edges": [
+            {"cursor": cursor(place(row)), "node": partial(node, row)} for row in page
+        ],
+        "totalCount": len(rows),
+        "pageInfo": {
+            "startCursor": cursor(place(page[0])) if page else None,
+            "endCursor": cursor(place(page[-1])) if page else None,
+            "hasNextPage": more
+            if not backward
+            else last_place is not None
+            and any(before(last_place, place(row)) for row in rows),
+            "hasPreviousPage": more
+            if backward
+            else first_place is not None
+            and any(before(place(row), first_place) for row in rows),
+        },
+    }
+
+
+def text(value: str | None, field: str, most: int = 255, *, blank: bool = False) -> Any:
+    if value is not None and (
+        (not blank and not value.strip()) or "\0" in value or len(value) > most
+    ):
+        raise refusal("BAD_USER_INPUT", field=field)
+    return value
+
+
+def draft(book: dict[str, Any]) -> dict[str, Any]:
+    text(book["name"], "name")
+    if book["pageCount"] < 0:
+        raise refusal("BAD_USER_INPUT", field="pageCount")
+    author = one(Author, book["authorId"])
+    if author is None:
+        raise refusal("NOT_FOUND", field="authorId")
+    category = None
+    if book.get("categoryId") is not None:
+        category = one(Category, book["categoryId"])
+        if category is None:
+            raise refusal("NOT_FOUND", field="categoryId")
+    return {
+        "name": book["name"],
+        "page_count": book["pageCount"],
+        "author": author,
+        "category": category,
+    }
+
+
+def person(author: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "first_name": text(author["firstName"], "firstName"),
+        "last_name": text(author["lastName"], "lastName"),
+    }
+
+
+def replace(model: Any, key: str, columns: dict[str, Any]) -> Any:
+    row = one(model, key)
+    if row is None:
+        raise refusal("NOT_FOUND", field="id")
+    for column, value in columns.items():
+        setattr(row, column, value)
+    row.save()
+    return row
+
+
+def remove(model: Any, key: str) -> bool:
+    row = one(model, key)
+    if row is None:
+        return False
+    if model is Author and (books := books_of(row)):
+        raise refusal("AUTHOR_HAS_BOOKS", bookCount=len(books))
+    row.delete()
+    return True
+
+
+def add_category(_: Any, category: dict[str, Any]) -> Category:
+    return Category.objects.create(
+        name=text(category["name"], "name"),
+        description=text(
+            category.get("description"), "description", 10_000, blank=True
+        ),
+    )
+
+
+RESOLVERS: dict[str, dict[str, Any]] = {
+    "Query": {
+        "getBookByName": single(by_name),
+        "getBookById": single(lambda _, key: one(Book, key)),
+        "getAllBooks": listed(lambda _: everything(Book)),
+        "getAuthorById": single(lambda _, key=None: one(Author, key)),
+        "getAllAuthors": listed(lambda _: everything(Author)),
+        "getAllCategories": listed(lambda _: everything(Category)),
+        "getCategoryById": single(lambda _, key: one(Category, key)),
+        "searchBooks": listed(search),
+        "books": connection(Book),
+        "authors": connection(Author),
+        "categories": connection(Category),
+    },
+    "Mutation": {
+        "addBook": single(lambda _, book: Book.objects.create(**draft(book))),
+        "updateBook": single(lambda _, key, book: replace(Book, key, draft(book))),
+        "deleteBook": lambda _, _info, key: remove(Book, key),
+        "addAuthor": single(lambda _, author: Author.objects.create(**person(author))),
+        "updateAuthor": single(
+            lambda _, key, author: replace(Author, key, person(author))
+        ),
+        "deleteAuthor": lambda _, _info, key: remove(Author, key),
+        "addCategory": single(add_category),
+    },
+    "Book": {"id": lambda row, _: row.pk, "pageCount": lambda row, _: row.page_count},
+    "Author": {
+        "id": lambda row, _: row.pk,
+        "firstName": lambda row, _: row.first_name,
+        "lastName": lambda row, _: row.last_name,
+        "bookCount": lambda row, _: len(books_of(row)),
+        "books": listed(books_of),
+    },
+    "Category": {"id": lambda row, _: row.pk, "books": listed(books_of)},
+}
+
+
+def reference_schema() -> GraphQLSchema:
+    schema = build_schema(SDL.read_text())
+    for type_name, fields in RESOLVERS.items():
+        for name, resolve in fields.items():
+            field = schema.type_map[type_name].fields[name]  # type: ignore[attr-defined]
+            field.resolve = resolve
+            for argument in field.args.keys() & {"id"}:
+                field.args[argument].out_name = "key"
+    return schema
+
+
+schema = reference_schema()
+
+
+def told(errors: list[GraphQLError], code: str) -> list[dict[str, Any]]:
+    """Return the path and the extensions of errors; `code` is of those that bring none."""
+    found = []
+    for error in errors:
+        cause = error
+        while isinstance(cause.original_error, GraphQLError):
+            cause = cause.original_error
+        if cause.original_error is not None:
+            raise cause.original_error
+        extensions = {"code": code, **(error.extensions or {})}
+        found.append({"path": error.path, "extensions": extensions})
+    return found
+
+
+def answer(query: str, operation: str | None, variables: dict[str, Any]) -> Any:
+    """Return data (None: not executed), errors, and how many rows the answer holds."""
+    try:
+        document = parse(query)
+    except GraphQLError as error:
+        return None, told([error], "GRAPHQL_PARSE_FAILED"), 0
+    if errors := validate(schema, document, max_errors=20):
+        return None, told(errors, "GRAPHQL_VALIDATION_FAILED"), 0
+    if get_operation_ast(document, operation) is None:
+        return None, told([GraphQLError("")], "OPERATION_RESOLUTION_FAILURE"), 0
+    count = Counter()
+    result = execute_sync(
+        schema,
+        document,
+        context_value=count,
+        variable_values=variables,
+        operation_name=operation,
+    )
+    return result.data, told(result.errors or [], "BAD_USER_INPUT"), count.rows

@@ -1,0 +1,202 @@
+"""Changes at the same moment: one of both wins, the other one is told why it cannot be done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+from django.test import Client
+
+from catalog.execution.context import Context
+from catalog.execution.operations import GraphQLRequest
+from catalog.http import executor
+from catalog.models import Book, Category
+from catalog.schema import mutations
+from tests.catalog.factories import AuthorFactory, BookFactory, CategoryFactory
+from tests.threads import together
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(
+        connection.vendor == "sqlite", reason="SQLite has one writer at a time"
+    ),
+]
+WAITING = """SELECT count(*) FROM pg_stat_activity
+  WHERE datname = current_database() AND wait_event_type = 'Lock'"""
+
+
+def change(text: str) -> Any:
+    """Return the data of a mutation's one field, or the extensions of its error."""
+    context = Context()
+    body = executor.answer(GraphQLRequest(f"mutation {{ {text} }}"), context).body
+    if errors := body.get("errors"):
+        return errors[0]["extensions"]
+    [value] = body["data"].values()
+    return value
+
+
+def add(author, category=None):
+    given = f", categoryId: {category.pk}" if category else ""
+    book = f'{{name: "Emma", pageCount: 1, authorId: {author.pk}{given}}}'
+    return change(f"addBook(book: {book}) {{ author {{ id }} category {{ id }} }}")
+
+
+def update(book, author, category=None):
+    given = f", categoryId: {category.pk}" if category else ""
+    new = f'{{name: "Emma", pageCount: 1, authorId: {author.pk}{given}}}'
+    return change(
+        f"updateBook(id: {book.pk}, book: {new}) {{ author {{ id }} category {{ id }} }}"
+    )
+
+
+def delete(author):
+    return change(f"deleteAuthor(id: {author.pk})")
+
+
+def remove(category):
+    """Delete a category as the admin does."""
+    client = Client()
+    client.force_login(User.objects.get(username="root"))
+    address = f"/admin/catalog/category/{category.pk}/delete/"
+    return client.post(address, {"post": "yes"}).status_code
+
+
+def remove_many(category):
+    client = Client()
+    client.force_login(User.objects.get(username="root"))
+    form = {"action": "delete_selected", "_selected_action": category.pk, "post": "yes"}
+    return client.post("/admin/catalog/category/", form).status_code
+
+
+def started(call: Callable[..., Any], *given: Any) -> Future[Any]:
+    """Start a call in a thread; return when it has ended, or waits for a lock."""
+
+    def run() -> Any:
+        try:
+            return call(*given)
+        finally:
+            connection.close()
+
+    pool = ThreadPoolExecutor(1)
+    task = pool.submit(run)
+    pool.shutdown(wait=False)
+    while not task.done() and not is_waiting():
+        time.sleep(0.01)
+    return task
+
+
+def is_waiting() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_clear_snapshot()")  # kept in a transaction
+        cursor.execute(WAITING)
+        return bool(cursor.fetchone()[0])
+
+
+@pytest.fixture
+def before_the_answer(monkeypatch):
+    """Start a call between a change and the reading of its answer; return the list of its task."""
+    answer, tasks = mutations.answer, []
+
+    def prepare(call, subject):
+        def patched(info, type_name, key):
+            monkeypatch.setattr(mutations, "answer", answer)
+            tasks.append(started(call, subject))
+            return answer(info, type_name, key)
+
+        monkeypatch.setattr(mutations, "answer", patched)
+        return tasks
+
+    return prepare
+
+
+@pytest.fixture
+def root(db):
+    return User.objects.create_superuser("root")
+
+
+HAS_BOOKS = {"code": "AUTHOR_HAS_BOOKS", "bookCount": 1}
+
+
+def test_an_author_cannot_go_before_the_new_book_is_answered(before_the_answer):
+    author = AuthorFactory.create()
+    tasks = before_the_answer(delete, author)
+    assert add(author) == {"author": {"id": str(author.pk)}, "category": None}
+    assert tasks[0].result() == HAS_BOOKS
+
+
+def test_an_author_cannot_go_before_the_changed_book_is_answered(before_the_answer):
+    book, author = BookFactory.create(), AuthorFactory.create()
+    tasks = before_the_answer(delete, author)
+    assert update(book, author)["author"] == {"id": str(author.pk)}
+    assert tasks[0].result() == HAS_BOOKS
+
+
+@pytest.mark.parametrize("removal", [remove, remove_many])
+def test_a_category_cannot_go_before_the_new_book_is_answered(
+    before_the_answer, root, removal
+):
+    author, category = AuthorFactory.create(), CategoryFactory.create()
+    tasks = before_the_answer(removal, category)
+    assert add(author, category)["category"] == {"id": str(category.pk)}
+    assert tasks[0].result() == 302
+    assert not Category.objects.exists()
+    assert Book.objects.get().category is None
+
+
+@pytest.mark.parametrize("removal", [remove, remove_many])
+def test_a_category_cannot_go_before_the_changed_book_is_answered(
+    before_the_answer, root, removal
+):
+    category = CategoryFactory.create()
+    book = BookFactory.create(category=category)
+    tasks = before_the_answer(removal, category)
+    assert update(book, book.author, category)["category"] == {"id": str(category.pk)}
+    assert tasks[0].result() == 302
+    assert Book.objects.get().category is None
+
+
+@pytest.mark.parametrize("changes", ["adds", "updates"])
+@pytest.mark.parametrize("removed", ["author", "category", "categories"])
+def test_who_comes_after_a_removal_finds_nothing(root, changes, removed):
+    author, category = AuthorFactory.create(), CategoryFactory.create()
+    book = BookFactory.create(category=category)
+    call = partial(add) if changes == "adds" else partial(update, book)
+    with transaction.atomic():
+        if removed == "author":
+            assert delete(author) is True
+        else:
+            assert (remove if removed == "category" else remove_many)(category) == 302
+        late = started(call, author, category)
+        assert not late.done()
+    field = "authorId" if removed == "author" else "categoryId"
+    assert late.result() == {"code": "NOT_FOUND", "field": field}
+
+
+def test_an_author_with_a_book_of_this_moment_stays():
+    author = AuthorFactory.create()
+    with transaction.atomic():
+        add(author)
+        late = started(delete, author)
+        assert not late.done()
+    assert late.result() == HAS_BOOKS
+
+
+def test_no_race_ends_in_an_internal_error(root):
+    outcomes = set()
+    for _ in range(10):
+        author, category = AuthorFactory.create(), CategoryFactory.create()
+        book = BookFactory.create()
+        found = together(
+            partial(add, author, category),
+            partial(update, book, author, category),
+            partial(delete, author),
+            partial(remove, category),
+        )
+        outcomes |= {one["code"] for one in found if "code" in str(one)}
+    assert outcomes <= {"NOT_FOUND", "AUTHOR_HAS_BOOKS"}

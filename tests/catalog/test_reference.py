@@ -1,0 +1,125 @@
+"""The answers of the catalogue are those of plain graphql-core with naive resolvers.
+
+A long search: `pytest --hypothesis-profile=long --timeout=0 tests/catalog/test_reference.py`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+import pytest
+from django.db import transaction
+from hypothesis import HealthCheck, Phase, event, given
+from hypothesis import settings as example_settings
+
+from catalog.execution.budget import RowBudget
+from catalog.execution.context import Context
+from catalog.execution.operations import Executor, GraphQLRequest
+from catalog.models import Author, Book, Category
+from catalog.schema.contract import schema
+from tests.catalog import reference
+from tests.catalog.documents import documents
+from tests.catalog.factories import number_on
+
+EXAMPLES = 3_000 if example_settings.get_current_profile_name() == "long" else 200
+searched = example_settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    # What is found in a long search is worth minutes of shrinking; in CI it is not.
+    phases=set(Phase) - {Phase.explain} if EXAMPLES > 200 else {Phase.generate},
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.large_base_example,
+        HealthCheck.filter_too_much,
+    ],
+)
+executor = Executor(schema)
+
+
+def state() -> list[Any]:
+    return [
+        list(model.objects.order_by("pk").values_list())
+        for model in (Author, Category, Book)
+    ]
+
+
+def tried(call: Callable[..., Any], *given: Any) -> Any:
+    """Return what a call gives, and what it leaves in the database; then take it back."""
+    number_on()  # what is taken back keeps its numbers
+    with transaction.atomic():
+        result = call(*given), state()
+        transaction.set_rollback(True)
+    return result
+
+
+def product(query, operation, variables, limit=10**9):
+    context = Context(budget=RowBudget(limit))
+    body = executor.answer(GraphQLRequest(query, operation, variables), context).body
+    body = orjson.loads(orjson.dumps(body))
+    errors = [
+        {"path": error.get("path"), "extensions": error["extensions"]}
+        for error in body.get("errors", [])
+    ]
+    return body.get("data"), errors
+
+
+def sorted_errors(errors):
+    return sorted(errors, key=repr)
+
+
+def codes(errors):
+    return {error["extensions"]["code"] for error in errors}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0 if EXAMPLES > 200 else 900)
+@searched
+@given(document=documents())
+def test_any_document_is_answered_as_the_reference_answers_it(shelf, document):
+    (data, errors), after = tried(product, *document)
+    event(f"codes: {sorted(codes(errors)) or 'none'}")
+    if codes(errors) == {"QUERY_TOO_COMPLEX"}:
+        assert data is None
+        return
+    (expected, refusals, _), state_after = tried(reference.answer, *document)
+    assert data == expected
+    assert list(data or {}) == list(expected or {})
+    assert sorted_errors(errors) == sorted_errors(refusals)
+    assert after == state_after
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0 if EXAMPLES > 200 else 900)
+@searched
+@given(document=documents())
+def test_every_form_of_query_counts_its_rows_equally(shelf, document):
+    (_, errors, rows), _ = tried(reference.answer, *document)
+    if errors or not rows:
+        return
+    (_, enough), _ = tried(product, *document, rows)
+    (_, lacking), _ = tried(product, *document, rows - 1)
+    if codes(enough) != {"QUERY_TOO_COMPLEX"}:
+        assert not enough
+        assert codes(lacking) == {"RESULT_TOO_LARGE"}
+
+
+def test_most_random_documents_are_executed(shelf):
+    outcomes: Counter[str] = Counter()
+
+    @example_settings(searched, max_examples=150, database=None)
+    @given(document=documents())
+    def collect(document):
+        (data, errors), _ = tried(product, *document)
+        outcomes["executed" if data else "refused"] += 1
+        outcomes.update(codes(errors))
+        outcomes["faultless"] += not errors
+
+    collect()
+    assert outcomes["executed"] > 40
+    assert outcomes["faultless"] > 25
+    assert {"BAD_USER_INPUT", "GRAPHQL_VALIDATION_FAILED"} <= outcomes.keys()
