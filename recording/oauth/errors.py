@@ -6,6 +6,8 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from webhooks_core.failures import failure_of
+
 
 def respond(
     body: dict[str, Any] | None = None,
@@ -43,9 +45,12 @@ class OAuthError(Exception):
 
 
 def response_for(
-    _request: HttpRequest, status: int, _exception: BaseException | None
+    _request: HttpRequest, status: int, exception: BaseException | None
 ) -> HttpResponse:
     """Return what no view of ours answers: an unknown address, a request that Django refused."""
+    failure = failure_of(exception)
+    if failure and failure.status == UnavailableError.status:
+        return UnavailableError(retry_after=5).response()
     fits = {404: UnknownAddressError, 500: ServerError}
     return fits.get(status, InvalidRequestError)().response()
 
