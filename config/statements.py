@@ -1,4 +1,4 @@
-"""How long one statement may take in a web process: a client has given up long before."""
+"""The statements of web processes: short ones, ended when they are not."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from django.db import connections
 def limit(seconds: float) -> None:
     """Have PostgreSQL end longer statements on connections that this process opens from now on.
 
-    A connection that exists keeps its limit. SQLite has no such limit.
+    A connection that exists stays as it is. SQLite has no such limit. Nor are statements compiled:
+    that takes PostgreSQL several times as long as the statements of our pages.
     """
     database = connections.settings["default"]
     if database["ENGINE"] != "django.db.backends.postgresql":
         return
     given = database["OPTIONS"].get("options", "")
-    ours = f"-c statement_timeout={round(seconds * 1000)}"
+    ours = f"-c statement_timeout={round(seconds * 1000)} -c jit=off"
     database["OPTIONS"]["options"] = f"{given} {ours}".strip()

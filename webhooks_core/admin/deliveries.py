@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,11 +16,18 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from webhooks_core import replays
-from webhooks_core.admin import showing
-from webhooks_core.admin.base import HistoryAdmin
-from webhooks_core.admin.filters import ErrorFilter, StatusFilter, TypeFilter
+from webhooks_core.admin import base, showing
+from webhooks_core.admin.base import HistoryAdmin, NewestChangeList
+from webhooks_core.admin.filters import (
+    DeliveryFilter,
+    DeliveryTypeFilter,
+    ErrorFilter,
+    StatusFilter,
+    TriggerFilter,
+)
 from webhooks_core.admin.health import Health
 from webhooks_core.models import Attempt, Delivery, Endpoint, Event
+from webhooks_core.models.lookups import among
 from webhooks_core.replays import NotSubscribedError
 
 RESENT_AT_ONCE = 500
@@ -36,7 +44,7 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
         "last_result",
         "sent_to",
     )
-    list_filter = (StatusFilter, ErrorFilter, TypeFilter, "trigger")
+    list_filter = (StatusFilter, ErrorFilter, DeliveryTypeFilter, TriggerFilter)
     search_fields = ("public_id",)
     search_help_text = "The whole id of a delivery, an event or an endpoint"
     actions = ("resend_selected",)
@@ -60,6 +68,17 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
         return queryset.filter(**_found(term)), False
 
     # The list.
+
+    def newest(self, shown: NewestChangeList, rows: QuerySet[Any]) -> list[int]:
+        """Return what fits among the newest that the rarest of the filters leaves."""
+        if not (sources := list(_sources(shown))):
+            return super().newest(shown, rows)
+        rarest: Sequence[int] = min(sources, key=len)
+        ids = set(rarest)
+        if len(shown.params) == 1:
+            return sorted(ids, reverse=True)
+        shown.is_cut = all(len(it) == base.LISTED_AT_MOST for it in sources)
+        return base.newest_ids(rows.filter(among(ids)))
 
     @admin.display(description="delivery, type")
     def shown_id(self, obj: Delivery) -> SafeString:
@@ -182,6 +201,17 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
             return None
         self.log_change(request, delivery, f"Resent as {made.public_id}.")
         return made
+
+
+def _sources(shown: NewestChangeList) -> Iterator[Sequence[int]]:
+    """Yield the newest ids that the search and each filter leave, where they leave few."""
+    if term := shown.query.strip():
+        yield base.newest_ids(Delivery.objects.filter(**_found(term)))
+    for narrowing in shown.filter_specs:
+        if isinstance(narrowing, DeliveryFilter) and narrowing.value() is not None:
+            ids = narrowing.newest()
+            if ids is not None:
+                yield ids
 
 
 def _found(term: str) -> dict[str, int]:

@@ -73,6 +73,7 @@ class EndpointAdmin(HistoryAdmin[Endpoint]):
     )
     list_filter = (HealthFilter, ProductFilter)
     search_fields = ("public_id", "owner", "url")
+    indexed = ("public_id",)
     search_help_text = "Part of an id, an owner or a url"
     empty_hint = "Accounts and tenants make them by the webhooks API of a product."
 

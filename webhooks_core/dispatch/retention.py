@@ -60,8 +60,10 @@ def remove_old(before: datetime, *, for_s: float) -> int:
 
 def _reached() -> Position | None:
     """Return the last event that this cycle has looked at; None at its beginning."""
-    bell = Bell.objects.filter(pk=1, retention_at__isnull=False)
-    return bell.values_list("retention_at", "retention_event").first()
+    bell = Bell.objects.filter(pk=1).first()
+    if bell is None or bell.retention_at is None:
+        return None
+    return bell.retention_at, bell.retention_event or 0
 
 
 def _keep(reached: Position | None) -> None:
