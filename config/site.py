@@ -23,8 +23,7 @@ class Site(AdminSite):
 
         super().register(model_or_iterable, admin_class, **options)
         for pages in self._registry.values():
-            pages.paginator = CappedPaginator
-            pages.show_full_result_count = False
+            vars(pages).update(paginator=CappedPaginator, show_full_result_count=False)
 
     def get_app_list(
         self, request: HttpRequest, app_label: str | None = None

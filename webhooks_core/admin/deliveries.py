@@ -208,10 +208,10 @@ def _sources(shown: NewestChangeList) -> Iterator[Sequence[int]]:
     if term := shown.query.strip():
         yield base.newest_ids(Delivery.objects.filter(**_found(term)))
     for narrowing in shown.filter_specs:
-        if isinstance(narrowing, DeliveryFilter) and narrowing.value() is not None:
-            ids = narrowing.newest()
-            if ids is not None:
-                yield ids
+        if not isinstance(narrowing, DeliveryFilter) or not narrowing.is_known:
+            continue
+        if (ids := narrowing.newest()) is not None:
+            yield ids
 
 
 def _found(term: str) -> dict[str, int]:

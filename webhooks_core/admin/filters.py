@@ -19,6 +19,11 @@ from webhooks_core.models import Attempt, Delivery, Endpoint, Outcome
 class DeliveryFilter(admin.SimpleListFilter):
     """Narrows the list of deliveries, and knows the newest that it leaves."""
 
+    @property
+    def is_known(self) -> bool:
+        """Tell whether one of its choices is chosen."""
+        return self.value() in dict(self.lookup_choices)
+
     def newest(self) -> Sequence[int] | None:
         """Return the ids of the newest that fit; None where too many fit for that to help."""
         raise NotImplementedError
