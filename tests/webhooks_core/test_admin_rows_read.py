@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -10,7 +11,7 @@ from django.utils import timezone
 
 from tests.webhooks_core.delivery_pages import LIST, make, shown_ids
 from tests.webhooks_core.looking import NOWHERE, page, queries_of
-from tests.webhooks_core.making import endpoint, event
+from tests.webhooks_core.making import endpoint
 from tests.webhooks_core.reading import rows_read
 from webhooks_core import endpoints
 from webhooks_core.admin import base
@@ -32,8 +33,7 @@ def many(monkeypatch) -> list[str]:
     )
     rare = Delivery.objects.filter(copy__lt=3)
     paused = endpoints.pause(endpoint("http://127.0.0.1:9/paused", owner="bob"))
-    rare.update(endpoint=paused, trigger="replay", event=event(owner="bob"))
-    Delivery.objects.filter(event__owner="bob", endpoint=paused, copy__gt=2).delete()
+    rare.update(endpoint=paused, trigger="replay")
     Attempt.objects.filter(delivery__in=rare).update(outcome="tls")
     Attempt.objects.exclude(delivery__in=rare).update(outcome="ok")
     return list(rare.order_by("-pk").values_list("public_id", flat=True))
@@ -49,9 +49,7 @@ def many(monkeypatch) -> list[str]:
 def test_what_is_rare_is_found_behind_thousands_of_newer_rows(
     admin_client, many, query
 ):
-    found = shown_ids(page(admin_client, f"{LIST}?{query}"))
-    assert [it for it in found if it in many] == many
-    assert len(found) - len(many) in {0, 1}  # its event's own delivery is held too
+    assert shown_ids(page(admin_client, f"{LIST}?{query}")) == many
 
 
 @pytest.mark.parametrize(
@@ -59,16 +57,17 @@ def test_what_is_rare_is_found_behind_thousands_of_newer_rows(
 )
 def test_a_second_filter_narrows_what_the_rarest_leaves(admin_client, many, query):
     assert shown_ids(page(admin_client, f"{LIST}?{query}&type=thing.lost")) == []
-    assert shown_ids(page(admin_client, f"{LIST}?{query}&status__exact=1")) == []
+    assert shown_ids(page(admin_client, f"{LIST}?{query}&trigger__exact=test")) == []
 
 
-def test_filters_that_all_leave_many_say_that_the_newest_were_looked_at(
-    admin_client, monkeypatch
+@pytest.mark.parametrize("query", ["error=http", "error=http&type=thing.made"])
+def test_filters_that_leave_many_say_that_the_newest_are_shown(
+    admin_client, monkeypatch, query
 ):
     monkeypatch.setattr(base, "LISTED_AT_MOST", SHOWN)
     make(3 * SHOWN)
-    query = f"{LIST}?error=http&type=thing.made"
-    assert f"the newest {SHOWN}" in " ".join(page(admin_client, query).split())
+    text = " ".join(page(admin_client, f"{LIST}?{query}").split())
+    assert re.search(r"the newest \d+ deliveries", text)
 
 
 @pytest.mark.skipif(connection.vendor == "sqlite", reason="reads PostgreSQL's plans")

@@ -71,14 +71,18 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
 
     def newest(self, shown: NewestChangeList, rows: QuerySet[Any]) -> list[int]:
         """Return what fits among the newest that the rarest of the filters leaves."""
-        if not (sources := list(_sources(shown))):
+        rarest: Sequence[int] | None = None
+        for newest in _sources(shown):
+            if rarest is None or len(newest) < len(rarest):
+                rarest = newest
+            if len(rarest) < base.LISTED_AT_MOST:
+                break
+        if rarest is None:
             return super().newest(shown, rows)
-        rarest: Sequence[int] = min(sources, key=len)
-        ids = set(rarest)
+        shown.is_cut = len(rarest) == base.LISTED_AT_MOST
         if len(shown.params) == 1:
-            return sorted(ids, reverse=True)
-        shown.is_cut = all(len(it) == base.LISTED_AT_MOST for it in sources)
-        return base.newest_ids(rows.filter(among(ids)))
+            return sorted(set(rarest), reverse=True)
+        return base.newest_ids(rows.filter(among(set(rarest))))
 
     @admin.display(description="delivery, type")
     def shown_id(self, obj: Delivery) -> SafeString:
@@ -205,12 +209,16 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
 
 def _sources(shown: NewestChangeList) -> Iterator[Sequence[int]]:
     """Yield the newest ids that the search and each filter leave, where they leave few."""
+    endpoints = Endpoint.objects.all()
     if term := shown.query.strip():
-        yield base.newest_ids(Delivery.objects.filter(**_found(term)))
+        found = _found(term)
+        yield base.newest_ids(Delivery.objects.filter(**found))
+        if "endpoint" in found:
+            endpoints = endpoints.filter(pk=found["endpoint"])
     for narrowing in shown.filter_specs:
         if not isinstance(narrowing, DeliveryFilter) or not narrowing.is_known:
             continue
-        if (ids := narrowing.newest()) is not None:
+        if (ids := narrowing.newest(endpoints)) is not None:
             yield ids
 
 

@@ -14,6 +14,7 @@ from webhooks_core import profiles
 from webhooks_core.admin import base
 from webhooks_core.admin.health import Health
 from webhooks_core.models import Attempt, Delivery, Endpoint, Outcome
+from webhooks_core.models.endpoints import EndpointQuerySet
 
 
 class DeliveryFilter(admin.SimpleListFilter):
@@ -24,8 +25,11 @@ class DeliveryFilter(admin.SimpleListFilter):
         """Tell whether one of its choices is chosen."""
         return self.value() in dict(self.lookup_choices)
 
-    def newest(self) -> Sequence[int] | None:
-        """Return the ids of the newest that fit; None where too many fit for that to help."""
+    def newest(self, of: EndpointQuerySet) -> Sequence[int] | None:
+        """Return the ids of the newest that fit; None where too many fit for that to help.
+
+        Where an endpoint was searched for, those of others may be left out.
+        """
         raise NotImplementedError
 
 
@@ -48,7 +52,7 @@ class TypeFilter(admin.SimpleListFilter):
 
 
 class DeliveryTypeFilter(DeliveryFilter, TypeFilter):
-    def newest(self) -> Sequence[int]:
+    def newest(self, of: EndpointQuerySet) -> Sequence[int]:
         rows = Delivery.objects.filter(event__type=self.value())
         return _first(rows.order_by("-event", "-pk").values_list("pk", flat=True))
 
@@ -75,26 +79,26 @@ class StatusFilter(DeliveryFilter):
         known = status in dict(self.lookup_choices)
         return queryset.filter(status=status) if known else queryset.none()
 
-    def newest(self) -> Sequence[int] | None:
+    def newest(self, of: EndpointQuerySet) -> Sequence[int] | None:
         if self.value() == self.HELD:
-            return _newest_held()
+            return _newest_held(of)
         if self.value() == self.PENDING:
-            return _newest_tried()
+            return _newest_tried(of)
         if self.value() == str(Delivery.Status.FAILED.value):
             failed = Delivery.objects.filter(status=Delivery.Status.FAILED)
             return base.newest_ids(failed)
         return None
 
 
-def _newest_held() -> Sequence[int]:
+def _newest_held(of: EndpointQuerySet) -> Sequence[int]:
     waiting = Delivery.objects.waiting()
-    return waiting.newest_pending(Endpoint.objects.idle(), most=base.LISTED_AT_MOST)
+    return waiting.newest_pending(of.idle(), most=base.LISTED_AT_MOST)
 
 
-def _newest_tried() -> Sequence[int]:
+def _newest_tried(of: EndpointQuerySet) -> Sequence[int]:
     most, rows = base.LISTED_AT_MOST, Delivery.objects.all()
-    receiving = rows.newest_pending(Endpoint.objects.receiving(), most=most)
-    in_flight = rows.in_flight(Endpoint.objects.idle()).values_list("pk", flat=True)
+    receiving = rows.newest_pending(of.receiving(), most=most)
+    in_flight = rows.in_flight(of.idle()).values_list("pk", flat=True)
     return nlargest(most, {*receiving, *in_flight})
 
 
@@ -113,7 +117,7 @@ class TriggerFilter(DeliveryFilter):
         known = trigger in Delivery.Trigger.values
         return queryset.filter(trigger=trigger) if known else queryset.none()
 
-    def newest(self) -> Sequence[int] | None:
+    def newest(self, of: EndpointQuerySet) -> Sequence[int] | None:
         if self.value() == Delivery.Trigger.EVENT:
             return None
         by_hand = Delivery.objects.exclude(trigger=Delivery.Trigger.EVENT)
@@ -139,7 +143,7 @@ class ErrorFilter(DeliveryFilter):
         such = Attempt.objects.filter(delivery=OuterRef("pk"), outcome=outcome)
         return queryset.filter(Exists(such))
 
-    def newest(self) -> Sequence[int]:
+    def newest(self, of: EndpointQuerySet) -> Sequence[int]:
         # Of those of several attempts an id comes several times: that costs nobody anything.
         failed = Attempt.objects.exclude(outcome=Outcome.OK).filter(
             outcome=self.value()
