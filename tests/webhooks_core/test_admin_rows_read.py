@@ -20,7 +20,7 @@ from webhooks_core.models import Attempt, Delivery, Endpoint
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 
 NOW = timezone.now()
-ROWS, SHOWN = 2000, 20
+ROWS, SHOWN = 2000, 60  # more than a page
 
 
 @pytest.fixture
