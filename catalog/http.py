@@ -16,6 +16,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from catalog.execution.context import Context
 from catalog.execution.operations import (
+    OUTAGES,
     Answer,
     Executor,
     GraphQLRequest,
@@ -36,6 +37,7 @@ KINDS = {
     "*/*": JSON,
 }
 READING = ("GET", "HEAD")
+RETRY_AFTER_S = "5"
 executor = Executor(schema)
 
 
@@ -59,19 +61,18 @@ def graphql(request: HttpRequest) -> HttpResponse:
     if request.method in READING and wanted.page:
         return with_vary(render(request, "catalog/graphiql.html"))
     try:
-        status, answer = 200, respond(request, wanted)
-        if not answer.executed and wanted.json == RESPONSE_JSON:
-            status = 400
+        answer = respond(request, wanted)
+        status = status_of(answer, wanted)
     except Refusal as refusal:
         status, answer = refusal.status, refusal.answer()
     except SuspiciousOperation:
         malformed = Refusal(400, "BAD_REQUEST", "The request is malformed.")
         status, answer = malformed.status, malformed.answer()
-    except Exception:
+    except Exception as error:
         log.exception("request failed")
         answer = Refusal(500, "INTERNAL_SERVER_ERROR", "Internal server error").answer()
         answer.body["errors"][0]["extensions"]["requestId"] = request_id(request)
-        status = 500
+        status = 503 if isinstance(error, OUTAGES) else 500
     response = HttpResponse(
         orjson.dumps(answer.body),
         status=status,
@@ -79,6 +80,8 @@ def graphql(request: HttpRequest) -> HttpResponse:
     )
     if status == 405:
         response["Allow"] = "POST" if request.method in READING else "GET, POST"
+    if status == 503:
+        response["Retry-After"] = RETRY_AFTER_S
     return with_vary(response)
 
 
@@ -183,6 +186,13 @@ def wellformed(parameters: Any) -> GraphQLRequest:
         if not isinstance(parameters.get(key), dict | None):
             raise Refusal(400, "BAD_REQUEST", f"{key} is not an object.")
     return GraphQLRequest(query, name or None, parameters.get("variables"))
+
+
+def status_of(answer: Answer, wanted: Wants) -> int:
+    """Return the status of an answer: 503 where the database did not serve all of it."""
+    if answer.unavailable:
+        return 503
+    return 400 if not answer.executed and wanted.json == RESPONSE_JSON else 200
 
 
 def bearer(request: HttpRequest) -> str | None:

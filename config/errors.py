@@ -16,6 +16,7 @@ from gateway import errors as gateway
 from gateway.chat import views as chat
 from recording import errors as recording
 from recording.oauth import errors as oauth
+from webhooks_core.failures import failure_of
 
 Answer = Callable[[HttpRequest, int, BaseException | None], HttpResponse]
 
@@ -35,6 +36,15 @@ OWNERS: dict[str, Answer] = {
     "/oauth/token": oauth.response_for,
     "/oauth/revoke": oauth.response_for,
 }
+
+
+UNAVAILABLE = """<!doctype html>
+<html lang="en">
+<title>503 Service Unavailable</title>
+<h1>Service Unavailable</h1>
+<p>A needed service is away, or the database took too long. Try again.</p>
+</html>
+"""
 
 
 def owner(path: str) -> Answer | None:
@@ -63,6 +73,11 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Answer a crash (handler500); Django has logged it and still handles the exception."""
+    error = sys.exception()
     if answer := owner(request.path):
-        return answer(request, 500, sys.exception())
-    return defaults.server_error(request)
+        return answer(request, 500, error)
+    failure = failure_of(error)
+    if failure is None or failure.status != 503:
+        return defaults.server_error(request)
+    # No template: its context would ask the database who is logged in.
+    return HttpResponse(UNAVAILABLE, status=503, headers=failure.headers)

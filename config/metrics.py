@@ -185,6 +185,7 @@ def _gauges(figures: state.Figures) -> Iterator[Metric]:
         labels=["state"],
     )
     deliveries.add_metric(["waiting"], figures.waiting)
+    deliveries.add_metric(["held"], figures.held)
     deliveries.add_metric(["in_flight"], figures.in_flight)
     yield deliveries
     yield GaugeMetricFamily(

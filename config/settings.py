@@ -70,6 +70,9 @@ WEB_KEEP_ALIVE_S = env.int(
     "WEB_KEEP_ALIVE_S", 75, validate=validate.Range(min=1, max=3600)
 )
 WEB_THREADS = env.int("WEB_THREADS", 8, validate=validate.Range(min=1, max=1000))
+WEB_STATEMENT_TIMEOUT_S = env.int(
+    "WEB_STATEMENT_TIMEOUT_S", 10, validate=validate.Range(min=1, max=3600)
+)
 WORKERS = env.int("WORKERS", 2, validate=validate.Range(min=1, max=1000))
 OTEL_EXPORTER_OTLP_ENDPOINT = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", "").rstrip("/")
 EXTRA_CA_FILE = env.ca_file("EXTRA_CA_FILE", "")

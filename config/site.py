@@ -1,4 +1,4 @@
-"""The admin site: one group for OAuth, whose tables two apps bring."""
+"""The admin site: no list is counted without bound, and OAuth's tables form one group."""
 
 from __future__ import annotations
 
@@ -14,12 +14,23 @@ TOOLKIT, OWN = "oauth2_provider", "recording_oauth"
 
 
 class Site(AdminSite):
-    """Django's own, with limits for logins, and the toolkit's tables among those that extend it."""
+    """Django's own: logins limited, lists capped, the toolkit's tables among those that extend it."""
 
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         return logins.limited(super().login)(request, extra_context)
+
+    def register(
+        self, model_or_iterable: Any, admin_class: Any = None, **options: Any
+    ) -> None:
+        """Register models whose lists are counted to a bound, whoever wrote their pages."""
+        # Not above: its package registers pages here.
+        from webhooks_core.admin.base import CappedPaginator
+
+        super().register(model_or_iterable, admin_class, **options)
+        for pages in self._registry.values():
+            vars(pages).update(paginator=CappedPaginator, show_full_result_count=False)
 
     def get_app_list(
         self, request: HttpRequest, app_label: str | None = None

@@ -60,6 +60,7 @@ class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
         *("created", "expires", "last_used"),
     )
     search_fields = ("shown", "tenant", "principal", "name")
+    indexed = ("tenant",)
     search_help_text = "First characters of the key, tenant, principal or name"
     actions = ("revoke_selected",)
     made_fields: ClassVar = ("tenant", "principal", "name", "days")
@@ -168,6 +169,7 @@ class PolicyDecisionAdmin(HistoryAdmin[PolicyDecision]):
         *("resource", "reason", "created", "request_id", "trace_id"),
     )
     search_fields = ("public_id", "tenant", "principal", "resource", "request_id")
+    indexed = ("public_id", "tenant")
     search_help_text = "Part of an id, a tenant, a principal, a resource or a request"
     empty_hint = "Each request that a policy denies makes one."
 
@@ -209,6 +211,7 @@ class DocumentAdmin(HistoryAdmin[Document]):
         *("metadata_text", "text", "parts"),
     )
     search_fields = ("public_id", "tenant", "title", "checksum")
+    indexed = ("public_id", "tenant")
     search_help_text = "Part of an id, a tenant, a title or a checksum"
     empty_hint = "Callers of the gateway send them to /v1/ingest."
 

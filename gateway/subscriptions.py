@@ -248,12 +248,8 @@ def deliveries(
     subscription: Endpoint, *, page: int, page_size: int
 ) -> list[dict[str, Any]]:
     """Return one page of what was sent to a subscription, newest first."""
-    rows = (
-        Delivery.objects.filter(endpoint=subscription)
-        .order_by("-id")
-        .values_list(*DELIVERY_COLUMNS)[(page - 1) * page_size : page * page_size]
-    )
-    return [_delivery(dict(zip(DELIVERY_COLUMNS, row, strict=True))) for row in rows]
+    rows = Delivery.objects.page(subscription, number=page, size=page_size)
+    return [_delivery(row) for row in rows.values(*DELIVERY_COLUMNS)]
 
 
 def _delivery(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from django.utils.safestring import SafeString
 from recording import activity, documents, recordings
 from recording.models import PersonalToken, Recording
 from recording.models.tokens import PersonalTokenQuerySet
+from webhooks_core.admin.base import CappedAdmin
 
 # Enough to recognise a recording by; the rest of some megabytes helps nobody in a page.
 SHOWN_CHARACTERS = 20_000
@@ -64,15 +65,16 @@ class ImportForm(forms.ModelForm[Recording]):
 
 
 @admin.register(Recording)
-class RecordingAdmin(admin.ModelAdmin[Recording]):
+class RecordingAdmin(CappedAdmin[Recording]):
     form = ImportForm
     list_display = ("audio_id", "account", "size", "created_at", "updated_at")
     list_select_related = ("account",)
     list_per_page = 50
     search_fields = ("audio_id", "account__username")
+    indexed = ("audio_id", "account__username")
     search_help_text = "Recording id or user name"
     empty_hint = "Add one above, or by manage.py import_recording."
-    date_hierarchy = "created_at"
+    list_filter = ("created_at",)
     ordering = ("-id",)
     autocomplete_fields = ("account",)
     import_fields: ClassVar = ("account", "text", "file", "publish_event")
@@ -119,7 +121,7 @@ class RecordingAdmin(admin.ModelAdmin[Recording]):
 
 
 @admin.register(PersonalToken)
-class PersonalTokenAdmin(admin.ModelAdmin[PersonalToken]):
+class PersonalTokenAdmin(CappedAdmin[PersonalToken]):
     list_display = (
         "shown",
         "user",
@@ -132,6 +134,7 @@ class PersonalTokenAdmin(admin.ModelAdmin[PersonalToken]):
     list_select_related = ("user",)
     list_per_page = 50
     search_fields = ("shown", "user__username", "name")
+    indexed = ("user__username",)
     search_help_text = "First characters of the token, user name or name"
     empty_hint = "Users make them at /accounts/tokens."
     ordering = ("-id",)

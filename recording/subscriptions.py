@@ -228,12 +228,7 @@ def deliveries(
     subscription: Endpoint, *, page: int, page_size: int
 ) -> list[dict[str, Any]]:
     """Return one page of delivery records, newest first (recording, "Delivery record")."""
-    start = (page - 1) * page_size
-    rows = (
-        Delivery.objects.filter(endpoint=subscription)
-        .order_by("-id")
-        .values_list(*DELIVERY_COLUMNS)[start : start + page_size]
-    )
+    rows = Delivery.objects.page(subscription, number=page, size=page_size)
     return [
         {
             "id": public_id,
@@ -255,5 +250,5 @@ def deliveries(
             last_error,
             delivered_at,
             created_at,
-        ) in rows
+        ) in rows.values_list(*DELIVERY_COLUMNS)
     ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import structlog
+from django.db import InterfaceError, OperationalError
 from graphql import (
     GraphQLError,
     GraphQLSchema,
@@ -27,6 +28,8 @@ log = structlog.stdlib.get_logger("signpost.graphql")
 Json = dict[str, Any]
 LONGEST_MESSAGE = 1_000
 LONGEST_NAME = 100
+# The database is away, or ended a statement that took too long.
+OUTAGES = (OperationalError, InterfaceError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +43,14 @@ class GraphQLRequest:
 
 @dataclass(slots=True)
 class Answer:
-    """The answer's body, and whether the operation was executed at all."""
+    """The answer's body, and whether the operation was executed at all.
+
+    `unavailable`: the database was away or took too long for a part of it.
+    """
 
     body: Json
     executed: bool
+    unavailable: bool = False
 
 
 class MutationNotAllowedError(Exception):
@@ -98,7 +105,7 @@ class Executor:
             errors=len(errors),
             ms=round((time.perf_counter() - started) * 1000, 1),
         )
-        return Answer(body, executed)
+        return Answer(body, executed, unavailable=any(map(is_outage, errors)))
 
     def attempt(
         self,
@@ -194,11 +201,21 @@ def ambiguous(name: str | None) -> str:
     return f"The document has no operation named {name[:LONGEST_NAME]!r}."
 
 
-def public(error: GraphQLError, code: str, request_id: str) -> Json:
-    """Return an error as clients see it: with a code, and without what is none of their business."""
+def cause_of(error: GraphQLError) -> Exception | None:
+    """Return what a resolver raised; None for an error of graphql-core's own."""
     cause = error.original_error
     while isinstance(cause, GraphQLError):
         cause = cause.original_error
+    return cause
+
+
+def is_outage(error: GraphQLError) -> bool:
+    return isinstance(cause_of(error), OUTAGES)
+
+
+def public(error: GraphQLError, code: str, request_id: str) -> Json:
+    """Return an error as clients see it: with a code, and without what is none of their business."""
+    cause = cause_of(error)
     told = dict(error.formatted)
     if cause is None or isinstance(cause, CatalogError):
         told["message"] = error.message[:LONGEST_MESSAGE]

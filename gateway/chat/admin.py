@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from gateway import configuration
@@ -18,6 +19,7 @@ from gateway.chat.models import (
     ModelTarget,
     UsageDay,
     UsageRecord,
+    UsageTotal,
 )
 from gateway.chat.reports import cost
 from gateway.configuration.shapes import SUPPORTS
@@ -188,6 +190,31 @@ class ModelPriceAdmin(admin.ModelAdmin[ModelPrice]):
     empty_hint = "Without a price, requests are counted and cost nothing."
 
 
+class UsedFilter(admin.SimpleListFilter):
+    """Values of a column, from the sums of all usage: the list's own table is not asked."""
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        name = self.parameter_name or ""
+        used = set(UsageTotal.objects.values_list(name, flat=True))
+        return [(str(it), str(it)) for it in sorted(used)]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if (value := self.value()) is None:
+            return queryset
+        known = value in dict(self.lookup_choices)
+        return queryset.filter(
+            **{self.parameter_name or "": value} if known else {"pk": 0}
+        )
+
+
+class ModelFilter(UsedFilter):
+    title = parameter_name = "model"
+
+
+class AnsweredFilter(UsedFilter):
+    title = parameter_name = "status"
+
+
 class UsageAdmin(ShownAdmin[Any]):
     """What was used, by whom, and what it cost."""
 
@@ -219,9 +246,9 @@ class UsageDayAdmin(UsageAdmin):
         *("day", "tenant", "principal", "model"),
         *("cost", "tokens", "requests", "failures", "estimated_requests"),
     )
-    list_filter = ("model",)
+    list_filter = ("day", ModelFilter)
     search_fields = ("tenant", "principal", "model")
-    date_hierarchy = "day"
+    indexed = ("tenant",)
     ordering = ("-day", "tenant", "principal", "model")
     sortable_by = ("day", "cost", "tokens", "answered")
 
@@ -242,10 +269,10 @@ class UsageRecordAdmin(UsageAdmin):
         *("cached_tokens", "cache_write_tokens", "reasoning_tokens"),
         *("took", "cost", "request_id"),
     )
-    list_filter = ("status", "model", "streamed")
+    list_filter = (AnsweredFilter, ModelFilter, "streamed")
     search_fields = ("request_id", "tenant", "principal")
+    indexed = ("request_id", "tenant")
     ordering = ("-pk",)
-    show_full_result_count = False
 
     @admin.display(description="at (UTC)", ordering="created_at")
     def at(self, row: UsageRecord) -> str:

@@ -193,6 +193,7 @@ class UsageRecord(models.Model):
         indexes = [
             models.Index(fields=["tenant", "-id"], name="usage_of_tenant"),
             models.Index(fields=["created_at"], name="usage_by_age"),
+            models.Index(fields=["request_id"], name="usage_by_request"),
         ]
 
     def __str__(self) -> str:
@@ -213,6 +214,11 @@ class UsageDay(Counted):
         constraints = [
             models.UniqueConstraint(
                 fields=["tenant", "day", "principal", "model"], name="usage_day_once"
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["-day", "tenant", "principal", "model"], name="usage_day_newest"
             )
         ]
 

@@ -40,6 +40,7 @@ class Recording(models.Model):
                 fields=["account", "audio_id"], name="recording_of_account"
             )
         ]
+        indexes = [models.Index(fields=["audio_id"], name="recording_by_id")]
 
     def __str__(self) -> str:
         return self.audio_id

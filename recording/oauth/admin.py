@@ -92,9 +92,9 @@ class TokenAdmin(ShownAdmin[Any]):
 
     list_select_related = ("application", "user")
     search_fields = ("application__name", "application__client_id", "user__username")
-    ordering = ("-created",)
+    indexed = ("application__client_id", "user__username")
+    ordering = ("-pk",)
     empty_hint = "There is one for each connection that a user has allowed."
-    show_full_result_count = False
     actions = ("end_connections",)
 
     def has_end_permission(self, request: HttpRequest) -> bool:

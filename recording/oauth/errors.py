@@ -7,6 +7,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from recording import cors
+from webhooks_core.failures import failure_of
 
 
 def respond(
@@ -45,9 +46,12 @@ class OAuthError(Exception):
 
 
 def response_for(
-    _request: HttpRequest, status: int, _exception: BaseException | None
+    _request: HttpRequest, status: int, exception: BaseException | None
 ) -> HttpResponse:
     """Return what no view of ours answers: an unknown address, a request that Django refused."""
+    failure = failure_of(exception)
+    if failure and failure.status == UnavailableError.status:
+        return UnavailableError(retry_after=5).response()
     fits = {404: UnknownAddressError, 500: ServerError}
     return cors.opened(fits.get(status, InvalidRequestError)().response())
 

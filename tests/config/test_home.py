@@ -11,8 +11,8 @@ from django.utils import timezone
 from config import places
 from tests.config.test_health import no_database
 from tests.webhooks_core import making
-from webhooks_core import state, tasks
-from webhooks_core.models import Delivery, Endpoint
+from webhooks_core import endpoints, state, tasks
+from webhooks_core.models import Delivery, Endpoint, Lane
 
 ELSEWHERE = {"REMOTE_ADDR": "203.0.113.9"}
 
@@ -98,6 +98,27 @@ def test_the_state_tells_what_waits_and_what_fails(client, db, plain):
     assert (figures.endpoints, figures.failing, figures.disabled) == (3, 1, 1)
     assert (figures.waiting, figures.in_flight, figures.shifts) == (2, 1, 0)
     assert re.search(r"<dd>\s*3\s*</dd>", page(client))
+
+
+@pytest.mark.parametrize(("few", "waiting"), [(0, 5), (10_000, 7)])
+def test_what_waits_is_counted_to_a_bound_and_held_apart(
+    db, plain, monkeypatch, few, waiting
+):
+    monkeypatch.setattr(state, "ALL_LOOKED_AT", few)
+    live, paused = (making.endpoint(f"http://127.0.0.1:9/{n}") for n in range(2))
+    for _ in range(4):
+        making.event()
+    endpoints.pause(paused)
+    one = Delivery.objects.filter(endpoint=live).order_by("pk")[:1]
+    Delivery.objects.filter(pk__in=list(one.values_list("pk", flat=True))).update(
+        claim=7
+    )
+    Lane.objects.filter(pk=live.pk).update(owner=7)
+    figures = state.figures(timezone.now())
+    assert (figures.waiting, figures.held, figures.in_flight) == (7, 4, 1)
+    monkeypatch.setattr(state, "COUNTED_AT_MOST", 3)
+    figures = state.figures(timezone.now())
+    assert (figures.waiting, figures.held, figures.in_flight) == (waiting, 3, 1)
 
 
 @pytest.mark.django_db(transaction=True)

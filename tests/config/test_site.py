@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 from django.contrib import admin
+from django.contrib.auth.models import Group
 from django.urls import reverse
 
 from recording.oauth.admin import HiddenAdmin
 from tests.webhooks_core.looking import looker, page
+from webhooks_core.admin import base
+from webhooks_core.admin.base import CappedPaginator
 
 pytestmark = pytest.mark.django_db
 
@@ -78,6 +81,20 @@ def test_a_list_with_rows_has_no_hint_and_no_count_that_nobody_asked_for(admin_c
     assert "There is nothing here yet." not in text
     assert "1 result" not in text
     assert "1 result\n" in page(admin_client, "/admin/auth/user/?q=admin")
+
+
+def test_no_list_is_counted_without_a_bound():
+    pages = admin.site._registry.values()
+    assert all(it.paginator is CappedPaginator for it in pages)
+    assert not any(it.show_full_result_count for it in pages)
+
+
+def test_a_list_of_more_rows_than_are_counted_says_so(admin_client, monkeypatch):
+    Group.objects.bulk_create(Group(name=f"g{n}") for n in range(9))
+    assert "10 groups" in page(admin_client, "/admin/auth/group/")
+    monkeypatch.setattr(base, "LISTED_AT_MOST", 5)
+    text = " ".join(page(admin_client, "/admin/auth/group/").split())
+    assert "the first 5 groups" in text
 
 
 @pytest.mark.parametrize("address", ["/nothing-here", "/accounts/nothing"])

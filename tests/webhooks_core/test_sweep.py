@@ -285,6 +285,37 @@ def test_retention_removes_all_that_is_old_whatever_the_size_of_a_step(
     assert not Attempt.objects.exists()
 
 
+def test_old_events_that_stay_do_not_keep_retention_from_newer_ones(old, monkeypatch):
+    monkeypatch.setattr(retention, "EVENTS", 2)
+    paused = endpoint("http://127.0.0.1:9/paused")
+    endpoints.pause(paused)
+    Endpoint.objects.filter(pk=old.pk).update(active=False)
+    with later(days=-50):
+        waiting = [event().pk for _ in range(9)]
+    steps = [sweep(retention_s=1e-9).removed for _ in range(6)]
+    assert sum(steps) == 3
+    assert list(Event.objects.order_by("pk").values_list("pk", flat=True)) == waiting
+    assert Delivery.objects.filter(status=Delivery.Status.PENDING).count() == 9
+
+
+def test_retention_begins_anew_after_the_end_of_its_cycle(old, monkeypatch):
+    monkeypatch.setattr(retention, "EVENTS", 2)
+    endpoints.pause(old)
+    assert sweep(retention_s=1e-9).removed == 2
+    assert Bell.objects.get().retention_at is not None
+    assert sweep().removed == 0
+    assert Bell.objects.get().retention_at is None
+    endpoints.delete(old)
+    assert sweep().removed == 1
+
+
+def test_a_step_that_its_time_cuts_short_is_looked_at_again(old, monkeypatch):
+    monkeypatch.setattr(retention, "ROWS", 1)
+    endpoints.delete(old)
+    steps = [sweep(retention_s=1e-9).removed for _ in range(4)]
+    assert steps == [0, 0, 0, 3]
+
+
 def test_retention_makes_room_for_a_shift_that_is_wanted(old, monkeypatch):
     monkeypatch.setattr(retention, "EVENTS", 1)
     endpoint(URL)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any, ClassVar, TypeVar
+from heapq import nlargest
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
-from django.core.paginator import Paginator
-from django.db.models import Model
+from django.core.paginator import Page, Paginator
+from django.db.models import Model, QuerySet
 from django.http import (
     Http404,
     HttpRequest,
@@ -19,17 +21,37 @@ from django.http import (
 )
 from django.urls import URLPattern, path
 
+from webhooks_core.models.lookups import among
+
 # A list goes no further back than this: whoever looks for older rows knows an id or a filter.
 LISTED_AT_MOST = 10_000
+# A filter or a search that no index serves looks at so many ids, the newest.
+SEARCHED_AT_MOST = 50_000
+NEWEST_FIRST = ("-pk",)
 
 M = TypeVar("M", bound=Model)
+
+
+class Found(NamedTuple):
+    """What a search has found: the ids, newest first, and the rows that hold them."""
+
+    rows: QuerySet[Any]
+    ids: list[int]
 
 
 class CappedPaginator(Paginator[Any]):
     """Pages of the first LISTED_AT_MOST rows, counted no further than that."""
 
+    @property
+    def found(self) -> Found | None:
+        """Return what a NewestChangeList has left on its rows."""
+        found: Found | None = vars(self.object_list).get("found")
+        return found
+
     @cached_property
     def count(self) -> int:
+        if self.found:
+            return len(self.found.ids)
         rows: Any = self.object_list
         return int(rows.order_by()[:LISTED_AT_MOST].count())
 
@@ -37,8 +59,69 @@ class CappedPaginator(Paginator[Any]):
     def is_capped(self) -> bool:
         return self.count == LISTED_AT_MOST
 
+    def page(self, number: int | str) -> Page[Any]:
+        """Return a page; of ids that are known, only its own are asked for."""
+        rows: Any = self.object_list
+        if not self.found or set(rows.query.order_by) != {*NEWEST_FIRST}:
+            return super().page(number)
+        number = self.validate_number(number)
+        start = (number - 1) * self.per_page
+        ids = self.found.ids[start : start + self.per_page]
+        return Page(self.found.rows.filter(among(ids)), number, self)
 
-class ShownAdmin(admin.ModelAdmin[M]):
+
+class NewestChangeList(ChangeList):
+    """A list whose filters and search have found the newest ids first, and no more than it shows."""
+
+    model_admin: CappedAdmin[Any]
+    # Whether older rows may fit too.
+    is_cut = False
+
+    def get_queryset(
+        self, request: HttpRequest, exclude_parameters: Any = None
+    ) -> QuerySet[Any]:
+        rows = super().get_queryset(request, exclude_parameters)
+        if not self.params:
+            return rows
+        ids = self.model_admin.newest(self, rows)
+        self.is_cut = self.is_cut or len(ids) == LISTED_AT_MOST
+        root = self.apply_select_related(self.root_queryset)
+        found = root.filter(among(ids)).order_by(*rows.query.order_by)
+        vars(found)["found"] = Found(root.order_by(*NEWEST_FIRST), ids)
+        return found
+
+
+def newest_ids(rows: QuerySet[Any]) -> list[int]:
+    """Return the ids of the newest rows, as many as a list shows."""
+    return list(rows.order_by("-pk").values_list("pk", flat=True)[:LISTED_AT_MOST])
+
+
+class CappedAdmin(admin.ModelAdmin[M]):
+    """A list that is counted and shown to LISTED_AT_MOST, and searched to SEARCHED_AT_MOST."""
+
+    paginator = CappedPaginator
+    list_max_show_all = 0
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+    # Fields with an index: a whole value is found among all rows.
+    indexed: tuple[str, ...] = ()
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return NewestChangeList
+
+    def newest(self, shown: NewestChangeList, rows: QuerySet[Any]) -> list[int]:
+        """Return the ids of the newest rows that fit, newest first; `rows` are all that fit."""
+        last = shown.root_queryset.order_by("-pk").values_list("pk", flat=True).first()
+        oldest = (last or 0) - SEARCHED_AT_MOST
+        shown.is_cut = oldest > 0
+        found = set(newest_ids(rows.filter(pk__gt=oldest)))
+        term = shown.query.strip()
+        for field in self.indexed if term else ():
+            found.update(newest_ids(rows.filter(**{field: term})))
+        return nlargest(LISTED_AT_MOST, found)
+
+
+class ShownAdmin(CappedAdmin[M]):
     """Rows to look at: none is made, changed or deleted here."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -61,13 +144,9 @@ class HistoryAdmin(ShownAdmin[M]):
     operations: tuple[str, ...] = ()
     # What an empty list tells: where its rows come from.
     empty_hint = ""
-    paginator = CappedPaginator
     list_per_page = 50
-    list_max_show_all = 0
-    show_full_result_count = False
-    show_facets = admin.ShowFacets.NEVER
     sortable_by = ()
-    ordering = ("-pk",)
+    ordering = NEWEST_FIRST
     # The pages have templates of their own; this keeps the form behind them small.
     fields: ClassVar[Any] = ("public_id",)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,11 +16,18 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from webhooks_core import replays
-from webhooks_core.admin import showing
-from webhooks_core.admin.base import HistoryAdmin
-from webhooks_core.admin.filters import ErrorFilter, StatusFilter, TypeFilter
+from webhooks_core.admin import base, showing
+from webhooks_core.admin.base import HistoryAdmin, NewestChangeList
+from webhooks_core.admin.filters import (
+    DeliveryFilter,
+    DeliveryTypeFilter,
+    ErrorFilter,
+    StatusFilter,
+    TriggerFilter,
+)
 from webhooks_core.admin.health import Health
 from webhooks_core.models import Attempt, Delivery, Endpoint, Event
+from webhooks_core.models.lookups import among
 from webhooks_core.replays import NotSubscribedError
 
 RESENT_AT_ONCE = 500
@@ -36,7 +44,7 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
         "last_result",
         "sent_to",
     )
-    list_filter = (StatusFilter, ErrorFilter, TypeFilter, "trigger")
+    list_filter = (StatusFilter, ErrorFilter, DeliveryTypeFilter, TriggerFilter)
     search_fields = ("public_id",)
     search_help_text = "The whole id of a delivery, an event or an endpoint"
     actions = ("resend_selected",)
@@ -60,6 +68,21 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
         return queryset.filter(**_found(term)), False
 
     # The list.
+
+    def newest(self, shown: NewestChangeList, rows: QuerySet[Any]) -> list[int]:
+        """Return what fits among the newest that the rarest of the filters leaves."""
+        rarest: Sequence[int] | None = None
+        for newest in _sources(shown):
+            if rarest is None or len(newest) < len(rarest):
+                rarest = newest
+            if len(rarest) < base.LISTED_AT_MOST:
+                break
+        if rarest is None:
+            return super().newest(shown, rows)
+        shown.is_cut = len(rarest) == base.LISTED_AT_MOST
+        if len(shown.params) == 1:
+            return sorted(set(rarest), reverse=True)
+        return base.newest_ids(rows.filter(among(set(rarest))))
 
     @admin.display(description="delivery, type")
     def shown_id(self, obj: Delivery) -> SafeString:
@@ -182,6 +205,21 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
             return None
         self.log_change(request, delivery, f"Resent as {made.public_id}.")
         return made
+
+
+def _sources(shown: NewestChangeList) -> Iterator[Sequence[int]]:
+    """Yield the newest ids that the search and each filter leave, where they leave few."""
+    endpoints = Endpoint.objects.all()
+    if term := shown.query.strip():
+        found = _found(term)
+        yield base.newest_ids(Delivery.objects.filter(**found))
+        if "endpoint" in found:
+            endpoints = endpoints.filter(pk=found["endpoint"])
+    for narrowing in shown.filter_specs:
+        if not isinstance(narrowing, DeliveryFilter) or not narrowing.is_known:
+            continue
+        if (ids := narrowing.newest(endpoints)) is not None:
+            yield ids
 
 
 def _found(term: str) -> dict[str, int]:

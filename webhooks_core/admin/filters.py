@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from heapq import nlargest
 from typing import Any
 
 from django.contrib import admin
@@ -9,8 +11,26 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
 
 from webhooks_core import profiles
+from webhooks_core.admin import base
 from webhooks_core.admin.health import Health
 from webhooks_core.models import Attempt, Delivery, Endpoint, Outcome
+from webhooks_core.models.endpoints import EndpointQuerySet
+
+
+class DeliveryFilter(admin.SimpleListFilter):
+    """Narrows the list of deliveries, and knows the newest that it leaves."""
+
+    @property
+    def is_known(self) -> bool:
+        """Tell whether one of its choices is chosen."""
+        return self.value() in dict(self.lookup_choices)
+
+    def newest(self, of: EndpointQuerySet) -> Sequence[int] | None:
+        """Return the ids of the newest that fit; None where too many fit for that to help.
+
+        Where an endpoint was searched for, those of others may be left out.
+        """
+        raise NotImplementedError
 
 
 class TypeFilter(admin.SimpleListFilter):
@@ -31,7 +51,13 @@ class TypeFilter(admin.SimpleListFilter):
         return queryset.filter(**{self.field: name} if name in known else {"pk": 0})
 
 
-class StatusFilter(admin.SimpleListFilter):
+class DeliveryTypeFilter(DeliveryFilter, TypeFilter):
+    def newest(self, of: EndpointQuerySet) -> Sequence[int]:
+        rows = Delivery.objects.filter(event__type=self.value())
+        return _first(rows.order_by("-event", "-pk").values_list("pk", flat=True))
+
+
+class StatusFilter(DeliveryFilter):
     """The status in the words of the list: what is held is told from what will be tried."""
 
     title = "status"
@@ -53,8 +79,52 @@ class StatusFilter(admin.SimpleListFilter):
         known = status in dict(self.lookup_choices)
         return queryset.filter(status=status) if known else queryset.none()
 
+    def newest(self, of: EndpointQuerySet) -> Sequence[int] | None:
+        if self.value() == self.HELD:
+            return _newest_held(of)
+        if self.value() == self.PENDING:
+            return _newest_tried(of)
+        if self.value() == str(Delivery.Status.FAILED.value):
+            failed = Delivery.objects.filter(status=Delivery.Status.FAILED)
+            return base.newest_ids(failed)
+        return None
 
-class ErrorFilter(admin.SimpleListFilter):
+
+def _newest_held(of: EndpointQuerySet) -> Sequence[int]:
+    waiting = Delivery.objects.waiting()
+    return waiting.newest_pending(of.idle(), most=base.LISTED_AT_MOST)
+
+
+def _newest_tried(of: EndpointQuerySet) -> Sequence[int]:
+    most, rows = base.LISTED_AT_MOST, Delivery.objects.all()
+    receiving = rows.newest_pending(of.receiving(), most=most)
+    in_flight = rows.in_flight(of.idle()).values_list("pk", flat=True)
+    return nlargest(most, {*receiving, *in_flight})
+
+
+class TriggerFilter(DeliveryFilter):
+    title = "trigger"
+    parameter_name = "trigger__exact"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(str(it.value), str(it.label)) for it in Delivery.Trigger]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[Delivery]
+    ) -> QuerySet[Delivery]:
+        if (trigger := self.value()) is None:
+            return queryset
+        known = trigger in Delivery.Trigger.values
+        return queryset.filter(trigger=trigger) if known else queryset.none()
+
+    def newest(self, of: EndpointQuerySet) -> Sequence[int] | None:
+        if self.value() == Delivery.Trigger.EVENT:
+            return None
+        by_hand = Delivery.objects.exclude(trigger=Delivery.Trigger.EVENT)
+        return base.newest_ids(by_hand.filter(trigger=self.value()))
+
+
+class ErrorFilter(DeliveryFilter):
     """Deliveries of which an attempt ended in this way."""
 
     title = "error class"
@@ -72,6 +142,17 @@ class ErrorFilter(admin.SimpleListFilter):
             return queryset.none()
         such = Attempt.objects.filter(delivery=OuterRef("pk"), outcome=outcome)
         return queryset.filter(Exists(such))
+
+    def newest(self, of: EndpointQuerySet) -> Sequence[int]:
+        # Of those of several attempts an id comes several times: that costs nobody anything.
+        failed = Attempt.objects.exclude(outcome=Outcome.OK).filter(
+            outcome=self.value()
+        )
+        return _first(failed.order_by("-delivery").values_list("delivery", flat=True))
+
+
+def _first(ids: Any) -> Sequence[int]:
+    return list(ids[: base.LISTED_AT_MOST])
 
 
 class HealthFilter(admin.SimpleListFilter):

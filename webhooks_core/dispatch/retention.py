@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from django.db import transaction
@@ -14,6 +15,7 @@ from django.utils import timezone
 
 from webhooks_core.models import (
     Attempt,
+    Bell,
     Delivery,
     Endpoint,
     Event,
@@ -27,41 +29,77 @@ EVENTS, ROWS = 500, 1000
 PAUSE_PART, LEAST_PAUSE_S = 0.5, 0.005
 
 
+# The creation time and the id of an event: retention goes in this order.
+Position = tuple[datetime, int]
+
+
 def remove_old(before: datetime, *, for_s: float) -> int:
     """Remove events that nobody waits for, oldest first, for some seconds; return how many.
 
     What waits for a subscribed endpoint is never removed, whatever its age; nor is what is
-    being tried. An event is as old as its latest replay. Ends at once when work is due and no shift is there to do it.
+    being tried. An event is as old as its latest replay. Ends at once when work is due and no
+    shift is there to do it. The next call continues behind the last event that this one
+    looked at, and after the newest with the oldest: events that stay do not use up the time
+    of every call.
     """
-    until, removed = time.monotonic() + for_s, 0
+    until, removed, reached = time.monotonic() + for_s, 0, _reached()
     Shift.objects.filter(ended_at__lt=before).delete()
-    for pks in _old(before):
-        removed += _remove(pks, before, until)
+    rest = _old(before, after=reached)
+    for events in chain(rest, _old(before, after=None)) if reached else rest:
+        count = _remove([pk for _, pk in events], before, until)
+        if count is None:
+            break
+        removed, reached = removed + count, events[-1]
         if time.monotonic() > until or _is_wanted_elsewhere():
             break
+    else:
+        reached = None
+    _keep(reached)
     return removed
 
 
-def _old(before: datetime) -> Iterator[list[int]]:
-    """Yield the ids of old events, each once: those that stay are not looked at again."""
+def _reached() -> Position | None:
+    """Return the last event that this cycle has looked at; None at its beginning."""
+    bell = Bell.objects.filter(pk=1).first()
+    if bell is None or bell.retention_at is None:
+        return None
+    return bell.retention_at, bell.retention_event or 0
+
+
+def _keep(reached: Position | None) -> None:
+    at, event = reached or (None, None)
+    Bell.objects.filter(pk=1).update(retention_at=at, retention_event=event)
+
+
+def _old(before: datetime, *, after: Position | None) -> Iterator[list[Position]]:
+    """Yield old events, each once: those that stay are not looked at again."""
     # Those that have no delivery yet for some endpoints are awaited by these.
     over = Event.objects.filter(created_at__lt=before, fanout_after=None)
-    events = over.order_by("created_at", "pk")
-    rows = list(events.values_list("pk", "created_at")[:EVENTS])
-    while rows:
-        yield [pk for pk, _ in rows]
-        pk, at = rows[-1]
-        later = events.filter(Q(created_at__gt=at) | Q(pk__gt=pk), created_at__gte=at)
-        rows = list(later.values_list("pk", "created_at")[:EVENTS])
+    events = over.order_by("created_at", "pk").values_list("created_at", "pk")
+    while rows := list(_behind(events, after)[:EVENTS]):
+        yield rows
+        after = rows[-1]
 
 
-def _remove(pks: Sequence[int], before: datetime, until: float) -> int:
-    """Remove those of these events that nobody waits for, their deliveries first."""
+def _behind(events: Any, after: Position | None) -> Any:
+    if after is None:
+        return events
+    at, pk = after
+    return events.filter(Q(created_at__gt=at) | Q(pk__gt=pk), created_at__gte=at)
+
+
+def _remove(pks: Sequence[int], before: datetime, until: float) -> int | None:
+    """Remove those of these events that nobody waits for, their deliveries first.
+
+    Return how many; None when the time was over before all were removed.
+    """
     kept = set(_staying(before).filter(event__in=pks).values_list("event", flat=True))
     doomed = [pk for pk in pks if pk not in kept]
+    if not doomed:
+        return 0
     while doomed and _remove_deliveries(doomed) == ROWS:
         if time.monotonic() > until:
-            return 0  # the rest of them next time
+            return None
     with _pause_after(), transaction.atomic():
         # Somebody may have replayed one meanwhile.
         left = Delivery.objects.filter(event=OuterRef("pk"))

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from heapq import nlargest
+from itertools import chain
 from typing import Any, Self
 
 from django.db import models
 from django.db.models import Case, F, OuterRef, Q, Subquery, When
 from django.utils import timezone
 
-from webhooks_core.models.endpoints import Endpoint, Lane
-from webhooks_core.models.lookups import among
+from webhooks_core.models.endpoints import MAX_IN_FLIGHT, Endpoint, Lane
+from webhooks_core.models.lookups import IdList, among
 
 ANSWER_BYTES = 4096  # of a receiver's answer, kept for people
+# From here on a page costs less when it is known first that it lies behind the end.
+COUNTED_BY_ID = 10_000
 
 
 class EventQuerySet(models.QuerySet["Event"]):
@@ -53,6 +57,7 @@ class Event(models.Model):
             models.Index(
                 fields=["profile", "owner", "type", "-id"], name="event_of_owner"
             ),
+            models.Index(fields=["type", "-id"], name="event_of_type"),
             models.Index(fields=["created_at"], name="event_age"),
             models.Index(
                 fields=["id"],
@@ -89,6 +94,44 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         receiving = Q(endpoint__in=Endpoint.objects.receiving())
         pending = self.filter(status=Delivery.Status.PENDING)
         return pending.filter(receiving | Q(claim__isnull=False))
+
+    def page(self, endpoint: Endpoint, *, number: int, size: int) -> Self:
+        """Return a page of an endpoint's deliveries, newest first; the first page is 1.
+
+        The ids are found in an index alone, however many come before them.
+        """
+        ids = (
+            self.filter(endpoint=endpoint).order_by("-pk").values_list("pk", flat=True)
+        )
+        start = (number - 1) * size
+        if start >= COUNTED_BY_ID and start >= (ids.first() or 0):
+            return (
+                self.none()
+            )  # ids begin at 1: there are no more rows than the newest says
+        return self.filter(pk__in=ids[start : start + size]).order_by("-pk")
+
+    def newest_pending(
+        self, endpoints: models.QuerySet[Endpoint], *, most: int
+    ) -> list[int]:
+        """Return the ids of the newest of these that are pending at some endpoints."""
+        return nlargest(most, self._pending(endpoints, "-event", "-pk", most=most))
+
+    def in_flight(self, endpoints: models.QuerySet[Endpoint]) -> Self:
+        """Those of these that are being tried at some endpoints: always the earliest due."""
+        first = self._pending(endpoints, "next_attempt_at", "pk", most=MAX_IN_FLIGHT)
+        return self.filter(among(list(first)), claim__isnull=False)
+
+    def _pending(
+        self, endpoints: models.QuerySet[Endpoint], *order: str, most: int
+    ) -> Iterator[int]:
+        """Yield the ids of the first pending ones of each endpoint.
+
+        Costs a look into an index for each endpoint, however much waits for the others.
+        """
+        pending = self.filter(endpoint=OuterRef("pk"), status=Delivery.Status.PENDING)
+        first = pending.order_by(*order).values("pk")[:most]
+        lists = endpoints.order_by().values_list(IdList(first), flat=True)
+        return chain.from_iterable(filter(None, lists))
 
     def head(self) -> Any:
         """Return when the delivery that is next for the outer query's endpoint is due.
@@ -230,6 +273,12 @@ class Delivery(models.Model):
             models.Index(fields=["endpoint", "-id"], name="delivery_of_endpoint"),
             # Few among many, and what operators ask for most; written when a delivery fails.
             models.Index(fields=["-id"], condition=Q(status=2), name="delivery_failed"),
+            # Written for no delivery of an event's first publication.
+            models.Index(
+                fields=["trigger", "-id"],
+                condition=~Q(trigger="event"),
+                name="delivery_by_hand",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -265,6 +314,14 @@ class Attempt(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["delivery", "number"], name="attempt_once")
+        ]
+        indexes = [
+            # Written for no attempt that succeeds.
+            models.Index(
+                fields=["outcome", "-delivery"],
+                condition=~Q(outcome="ok"),
+                name="attempt_failed",
+            )
         ]
 
     def __str__(self) -> str:

@@ -36,6 +36,13 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         """Those that deliveries are sent to now: for a paused one they wait."""
         return self.subscribed().filter(paused_at=None)
 
+    def idle(self) -> Self:
+        """All others: deleted, disabled, inactive or paused ones."""
+        gone, disabled = Q(deleted_at__isnull=False), ~Q(status=Endpoint.Status.ACTIVE)
+        return self.filter(
+            gone | disabled | Q(active=False) | Q(paused_at__isnull=False)
+        )
+
     def recover(self, *, pk: int, after: int) -> bool:
         """Count a success after so many failures or more; False if there were fewer."""
         failing = self.filter(pk=pk, consecutive_failures__gte=after)

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import F, Lookup
+from django.db.models import F, JSONField, Lookup, Subquery
 from django.db.models.sql.compiler import SQLCompiler
 
 
@@ -32,3 +32,17 @@ class Among(Lookup[Any]):
             ids = orjson.dumps(self.rhs).decode()
             return f"{column} IN (SELECT value FROM json_each(%s))", (*params, ids)  # noqa: S608
         return f"{column} = ANY(%s)", (*params, self.rhs)
+
+
+class IdList(Subquery):
+    """The ids that a subquery of one column `pk` finds, as a list; None for none."""
+
+    output_field = JSONField()
+    template = "(SELECT jsonb_agg(found.pk) FROM (%(subquery)s) found)"
+
+    def as_sqlite(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper
+    ) -> tuple[str, tuple[Any, ...]]:
+        listed = self.template.replace("jsonb_agg", "json_group_array")
+        sql, params = self.as_sql(compiler, connection, template=listed)
+        return sql, tuple(params)

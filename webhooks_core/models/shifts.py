@@ -44,6 +44,8 @@ class Bell(models.Model):
     """One row: when a drain was last called, so that a burst of events calls only one.
 
     `buried` (dead shifts) and `rung` (forgotten lanes) count all repairs ever made.
+    `retention_at` and `retention_event` are the creation time and the id of the last event that
+    retention looked at; null at the beginning of its cycle.
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
@@ -51,6 +53,8 @@ class Bell(models.Model):
     swept_at = models.DateTimeField(null=True)
     buried = models.PositiveBigIntegerField(default=0)
     rung = models.PositiveBigIntegerField(default=0)
+    retention_at = models.DateTimeField(null=True)
+    retention_event = models.BigIntegerField(null=True)
 
     def __str__(self) -> str:
         return "bell"

@@ -19,6 +19,7 @@ from gateway.chat.models import (
 )
 from gateway.chat.tokens import Usage
 from tests.gateway.chat.test_usage import ended
+from webhooks_core.admin import base
 
 pytestmark = pytest.mark.django_db
 NOON = datetime(2026, 11, 20, 12, 0, 7, tzinfo=UTC)
@@ -169,3 +170,39 @@ def test_a_targets_address_is_checked_before_it_is_saved(admin_client, url, is_g
     answer = admin_client.post("/admin/gateway_chat/modelendpoint/add/", form)
     assert answer.status_code == (302 if is_good else 200)
     assert ModelEndpoint.objects.exists() == is_good
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        *(("model=free", 1), ("model=none", 0), ("model=%00", 0)),
+        *(
+            ("status=200", 2),
+            ("status=404", 0),
+            ("status=x", 0),
+            ("streamed__exact=0", 2),
+        ),
+        *(("q=req-", 2), ("o=3", 2), ("o=-1&model=free", 1)),
+    ],
+)
+def test_records_are_filtered_searched_and_sorted(admin_client, query, shown):
+    usage.write([ended(at=NOON, streamed=False), ended(model="free", streamed=False)])
+    page = admin_client.get(f"{RECORDS}?{query}")
+    assert len(page.context["cl"].result_list) == shown
+
+
+def test_a_search_looks_at_the_newest_and_finds_whole_ids_and_tenants_of_all(
+    admin_client, monkeypatch
+):
+    usage.write([ended(request_id="old-one"), ended(request_id="new-one")])
+
+    def found(query: str) -> list[str]:
+        rows = admin_client.get(f"{RECORDS}?{query}").context["cl"].result_list
+        return [row.request_id for row in rows]
+
+    monkeypatch.setattr(base, "SEARCHED_AT_MOST", 1)
+    assert found("q=one") == ["new-one"]
+    assert found("q=old-one") == ["old-one"]
+    assert found("status=200") == ["new-one"]
+    tenant = UsageRecord.objects.earliest("pk").tenant
+    assert found(f"q={tenant}") == ["new-one", "old-one"]

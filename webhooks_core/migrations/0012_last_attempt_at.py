@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("webhooks_core", "0009_failed_index"),
+        ("webhooks_core", "0011_list_indexes"),
     ]
 
     operations = [

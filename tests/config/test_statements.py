@@ -1,0 +1,125 @@
+"""A statement of a web process that takes too long: 503 in the shape of whoever was asked."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import connection, connections
+from django.test import Client
+
+from config import statements
+from recording import tokens
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(
+        "sqlite" in settings.DATABASES["default"]["ENGINE"],
+        reason="SQLite has no limit of this kind",
+    ),
+]
+
+SHOW = (
+    "from django.db import connection as c\n"
+    "with c.cursor() as cursor:\n"
+    "    cursor.execute('SHOW statement_timeout')\n"
+    "    print(cursor.fetchone()[0])"
+)
+IN_A_WEB_PROCESS = f"import config.wsgi\n{SHOW}"
+ELSEWHERE = f"import django\ndjango.setup()\n{SHOW}"
+
+
+@pytest.fixture
+def web() -> Iterator[Client]:
+    """A client of a web process whose statements may take a fifth of a second."""
+    options = connections.settings["default"]["OPTIONS"]
+    before = dict(options)
+    statements.limit(0.2)
+    connection.close()
+    yield Client(raise_request_exception=False)
+    options.clear()
+    options.update(before)
+    connection.close()
+
+
+@contextmanager
+def held(table: str) -> Iterator[None]:
+    """Let every statement on a table wait."""
+    parameters = connection.get_connection_params()
+    known = ("host", "port", "user", "password", "dbname")
+    names = {name: parameters[name] for name in known if parameters.get(name)}
+    with psycopg.connect(**names) as other:
+        other.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+        yield
+        other.rollback()
+
+
+def test_recording_answers_503(web):
+    user = User.objects.create_user("u")
+    bearer = f"Bearer {tokens.create(user=user, name='', days=1).text}"
+    with held("webhooks_core_endpoint"):
+        answer = web.get("/v1/webhooks", headers={"Authorization": bearer})
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    assert answer.json()["error"]["code"] == "unavailable"
+
+
+def test_the_gateway_answers_503(web):
+    caller = {"X-Tenant-Id": "acme", "X-Principal-Id": "ann"}
+    with held("webhooks_core_delivery, webhooks_core_endpoint"):
+        answer = web.get("/v1/webhooks/subscriptions", headers=caller)
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    assert list(answer.json()) == ["detail"]
+
+
+def test_the_catalogue_answers_503(web):
+    asked = {"query": "{ getAllAuthors { id } }"}
+    with held("catalog_author"):
+        answer = web.post("/graphql", asked, content_type="application/json")
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    [error] = answer.json()["errors"]
+    assert error["message"] == "Internal server error"
+    assert error["extensions"]["code"] == "INTERNAL_SERVER_ERROR"
+
+
+def test_oauth_answers_503(web):
+    form = "grant_type=refresh_token&refresh_token=x&client_id=c"
+    with held("recording_oauth_application"):
+        answer = web.post(
+            "/oauth/token", form, content_type="application/x-www-form-urlencoded"
+        )
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    assert answer.json()["error"] == "temporarily_unavailable"
+
+
+def test_a_page_answers_503(web, admin_user):
+    web.force_login(admin_user)
+    with held("webhooks_core_event"):
+        answer = web.get("/admin/webhooks_core/event/")
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    assert "Try again" in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("program", "limit"), [(IN_A_WEB_PROCESS, "7s"), (ELSEWHERE, "0")]
+)
+def test_web_processes_alone_have_the_limit(program, limit):
+    it = settings.DATABASES["default"]
+    address = f"{it['USER']}:{it['PASSWORD']}@{it['HOST']}:{it['PORT'] or 5432}"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={"PATH": os.environ["PATH"], "DJANGO_SETTINGS_MODULE": "config.settings"}
+        | {"WEB_STATEMENT_TIMEOUT_S": "7"}
+        | {"DATABASE_URL": f"postgres://{address}/{it['NAME']}?options=-c%20x.y%3D1"},
+        cwd=settings.BASE_DIR,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == limit
