@@ -112,7 +112,12 @@ def test_who_sends_a_head_bit_by_bit_is_cut_off(client):
     assert client.read() == b""
 
 
-def test_a_second_request_may_not_stay_unfinished_either(client):
+@pytest.fixture
+def soon_idle(settings) -> None:
+    settings.WEB_KEEP_ALIVE_S = 1
+
+
+def test_a_second_request_may_not_stay_unfinished_either(soon_idle, client):
     client.send(REQUEST % b"" + b"GET / HT")
     assert b"done" in client.socket.recv(1000)
     client.look()
