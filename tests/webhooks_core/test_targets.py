@@ -233,14 +233,7 @@ def test_no_other_name_of_this_machine_is_accepted(host):
 
 @pytest.mark.parametrize(
     "host",
-    [
-        "localhost.",
-        "LOCALHOST.",
-        "localhost..",
-        "api.localhost",
-        "api.localhost.",
-        "A.B.LocalHost",
-    ],
+    ["localhost.", "LOCALHOST.", "localhost..", "api.localhost.", "A.B.LocalHost"],
 )
 @pytest.mark.parametrize("policy", [STRICT, LOCAL, OPEN])
 def test_names_below_localhost_are_refused_by_name(host, policy, monkeypatch):
