@@ -254,7 +254,8 @@ def test_ipv6_and_closed_standard_input(data):
 def test_a_folder_with_a_space_in_its_name(tmp_path):
     folder = tmp_path / "my folder"
     folder.mkdir()
-    shutil.copy(ROOT / "manage.py", folder)
+    for name in ("manage.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, folder)
     for name in ("config", "catalog", "recording", "gateway", "webhooks_core"):
         shutil.copytree(ROOT / name, folder / name)
     shutil.copytree(ROOT / "templates", folder / "templates")

@@ -32,15 +32,17 @@ OURS = (
 
 @pytest.mark.parametrize(
     "path",
-    [
-        *(f"{prefix}{rest}" for prefix in OURS for rest in ("/no/such/thing", "/")),
-        "/v1/models/",  # with anything behind it, it is the name of a model
-    ],
+    [f"{prefix}{rest}" for prefix in OURS for rest in ("/no/such/thing", "/")],
 )
 def test_an_unknown_address_below_ours_answers_in_our_shape(client, path):
     answer = client.get(path)
     assert answer.status_code == 404
     assert answer.json() == {"detail": "There is nothing at this address."}
+
+
+def test_no_model_has_an_empty_name(client):
+    answer = client.get("/v1/models/")
+    assert (answer.status_code, list(answer.json())) == (404, ["error"])
 
 
 @pytest.mark.parametrize("path", ["/v1/nothing", "/v1/webhooks/x/y", "/v1/ingested"])
