@@ -84,6 +84,9 @@ class UpstreamConnection(ResponseHandler):
             self.abort()
         else:
             super().data_received(data)
+            if self._payload is not None and (failure := self.exception()):
+                # aiohttp lets the reader wait when what follows cannot be parsed.
+                self._payload.set_exception(aiohttp.ClientPayloadError(repr(failure)))
 
     @property
     def was_closed_while_idle(self) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import requests
+from structlog.testing import capture_logs
 
 from tests.gateway.chat.harness import (
     COMPLETION,
@@ -118,9 +119,12 @@ def test_text_before_a_broken_connection_in_one_read_arrives(
 ):
     begin = head(Content_Type="text/event-stream", Transfer_Encoding="chunked")
     upstream.script = raw(begin, in_chunks(STREAM[0], STREAM[1]) + end)
-    *events, last = gateway.stream(path=path)
+    with capture_logs() as logs:
+        *events, last = gateway.stream(path=path)
     assert texts(events) == "Hello"
     assert "error" in last
+    # Nobody waited for more.
+    assert "ClientPayloadError" in str(logs)
 
 
 def test_a_refusal_in_place_of_the_first_event_is_an_ordinary_error(claude, upstream):
