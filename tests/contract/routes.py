@@ -1,0 +1,157 @@
+"""The addresses whose responses are pinned, with bodies that each of them takes."""
+
+from __future__ import annotations
+
+import json
+
+from tests.contract.golden import FORM, JSON, Route
+
+# A literal address: it needs no resolver, and nothing is ever sent to it in these tests.
+URL = "https://93.184.216.34/hook"
+
+
+def as_json(**bodies: object) -> dict[str, tuple[str, str]]:
+    return {name: (json.dumps(body), JSON) for name, body in bodies.items()}
+
+
+def as_form(**bodies: str) -> dict[str, tuple[str, str]]:
+    return {name: (body, FORM) for name, body in bodies.items()}
+
+
+ACCOUNTS = ("nobody", "bad token", "gateway key", "account")
+TENANTS = ("nobody", "bad token", "account", "gateway key", "headers", "half headers")
+
+RECORDING_FIELDS = as_json(
+    empty={},
+    right={"url": URL, "events": ["summary.completed"]},
+    no_events={"url": URL},
+    no_url={"events": []},
+    empty_url={"url": "", "events": []},
+    null_url={"url": None},
+    number_url={"url": 5},
+    http={"url": "http://example.com/"},
+    private={"url": "https://10.0.0.1/"},
+    userinfo={"url": "https://a:b@93.184.216.34/"},
+    unknown_event={"url": URL, "events": ["no.such"]},
+    text_events={"url": URL, "events": "summary.completed"},
+    number_event={"url": URL, "events": [5]},
+    unknown_field={"url": URL, "events": [], "status": 2, "secret": "x"},
+)
+GATEWAY_FIELDS = as_json(
+    empty={},
+    right={"url": URL, "event_types": ["ingest.completed"]},
+    with_secret={"url": URL, "secret": "0123456789abcdef"},
+    no_url={"event_types": []},
+    null_url={"url": None},
+    private={"url": "http://10.0.0.1/"},
+    unknown_event={"url": URL, "event_types": ["no.such"]},
+    test_event={"url": URL, "event_types": ["webhook.test"]},
+    text_events={"url": URL, "event_types": "x"},
+    description={"url": URL, "description": "Grüße"},
+    long_description={"url": URL, "description": "x" * 1001},
+    number_description={"url": URL, "description": 5},
+    inactive={"url": URL, "active": False},
+    text_active={"url": URL, "active": "false"},
+    null_secret={"url": URL, "secret": None},
+    empty_secret={"url": URL, "secret": ""},
+)
+INGEST_FIELDS = as_json(
+    empty={},
+    right={"title": "T", "text": "A text."},
+    number_text={"text": 5},
+    empty_text={"text": ""},
+    metadata={"text": "A", "metadata": {"a": 1}},
+    bad_metadata={"text": "A", "metadata": []},
+)
+CHAT_FIELDS = as_json(
+    empty={},
+    right={"model": "echo", "messages": [{"role": "user", "content": "Ahoy"}]},
+    unknown={"model": "no-such", "messages": []},
+    number_model={"model": 5},
+    text_stream={"model": "echo", "stream": "yes"},
+    no_messages={"model": "echo"},
+)
+GRAPHQL_FIELDS = as_json(
+    empty={},
+    right={"query": "{ getAllBooks { name } }"},
+    write={"query": 'mutation { deleteBook(id: "7") }'},
+    unparsable={"query": "{"},
+    invalid={"query": "{ nothing }"},
+    number_query={"query": 5},
+)
+REGISTRATION = as_json(
+    empty={},
+    right={"redirect_uris": ["http://127.0.0.1/cb"]},
+    public={"redirect_uris": ["http://[::1]/"], "token_endpoint_auth_method": "none"},
+    stranger={"redirect_uris": ["https://stranger.example/cb"]},
+    fragment={"redirect_uris": ["http://127.0.0.1/#x"]},
+    bad_method={
+        "redirect_uris": ["http://127.0.0.1/"],
+        "token_endpoint_auth_method": 1,
+    },
+)
+TOKENS = as_form(
+    unknown_grant="grant_type=password",
+    no_client="grant_type=authorization_code&code=x",
+    unknown_client="grant_type=refresh_token&refresh_token=x&client_id=none",
+)
+
+HOOKS, SUBSCRIPTIONS = "/v1/webhooks", "/v1/webhooks/subscriptions"
+
+DJANGO_ROUTES = (
+    Route(HOOKS, ACCOUNTS, RECORDING_FIELDS),
+    *(
+        Route(f"{HOOKS}/{{{name}}}", ACCOUNTS, RECORDING_FIELDS)
+        for name in ("endpoint", "other_endpoint", "absent_endpoint")
+    ),
+    Route(f"{HOOKS}/{{endpoint}}/test", ACCOUNTS),
+    Route(f"{HOOKS}/{{other_endpoint}}/test", ACCOUNTS),
+    Route(f"{HOOKS}/{{endpoint}}/deliveries", ACCOUNTS),
+    Route(f"{HOOKS}/{{endpoint}}/deliveries?page=0", ("account",)),
+    Route(f"{HOOKS}/{{endpoint}}/deliveries?page=9&page_size=999", ("account",)),
+    Route(f"{HOOKS}/{{endpoint}}/nothing", ACCOUNTS),
+    Route("/v1/webhook-events/samples", ACCOUNTS),
+    Route("/v1/webhook-events/samples?event=summary.completed", ACCOUNTS),
+    Route("/v1/webhook-events/samples?event=no.such", ("account",)),
+    Route(SUBSCRIPTIONS, TENANTS, GATEWAY_FIELDS),
+    *(
+        Route(f"{SUBSCRIPTIONS}/{{{name}}}", TENANTS, GATEWAY_FIELDS)
+        for name in ("subscription", "other_subscription", "absent_subscription")
+    ),
+    Route(f"{SUBSCRIPTIONS}/{{subscription}}/test", TENANTS),
+    Route(f"{SUBSCRIPTIONS}/{{subscription}}/deliveries", TENANTS),
+    Route(f"{SUBSCRIPTIONS}/{{subscription}}/deliveries?page=x", ("headers",)),
+    Route("/v1/ingest", TENANTS, INGEST_FIELDS),
+    Route("/v1/usage", TENANTS),
+    Route("/v1/usage?days=x", ("headers",)),
+    Route("/v1/nothing", ACCOUNTS),
+    Route("/v2/nothing", TENANTS),
+    Route("/graphql", ("nobody", "bad token", "account"), GRAPHQL_FIELDS),
+    Route("/graphql?query={getAllBooks{name}}"),
+    Route("/.well-known/oauth-authorization-server"),
+    Route("/.well-known/oauth-protected-resource"),
+    Route("/.well-known/oauth-protected-resource/mcp"),
+    Route("/.well-known/nothing"),
+    Route("/oauth/register", ("nobody",), REGISTRATION),
+    Route("/oauth/token", ("nobody",), TOKENS),
+    Route("/oauth/revoke", ("nobody",), as_form(unknown="token=x&client_id=none")),
+    Route("/oauth/authorize", shows_body=False),
+    Route("/oauth/authorize?client_id=none", shows_body=False),
+    Route("/accounts/login", ("nobody", "session"), shows_body=False),
+    Route("/accounts/clients", ("nobody", "session"), shows_body=False),
+    Route("/accounts/tokens", ("nobody", "session"), shows_body=False),
+    Route("/", ("nobody", "session"), shows_body=False),
+    Route("/docs", shows_body=False),
+    Route("/openapi.json", shows_body=False),
+    Route("/healthz"),
+    Route("/nothing", shows_body=False),
+)
+CHAT_ROUTES = (
+    *(
+        Route(path, TENANTS, CHAT_FIELDS)
+        for path in ("/v2/chat/completions", "/v1/chat/completions", "/v1/embeddings")
+    ),
+    Route("/v1/models", TENANTS),
+    Route("/v1/models/echo", ("nobody", "headers")),
+    Route("/v1/models/no-such", ("nobody", "headers")),
+)

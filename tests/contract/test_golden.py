@@ -1,0 +1,199 @@
+"""Replay every case of the golden files, and compare each response to the byte."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any
+
+import pytest
+import time_machine
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.test import Client
+
+from catalog.models import Author, Book
+from config.asgi import application
+from gateway import keys
+from gateway.chat import runtime
+from recording import tokens
+from tests.contract.golden import Case, Record, Response
+from tests.contract.routes import CHAT_ROUTES, DJANGO_ROUTES, HOOKS, SUBSCRIPTIONS, URL
+
+HERE = Path(__file__).parent
+NOW = "2030-01-01T00:00:00Z"
+HEADERS = {"X-Tenant-Id": "acme", "X-Principal-Id": "ada"}
+REQUEST_ID = {"X-Request-Id": "golden"}
+CALLERS_IN_CHAT = ("nobody", "bad token", "headers", "half headers")
+
+
+def compare(record: Record, name: str, config: pytest.Config) -> None:
+    """Compare with the golden file, or write it with --write-golden."""
+    path = HERE / name
+    if config.getoption("write_golden"):
+        path.write_text(record.text())
+    golden, now = path.read_text().splitlines(), record.text().splitlines()
+    difference = "\n".join(unified_diff(golden, now, "golden", "now", lineterm="", n=1))
+    assert not difference, f"clients see a difference:\n{difference[:20_000]}"
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Keep thousands of requests out of the captured log."""
+    logging.disable(logging.WARNING)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.fixture
+def fixed_time() -> Iterator[None]:
+    with time_machine.travel(NOW, tick=False):
+        yield
+
+
+@pytest.fixture
+def world(db, fixed_time) -> dict[str, Any]:
+    """Return names for what exists, and headers for each identity."""
+    ada, bob = (User.objects.create_user(it, password="x") for it in ("ada", "bob"))
+    author = Author.objects.create(first_name="Ursula", last_name="Le Guin")
+    Book.objects.create(name="The Dispossessed", page_count=387, author=author)
+    identities = {
+        "nobody": {},
+        "bad token": {"Authorization": "Bearer nonsense"},
+        "account": _bearer(tokens.create(user=ada, days=1).text),
+        "gateway key": _bearer(keys.create(tenant="acme", principal="ada").text),
+        "headers": HEADERS,
+        "half headers": {"X-Tenant-Id": "acme"},
+        "session": {},
+    }
+    names = {
+        "endpoint": _made(HOOKS, identities["account"], "endpoint_id"),
+        "other_endpoint": _made(
+            HOOKS, _bearer(tokens.create(user=bob, days=1).text), "endpoint_id"
+        ),
+        "absent_endpoint": "ep_" + "0" * 26,
+        "subscription": _made(SUBSCRIPTIONS, HEADERS, "id"),
+        "other_subscription": _made(
+            SUBSCRIPTIONS, HEADERS | {"X-Tenant-Id": "globex"}, "id"
+        ),
+        "absent_subscription": "whsub_" + "0" * 26,
+    }
+    for address in (
+        f"{HOOKS}/{names['endpoint']}",
+        f"{SUBSCRIPTIONS}/{names['subscription']}",
+    ):
+        owner = HEADERS if SUBSCRIPTIONS in address else identities["account"]
+        assert Client(headers=owner).post(f"{address}/test").status_code < 300
+    return {"names": names, "identities": identities, "ada": ada}
+
+
+def _bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def _made(address: str, headers: Mapping[str, str], key: str) -> str:
+    answer = Client(headers=dict(headers)).post(
+        address, {"url": URL}, content_type="application/json"
+    )
+    assert answer.status_code == 201, answer.content
+    return str(answer.json()[key])
+
+
+def test_django_answers_as_it_always_did(world, pytestconfig):
+    client = Client(raise_request_exception=False)
+    session = Client(raise_request_exception=False)
+    session.force_login(world["ada"])
+    record = Record()
+    for route in DJANGO_ROUTES:
+        record.add(route, _sender(world, client, session))
+    compare(record, "django.txt", pytestconfig)
+
+
+def _sender(
+    world: Mapping[str, Any], client: Client, session: Client
+) -> Callable[[Case], Response]:
+    def send(case: Case) -> Response:
+        with transaction.atomic():
+            answer = (session if case.identity == "session" else client).generic(
+                case.method,
+                _filled(case.route.path, world["names"]),
+                case.body,
+                case.content_type,
+                headers=world["identities"][case.identity] | REQUEST_ID,
+            )
+            body = answer.getvalue()
+            transaction.set_rollback(True)  # each case meets the same world
+        cookies = [("Set-Cookie", it.OutputString()) for it in answer.cookies.values()]
+        client.cookies.clear()
+        return Response(answer.status_code, [*answer.items(), *cookies], body)
+
+    return send
+
+
+def _filled(path: str, names: Mapping[str, str]) -> str:
+    return re.sub(r"\{(\w+)\}", lambda it: names.get(it[1], it[0]), path)
+
+
+def test_chat_answers_as_it_always_did(transactional_db, pytestconfig):
+    record = asyncio.run(_chat())
+    compare(record, "chat.txt", pytestconfig)
+
+
+async def _chat() -> Record:
+    identities = {
+        "nobody": {},
+        "bad token": {"Authorization": "Bearer nonsense"},
+        "headers": HEADERS,
+        "half headers": {"X-Tenant-Id": "acme"},
+    }
+    record = Record()
+    try:
+        for route in CHAT_ROUTES:
+            known = tuple(it for it in route.identities if it in CALLERS_IN_CHAT)
+            answers = {}
+            for case in route._replace(identities=known).cases():
+                answers[case[1:]] = await _ask(case, identities[case.identity])
+            record.add(route._replace(identities=known), lambda case: answers[case[1:]])  # noqa: B023
+    finally:
+        await runtime.stop()
+    return record
+
+
+async def _ask(case: Case, identity: Mapping[str, str]) -> Response:
+    """Send one request to the ASGI application."""
+    headers = {"Host": "localhost", "Content-Type": case.content_type}
+    headers |= dict(identity) | REQUEST_ID | {"Content-Length": str(len(case.body))}
+    sent: list[dict[str, Any]] = []
+    messages = [{"type": "http.request", "body": case.body.encode()}]
+
+    async def receive() -> dict[str, Any]:
+        if messages:
+            return messages.pop()
+        await asyncio.sleep(60)
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": case.method,
+        "path": case.route.path,
+        "raw_path": case.route.path.encode(),
+        "root_path": "",
+        "scheme": "http",
+        "query_string": b"",
+        "headers": [(k.lower().encode(), v.encode()) for k, v in headers.items() if v],
+        "client": ("127.0.0.1", 5),
+        "server": ("127.0.0.1", 8000),
+    }
+    await application(scope, receive, send)
+    start, *parts = sent
+    shown = [(k.decode(), v.decode()) for k, v in start["headers"]]
+    return Response(start["status"], shown, b"".join(it["body"] for it in parts))
