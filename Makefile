@@ -12,7 +12,7 @@ ARGS ?=
 FIND_PYTHON = for candidate in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then echo "$$candidate"; break; fi; done
 
-.PHONY: bench-peers help run test coverage install check lock schemas format clean
+.PHONY: bench-auth bench-catalog bench-chat bench-deliveries bench-peers bench-search bench-test help run test coverage install check lock schemas format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -46,19 +46,26 @@ lock: $(VENV)/uv.stamp ## Resolve the dependencies again into the lock files
 	$(PY) -m uv pip compile -q pyproject.toml --extra otel --group dev --group browser -c requirements.lock --universal \
 		--generate-hashes --custom-compile-command 'make lock' -o requirements-dev.lock
 	$(PY) -m uv pip compile -q pyproject.toml --group bench -c requirements.lock --universal \
-		--generate-hashes --custom-compile-command 'make lock' -o requirements-bench.lock
+		--generate-hashes --custom-compile-command 'make lock' -o benchmarks/requirements.lock
 	$(PY) -m uv pip compile -q --group peers --universal \
-		--generate-hashes --custom-compile-command 'make lock' -o requirements-peers.lock
+		--generate-hashes --custom-compile-command 'make lock' -o benchmarks/peers.lock
+
+bench-test: $(VENV)/dev.stamp ## Run the tests of the benchmarks
+	@$(PY) -m pytest benchmarks/tests
+
+# `make bench-deliveries ARGS=--quick`, for example.
+bench-auth bench-catalog bench-chat bench-deliveries bench-search: $(VENV)/dev.stamp ## Run one benchmark
+	@$(PY) -m benchmarks $(@:bench-%=%) $(ARGS)
 
 # In environments of their own: they and Signpost need different versions of the same packages.
 PEERS := var/bench-peers
-bench-peers: $(VENV)/uv.stamp ## Install what bench_chat measures: other gateways, and Signpost as in production
+bench-peers: $(VENV)/uv.stamp ## Install what the chat benchmark measures: other gateways, and Signpost as in production
 	$(PY) -m uv venv -q --allow-existing --python $(PY) $(PEERS)/signpost
 	$(PY) -m uv pip install -q --python $(PEERS)/signpost/bin/python --require-hashes -r requirements.lock
 	$(PY) -m uv venv -q --allow-existing --python $(PY) $(PEERS)/litellm
-	$(PY) -m uv pip install -q --python $(PEERS)/litellm/bin/python --require-hashes -r requirements-peers.lock
+	$(PY) -m uv pip install -q --python $(PEERS)/litellm/bin/python --require-hashes -r benchmarks/peers.lock
 	@mkdir -p $(PEERS)/portkey
-	cp tests/gateway/chat/peers/package.json tests/gateway/chat/peers/package-lock.json $(PEERS)/portkey/
+	cp benchmarks/chat/package.json benchmarks/chat/package-lock.json $(PEERS)/portkey/
 	cd $(PEERS)/portkey && npm ci --ignore-scripts --no-audit --no-fund
 
 schemas: $(VENV)/dev.stamp ## Write docs/api again from the code

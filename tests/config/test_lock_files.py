@@ -8,15 +8,18 @@ import pytest
 
 from tests.running import ROOT
 
-PYTHON = sorted(ROOT.glob("requirements*.lock"))
+PYTHON = sorted([*ROOT.glob("requirements*.lock"), *ROOT.glob("benchmarks/*.lock")])
 NODE = sorted(
     path
-    for path in ROOT.glob("tests/**/package-lock.json")
+    for path in (
+        *ROOT.glob("tests/**/package-lock.json"),
+        *ROOT.glob("benchmarks/*/package-lock.json"),
+    )
     if "node_modules" not in path.parts
 )
 
 
-@pytest.mark.parametrize("path", PYTHON, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", PYTHON, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_lock_names_no_host_and_no_path(path):
     for line in path.read_text().splitlines():
         assert "://" not in line
@@ -24,7 +27,7 @@ def test_a_lock_names_no_host_and_no_path(path):
         assert not re.search(r"(^|[\s@])/\w", line)
 
 
-@pytest.mark.parametrize("path", PYTHON, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", PYTHON, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_package_of_a_lock_has_hashes(path):
     packages = re.split(r"^(?=[A-Za-z0-9])", path.read_text(), flags=re.MULTILINE)[1:]
     assert packages

@@ -118,7 +118,7 @@ LINES = [
     ("catalog_webhooks remove {made.receiver}", {}),
 ]
 # Told elsewhere: what waits, what looks at the whole deployment, what is measured.
-ELSEWHERE = {"webhooks_listen", "webhooks_drain", "doctor", "bench_deliveries"}
+ELSEWHERE = {"webhooks_listen", "webhooks_drain", "doctor"}
 SOMETIMES = {
     "webhooks_replay": {"since", "delivery_id"},
     "catalog_webhooks": {"secret", "removed"},

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import BaseCommand
 
+from benchmarks import __main__ as benchmarks
 from tests.docs.samples import DOCS
 
 ROOT = settings.BASE_DIR
@@ -49,6 +50,16 @@ def _options(parser: ArgumentParser) -> Iterator[str]:
         if isinstance(action, _SubParsersAction):
             for below in action.choices.values():
                 yield from _options(below)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda it: str(it.relative_to(ROOT)))
+def test_a_page_names_benchmarks_and_options_that_exist(path):
+    text = path.read_text().replace("\\\n", " ")
+    for name, rest in re.findall(r"-m benchmarks ([a-z]+)([^\n`|&]*)", text):
+        known = set(
+            _options(benchmarks.command(name).create_parser("benchmarks", name))
+        )
+        assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", rest)) <= known
 
 
 def test_commands_are_found_however_they_are_written():

@@ -39,12 +39,6 @@ def test_seconds_beyond_bounds_are_refused(text):
         ("webhooks_verify", ["-", "--tolerance=-1"]),
         ("demo", ["--timeout=nan"]),
         ("demo", ["--timeout=0"]),
-        ("bench_auth", ["--requests=0"]),
-        ("bench_catalog", ["--books=-5"]),
-        ("bench_search", ["--times=0"]),
-        ("bench_chat", ["--seconds=0"]),
-        ("bench_deliveries", ["--rounds=0"]),
-        ("bench_deliveries", ["--drainers=0"]),
     ],
 )
 def test_a_command_refuses_a_number_that_it_cannot_work_with(command, options):
@@ -57,7 +51,6 @@ def test_a_command_refuses_a_number_that_it_cannot_work_with(command, options):
     [
         ("web", "--fd=9999", "--fd: 9999 is no socket"),
         ("web", "--fd=-1", "is not a whole number"),
-        ("bench_catalog", "--serve=signpost", "--serve needs --port"),
     ],
 )
 def test_a_command_says_what_its_option_lacks(command, option, words):

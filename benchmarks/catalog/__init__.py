@@ -1,0 +1,1 @@
+"""What the catalogue benchmark compares; nothing here runs in a serving instance."""

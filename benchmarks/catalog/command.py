@@ -1,0 +1,147 @@
+"""Compare this catalogue with other ways to build it: same data, same server settings, one run.
+
+Installs nothing: strawberry-django and ariadne come from benchmarks/requirements.lock, and a
+contender whose library is missing is left out. The default database is never touched.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from argparse import ArgumentParser
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from importlib.util import find_spec
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from benchmarks.catalog.cases import QUERIES, bodies, seed
+from benchmarks.catalog.load import Client, Load, load
+from benchmarks.catalog.servers import BENCHMARKS, Server, prepare, run, serve, server
+from webhooks_core.arguments import seconds, whole
+
+# name: module of the contender, and the library that it needs beside ours
+CONTENDERS = {
+    "Signpost": ("signpost", "graphene"),
+    "graphene-django, documented": ("graphene_documented", "graphene_django"),
+    "strawberry-django, optimizer": ("strawberry_optimized", "strawberry_django"),
+    "ariadne, joins by hand": ("ariadne_by_hand", "ariadne"),
+    "JsonResponse of values()": ("plain_json", "django"),
+    "driver and orjson": ("driver_alone", "orjson"),
+}
+GRAPHQL = list(CONTENDERS)[:4]
+Loads = dict[str, dict[str, Load]]  # by operation and contender
+
+
+class Command(BaseCommand):
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--books", type=whole(1), default=1_000, help="%(default)s")
+        parser.add_argument(
+            "--seconds", type=seconds(0.01, 3600), default=0.5, help="of one round"
+        )
+        parser.add_argument("--rounds", type=whole(1), default=10, help="%(default)s")
+        parser.add_argument("--clients", type=whole(1, 1000), default=4, help="at once")
+        parser.add_argument("--database-url", help="an empty database to use up")
+        parser.add_argument(
+            "--serve",
+            choices=[m for m, _ in CONTENDERS.values()],
+            help="be one of these alone",
+        )
+        parser.add_argument(
+            "--seed", action="store_true", help="only fill the database"
+        )
+        parser.add_argument("--port", type=whole(1, 65_535), help="of --serve")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["serve"]:
+            if options["port"] is None:
+                raise CommandError("--serve needs --port")
+            serve(options["serve"], options["port"])
+        elif options["seed"]:
+            seed(options["books"])
+        else:
+            self.compare(options)
+
+    def compare(self, options: dict[str, Any]) -> None:
+        with ExitStack() as stack:
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            database = options["database_url"] or f"sqlite:///{folder}/bench.sqlite3"
+            books = options["books"]
+            prepare(database)
+            run(*BENCHMARKS, "catalog", "--seed", f"--books={books}", database=database)
+            servers = {
+                name: stack.enter_context(server(module, database))
+                for name, (module, needs) in CONTENDERS.items()
+                if find_spec(needs)
+            }
+            agree(servers, books)
+            loads = measure(servers, options)
+        self.stdout.write(
+            f"{books:,} books, {options['clients']} clients, {options['rounds']} rounds "
+            f"of {options['seconds']} s; in brackets Signpost's multiple\n"
+        )
+        self.table("requests/s, best round", loads, lambda it: f"{it.rate:,.0f}")
+        if all(it.cpu for found in loads.values() for it in found.values()):
+            self.table(
+                "ms of the server's CPU per request, all rounds",
+                loads,
+                lambda it: f"{it.cpu_ms:.2f}",
+                lambda ours, theirs: theirs.cpu_ms / ours.cpu_ms,
+            )
+
+    def table(
+        self,
+        title: str,
+        loads: Loads,
+        shown: Callable[[Load], str],
+        multiple: Callable[[Load, Load], float] = lambda ours, it: ours.rate / it.rate,
+    ) -> None:
+        """Print a table as Markdown."""
+        names = list(next(iter(loads.values())))
+        self.stdout.write(f"\n{title}\n\n| operation | {' | '.join(names)} |")
+        self.stdout.write("|---|" + "---:|" * len(names))
+        for case, found in loads.items():
+            ours = found["Signpost"]
+            cells = [
+                shown(it) + ("" if it is ours else f" ({multiple(ours, it):.2f})")
+                for it in found.values()
+            ]
+            self.stdout.write(f"| {case} | {' | '.join(cells)} |")
+
+
+def agree(servers: dict[str, Server], books: int) -> None:
+    """Raise CommandError unless all GraphQL contenders answer the readings alike."""
+    for case in QUERIES:
+        if case == "addBook":
+            continue
+        body, expected = bodies(case, books)[1], None
+        for name in GRAPHQL:
+            if name in servers:
+                with closing(Client.of(servers[name].port)) as client:
+                    answer = json.loads(client.send(body))
+                expected = expected or answer
+                if answer != expected:
+                    raise CommandError(f"{name} answers {case} differently.")
+
+
+def measure(servers: dict[str, Server], options: dict[str, Any]) -> Loads:
+    """Return the loads by operation and contender.
+
+    Contenders take turns within a round; what else the machine does only ever slows a round.
+    """
+    seconds, clients = options["seconds"], options["clients"]
+    loads: Loads = {}
+    for case in QUERIES:
+        sent = bodies(case, options["books"])
+        loads[case] = {name: Load() for name in servers}
+        for it in servers.values():  # to warm up
+            load(it.port, sent, seconds=seconds, clients=clients)
+        for _ in range(options["rounds"]):
+            for name, it in servers.items():
+                before = it.cpu()
+                requests, took = load(it.port, sent, seconds=seconds, clients=clients)
+                loads[case][name].add(requests, took, it.cpu() - before)
+    return loads

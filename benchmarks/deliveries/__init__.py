@@ -1,0 +1,1 @@
+"""What the deliveries benchmark runs; nothing here runs in a serving instance."""

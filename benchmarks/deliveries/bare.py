@@ -1,0 +1,166 @@
+"""The limit: loops that post and do nothing else. No database, no queue, signed before."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import aiohttp
+import uvloop
+
+from benchmarks.deliveries.sending import COMMON, Signed, Watch, signed
+from webhooks_core.transport import KEEP_ALIVE_S
+
+
+def bare_aiohttp(
+    url: str, count: int, size: int, in_flight: int, at: float
+) -> dict[str, float]:
+    """Post with aiohttp, set up as the engine's client is."""
+    return uvloop.run(_bare_aiohttp(url, signed(count, size), in_flight, at))
+
+
+def client() -> aiohttp.ClientSession:
+    """Return the engine's client without its guard."""
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        timeout=aiohttp.ClientTimeout(total=None),
+        headers=COMMON,
+    )
+
+
+async def _bare_aiohttp(
+    url: str, waiting: list[Signed], in_flight: int, at: float
+) -> dict[str, float]:
+    count = len(waiting)
+    async with client() as session:
+        watch = Watch(at)
+        await asyncio.gather(*(_post(session, url, waiting) for _ in range(in_flight)))
+        return watch.read(count)
+
+
+async def _post(
+    session: aiohttp.ClientSession, url: str, waiting: list[Signed]
+) -> None:
+    while waiting:
+        it = waiting.pop()
+        async with session.post(
+            url, data=it.body, headers=it.headers, allow_redirects=False
+        ) as answer:
+            if answer.status != 204:
+                raise RuntimeError(f"the receiver answered {answer.status}")
+
+
+def post_now_and_then(url: str, times: int, pause_s: float) -> dict[str, float]:
+    """Post one event after another; return when each was begun, by its id."""
+    return uvloop.run(_post_now_and_then(url, signed(times, 1024), pause_s))
+
+
+async def _post_now_and_then(
+    url: str, events: list[Signed], pause_s: float
+) -> dict[str, float]:
+    begun = {}
+    async with client() as session:
+        for it in events:
+            await asyncio.sleep(pause_s)
+            begun[it.id] = time.monotonic()
+            await _post(session, url, [it])
+    return begun
+
+
+def bare_pycurl(
+    url: str, count: int, size: int, in_flight: int, at: float
+) -> dict[str, float]:
+    """Post with libcurl's multi interface."""
+    import pycurl
+
+    waiting = signed(count, size)
+    multi = pycurl.CurlMulti()
+    free = [_easy(pycurl, url) for _ in range(in_flight)]
+    watch = Watch(at)
+    left = count
+    while left:
+        while free and waiting:
+            easy = free.pop()
+            _load(pycurl, easy, waiting.pop())
+            multi.add_handle(easy)
+        multi.perform()
+        _, done, failed = multi.info_read()
+        if failed:
+            raise RuntimeError(f"curl: {failed[0][2]}")
+        for easy in done:
+            multi.remove_handle(easy)
+        free += done
+        left -= len(done)
+        if left and not done:
+            multi.select(0.1)
+    return watch.read(count)
+
+
+def _easy(pycurl: Any, url: str) -> Any:
+    easy = pycurl.Curl()
+    easy.setopt(pycurl.URL, url)
+    easy.setopt(pycurl.POST, 1)
+    easy.setopt(pycurl.NOSIGNAL, 1)
+    return easy
+
+
+def _load(pycurl: Any, easy: Any, it: Signed) -> None:
+    headers = {**COMMON, **it.headers, "Expect": ""}
+    easy.setopt(pycurl.POSTFIELDSIZE, len(it.body))
+    easy.setopt(pycurl.READDATA, BytesIO(it.body))
+    easy.setopt(pycurl.HTTPHEADER, [f"{name}: {headers[name]}" for name in headers])
+
+
+def raw(url: str, count: int, size: int, in_flight: int, at: float) -> dict[str, float]:
+    """Post one request again and again by plain connections: what the receiver can take."""
+    parts, [it] = urlsplit(url), signed(1, size)
+    headers = {"Host": parts.netloc, **COMMON, **it.headers}
+    headers["Content-Length"] = str(len(it.body))
+    lines = "".join(f"{name}: {headers[name]}\r\n" for name in headers)
+    request = f"POST {parts.path} HTTP/1.1\r\n{lines}\r\n".encode() + it.body
+    return uvloop.run(_raw(parts.port or 80, request, count, in_flight, at))
+
+
+async def _raw(
+    port: int, request: bytes, count: int, in_flight: int, at: float
+) -> dict[str, float]:
+    loop, left = asyncio.get_running_loop(), iter(range(count))
+    pushers = []
+    for _ in range(in_flight):
+        _, pusher = await loop.create_connection(
+            lambda: Pusher(request, left), "127.0.0.1", port
+        )
+        pushers.append(pusher)
+    watch = Watch(at)
+    for pusher in pushers:
+        pusher.push()
+    await asyncio.gather(*(pusher.done for pusher in pushers))
+    return watch.read(count)
+
+
+class Pusher(asyncio.Protocol):
+    """One connection that sends again as soon as it is answered."""
+
+    def __init__(self, request: bytes, left: Iterator[int]) -> None:
+        self._request, self._left = request, left
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.WriteTransport", transport)
+
+    def push(self) -> None:
+        if next(self._left, None) is not None:
+            self._transport.write(self._request)
+            return
+        self.done.set_result(None)
+        self._transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        if data.endswith(b"\r\n\r\n"):
+            self.push()

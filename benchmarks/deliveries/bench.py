@@ -1,0 +1,159 @@
+"""One run of the deliveries benchmark: its options, its stage, and the order of its parts."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sqlite3
+import statistics
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psycopg
+from redis.exceptions import RedisError
+
+from benchmarks.deliveries import stage
+from benchmarks.deliveries.report import Report
+from benchmarks.deliveries.stage import Receiver, World
+
+MAX_IN_FLIGHT = 512
+PER_ENDPOINT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What is asked for. `drainers` is the largest number of them at once."""
+
+    parts: Sequence[str]
+    quick: bool = False
+    drainers: int = 2
+    postgres: str = ""
+    redis: str = ""
+    endpoints: int = 64
+    rounds: int = 5
+
+    def either(self, quick: int, full: int) -> int:
+        return quick if self.quick else full
+
+
+@dataclass(slots=True)
+class Bench:
+    """What the parts work with."""
+
+    options: Options
+    report: Report
+    receiver: Receiver
+    folder: Path
+    name: str
+    say: Callable[[str], None]
+    worlds: list[World]
+    redis: str = ""
+
+    @property
+    def sqlite(self) -> World:
+        return self.worlds[0]
+
+    @property
+    def postgres(self) -> World | None:
+        return next((it for it in self.worlds if it.name == "PostgreSQL"), None)
+
+    @property
+    def empty(self) -> Path:
+        """Return a migrated SQLite database without rows; migrating takes seconds."""
+        return self.folder / "empty.sqlite3"
+
+    def scratch_sqlite(self, name: str) -> str:
+        """Make another empty database; return its URL."""
+        file = self.folder / f"{name}.sqlite3"
+        shutil.copy(self.empty, file)
+        return f"sqlite:///{file}"
+
+    @property
+    def in_flight(self) -> int:
+        return min(MAX_IN_FLIGHT, PER_ENDPOINT * self.options.endpoints)
+
+    def waits(self, path: str, deliveries: int) -> tuple[str, int, int]:
+        """Return a group of deliveries to all endpoints, which lead to one path."""
+        return self.receiver.url(path), self.options.endpoints, deliveries
+
+
+@contextmanager
+def staged(
+    options: Options, report: Report, say: Callable[[str], None]
+) -> Iterator[Bench]:
+    """Set the scratch stage, and clear it away at the end."""
+    name = stage.scratch_name()
+    with ExitStack() as stack:
+        # Whoever ends us politely leaves nothing behind either.
+        before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        stack.callback(signal.signal, signal.SIGTERM, before)
+        # What was named and cannot be used ends the run before anything is started.
+        database = _postgres(stack, options.postgres, report, name)
+        redis = _redis(stack, options.redis, report, name)
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="bench-")))
+        receiver = Receiver(folder / "receiver.log")
+        stack.callback(receiver.close)
+        bench = Bench(options, report, receiver, folder, name, say, [], redis)
+        file = folder / "bench.sqlite3"
+        _world(bench, stack, "SQLite", f"sqlite:///{file}")
+        _copy(file, bench.empty)
+        if database:
+            _world(bench, stack, "PostgreSQL", database)
+        yield bench
+
+
+def _copy(source: Path, target: Path) -> None:
+    # Not as a file: some of it may still be in the write-ahead log.
+    with (
+        closing(sqlite3.connect(source)) as old,
+        closing(sqlite3.connect(target)) as new,
+    ):
+        old.backup(new)
+
+
+def _world(bench: Bench, stack: ExitStack, name: str, database: str) -> None:
+    environment = stage.environment(
+        database=database,
+        name=bench.name,
+        WEBHOOK_DRAINERS=str(bench.options.drainers),
+    )
+    world = World(name, environment, bench.folder)
+    stack.callback(world.close)
+    bench.worlds.append(world)
+
+
+def _postgres(stack: ExitStack, url: str, report: Report, name: str) -> str:
+    if not url:
+        report.skipped["PostgreSQL"] = "no --postgres and no such DATABASE_URL"
+        return ""
+    try:
+        return stack.enter_context(stage.scratch_postgres(url, name))
+    except (psycopg.Error, ValueError) as error:
+        raise stage.unusable("--postgres", error) from error
+
+
+def _redis(stack: ExitStack, url: str, report: Report, name: str) -> str:
+    if not url:
+        report.skipped["Redis"] = "no --redis and no REDIS_URL"
+        return ""
+    try:
+        return stack.enter_context(stage.scratch_keys(url, name))
+    except (RedisError, ValueError) as error:
+        raise stage.unusable("--redis", error) from error
+
+
+def median(values: Sequence[float]) -> float:
+    return statistics.median(values)
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    found = sorted(values)
+    return found[min(int(len(found) * percent / 100), len(found) - 1)]
+
+
+def ms(seconds: float) -> str:
+    return f"{seconds * 1000:.2f} ms"

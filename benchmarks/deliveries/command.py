@@ -1,0 +1,131 @@
+"""Measure the delivery engine against the limit of its HTTP client, on a scratch stage of its own.
+
+Nothing of an operator's is touched: databases, broker keys and processes are made for the run
+and removed after it. Times are worth something as ratios within one run only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from benchmarks.deliveries import live, waits
+from benchmarks.deliveries.bench import Bench, Options, staged
+from benchmarks.deliveries.report import Report
+from benchmarks.deliveries.speed import others, speed
+from benchmarks.deliveries.stage import BenchError
+from webhooks_core.arguments import whole
+
+PARTS = {
+    "speed": speed,
+    "others": others,
+    "slow": waits.slow,
+    "isolation": waits.isolation,
+    "publishing": waits.publishing,
+    "claims": waits.claims,
+    "memory": waits.memory,
+    "latency": live.latency,
+    "kill": live.kill,
+    "ingest": live.ingest,
+}
+
+
+class Command(BaseCommand):
+    help = __doc__
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--only",
+            action="append",
+            default=[],
+            metavar="PART,…",
+            help=f"of {', '.join(PARTS)}; may be given several times",
+        )
+        parser.add_argument(
+            "--publish",
+            action="append_const",
+            dest="only",
+            const="ingest",
+            help="what publishing costs a request: --only ingest",
+        )
+        parser.add_argument("--quick", action="store_true", help="under a minute")
+        parser.add_argument("--json", action="store_true", help="for machines")
+        parser.add_argument(
+            "--drainers", type=whole(1, 100), default=2, help="at most at once"
+        )
+        parser.add_argument("--rounds", type=whole(1), help="of each comparison")
+        parser.add_argument(
+            "--postgres",
+            default=_postgres_of(os.environ.get("DATABASE_URL", "")),
+            metavar="URL",
+            help="a server to make a scratch database on (default: DATABASE_URL)",
+        )
+        parser.add_argument(
+            "--redis",
+            default=os.environ.get("REDIS_URL", ""),
+            metavar="URL",
+            help="a broker for keys of its own (default: REDIS_URL)",
+        )
+
+    def handle(self, *args: Any, **given: Any) -> None:
+        options = _options(given)
+        report = Report(" ".join(["python -m benchmarks deliveries", *sys.argv[2:]]))
+        try:
+            with staged(options, report, self.stderr.write) as bench:
+                failed = [name for name in options.parts if not _done(bench, name)]
+        except BenchError as error:
+            raise CommandError(str(error)) from error
+        finally:  # also what was measured until somebody had enough
+            if report.figures:
+                self._tell(report, as_json=given["json"])
+        if failed:
+            raise CommandError(f"Failed: {', '.join(failed)}")
+
+    def _tell(self, report: Report, *, as_json: bool) -> None:
+        if as_json:
+            self.stdout.write(json.dumps(report.as_json(), indent=2))
+        else:
+            self.stdout.write("\n".join(report.as_markdown()))
+
+
+def _done(bench: Bench, name: str) -> bool:
+    """Run a part; what the others measured is told even if it fails."""
+    try:
+        PARTS[name](bench)
+    except BenchError as error:
+        bench.report.skipped[name] = str(error)
+        return False
+    return True
+
+
+def _options(given: dict[str, Any]) -> Options:
+    parts = ",".join(given["only"]).split(",") if given["only"] else list(PARTS)
+    if unknown := [part for part in parts if part not in PARTS]:
+        raise CommandError(f"--only: no such part: {', '.join(unknown)}")
+    _check_url("--postgres", given["postgres"], ("postgres://", "postgresql://"))
+    _check_url("--redis", given["redis"], ("redis://", "rediss://", "unix://"))
+    quick = given["quick"]
+    return Options(
+        parts=parts,
+        quick=quick,
+        drainers=given["drainers"],
+        postgres=given["postgres"],
+        redis=given["redis"],
+        rounds=given["rounds"] or (1 if quick else 5),
+    )
+
+
+def _check_url(option: str, url: str, schemes: tuple[str, ...]) -> None:
+    # The libraries would repeat a malformed one, password and all.
+    if url and not url.startswith(schemes):
+        raise CommandError(f"{option}: not a {schemes[0]}… address")
+
+
+def _postgres_of(url: str) -> str:
+    return url if url.startswith(("postgres://", "postgresql://")) else ""

@@ -1,0 +1,77 @@
+"""A program and all that descends from it: stopped, gone on, measured and killed as one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from django.conf import settings
+
+from benchmarks.deliveries.stage import BenchError
+from webhooks_core import processes
+
+
+class Worker:
+    """A worker of another library. It stands still whenever it is not measured."""
+
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str], log: Path
+    ) -> None:
+        program = command[0]
+        module = ("-m", program) if program != "manage.py" else (program,)
+        self._log = log
+        with log.open("ab") as out:
+            self._process = subprocess.Popen(  # noqa: S603 - programs of the group bench
+                [sys.executable, *module, *command[1:]],
+                env=dict(environment),
+                cwd=settings.BASE_DIR,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                # Also when this command is killed.
+                preexec_fn=partial(processes.die_with, os.getpid()),  # noqa: PLW1509 - one thread
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def family(self) -> list[int]:
+        return processes.descendants(self.pid)
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the process and all that descend from it."""
+        for pid in self.family():
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                continue
+
+    def check(self) -> None:
+        """Raise BenchError when it has ended."""
+        if self._process.poll() is not None:
+            tail = self._log.read_text(errors="replace")[-2000:]
+            raise BenchError(f"a worker ended:\n{tail}")
+
+    def cpu(self) -> float:
+        """Return the seconds of CPU of the whole family."""
+        return sum(map(_cpu_of, self.family()))
+
+    def kill(self) -> None:
+        self.signal(signal.SIGKILL)
+        self._process.wait()
+
+
+def _cpu_of(pid: int) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    # With those of its children that have ended: workers are renewed now and then.
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,46 @@
+"""All jobs that a hand can be given, by name."""
+
+from __future__ import annotations
+
+from benchmarks.deliveries.bare import bare_aiohttp, bare_pycurl, post_now_and_then, raw
+from benchmarks.deliveries.draining import drain_all
+from benchmarks.deliveries.filling import clear, fill, grow, prepare, state
+from benchmarks.deliveries.peers.queueing import (
+    queue_celery,
+    queue_celery_posts,
+    queue_django_q,
+    queue_django_q_posts,
+    queue_django_webhook,
+    queue_dramatiq,
+    queue_dramatiq_posts,
+)
+from benchmarks.deliveries.publishing import (
+    claim_cost,
+    publish_cost,
+    publish_many,
+    publish_now_and_then,
+)
+
+__all__ = [
+    "bare_aiohttp",
+    "bare_pycurl",
+    "claim_cost",
+    "clear",
+    "drain_all",
+    "fill",
+    "grow",
+    "post_now_and_then",
+    "prepare",
+    "publish_cost",
+    "publish_many",
+    "publish_now_and_then",
+    "queue_celery",
+    "queue_celery_posts",
+    "queue_django_q",
+    "queue_django_q_posts",
+    "queue_django_webhook",
+    "queue_dramatiq",
+    "queue_dramatiq_posts",
+    "raw",
+    "state",
+]

@@ -1,0 +1,101 @@
+"""Jobs that publish and claim, and tell what it took."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from benchmarks.deliveries.filling import (
+    CONTEXT,
+    EVENT_TYPE,
+    OWNER,
+    PROFILE,
+    clear,
+    make_endpoints,
+    padding,
+)
+from webhooks_core.dispatch import shifts
+from webhooks_core.dispatch.claims import Claims
+from webhooks_core.dispatch.lanes import Lanes
+from webhooks_core.models import Delivery, Event
+from webhooks_core.publishing import publish
+
+
+def _publish(text: str) -> Event:
+    return publish(
+        profile=PROFILE,
+        owner=OWNER,
+        event_type=EVENT_TYPE,
+        data={"document_id": "doc_bench", "text": text},
+        context=CONTEXT,
+    )
+
+
+def publish_cost(url: str, endpoints: int, times: int) -> list[float]:
+    """Return the seconds that each call took, commit and wake-up included."""
+    clear()
+    make_endpoints(url, endpoints)
+    text, took = padding(512), []
+    for _ in range(times):
+        started = time.perf_counter()
+        with transaction.atomic():
+            _publish(text)
+        took.append(time.perf_counter() - started)
+    return took
+
+
+def publish_many(count: int, per_transaction: int = 5) -> int:
+    """Publish as a busy product does; return how many."""
+    text = padding(512)
+    for start in range(0, count, per_transaction):
+        with transaction.atomic():
+            for _ in range(min(per_transaction, count - start)):
+                _publish(text)
+    return count
+
+
+def publish_now_and_then(times: int, pause_s: float) -> dict[str, float]:
+    """Publish one event after another; return when each was committed, by its id."""
+    text, committed = padding(512), {}
+    for _ in range(times):
+        # Not in step with anybody who looks now and then.
+        time.sleep(pause_s * random.uniform(1, 1.5))  # noqa: S311 - no secret
+        event_id, at = _publish_and_stamp(text)
+        committed[event_id] = at
+    return committed
+
+
+def _publish_and_stamp(text: str) -> tuple[str, float]:
+    """Return the id of a new event and when it was committed."""
+    stamp: list[float] = []
+    with transaction.atomic():
+        # The first hook of the commit: the engine's come after it.
+        transaction.on_commit(lambda: stamp.append(time.monotonic()))
+        event = _publish(text)
+    return event.public_id, stamp[0]
+
+
+def claim_cost(times: int) -> dict[str, Any]:
+    """Return the seconds that each claim took, from the look at the lanes on, and its size."""
+    took, sizes = [], []
+    for _ in range(times):
+        shift = shifts.start()
+        if shift is None:
+            raise RuntimeError("somebody else works on the scratch database")
+        lanes = Lanes(shift)
+        claims = Claims(shift, lanes)
+        started = time.perf_counter()
+        while lanes.take_due(timezone.now()):
+            pass
+        requests = claims.take(timezone.now())
+        took.append(time.perf_counter() - started)
+        sizes.append(len(requests))
+        # Undone, not settled: the next claim finds what this one found.
+        Delivery.objects.unclaim([it.key for it in requests], claim=shift.pk)
+        lanes.release([lane.pk for lane in lanes.values()])
+        shifts.end(shift, attempts=0)
+    return {"seconds": took, "sizes": sizes}

@@ -1,0 +1,131 @@
+"""What the deliveries benchmark has to tell: tables for people, figures for machines, targets for both."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A figure that is to be reached."""
+
+    what: str
+    wanted: str
+    measured: str
+    met: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+    def lines(self) -> Iterator[str]:
+        """Return the table as Markdown."""
+        yield f"### {self.title}"
+        yield ""
+        yield f"| {' | '.join(self.columns)} |"
+        yield "|---|" + "---:|" * (len(self.columns) - 1)
+        for row in self.rows:
+            yield f"| {' | '.join(row)} |"
+        if self.note:
+            yield ""
+            yield self.note
+        yield ""
+
+
+@dataclass(slots=True)
+class Report:
+    """All that one run measured."""
+
+    command: str
+    figures: dict[str, Any] = field(default_factory=dict)
+    tables: list[Table] = field(default_factory=list)
+    targets: list[Target] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)
+
+    def at_least(self, what: str, measured: float, wanted: float, unit: str) -> None:
+        text = f"{measured:.2f}" if unit == "" else f"{measured:.1f} {unit}"
+        target = Target(what, f"≥ {wanted:g} {unit}".strip(), text, measured >= wanted)
+        self.targets.append(target)
+
+    def at_most(self, what: str, measured: float, wanted: float, unit: str) -> None:
+        text = f"{measured:.2f} {unit}" if unit else f"{measured:g}"
+        target = Target(what, f"≤ {wanted:g} {unit}".strip(), text, measured <= wanted)
+        self.targets.append(target)
+
+    def either_of(
+        self, what: str, rate: float, wanted: float, ratio: float, share: float
+    ) -> None:
+        """Note a target of which one half is enough: a rate, or a share of the limit."""
+        target = Target(
+            what,
+            f"≥ {wanted:,g}/s, or {share:g} of bare",
+            f"{rate:,.0f}/s, {ratio:.2f}",
+            rate >= wanted or ratio >= share,
+        )
+        self.targets.append(target)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            **about(),
+            "command": self.command,
+            "parts": self.figures,
+            "targets": [asdict(target) for target in self.targets],
+            "skipped": self.skipped,
+        }
+
+    def as_markdown(self) -> Iterator[str]:
+        it = about()
+        yield f"{it['at']}, commit {it['commit']}, {it['machine']}; `{self.command}`"
+        yield ""
+        for table in (*self.tables, self._met()):
+            yield from table.lines()
+        for what, reason in self.skipped.items():
+            yield f"Not measured: {what} ({reason})."
+
+    def _met(self) -> Table:
+        rows = [
+            (it.what, it.wanted, it.measured, "yes" if it.met else "**no**")
+            for it in self.targets
+        ]
+        return Table("Targets", ("what", "wanted", "measured", "met"), rows)
+
+
+def about() -> dict[str, str]:
+    """Return where and when this is."""
+    return {
+        "at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "commit": _commit(),
+        "machine": f"{os.cpu_count()} x {_processor()}, {platform.system()}, "
+        f"Python {platform.python_version()}",
+    }
+
+
+def _commit() -> str:
+    git = ("git", "-C", str(settings.BASE_DIR), "describe", "--always", "--dirty")
+    try:
+        found = subprocess.run(git, capture_output=True, text=True, check=True)  # noqa: S603
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return found.stdout.strip()
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if "model name" in line)
+    return next(names, platform.machine())

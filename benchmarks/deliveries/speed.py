@@ -1,0 +1,211 @@
+"""How many deliveries a second: the limit, Signpost, and what people use instead, in turns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib.util import find_spec
+from typing import NamedTuple
+
+from benchmarks.deliveries.bench import Bench, median
+from benchmarks.deliveries.peers.running import peers
+from benchmarks.deliveries.report import Table
+from benchmarks.deliveries.stage import BenchError, World
+
+SIZES = {"1 KB": 1024, "50 KB": 50 * 1024}
+OURS = "Signpost, SQLite, 1 drainer"
+WANTED = {"django-q2": 10, "Celery": 5}
+BARE = ("bare aiohttp", "bare aiohttp, two processes")
+
+
+class Taken(NamedTuple):
+    """One measurement; `cpu` is that of the senders, in seconds per delivery."""
+
+    rate: float
+    cpu: float
+
+
+class Contender(NamedTuple):
+    """`against` is the limit that it is compared with: that of as many processes."""
+
+    run: Callable[[], Taken]
+    against: str
+
+
+def taken(measured: list[dict[str, float]]) -> Taken:
+    count = sum(it["count"] for it in measured)
+    seconds = max(it["seconds"] for it in measured)
+    return Taken(count / seconds, sum(it["cpu"] for it in measured) / count)
+
+
+def bare(
+    bench: Bench,
+    job: str,
+    size: int,
+    count: int,
+    processes: int = 1,
+    *,
+    path: str = "ok",
+    in_flight: int = 0,
+) -> Taken:
+    """Post by a bare loop, as many in flight in all processes together as Signpost has."""
+    hands = [bench.sqlite.hand(1 + number) for number in range(processes)]
+    at = time.monotonic() + 1.0
+    for hand in hands:
+        hand.begin(
+            job,
+            url=bench.receiver.url(path),
+            count=count // processes,
+            size=size,
+            in_flight=(in_flight or bench.in_flight) // processes,
+            at=at,
+        )
+    return taken([hand.end() for hand in hands])
+
+
+def signpost(
+    bench: Bench, world: World, size: int, count: int, drainers: int = 1
+) -> Taken:
+    world.fill(bench.waits("ok", count), size=size)
+    found = taken(world.drain(drainers))
+    left = world.hand().do("state")
+    if left["delivered"] != count:
+        raise BenchError(f"not all was delivered: {left}")
+    return found
+
+
+def ceiling(bench: Bench) -> None:
+    """Measure and tell first what the receiver can take."""
+    count = bench.options.either(4_000, 40_000)
+    found = {name: bare(bench, "raw", size, count, 2) for name, size in SIZES.items()}
+    text = ", ".join(f"{it.rate:,.0f}/s at {name}" for name, it in found.items())
+    bench.say(f"The receiver takes {text}.")
+    bench.report.figures["receiver"] = {n: it.rate for n, it in found.items()}
+
+
+def speed(bench: Bench) -> None:
+    """Let the bare loops and Signpost take turns, and tell the median of each."""
+    ceiling(bench)
+    for name, size in SIZES.items():
+        contenders = _contenders(bench, size)
+        _tell(bench, name, _rounds(bench, name, contenders), contenders)
+
+
+def others(bench: Bench) -> None:
+    """Let what people use instead take turns with one drainer, a process each."""
+    ours = {
+        name: it
+        for name, it in _contenders(bench, 1024).items()
+        if name in {BARE[0], OURS}
+    }
+    with peers(bench) as runners:
+        theirs = {
+            name: Contender(partial(_peer, measure), BARE[0])
+            for name, measure in runners.items()
+        }
+        contenders = ours | theirs
+        found = _rounds(bench, "1 KB", contenders)
+    _tell(bench, "1 KB, one process each", found, contenders)
+
+
+def _peer(measure: Callable[[], tuple[float, float]]) -> Taken:
+    return Taken(*measure())
+
+
+def _contenders(bench: Bench, size: int) -> dict[str, Contender]:
+    count = bench.options.either(400, 6_000 if size == 1024 else 1_500)
+    found = {BARE[0]: Contender(lambda: bare(bench, "bare_aiohttp", size, count), "")}
+    if _has_pycurl(bench):
+        found["bare pycurl"] = Contender(
+            lambda: bare(bench, "bare_pycurl", size, count), BARE[0]
+        )
+    if bench.options.drainers > 1:
+        found[BARE[1]] = Contender(
+            lambda: bare(bench, "bare_aiohttp", size, count, 2), ""
+        )
+    for world in bench.worlds:
+        for drainers in range(1, bench.options.drainers + 1):
+            if drainers > 1 and world is bench.sqlite:
+                continue  # SQLite has one writer, and one drainer by its settings
+            label = f"Signpost, {world.name}, {drainers} drainer{'s'[: drainers > 1]}"
+            found[label] = Contender(
+                partial(signpost, bench, world, size, count, drainers),
+                BARE[drainers > 1],
+            )
+    return found
+
+
+def _has_pycurl(bench: Bench) -> bool:
+    if find_spec("pycurl") is None:
+        bench.report.skipped["bare pycurl"] = "pycurl is not installed"
+        return False
+    return True
+
+
+def _rounds(
+    bench: Bench, size: str, contenders: Mapping[str, Contender]
+) -> dict[str, list[Taken]]:
+    found: dict[str, list[Taken]] = {name: [] for name in contenders}
+    for number in range(bench.options.rounds):
+        for name, contender in contenders.items():
+            it = contender.run()
+            found[name].append(it)
+            bench.say(f"{size}, round {number + 1}: {name}: {it.rate:,.0f}/s")
+    return found
+
+
+def ratio(
+    found: Mapping[str, list[Taken]], name: str, other: str, *, cpu: bool = False
+) -> float:
+    """Return the median of the ratios within each round."""
+    pairs = zip(found[name], found[other], strict=True)
+    return median([a.cpu / b.cpu if cpu else a.rate / b.rate for a, b in pairs])
+
+
+def _tell(
+    bench: Bench,
+    size: str,
+    found: Mapping[str, list[Taken]],
+    contenders: Mapping[str, Contender],
+) -> None:
+    rows = []
+    for name, rounds in found.items():
+        against = contenders[name].against
+        rows.append(
+            (
+                name,
+                f"{median([it.rate for it in rounds]):,.0f}",
+                f"{ratio(found, name, against):.2f}" if against else "1",
+                f"{median([it.cpu for it in rounds]) * 1e3:.2f} ms",
+                f"{ratio(found, name, BARE[0], cpu=True):.1f}",
+            )
+        )
+    columns = ("", "deliveries/s", "of the bare loop", "CPU/delivery", "times bare")
+    bench.report.tables.append(Table(f"Deliveries of {size}", columns, rows))
+    bench.report.figures[f"speed {size}"] = {
+        name: [it._asdict() for it in rounds] for name, rounds in found.items()
+    }
+    if size == "1 KB":
+        _targets(bench, found)
+    else:
+        _multiples(bench, found)
+
+
+def _targets(bench: Bench, found: Mapping[str, list[Taken]]) -> None:
+    report, ours = bench.report, OURS
+    both = "Signpost, PostgreSQL, 2 drainers"
+    report.at_least(f"{ours}, of bare aiohttp", ratio(found, ours, BARE[0]), 0.6, "")
+    if both in found:
+        report.at_least(f"{both}, of two bare", ratio(found, both, BARE[1]), 0.5, "")
+    report.at_most(
+        f"{ours}, CPU of bare", ratio(found, ours, BARE[0], cpu=True), 3, "times"
+    )
+
+
+def _multiples(bench: Bench, found: Mapping[str, list[Taken]]) -> None:
+    for name in found:
+        wanted = next((n for peer, n in WANTED.items() if name.startswith(peer)), 0)
+        if wanted and "alone" not in name:
+            measured = ratio(found, OURS, name)
+            bench.report.at_least(f"{OURS}, of {name}", measured, wanted, "times")

@@ -1,0 +1,34 @@
+"""The benchmark runs, tells what it should, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import re
+from io import StringIO
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from oauth2_provider.models import AccessToken
+
+from benchmarks.__main__ import command
+from benchmarks.auth import Bench, BenchError
+from recording.models import PersonalToken
+from recording.oauth.models import Application
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_benchmark_tells_rates_queries_and_cpu():
+    out = StringIO()
+    call_command(command("auth"), requests=2, stdout=out)
+    told = out.getvalue()
+    assert re.findall(r"\+(\d) queries", told) == ["0", "1", "1"]
+    assert "ms of CPU" in told
+    for model in (User, Application, AccessToken, PersonalToken):
+        assert not model.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_benchmark_stops_at_an_answer_that_is_not_the_expected_one():
+    bench = Bench()
+    with pytest.raises(BenchError, match="GET /v1/webhooks: 401"):
+        bench.get("rec_at_nonsense")

@@ -1,1 +1,0 @@
-"""What bench_catalog compares; nothing here runs in a serving instance."""

@@ -1,1 +1,0 @@
-"""What bench_deliveries runs; nothing here runs in a serving instance."""
