@@ -8,6 +8,7 @@ from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse
 
 from recording.oauth import logins
+from recording.oauth.forms import AdminLoginForm
 
 # What the toolkit keeps, and what recording builds on it: the second names the group.
 TOOLKIT, OWN = "oauth2_provider", "recording_oauth"
@@ -15,6 +16,8 @@ TOOLKIT, OWN = "oauth2_provider", "recording_oauth"
 
 class Site(AdminSite):
     """Django's own: logins limited, lists capped, the toolkit's tables among those that extend it."""
+
+    login_form = AdminLoginForm
 
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -11,7 +11,6 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
-from django.db import transaction
 from django.db.models.signals import (  # noqa: TID251 - see above
     post_save,
     pre_delete,
@@ -55,9 +54,12 @@ def _on_save(
 def follow(account: User) -> None:
     """Hold or release an account's webhooks by whether it is active; inactive, end its tokens."""
     theirs = Endpoint.objects.of(PROFILE, owner_id(account))
-    with transaction.atomic():
-        for endpoint in theirs.exclude(active=account.is_active):
-            endpoints.update(endpoint, active=account.is_active)
-        if not account.is_active:
-            PersonalToken.objects.filter(user=account).revoke(timezone.now())
-            sessions.disconnect_all(account)
+    # As the account is now: another change may have been committed since this one.
+    with sessions.locked_account(account.pk) as current:
+        if current is None:
+            return
+        for endpoint in theirs.exclude(active=current.is_active).order_by("pk"):
+            endpoints.update(endpoint, active=current.is_active)
+        if not current.is_active:
+            PersonalToken.objects.filter(user=current).revoke(timezone.now())
+            sessions.disconnect_all(current)

@@ -236,14 +236,16 @@ def rotate_secret(
 ) -> str:
     """Give an endpoint a new secret; the old ones sign beside it for `overlap` at most.
 
-    Where requests carry one signature the overlap is none: the old ones end at once.
+    Where requests carry one signature the overlap is none: the old ones end at once. Raises
+    Endpoint.DoesNotExist when the endpoint went with its account.
     """
     now, secret = timezone.now(), secret or secrets.make()
     if not may_overlap(endpoint):
         overlap = timedelta(0)
     with transaction.atomic():
         # First, as a lock: of two rotations at once the later one ends the other's secret.
-        Endpoint.objects.filter(pk=endpoint.pk).update(updated_at=now)
+        if not Endpoint.objects.filter(pk=endpoint.pk).update(updated_at=now):
+            raise Endpoint.DoesNotExist
         _shorten(endpoint, until=now + overlap)
         EndpointSecret.objects.create(endpoint=endpoint, value=secret)
         EndpointSecret.objects.filter(endpoint=endpoint, expires_at__lte=now).delete()

@@ -17,7 +17,7 @@ BATCH = 200
 
 
 class NotSubscribedError(Exception):
-    """The endpoint is deleted, disabled or inactive: nothing could be sent."""
+    """The endpoint is deleted, disabled or inactive, or all is gone: nothing could be sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,8 @@ def _copy(delivery: Delivery, at: datetime) -> Delivery:
         event=delivery.event_id, endpoint=delivery.endpoint_id
     )
     last = same.aggregate(last=Max("copy"))["last"]
+    if last is None:  # removed since it was read, with its account or for its age
+        raise NotSubscribedError
     made = Delivery.objects.create(
         public_id=ids.make(profiles.get(delivery.endpoint.profile).delivery_prefix),
         event_id=delivery.event_id,

@@ -201,3 +201,14 @@ def test_without_redis_a_login_goes_on_and_is_not_counted(monkeypatch, caplog, p
     form = {"username": "ada", "password": "correct horse"}
     assert Client().post(path, form).status_code == 302
     assert "logins are not counted: redis is away" in caplog.text
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", PAGES)
+def test_a_name_that_no_account_can_have_is_refused_as_any_other(path, watch):
+    client = Client(raise_request_exception=False)
+    watch.gate.set()
+    for name in ("nobody", "n" * 151, "n" * 300):
+        answer = client.post(path, {"username": name, "password": "guess"})
+        assert answer.status_code == 200
+        assert list(answer.context["form"].errors) == ["__all__"]

@@ -16,7 +16,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 from oauth2_provider.models import AccessToken, RefreshToken, set_token_value
 
-from recording import recordings, tokens
+from recording import accounts, recordings, tokens
 from recording.activity import InactiveAccountError
 from recording.models import PersonalToken, Recording
 from recording.oauth.models import Application
@@ -350,3 +350,26 @@ def test_a_login_of_an_active_account_costs_no_query_more(
     user.last_login = timezone.now()
     with django_assert_num_queries(1):
         user.save(update_fields=["last_login"])
+
+
+@inactive
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("on", [True, False])
+def test_of_two_changes_at_once_the_one_that_is_stored_counts(api, on):
+    api.create()
+    earlier = User.objects.get(pk=api.user.pk)
+    earlier.is_active = not on
+    switch(api.user, on=on)  # stored after the earlier change, but followed before it
+    accounts.follow(earlier)
+    assert Endpoint.objects.get().active is on
+
+
+@inactive
+@pytest.mark.django_db(transaction=True)
+def test_a_change_of_an_account_that_is_gone_meanwhile_is_no_error(api):
+    api.create()
+    stale = User.objects.get(pk=api.user.pk)
+    api.user.delete()
+    stale.is_active = False
+    accounts.follow(stale)
+    assert not Endpoint.objects.exists()

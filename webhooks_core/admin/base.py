@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
 from django.core.paginator import Page, Paginator
 from django.db.models import Model, QuerySet
 from django.http import (
@@ -186,7 +186,10 @@ class HistoryAdmin(ShownAdmin[M]):
             return HttpResponseNotAllowed(["POST"])
         if not self.has_act_permission(request):
             raise PermissionDenied
-        return operation(request, self.row(request, pk))
+        try:
+            return operation(request, self.row(request, pk))
+        except ObjectDoesNotExist as error:  # it went with its account meanwhile
+            raise Http404 from error
 
     def row(self, request: HttpRequest, pk: int) -> M:
         """Return a row that this user may see. Raises Http404 and PermissionDenied."""

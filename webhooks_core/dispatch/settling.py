@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from webhooks_core import notices, tracing
 from webhooks_core.dispatch.claims import PASSING, Claim
 from webhooks_core.dispatch.outcome import Verdict, judge
 from webhooks_core.models import Delivery, Endpoint, Shift
+from webhooks_core.models.lookups import among
 from webhooks_core.profiles import NoticeKind
 from webhooks_core.transport import Answer
 
@@ -125,6 +126,8 @@ def _count(settled: Iterable[Settled], now: datetime) -> None:
     runs: dict[int, list[Settled]] = defaultdict(list)
     for it in settled:
         runs[it.claim.head.lane].append(it)
+    if len(runs) > 1:
+        _lock(runs)
     clean = [pk for pk, run in runs.items() if all(it.verdict.delivered for it in run)]
     for pk in clean:
         _notice_recovery(runs[pk][0])
@@ -134,6 +137,12 @@ def _count(settled: Iterable[Settled], now: datetime) -> None:
     for pk in sorted(runs.keys() - set(clean)):
         for delivered, part in groupby(runs[pk], lambda it: it.verdict.delivered):
             _count_alike(pk, list(part), delivered=delivered, now=now)
+
+
+def _lock(pks: Collection[int]) -> None:
+    """Lock endpoints by id, as their removal does: the updates come in another order."""
+    rows = Endpoint.objects.filter(among(pks)).order_by("pk")
+    list(rows.select_for_update(no_key=True).values_list("pk"))
 
 
 def _count_alike(

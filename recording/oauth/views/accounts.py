@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods
 from recording.oauth import logins, parameters, sessions
 from recording.oauth.authorization import Authorization
 from recording.oauth.errors import InvalidRequestError, TooManyRequestsError
+from recording.oauth.forms import LoginForm
 from recording.oauth.models import Application
 from recording.oauth.views.authorize import with_form_action
 
@@ -41,6 +42,7 @@ class Login(KeepsRequest, LoginView):
     """The login page; after it, an application's request goes on where it was."""
 
     template_name = "accounts/login.html"
+    authentication_form = LoginForm
 
     def get(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.user.is_authenticated:

@@ -1,0 +1,26 @@
+"""The form of a login, ours and the admin's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.admin.forms import AdminAuthenticationForm
+from django.contrib.auth.forms import AuthenticationForm
+
+
+class LoginForm(AuthenticationForm):
+    """Refuses a name that no account can have before it is looked for, and before it is counted.
+
+    Django's own bounds it in HTML alone, and PostgreSQL keeps no such name of a failed login.
+    """
+
+    def clean(self) -> dict[str, Any]:
+        field: Any = self.fields["username"]
+        if len(self.cleaned_data.get("username") or "") > field.max_length:
+            raise self.get_invalid_login_error()
+        cleaned: dict[str, Any] = super().clean()
+        return cleaned
+
+
+class AdminLoginForm(LoginForm, AdminAuthenticationForm):
+    """The same for staff alone."""
