@@ -32,7 +32,7 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
         service = (await runtime.start()).service
         headers = front.security_headers(scope)
         await chat.respond(service, scope, receive, send, headers)
-    elif scope["type"] == "http" and scope["path"] == stream_probe.PATH:
+    elif stream_probe.serves(scope) and front.is_for_us(scope):
         await stream_probe.respond(scope, send)
     elif scope["type"] == "http":
         await everything_else(scope, receive, send)

@@ -159,7 +159,7 @@ async def _collect(message: Message, receive: Receive, body: SpooledBody) -> int
         if length <= LARGEST_BYTES:
             body.store(message.get("body", b""))
         if not message.get("more_body"):
-            body.seek(0)
+            body.rewind()
             return length
         message = await receive()
     raise ClientGoneError
@@ -178,7 +178,20 @@ class SpooledBody(tempfile.SpooledTemporaryFile[bytes]):
             try:
                 self.write(part)
             except OSError as error:
-                self._failure = error
+                self._fail(error)
+
+    def rewind(self) -> None:
+        try:
+            self.seek(0)
+        except OSError as error:
+            self._fail(error)
+
+    def _fail(self, error: OSError) -> None:
+        """Let go of the file, which would try again to write what it holds back."""
+        self._failure = error
+        with suppress(OSError):
+            self._file.close()
+        self._file = BytesIO()
 
     def read(self, *args: int) -> bytes:
         if self._failure is not None:

@@ -14,6 +14,7 @@ import re
 import socket
 import struct
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, cast
 
 import httptools
@@ -181,6 +182,11 @@ class Connection(HttpToolsProtocol):
     def _refuse(self, reason: str) -> None:
         """Refuse what came; the requests before it are answered first, and nothing after it."""
         cycle = cast("RequestResponseCycle | None", self.cycle)
+        if cycle is not None and self.pipeline and cycle.more_body:
+            # It waits for its turn, and so does its refusal.
+            self.logger.warning(reason)
+            self.pipeline[0] = (cycle, partial(_refusal, reason))
+            cycle.more_body = False
         if cycle is None or cycle.response_complete or cycle.more_body:
             self.logger.warning(reason)
             self.send_400_response(reason)
@@ -272,6 +278,16 @@ class Connection(HttpToolsProtocol):
         if unread == 0 and self.timeout_keep_alive_task is not None:
             return None
         return unread, self.scope
+
+
+async def _refusal(reason: str, _scope: Any, _receive: Any, send: Any) -> None:
+    """Answer a request that waited behind others as send_400_response() does."""
+    headers = [
+        (b"content-type", b"text/plain; charset=utf-8"),
+        (b"content-length", str(len(reason)).encode()),
+    ]
+    await send({"type": "http.response.start", "status": 400, "headers": headers})
+    await send({"type": "http.response.body", "body": reason.encode()})
 
 
 def _check_codings(headers: list[tuple[bytes, bytes]]) -> None:

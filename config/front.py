@@ -33,12 +33,16 @@ def _is_allowed(host: bytes, _: tuple[str, ...]) -> bool:
     return has_allowed_host(request)
 
 
+def is_for_us(scope: Scope) -> bool:
+    """Return whether a request has one Host, and ALLOWED_HOSTS has it."""
+    hosts = [value for name, value in scope["headers"] if name == b"host"]
+    return len(hosts) == 1 and _is_allowed(hosts[0], tuple(settings.ALLOWED_HOSTS))
+
+
 def admits(scope: Scope) -> bool:
     """Return whether a request needs no refusal and no redirect by Django's middleware."""
-    hosts = [value for name, value in scope["headers"] if name == b"host"]
-    if len(hosts) != 1 or not _is_allowed(hosts[0], tuple(settings.ALLOWED_HOSTS)):
-        return False
-    return not settings.SECURE_SSL_REDIRECT or _is_secure(scope)
+    is_safe = not settings.SECURE_SSL_REDIRECT or _is_secure(scope)
+    return is_safe and is_for_us(scope)
 
 
 def security_headers(scope: Scope) -> list[tuple[bytes, bytes]]:

@@ -24,6 +24,10 @@ def address() -> str:
     return f"{PATH}?{urlencode({'token': _signer.sign('stream')})}"
 
 
+def serves(scope: Scope) -> bool:
+    return scope["type"] == "http" and bool(scope["path"] == PATH)
+
+
 async def respond(scope: Scope, send: Send) -> None:
     """Answer a line of JSON about the request, and `{}` half a second later.
 

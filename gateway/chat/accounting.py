@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, OperationalError, transaction
+from django.db import Error, InterfaceError, OperationalError, transaction
 
 from gateway.chat import usage
 from gateway.chat.exchange import Exchange
@@ -94,7 +94,7 @@ class Writer:
         self._pruned_at = now
         try:
             await self.in_thread(self.prune)
-        except DatabaseError as error:
+        except Error as error:
             log.warning("old usage not deleted", error=type(error).__name__)
 
     async def flush(self) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
-from django.db import DatabaseError
+from django.db import Error
 
 from gateway import configuration
 from gateway.chat.models import ModelEndpoint, ModelTarget
@@ -104,7 +104,7 @@ class CachedCatalogue:
     _loaded_at: float = float("-inf")
     _loading: asyncio.Task[None] | None = None
     _began_at: float = 0.0
-    _failure: DatabaseError | None = None
+    _failure: Error | None = None
 
     async def endpoints(self) -> Mapping[str, ModelEntry]:
         """Return all endpoints by name. Raises what the database raises, TimeoutError."""
@@ -115,7 +115,7 @@ class CachedCatalogue:
         if age > STALE_S and self._loading is not None:
             try:
                 await self._wait_for(self._loading)
-            except (DatabaseError, TimeoutError):
+            except (Error, TimeoutError):
                 if age > OUTAGE_S:
                     raise
         return self._known
@@ -132,7 +132,7 @@ class CachedCatalogue:
         try:
             self._known = await self.in_thread(self.load)
             self._loaded_at, self._failure = self.clock(), None
-        except DatabaseError as error:
+        except Error as error:
             log.warning("model endpoints not loaded", error=type(error).__name__)
             self._failure = error
         finally:

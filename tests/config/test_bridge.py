@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -176,3 +178,25 @@ def test_reading_a_body_that_could_not_be_stored_raises_why(
     assert requests.post(url, data=large, timeout=5).status_code == 500
     assert application.calls == []
     assert requests.post(url, data=b"small", timeout=5).status_code == 201
+
+
+@pytest.mark.parametrize("part", [100, 5000, 70_000])
+def test_a_body_that_the_disk_has_no_room_for_fails_where_it_is_read(part):
+    """Also when the file still holds back what it could not write."""
+    asked = f"""
+import resource, signal
+from config.bridge import SpooledBody
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+with SpooledBody(50_000) as body:
+    for _ in range(200_000 // {part}):
+        body.store(b"x" * {part})
+    body.rewind()
+    try:
+        body.read(1)
+    except OSError as error:
+        print(error.strerror)
+"""
+    command = [sys.executable, "-c", asked]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.stdout, ended.stderr) == ("File too large\n", "")

@@ -284,6 +284,23 @@ def test_what_precedes_a_refused_request_is_answered(echo, bad):
     assert [it["path"] for it in echo.asked] == ["/wait"]
 
 
+def test_the_refusal_of_a_body_waits_for_the_answers_before_it(echo):
+    bad = CHUNKED + b"no size\r\n"
+    with echo.connect() as client:
+        client.sendall(b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
+        until(lambda: echo.asked, "the first request")
+        client.sendall(bad)
+        client.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            client.recv(1)
+        client.settimeout(20)
+        echo.go_on.set()
+        answers = read(client).split(b"HTTP/1.1 ")
+    assert [answer[:3] for answer in answers] == [b"", b"200", b"400"]
+    assert b"connection: close" in answers[2]
+    assert [it["path"] for it in echo.asked] == ["/wait"]
+
+
 LENGTH = b"Content-Length: 5\r\n"
 BODY = b"\r\n5\r\nhello\r\n0\r\n\r\n"
 

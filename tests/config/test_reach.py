@@ -131,6 +131,14 @@ def test_strangers_do_not_get_the_stream(instance, token):
     assert (response.status_code, response.content) == (404, b"")
 
 
+def test_the_stream_is_for_our_hosts_alone(instance):
+    url = instance + stream_probe.address()
+    assert requests.get(url, timeout=5).status_code == 200
+    for host in ("evil.example", ""):
+        response = requests.get(url, headers={"Host": host}, timeout=5)
+        assert response.status_code == 400
+
+
 def test_another_secret_key_is_told(instance, monkeypatch):
     monkeypatch.setattr(stream_probe, "address", lambda: stream_probe.PATH)
     assert "same SECRET_KEY" in found()["stream"][1]

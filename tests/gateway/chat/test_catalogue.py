@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
-from django.db import OperationalError
+from django.db import Error, InterfaceError, OperationalError
 from django.test import Client
 
 from gateway.chat import catalogue
@@ -103,13 +103,15 @@ def test_loading_takes_two_queries_however_many_there_are(django_assert_num_quer
 class Database:
     """Stands for load(): counts calls, and is away when told."""
 
+    failure: type[Error] = OperationalError
+
     def __init__(self) -> None:
         self.calls, self.away, self.found = 0, False, {"a": ModelEntry("a", "echo", ())}
 
     def __call__(self) -> Any:
         self.calls += 1
         if self.away:
-            raise OperationalError
+            raise self.failure
         return dict(self.found)
 
 
@@ -140,8 +142,10 @@ def test_the_catalogue_is_loaded_once_for_many_and_again_when_it_is_old():
     assert asyncio.run(run()) == [1, 2, 3]
 
 
-def test_the_catalogue_outlives_a_short_outage_of_the_database():
+@pytest.mark.parametrize("failure", [OperationalError, InterfaceError])
+def test_the_catalogue_outlives_a_short_outage_of_the_database(failure):
     database, clock = Database(), SimpleNamespace(now=0.0)
+    database.failure = failure
 
     async def here(function: Any) -> Any:
         return function()
@@ -153,7 +157,7 @@ def test_the_catalogue_outlives_a_short_outage_of_the_database():
         clock.now += catalogue.OUTAGE_S - 1
         assert set(await known.endpoints()) == {"a"}
         clock.now += 2
-        with pytest.raises(OperationalError):
+        with pytest.raises(failure):
             await known.endpoints()
 
     asyncio.run(run())

@@ -195,13 +195,16 @@ def test_a_denial_is_a_policy_decision_that_hides_whether_the_model_exists():
     assert (decision.request_id, decision.trace_id) == ("req-7", trace)
 
 
-def test_records_that_cannot_be_deleted_now_stay_and_nothing_stops(monkeypatch):
+@pytest.mark.parametrize("failure", [OperationalError, InterfaceError])
+def test_records_that_cannot_be_deleted_now_stay_and_nothing_stops(
+    monkeypatch, failure
+):
     monkeypatch.setattr(accounting, "EVERY_S", 0.0)
 
     class Stubborn(Sink):
         def prune(self) -> None:
             self.pruned += 1
-            raise OperationalError("locked")
+            raise failure("locked, or the connection broke")
 
     sink = Stubborn()
 
