@@ -88,9 +88,10 @@ def test_nothing_is_replayed_to_an_endpoint_that_is_gone(failed):
 
 def test_the_command_counts_first_and_then_queues(failed, capsys):
     _, target = failed
-    call_command("webhooks_replay", endpoint=target.public_id, dry_run=True)
+    options = {"endpoint": target.public_id, "since": "2020-01-01"}
+    call_command("webhooks_replay", dry_run=True, **options)
     assert Delivery.objects.count() == 3
-    call_command("webhooks_replay", endpoint=target.public_id)
+    call_command("webhooks_replay", **options)
     assert Delivery.objects.count() == 6
     out, err = capsys.readouterr()
     counted, queued = out.splitlines()
