@@ -140,6 +140,8 @@ def _stream(session: requests.Session) -> Iterator[Verdict]:
             return
         lines = response.iter_lines(chunk_size=1)
         seen = orjson.loads(next(lines, b""))
+        if not isinstance(seen, dict):
+            raise requests.exceptions.InvalidJSONError
         began = time.monotonic()
         is_piecewise = [*lines] and time.monotonic() - began > stream_probe.PAUSE_S / 2
     if is_piecewise:

@@ -109,6 +109,14 @@ def test_a_proxy_that_collects_streams_is_told(site):
     assert "proxy_buffering off" in message
 
 
+@pytest.mark.parametrize("body", ["", "<html>", "[]\n{}\n", "null"])
+def test_a_stream_of_another_site_is_told(site, body):
+    site.expect_request(stream_probe.PATH).respond_with_data(body)
+    level, message = found()["stream"]
+    assert level == Level.FAILED
+    assert "no valid response" in message
+
+
 def test_a_scheme_that_arrives_and_is_not_trusted_is_a_warning(
     instance, monkeypatch, settings
 ):
