@@ -10,6 +10,7 @@ from drf_spectacular.utils import OpenApiParameter
 from gateway import errors
 from gateway.ingest import CONTENT_TYPES
 from gateway.webhooks import EVENT_TYPES, INGEST_COMPLETED
+from webhooks_core.encryption import MASK
 from webhooks_core.openapi import Describer, adding, count
 from webhooks_core.schemas import (
     BOOLEAN,
@@ -21,7 +22,6 @@ from webhooks_core.schemas import (
     object_of,
     ref,
 )
-from webhooks_core.secrets import MASK
 
 TAG = "Gateway webhooks"
 SUBSCRIPTION_ID = "whsub_0d1k3v5m7p9r1t3v5n7q9s0u2g"

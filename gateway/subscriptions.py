@@ -19,9 +19,9 @@ from gateway.errors import (
 from gateway.events import Origin
 from gateway.webhooks import PROFILE, TEST
 from webhooks_core import endpoints, profiles, publishing, reaching
+from webhooks_core.encryption import MASK
 from webhooks_core.endpoints import Created, QuotaExceededError
 from webhooks_core.models import Delivery, Endpoint, Event
-from webhooks_core.secrets import MASK
 from webhooks_core.targets import TargetError
 from webhooks_core.times import iso
 

@@ -8,7 +8,7 @@ import ssl
 
 import aiohttp
 
-from webhooks_core.models import Outcome
+from webhooks_core.outcomes import Outcome
 
 
 class BlockedAddressError(OSError):

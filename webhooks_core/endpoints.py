@@ -14,9 +14,9 @@ from django.db.models import Q
 from django.utils import timezone
 
 from webhooks_core import headers, ids, notices, profiles, secrets, wakeup
+from webhooks_core.encryption import Sealed
 from webhooks_core.models import Delivery, Endpoint, EndpointSecret, Lane
 from webhooks_core.profiles import NoticeKind
-from webhooks_core.secrets import Sealed
 from webhooks_core.signing import standard_key
 
 # What decides which of an endpoint's deliveries may go out now.
@@ -195,7 +195,8 @@ def set_trusted(endpoint: Endpoint, *, trusted: bool) -> Endpoint:
 
 def set_custom_headers(endpoint: Endpoint, values: Mapping[str, str]) -> Endpoint:
     """Have every delivery carry these headers too. Raises HeaderError."""
-    checked = headers.check(values)
+    reserved = [it.header_prefix for it in profiles.registered()]
+    checked = headers.check(values, reserved=reserved)
     sealed = Sealed.of(orjson.dumps(checked).decode()) if checked else None
     return update(endpoint, custom_headers=sealed)
 

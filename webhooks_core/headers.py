@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-
-from webhooks_core import profiles
+from collections.abc import Collection, Mapping
 
 MAX_HEADERS = 20
 MAX_VALUE = 1024
@@ -48,23 +46,28 @@ class HeaderError(ValueError):
     """A header that deliveries cannot carry; the message names it."""
 
 
-def check(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers if deliveries may carry them all. Raises HeaderError."""
+def check(
+    headers: Mapping[str, str], *, reserved: Collection[str] = ()
+) -> dict[str, str]:
+    """Return the headers if deliveries may carry them all. Raises HeaderError.
+
+    `reserved` are prefixes of header names that the products use.
+    """
     if len(headers) > MAX_HEADERS:
         raise HeaderError(f"at most {MAX_HEADERS} headers")
     if len({name.lower() for name in headers}) < len(headers):
         raise HeaderError("a header is named twice")
     for name, value in headers.items():
-        _check_one(name, value)
+        _check_one(name, value, reserved)
     return dict(headers)
 
 
-def _check_one(name: str, value: str) -> None:
+def _check_one(name: str, value: str, reserved: Collection[str]) -> None:
     if not _NAME.fullmatch(name):
         raise HeaderError(f"{name[:64]!r} is not a header name")
     # Many servers take an underscore for a hyphen.
     lower = name.lower().replace("_", "-")
-    ours = (f"{it.header_prefix.lower()}-" for it in profiles.registered())
+    ours = (f"{prefix.lower()}-" for prefix in reserved)
     if lower in _REFUSED or lower.startswith((*_REFUSED_PREFIXES, *ours)):
         raise HeaderError(f"{name} cannot be set")
     if len(value) > MAX_VALUE or not _VALUE.fullmatch(value):

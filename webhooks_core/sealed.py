@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from django.apps import apps
 from django.db.models import Model, QuerySet
 
+from webhooks_core.encryption import SealedField, SecretUnreadableError
 from webhooks_core.models import Endpoint, EndpointSecret
-from webhooks_core.secrets import SealedField, SecretUnreadableError
 
 # A deleted endpoint is never sent to again: nobody needs to read its secrets.
 OF_THE_LIVING: dict[type[Model], dict[str, Any]] = {

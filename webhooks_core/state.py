@@ -10,16 +10,15 @@ from typing import Any
 
 from django.db.models import Count, F, Min, Q, QuerySet, Sum
 
-from webhooks_core.dispatch.network import SEEN_TO_ARRIVE
 from webhooks_core.models import (
     Attempt,
     Bell,
     Delivery,
     Endpoint,
     Lane,
-    Outcome,
     Shift,
 )
+from webhooks_core.outcomes import REACHED_STORED, Outcome
 from webhooks_core.targets import is_local
 
 # The sweep is due every minute, and the scheduler of a task cluster looks twice a minute.
@@ -53,7 +52,7 @@ def has_arrived_since(time: datetime) -> bool:
         "started_at", "outcome", "delivery__endpoint__url"
     )[:RECENT]
     return any(
-        at >= time and outcome in SEEN_TO_ARRIVE and not is_local(url)
+        at >= time and outcome in REACHED_STORED and not is_local(url)
         for at, outcome, url in latest
     )
 

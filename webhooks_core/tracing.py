@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from webhooks_core.models import Event, Outcome, Trace
+from webhooks_core.models import Event, Trace
+from webhooks_core.outcomes import Outcome
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context

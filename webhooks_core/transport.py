@@ -22,12 +22,12 @@ from webhooks_core.addresses import Reach
 from webhooks_core.certificates import client_context
 from webhooks_core.classing import BlockedAddressError, classify, lack_of
 from webhooks_core.deadlines import Deadlines
-from webhooks_core.models import Outcome
-from webhooks_core.models.deliveries import ANSWER_BYTES
+from webhooks_core.encryption import SecretUnreadableError
+from webhooks_core.outcomes import Outcome
 from webhooks_core.resolving import THREADS
-from webhooks_core.secrets import SecretUnreadableError
 
 READ_AT_MOST = 16 * 1024
+RESPONSE_BODY_BYTES = 4096  # of a receiver's answer, kept for people
 # The answer is decided at its status line; its text is only for the eyes of people.
 READ_FOR_S = 1.0
 # The headers of an answer: so much of each, and so many. More is no answer to us.
@@ -347,17 +347,17 @@ async def _answer(response: aiohttp.ClientResponse, deadlines: Deadlines) -> _Fi
 async def _read(response: aiohttp.ClientResponse, deadlines: Deadlines) -> bytes:
     """Return the start of an answer's text; a receiver cannot make us wait or store for it."""
     if response.content.is_eof() and not response.content.exception():
-        return response.content.read_nowait(ANSWER_BYTES)  # came with its head
+        return response.content.read_nowait(RESPONSE_BODY_BYTES)  # came with its head
     text = bytearray()
     # The status line has decided: whatever goes wrong from here on changes nothing.
     with suppress(Exception), deadlines.within(READ_FOR_S):
         while len(text) < READ_AT_MOST:
             chunk = await response.content.read(READ_AT_MOST - len(text))
             if not chunk:
-                return bytes(text[:ANSWER_BYTES])
+                return bytes(text[:RESPONSE_BODY_BYTES])
             text += chunk
     response.close()  # unread: the connection cannot serve another request
-    return bytes(text[:ANSWER_BYTES])
+    return bytes(text[:RESPONSE_BODY_BYTES])
 
 
 def retry_after(value: str) -> float | None:

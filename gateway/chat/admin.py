@@ -26,7 +26,7 @@ from gateway.configuration.shapes import SUPPORTS
 from gateway.configuration.yaml import VariableError, resolved
 from gateway.identity import is_name
 from webhooks_core.admin.base import ShownAdmin
-from webhooks_core.secrets import Sealed
+from webhooks_core.encryption import Sealed
 
 
 class LinesField(forms.CharField):

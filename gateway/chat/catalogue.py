@@ -16,7 +16,7 @@ from gateway import configuration
 from gateway.chat.models import ModelEndpoint, ModelTarget
 from gateway.configuration.shapes import Allow, ModelEntry, Target, Timeouts
 from gateway.configuration.yaml import REFERENCE
-from webhooks_core.secrets import SecretUnreadableError
+from webhooks_core.encryption import SecretUnreadableError
 
 # Older than FRESH_S: loaded again while the old one serves. Older than STALE_S: waited for.
 FRESH_S = 1.0

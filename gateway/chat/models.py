@@ -13,7 +13,7 @@ from django.utils import timezone
 from gateway.chat.tokens import Usage
 from gateway.chat.upstreams.registry import KINDS
 from gateway.configuration.shapes import INFERENCE_TYPES, SUPPORTS
-from webhooks_core.secrets import SealedField
+from webhooks_core.encryption import SealedField
 
 SECONDS = [MinValueValidator(0.01)]
 

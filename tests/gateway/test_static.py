@@ -17,8 +17,8 @@ from gateway.configuration import (
 )
 from tests.gateway.making import PATH, drain
 from tests.receiver import receiver
+from webhooks_core.encryption import MASK
 from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.secrets import MASK
 from webhooks_core.signing import verify_timestamped
 
 URL = "http://127.0.0.1:9/hook"

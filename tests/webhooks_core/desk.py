@@ -12,7 +12,8 @@ from webhooks_core.dispatch.claims import Claim, Claims
 from webhooks_core.dispatch.lanes import Lanes
 from webhooks_core.dispatch.network import WINDOW, Network
 from webhooks_core.dispatch.settling import Settled, settle
-from webhooks_core.models import Outcome, Shift
+from webhooks_core.models import Shift
+from webhooks_core.outcomes import Outcome
 from webhooks_core.state import has_arrived_since
 from webhooks_core.transport import Answer, Request
 

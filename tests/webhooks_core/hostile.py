@@ -14,7 +14,7 @@ from typing import Any
 
 from webhooks_core.addresses import Reach
 from webhooks_core.dispatch.sender import Sender
-from webhooks_core.models import Outcome
+from webhooks_core.outcomes import Outcome
 from webhooks_core.transport import Answer, Request
 
 TIMEOUT_S = 0.5

@@ -40,7 +40,8 @@ from tests.webhooks_core.making import drain, endpoint, event
 from webhooks_core import transport
 from webhooks_core.addresses import Reach
 from webhooks_core.dispatch.sender import Sender
-from webhooks_core.models import Attempt, Endpoint, Outcome
+from webhooks_core.models import Attempt, Endpoint
+from webhooks_core.outcomes import Outcome
 from webhooks_core.transport import READ_AT_MOST, Request
 
 CASES: dict[str, tuple[Behaviour, tuple[Outcome, int | None, str]]] = {

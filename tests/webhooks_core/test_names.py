@@ -18,7 +18,8 @@ from tests.webhooks_core.hostile import (
 from tests.webhooks_core.making import drain, endpoint, event
 from webhooks_core.addresses import Reach
 from webhooks_core.dispatch.sender import Sender
-from webhooks_core.models import Attempt, Delivery, Outcome
+from webhooks_core.models import Attempt, Delivery
+from webhooks_core.outcomes import Outcome
 from webhooks_core.targets import own_listener
 from webhooks_core.transport import Request
 

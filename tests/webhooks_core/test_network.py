@@ -27,7 +27,8 @@ from webhooks_core.dispatch import drain as engine
 from webhooks_core.dispatch import shifts
 from webhooks_core.dispatch.network import TRY_ONE_EVERY, Network
 from webhooks_core.dispatch.sender import Sender
-from webhooks_core.models import Attempt, Delivery, Endpoint, Outcome, Shift
+from webhooks_core.models import Attempt, Delivery, Endpoint, Shift
+from webhooks_core.outcomes import Outcome
 
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
 DNS, CONNECT, OK = Outcome.DNS, Outcome.CONNECT, Outcome.OK

@@ -13,8 +13,8 @@ from django.db import connection
 
 from tests.webhooks_core.making import endpoint
 from webhooks_core import secrets
+from webhooks_core.encryption import MASK, Sealed, SecretUnreadableError
 from webhooks_core.models import Endpoint, EndpointSecret
-from webhooks_core.secrets import MASK, Sealed, SecretUnreadableError
 
 OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
 URL = "http://127.0.0.1:9/hook"

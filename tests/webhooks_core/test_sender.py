@@ -10,7 +10,7 @@ from tests.receiver import receiver
 from webhooks_core.addresses import Reach
 from webhooks_core.dispatch import sender as module
 from webhooks_core.dispatch.sender import Sender
-from webhooks_core.models import Outcome
+from webhooks_core.outcomes import Outcome
 from webhooks_core.transport import Answer, Request
 
 

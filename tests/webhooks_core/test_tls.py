@@ -26,7 +26,7 @@ from tests.webhooks_core.hostile import (
     resets_at_once,
     resets_while_it_reads,
 )
-from webhooks_core.models import Outcome
+from webhooks_core.outcomes import Outcome
 
 
 @pytest.fixture

@@ -22,11 +22,11 @@ from webhooks_core.admin import health, owners, showing
 from webhooks_core.admin.filters import HealthFilter, ProductFilter
 from webhooks_core.admin.health import Day, Health
 from webhooks_core.admin.rotation import RotationAdmin, living, static_source
+from webhooks_core.encryption import SecretUnreadableError
 from webhooks_core.endpoints import LimitError
 from webhooks_core.models import Attempt, Delivery, Endpoint
 from webhooks_core.models.endpoints import MAX_IN_FLIGHT, MAX_RATE
 from webhooks_core.replays import NotSubscribedError
-from webhooks_core.secrets import SecretUnreadableError
 
 REPLAYED_AT_ONCE = 1000
 HELD_AT_MOST = 1000  # are counted

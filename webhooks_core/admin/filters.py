@@ -13,8 +13,9 @@ from django.http import HttpRequest
 from webhooks_core import profiles
 from webhooks_core.admin import base
 from webhooks_core.admin.health import Health
-from webhooks_core.models import Attempt, Delivery, Endpoint, Outcome
+from webhooks_core.models import Attempt, Delivery, Endpoint
 from webhooks_core.models.endpoints import EndpointQuerySet
+from webhooks_core.outcomes import Outcome
 
 
 class DeliveryFilter(admin.SimpleListFilter):

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from django.db import connection
 from django.db.models import Q
 
-from webhooks_core.models import Endpoint, Outcome
+from webhooks_core.models import Endpoint
+from webhooks_core.outcomes import Outcome
 
 HOURS = 24
 # What a figure is made of: enough to trust it, and bounded however busy an endpoint is.

@@ -19,7 +19,8 @@ from webhooks_core.admin import health
 from webhooks_core.admin.base import HistoryAdmin
 from webhooks_core.admin.endpoints import badge, failures
 from webhooks_core.admin.health import HOURS, Day
-from webhooks_core.models import Attempt, Bell, Endpoint, Outcome, Shift
+from webhooks_core.models import Attempt, Bell, Endpoint, Shift
+from webhooks_core.outcomes import Outcome
 
 # The last day, but of a busy system no more than its newest attempts.
 ATTEMPTS_LOOKED_AT = 100_000

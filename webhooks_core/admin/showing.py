@@ -12,11 +12,12 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from webhooks_core import profiles
-from webhooks_core.dispatch.claims import Body, signers
-from webhooks_core.dispatch.lanes import Head
-from webhooks_core.models import Attempt, Delivery, Endpoint, Outcome
+from webhooks_core.encryption import MASK, SecretUnreadableError
+from webhooks_core.models import Attempt, Delivery, Endpoint
+from webhooks_core.outcomes import Outcome
 from webhooks_core.profiles import WebhookProfile
-from webhooks_core.secrets import MASK, PREFIX, SecretUnreadableError
+from webhooks_core.secrets import PREFIX
+from webhooks_core.signer import Body, signers
 
 # Enough to recognise a payload by; the rest of up to a megabyte is a download.
 SHOWN_CHARACTERS = 20_000
@@ -129,24 +130,11 @@ def headers(delivery: Delivery, *, now: datetime) -> Mapping[str, str] | None:
     body = Body(event.public_id, event.type, bytes(event.body))
     try:
         signer = signers([endpoint], now)[endpoint.pk]
-        signed = signer.request(_head(delivery), body)
-        sent, own = signed.sign(int(now.timestamp())), custom_names(endpoint)
+        sent = signer.headers(delivery.public_id, body, int(now.timestamp()))
+        own = custom_names(endpoint)
         return {name: HIDDEN if name in own else sent[name] for name in sent}
     except SecretUnreadableError:
         return None
-
-
-def _head(delivery: Delivery) -> Head:
-    return Head(
-        pk=delivery.pk,
-        public_id=delivery.public_id,
-        event_pk=delivery.event_id,
-        lane=delivery.endpoint_id,
-        attempts=delivery.attempts,
-        interruptions=delivery.interruptions,
-        size=delivery.event.size,
-        later=None,
-    )
 
 
 def custom_names(endpoint: Endpoint) -> list[str]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import cached_property, partial
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
-import orjson
 import structlog
 from django.db import InterfaceError, OperationalError, transaction
 from django.utils import timezone
@@ -18,12 +17,11 @@ from webhooks_core.dispatch import shifts
 from webhooks_core.dispatch.lanes import Head, Lanes, LaneState, Wanted, heads
 from webhooks_core.dispatch.network import Network
 from webhooks_core.dispatch.pace import SECOND
-from webhooks_core.models import Delivery, Endpoint, EndpointSecret, Event, Shift
+from webhooks_core.models import Delivery, Endpoint, Event, Shift
 from webhooks_core.models.lookups import among
-from webhooks_core.profiles import Sending, WebhookProfile
+from webhooks_core.profiles import WebhookProfile
 from webhooks_core.reaching import reach_of
-from webhooks_core.secrets import Sealed
-from webhooks_core.signing import standard_signature
+from webhooks_core.signer import Body, Signer, signers
 from webhooks_core.transport import Request
 
 MAX_CLAIMED = 1024
@@ -33,14 +31,6 @@ PUT_ASIDE = timedelta(minutes=1)
 PASSING = (OperationalError, InterfaceError)
 
 log = structlog.stdlib.get_logger(__name__)
-
-
-class Body(NamedTuple):
-    """What of an event is needed to send it."""
-
-    public_id: str
-    type: str
-    bytes: bytes
 
 
 class Claim(NamedTuple):
@@ -127,7 +117,10 @@ class Claims:
             parents = tracing.parents({it.pk: it.event_pk for it in claimed})
             theirs = {head.lane: endpoints[head.lane] for head in claimed}
             signing = signers(list(theirs.values()), now)
-            made = [signing[it.lane].request(it, bodies[it.event_pk]) for it in claimed]
+            made = [
+                _request(it, theirs[it.lane], signing[it.lane], bodies[it.event_pk])
+                for it in claimed
+            ]
         for head in claimed:
             self._open_claim(head, endpoints[head.lane])
         self._keep_pace(claimed)
@@ -231,15 +224,6 @@ def _endpoints(pks: Sequence[int]) -> dict[int, Endpoint]:
     return {it.pk: it for it in rows.defer("event_types", "description")}
 
 
-def signers(endpoints: Sequence[Endpoint], now: datetime) -> dict[int, Signer]:
-    """Return who signs for each endpoint, by its primary key, with the secrets of now."""
-    sealed: dict[int, list[Any]] = {it.pk: [] for it in endpoints}
-    theirs = EndpointSecret.objects.filter(among(sealed, of="endpoint_id"))
-    for pk, secret in theirs.current(now).values_list("endpoint_id", "value"):
-        sealed[pk].append(secret)
-    return {it.pk: Signer(it, sealed[it.pk]) for it in endpoints}
-
-
 def _bodies(heads: Sequence[Head]) -> dict[int, Body]:
     rows = Event.objects.filter(among({head.event_pk for head in heads}))
     return {
@@ -250,65 +234,16 @@ def _bodies(heads: Sequence[Head]) -> dict[int, Body]:
     }
 
 
-class Signer:
-    """Makes the requests of one endpoint, as it is at this moment."""
-
-    def __init__(self, endpoint: Endpoint, sealed: Sequence[Sealed]) -> None:
-        self._endpoint = endpoint
-        self._profile = profiles.get(endpoint.profile)
-        self._sealed = sealed
-        self._reach = reach_of(endpoint)
-
-    @cached_property
-    def _secrets(self) -> list[str]:
-        return [secret.reveal() for secret in self._sealed]
-
-    def request(self, head: Head, event: Body) -> Request:
-        return Request(
-            key=head.pk,
-            delivery_id=head.public_id,
-            lane=head.lane,
-            limit=self._endpoint.in_flight,
-            at_once=self._endpoint.rate_per_second is not None,
-            url=self._endpoint.url,
-            body=event.bytes,
-            sign=partial(self._headers, head.public_id, event),
-            timeout_s=self._profile.timeout_s,
-            reach=self._reach,
-        )
-
-    def _headers(
-        self, delivery_id: str, event: Body, timestamp: int
-    ) -> Mapping[str, str]:
-        """Return the headers of an attempt. Raises SecretUnreadableError."""
-        sending = Sending(
-            event_id=event.public_id,
-            event_type=event.type,
-            delivery_id=delivery_id,
-            timestamp=timestamp,
-            body=event.bytes,
-            secrets=self._secrets,
-        )
-        return {
-            **self._custom_headers,
-            "Content-Type": "application/json",
-            **self._profile.delivery_headers(sending),
-            **(standard_headers(sending) if self._endpoint.standard_headers else {}),
-        }
-
-    @cached_property
-    def _custom_headers(self) -> dict[str, str]:
-        sealed = self._endpoint.custom_headers
-        return {} if sealed is None else dict(orjson.loads(sealed.reveal()))
-
-
-def standard_headers(sending: Sending) -> dict[str, str]:
-    """Return the headers of Standard Webhooks, whose message id is the event's."""
-    signature = standard_signature(
-        sending.secrets, sending.event_id, sending.timestamp, sending.body
+def _request(head: Head, endpoint: Endpoint, signer: Signer, event: Body) -> Request:
+    return Request(
+        key=head.pk,
+        delivery_id=head.public_id,
+        lane=head.lane,
+        limit=endpoint.in_flight,
+        at_once=endpoint.rate_per_second is not None,
+        url=endpoint.url,
+        body=event.bytes,
+        sign=partial(signer.headers, head.public_id, event),
+        timeout_s=profiles.get(endpoint.profile).timeout_s,
+        reach=reach_of(endpoint),
     )
-    return {
-        "webhook-id": sending.event_id,
-        "webhook-timestamp": str(sending.timestamp),
-        "webhook-signature": signature,
-    }

@@ -27,7 +27,8 @@ from webhooks_core.dispatch.pace import SECOND
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.dispatch.settling import settle_all
 from webhooks_core.doorbell import Doorbell
-from webhooks_core.models import Endpoint, Event, Lane, Outcome, Shift
+from webhooks_core.models import Endpoint, Event, Lane, Shift
+from webhooks_core.outcomes import Outcome
 from webhooks_core.state import has_arrived_since
 from webhooks_core.transport import Answer
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from webhooks_core.addresses import Reach
-from webhooks_core.models import Outcome
+from webhooks_core.outcomes import REACHED, UNREACHED, Outcome
 from webhooks_core.targets import is_local
 
 WINDOW = timedelta(seconds=60)
@@ -20,12 +20,6 @@ PROBE_EVERY = timedelta(seconds=2)
 PROBES = 8
 # An attempt all the same: receivers that are gone for good must come to their end too.
 TRY_ONE_EVERY = timedelta(minutes=10)
-
-NEVER_ARRIVED = frozenset({Outcome.DNS, Outcome.CONNECT})
-# Whatever else a receiver did, or took too long for: something was there.
-ARRIVED = frozenset({Outcome.OK, Outcome.HTTP, Outcome.TLS, Outcome.TIMEOUT})
-# What a row can prove: of a time-out it does not tell on what connection.
-SEEN_TO_ARRIVE = ARRIVED - {Outcome.TIMEOUT}
 
 
 class Held(NamedTuple):
@@ -57,13 +51,13 @@ class Network:
         self, owner: str, url: str, outcome: Outcome | None, now: datetime
     ) -> bool:
         """Learn from the end of an attempt; tell whether it shows that the network is back."""
-        if outcome in ARRIVED and not self.is_offline and not self._failed:
+        if outcome in REACHED and not self.is_offline and not self._failed:
             return False  # as nearly always
         if is_local(url):
             return False
-        if outcome in NEVER_ARRIVED:
+        if outcome in UNREACHED:
             self._failed[owner, _host(url)] = now
-        elif outcome in ARRIVED:
+        elif outcome in REACHED:
             self._failed.clear()
             return self.is_offline
         return False

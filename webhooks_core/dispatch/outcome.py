@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from webhooks_core.models import Outcome
+from webhooks_core.outcomes import Outcome
 from webhooks_core.profiles import WebhookProfile
 from webhooks_core.transport import Answer
 

@@ -15,7 +15,8 @@ from django.utils import timezone
 from webhooks_core import processes
 from webhooks_core.dispatch.outcome import MAX_INTERRUPTIONS
 from webhooks_core.dispatch.pace import SECOND
-from webhooks_core.models import Attempt, Bell, Delivery, Lane, Outcome, Shift
+from webhooks_core.models import Attempt, Bell, Delivery, Lane, Shift
+from webhooks_core.outcomes import Outcome
 
 LEASE = timedelta(seconds=15)
 RECENTLY = timedelta(minutes=5)

@@ -2,7 +2,7 @@
 
 import django.db.models.deletion
 import django.utils.timezone
-import webhooks_core.secrets
+import webhooks_core.encryption
 from django.db import migrations, models
 
 
@@ -129,7 +129,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "custom_headers",
-                    webhooks_core.secrets.SealedField(blank=True, null=True),
+                    webhooks_core.encryption.SealedField(blank=True, null=True),
                 ),
             ],
         ),
@@ -145,7 +145,7 @@ class Migration(migrations.Migration):
                         verbose_name="ID",
                     ),
                 ),
-                ("value", webhooks_core.secrets.SealedField()),
+                ("value", webhooks_core.encryption.SealedField()),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("expires_at", models.DateTimeField(blank=True, null=True)),
             ],

@@ -6,7 +6,6 @@ from webhooks_core.models.deliveries import (
     Attempt,
     Delivery,
     Event,
-    Outcome,
     Trace,
 )
 from webhooks_core.models.endpoints import Endpoint, EndpointSecret, Lane
@@ -20,7 +19,6 @@ __all__ = [
     "EndpointSecret",
     "Event",
     "Lane",
-    "Outcome",
     "Shift",
     "Trace",
 ]

@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from webhooks_core.models.endpoints import MAX_IN_FLIGHT, Endpoint, Lane
 from webhooks_core.models.lookups import IdList, among
+from webhooks_core.outcomes import Outcome
 
-ANSWER_BYTES = 4096  # of a receiver's answer, kept for people
 # From here on a page costs less when it is known first that it lies behind the end.
 COUNTED_BY_ID = 10_000
 
@@ -283,20 +283,6 @@ class Delivery(models.Model):
 
     def __str__(self) -> str:
         return self.public_id
-
-
-class Outcome(models.TextChoices):
-    """How an attempt ended."""
-
-    OK = "ok"
-    HTTP = "http"  # an answer that is not 2xx
-    TIMEOUT = "timeout"
-    DNS = "dns"
-    CONNECT = "connect"
-    TLS = "tls"
-    BLOCKED = "blocked"  # an address that must not be called
-    UNSIGNED = "unsigned"  # the secret cannot be read
-    INTERRUPTED = "interrupted"  # our own crash
 
 
 class Attempt(models.Model):

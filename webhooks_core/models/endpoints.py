@@ -12,7 +12,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from webhooks_core import profiles
-from webhooks_core.secrets import SealedField
+from webhooks_core.encryption import SealedField
 
 # No limit that a drain could reach with one endpoint.
 MAX_IN_FLIGHT = 512

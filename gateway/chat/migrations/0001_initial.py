@@ -4,7 +4,7 @@ import django.core.validators
 import django.db.models.deletion
 import django.utils.timezone
 import gateway.chat.models
-import webhooks_core.secrets
+import webhooks_core.encryption
 from django.db import migrations, models
 
 
@@ -167,7 +167,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "api_key",
-                    webhooks_core.secrets.SealedField(
+                    webhooks_core.encryption.SealedField(
                         blank=True,
                         default="",
                         help_text="Stored encrypted; ${NAME} stands for an environment variable.",
