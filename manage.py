@@ -25,9 +25,9 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)  # as a shell says of whom Ctrl-C ended
     except Exception as error:
-        from config import outages
+        from config.operations import service_errors
 
-        told = outages.told(error)
+        told = service_errors.told(error)
         if told is None or "--traceback" in sys.argv:
             raise
         sys.exit(f"signpost: {told}")

@@ -30,8 +30,8 @@ from recording.oauth import clients
 from recording.oauth.authorization import Authorization
 from recording.oauth.models import Application, AuthMethod
 from recording.oauth.parameters import FORM, Parameters
-from recording.views import SubscriptionsView
-from webhooks_core.arguments import whole
+from recording.viewsets import SubscriptionsView
+from webhooks_core.cli.argument_types import whole
 
 REDIRECT = "http://127.0.0.1/"
 VERIFIER = "v" * 64

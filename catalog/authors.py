@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from catalog.announcing import announce
 from catalog.books import MISSING
 from catalog.errors import AuthorHasBooksError, NotFoundError
+from catalog.events import announce
 from catalog.identifiers import LARGEST_32, primary_key
 from catalog.models import Author, Book
 from catalog.text import checked, folded

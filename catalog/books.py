@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from catalog.announcing import announce
 from catalog.errors import BadUserInputError, NotFoundError
+from catalog.events import announce
 from catalog.identifiers import LARGEST_32, primary_key
 from catalog.models import Author, Book, Category
 from catalog.text import checked, folded

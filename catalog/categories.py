@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalog.announcing import announce
+from catalog.events import announce
 from catalog.models import Category
 from catalog.text import DESCRIPTION_LENGTH, checked, checked_optional
 

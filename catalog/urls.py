@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from django.urls import path
 
-from catalog.http import graphql
+from catalog.views import graphql
 
 urlpatterns = [path("graphql", graphql)]

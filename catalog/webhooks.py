@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from webhooks_core.network.url_policy import UrlPolicy, own_listener
 from webhooks_core.profiles import EventType, Happening, Sending, WebhookProfile
 from webhooks_core.publishing import publish
 from webhooks_core.retry import RetryPolicy
-from webhooks_core.targets import UrlPolicy, own_listener
 
 PROFILE = "catalog"
 OWNER = "catalog"  # one catalogue, one subscriber list

@@ -8,7 +8,7 @@ from django.contrib.admin.apps import AdminConfig as DjangoAdminConfig
 
 
 class AdminConfig(DjangoAdminConfig):
-    default_site = "config.site.Site"
+    default_site = "config.admin_site.Site"
 
 
 class ConfigConfig(AppConfig):
@@ -18,6 +18,6 @@ class ConfigConfig(AppConfig):
         from config import checks  # noqa: F401 - registers them
 
         if settings.OTEL_EXPORTER_OTLP_ENDPOINT:
-            from config import telemetry
+            from config.operations import telemetry
 
             telemetry.start(settings.OTEL_EXPORTER_OTLP_ENDPOINT)

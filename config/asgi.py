@@ -13,8 +13,9 @@ import sys
 
 from django.conf import settings
 
-from config import front, stream_probe
-from config.bridge import Bridge, Receive, Scope, Send
+from config.operations import stream_probe
+from config.serving import front
+from config.serving.wsgi_bridge import Bridge, Receive, Scope, Send
 from config.wsgi import application as wsgi_application
 
 # After config.wsgi, which sets Django up.

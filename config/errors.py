@@ -11,12 +11,12 @@ from collections.abc import Callable
 from django.http import HttpRequest, HttpResponse
 from django.views import defaults
 
-from catalog import http as catalog
+from catalog import views as catalog
 from gateway import errors as gateway
 from gateway.chat import views as chat
 from recording import errors as recording
 from recording.oauth import errors as oauth
-from webhooks_core.failures import failure_of
+from webhooks_core.api.exception_mapping import failure_of
 
 Answer = Callable[[HttpRequest, int, BaseException | None], HttpResponse]
 

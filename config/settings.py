@@ -15,8 +15,9 @@ from django.conf import global_settings
 from django.core.exceptions import ImproperlyConfigured
 from environs import validate
 
-from config import libraries, logs
+from config import third_party
 from config.environment import Environment, is_loopback, kept_secret, with_query
+from config.operations import logs
 
 django_stubs_ext.monkeypatch()
 
@@ -199,13 +200,17 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "config.logs.RequestLogMiddleware",
-    "config.metrics.MetricsMiddleware",
-    *(["config.telemetry.TracingMiddleware"] if OTEL_EXPORTER_OTLP_ENDPOINT else []),
+    "config.operations.logs.RequestLogMiddleware",
+    "config.operations.metrics.MetricsMiddleware",
+    *(
+        ["config.operations.telemetry.TracingMiddleware"]
+        if OTEL_EXPORTER_OTLP_ENDPOINT
+        else []
+    ),
     "config.middleware.HostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "config.policy.PolicyMiddleware",
+    "config.csp.PolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "config.middleware.PageMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -307,7 +312,7 @@ CACHES = {
     else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
 }
 
-Q_CLUSTER: dict[str, Any] = libraries.Q_CLUSTER | {
+Q_CLUSTER: dict[str, Any] = third_party.Q_CLUSTER | {
     "workers": WORKERS,
     **(
         {"redis": with_query(REDIS_URL, REDIS_TIMEOUTS)}
@@ -335,7 +340,7 @@ SECURE_PROXY_SSL_HEADER = (
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = [BASE_URL]
-CONTENT_SECURITY_POLICY = libraries.CONTENT_SECURITY_POLICY
+CONTENT_SECURITY_POLICY = third_party.CONTENT_SECURITY_POLICY
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_048_576
 
 # Ten wrong passwords lock one user name for one address, so that nobody can lock an operator out.
@@ -352,7 +357,7 @@ AXES_LOCKOUT_CALLABLE = "recording.oauth.views.accounts.locked_out"
 
 # ── The products ────────────────────────────────────────────────────────────────────
 
-REST_FRAMEWORK = libraries.REST_FRAMEWORK
+REST_FRAMEWORK = third_party.REST_FRAMEWORK
 
 PASSWORD_HASHERS = [
     *global_settings.PASSWORD_HASHERS,  # what people choose
@@ -361,10 +366,10 @@ PASSWORD_HASHERS = [
 
 OAUTH2_PROVIDER_APPLICATION_MODEL = "recording_oauth.Application"
 OAUTH2_PROVIDER_GRANT_MODEL = "recording_oauth.Grant"
-OAUTH2_PROVIDER = libraries.OAUTH2_PROVIDER | {"OIDC_ISS_ENDPOINT": BASE_URL}
-SILENCED_SYSTEM_CHECKS = libraries.SILENCED_SYSTEM_CHECKS
+OAUTH2_PROVIDER = third_party.OAUTH2_PROVIDER | {"OIDC_ISS_ENDPOINT": BASE_URL}
+SILENCED_SYSTEM_CHECKS = third_party.SILENCED_SYSTEM_CHECKS
 
-SPECTACULAR_SETTINGS = libraries.SPECTACULAR_SETTINGS
+SPECTACULAR_SETTINGS = third_party.SPECTACULAR_SETTINGS
 
 # Requests per account: `<number>/<second, minute, hour or day>`, or empty for no limit.
 RECORDING_RATES = {"create": RECORDING_CREATE_RATE, "test": RECORDING_TEST_RATE}

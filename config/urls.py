@@ -5,12 +5,12 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import path
 
-from catalog.http import graphql
-from config import health, home, metrics, reference
-from gateway import views as gateway
+from catalog.views import graphql
+from config.operations import api_docs, health, home, metrics
+from gateway import viewsets as gateway
 from gateway.chat import views as chat
-from recording import views as recording
-from recording.oauth.views import accounts, authorize, machines, tokens
+from recording import viewsets as recording
+from recording.oauth.views import accounts, api, authorize, tokens
 
 handler400 = "config.errors.bad_request"
 handler404 = "config.errors.not_found"
@@ -24,17 +24,15 @@ urlpatterns = [
     path("", home.home, name="home"),
     path(
         ".well-known/oauth-authorization-server",
-        machines.authorization_server,
+        api.authorization_server,
         name="oauth-server-metadata",
     ),
-    path(".well-known/oauth-protected-resource", machines.protected_resource),
-    path(
-        ".well-known/oauth-protected-resource/<path:path>", machines.protected_resource
-    ),
-    path("oauth/register", machines.register),
+    path(".well-known/oauth-protected-resource", api.protected_resource),
+    path(".well-known/oauth-protected-resource/<path:path>", api.protected_resource),
+    path("oauth/register", api.register),
     path("oauth/authorize", authorize.authorize, name="oauth-authorize"),
-    path("oauth/token", machines.token),
-    path("oauth/revoke", machines.revoke),
+    path("oauth/token", api.token),
+    path("oauth/revoke", api.revoke),
     path("accounts/login", accounts.Login.as_view(), name="login"),
     path("accounts/logout", accounts.Logout.as_view(), name="logout"),
     path("accounts/clients", accounts.clients, name="account-clients"),
@@ -57,8 +55,8 @@ urlpatterns = [
         f"{WEBHOOKS}/<str:endpoint_id>/deliveries", recording.DeliveriesView.as_view()
     ),
     path("v1/webhook-events/samples", recording.SamplesView.as_view()),
-    path("docs", reference.page),
-    path("openapi.json", reference.document, name="openapi"),
+    path("docs", api_docs.page),
+    path("openapi.json", api_docs.document, name="openapi"),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     path("metrics", metrics.metrics),

@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 
 from gateway import keys
 from gateway.models import Chunk, Document, GatewayKey, PolicyDecision
-from webhooks_core.admin import showing
+from webhooks_core.admin import display
 from webhooks_core.admin.base import HistoryAdmin
 
 TONES = {"live": "good", "expired": "quiet", "revoked": "bad"}
@@ -142,23 +142,23 @@ class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
     @admin.display
     def state(self, obj: GatewayKey) -> SafeString:
         state = obj.state(timezone.now())
-        return showing.badge(TONES[state], state.capitalize())
+        return display.badge(TONES[state], state.capitalize())
 
     @admin.display
     def created(self, obj: GatewayKey) -> SafeString | None:
-        return showing.when(obj.created_at)
+        return display.when(obj.created_at)
 
     @admin.display
     def expires(self, obj: GatewayKey) -> str:
-        return showing.when(obj.expires_at) or "never"
+        return display.when(obj.expires_at) or "never"
 
     @admin.display
     def last_used(self, obj: GatewayKey) -> str:
-        return showing.when(obj.last_used_at) or "never"
+        return display.when(obj.last_used_at) or "never"
 
     @admin.display
     def revoked(self, obj: GatewayKey) -> str:
-        return showing.when(obj.revoked_at) or "no"
+        return display.when(obj.revoked_at) or "no"
 
 
 @admin.register(PolicyDecision)
@@ -180,7 +180,7 @@ class PolicyDecisionAdmin(HistoryAdmin[PolicyDecision]):
     @admin.display
     def decision(self, obj: PolicyDecision) -> SafeString:
         tone, text = ("good", "Allowed") if obj.allowed else ("bad", "Denied")
-        return showing.badge(tone, text)
+        return display.badge(tone, text)
 
     @admin.display(description="decision, reason")
     def decided(self, obj: PolicyDecision) -> SafeString:
@@ -196,7 +196,7 @@ class PolicyDecisionAdmin(HistoryAdmin[PolicyDecision]):
 
     @admin.display
     def created(self, obj: PolicyDecision) -> SafeString | None:
-        return showing.when(obj.created_at)
+        return display.when(obj.created_at)
 
 
 @admin.register(Document)
@@ -228,7 +228,7 @@ class DocumentAdmin(HistoryAdmin[Document]):
 
     @admin.display
     def created(self, obj: Document) -> SafeString | None:
-        return showing.when(obj.created_at)
+        return display.when(obj.created_at)
 
     @admin.display(description="metadata")
     def metadata_text(self, obj: Document) -> SafeString:

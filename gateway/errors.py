@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from webhooks_core.errors import Answers, ApiError
-from webhooks_core.failures import RETRY_AFTER
+from webhooks_core.api.errors import Answers, ApiError
+from webhooks_core.api.exception_mapping import RETRY_AFTER
 
 
 class GatewayError(ApiError):

@@ -10,10 +10,10 @@ from uuid import uuid4
 from django.http import HttpRequest
 from rest_framework.request import Request
 
-from gateway import static
+from gateway import static_subscriptions
 from gateway.identity import SYSTEM, Caller
 from gateway.models import PolicyDecision
-from gateway.traces import trace_id
+from gateway.trace_ids import trace_id
 from gateway.webhooks import EVENT_TYPES, POLICY_VIOLATION, PROFILE
 from webhooks_core import publishing
 from webhooks_core.models import Event
@@ -75,7 +75,7 @@ def publish(*, origin: Origin, event_type: str, data: Mapping[str, Any]) -> Even
 
     Raises UnknownEventTypeError, or TypeError when `data` is not JSON.
     """
-    static.synchronise_once()
+    static_subscriptions.synchronise_once()
     return publishing.publish(
         profile=PROFILE,
         owner=origin.tenant,

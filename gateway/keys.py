@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from gateway.identity import Caller, is_name
 from gateway.models import GatewayKey
-from webhooks_core import tokens
+from webhooks_core.api import tokens
 
 PREFIX = "gw_key_"
 SHOWN_LENGTH = len(PREFIX) + 4

@@ -10,9 +10,7 @@ from drf_spectacular.utils import OpenApiParameter
 from gateway import errors
 from gateway.ingest import CONTENT_TYPES
 from gateway.webhooks import EVENT_TYPES, INGEST_COMPLETED
-from webhooks_core.encryption import MASK
-from webhooks_core.openapi import Describer, adding, count
-from webhooks_core.schemas import (
+from webhooks_core.api.json_schema import (
     BOOLEAN,
     DATE_TIME,
     INTEGER,
@@ -22,6 +20,8 @@ from webhooks_core.schemas import (
     object_of,
     ref,
 )
+from webhooks_core.api.openapi import Describer, adding, count
+from webhooks_core.encryption import MASK
 
 TAG = "Gateway webhooks"
 SUBSCRIPTION_ID = "whsub_0d1k3v5m7p9r1t3v5n7q9s0u2g"

@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from gateway import events, static
+from gateway import events, static_subscriptions
 from gateway.errors import (
     BadRequestError,
     ConflictError,
@@ -18,11 +18,11 @@ from gateway.errors import (
 )
 from gateway.events import Origin
 from gateway.webhooks import PROFILE, TEST
-from webhooks_core import endpoints, profiles, publishing, reaching
+from webhooks_core import endpoints, profiles, publishing, url_access
 from webhooks_core.encryption import MASK
 from webhooks_core.endpoints import Created, QuotaExceededError
 from webhooks_core.models import Delivery, Endpoint, Event
-from webhooks_core.targets import TargetError
+from webhooks_core.network.url_policy import TargetError
 from webhooks_core.times import iso
 
 SUBSCRIPTION_ID = re.compile(r"whsub_[0-9a-v]{26}")
@@ -120,7 +120,7 @@ def read_secret(body: Mapping[str, Any]) -> str | None:
 def check_url(url: str, *, trusted: bool = False) -> None:
     """Accept a URL to deliver to or raise BadRequestError. Asks the resolver: may take 2 s."""
     try:
-        reaching.check_url(PROFILE, url, trusted=trusted)
+        url_access.check_url(PROFILE, url, trusted=trusted)
     except TargetError as error:
         raise BadRequestError(f"{error}.") from error
 
@@ -134,7 +134,7 @@ def find(tenant: str, subscription_id: str) -> Endpoint:
 
 
 def _get(tenant: str, subscription_id: str, *, lock: bool) -> Endpoint:
-    static.synchronise_once()
+    static_subscriptions.synchronise_once()
     rows = Endpoint.objects.of(PROFILE, tenant)
     rows = rows.select_for_update() if lock else rows
     found = None
@@ -221,7 +221,7 @@ def subscriptions(
     tenant: str, *, page: int, page_size: int | None
 ) -> list[dict[str, Any]]:
     """Return the tenant's subscriptions, newest first; all of them without a page size."""
-    static.synchronise_once()
+    static_subscriptions.synchronise_once()
     rows = Endpoint.objects.of(PROFILE, tenant).order_by("-id")
     if page_size is not None:
         rows = rows[(page - 1) * page_size : page * page_size]

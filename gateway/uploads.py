@@ -16,7 +16,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 
 from gateway.ingest import HTML, MARKDOWN, PLAIN
-from webhooks_core.rest import PayloadTooLarge, StrictJSONParser, check_length
+from webhooks_core.api.views import PayloadTooLarge, StrictJSONParser, check_length
 
 TYPES_BY_SUFFIX = {
     ".md": MARKDOWN,

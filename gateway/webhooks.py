@@ -6,7 +6,9 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gateway.traces import trace_id
+from gateway.trace_ids import trace_id
+from webhooks_core.api.json_schema import DATE_TIME, INTEGER, NUMBER, STRING, object_of
+from webhooks_core.network.url_policy import UrlPolicy, own_listener
 from webhooks_core.profiles import (
     EventType,
     Happening,
@@ -15,8 +17,6 @@ from webhooks_core.profiles import (
     WebhookProfile,
 )
 from webhooks_core.retry import RetryPolicy
-from webhooks_core.schemas import DATE_TIME, INTEGER, NUMBER, STRING, object_of
-from webhooks_core.targets import UrlPolicy, own_listener
 
 PROFILE = "gateway"
 INGEST_COMPLETED = "ingest.completed"

@@ -18,12 +18,12 @@ from django.db.models.signals import (  # noqa: TID251 - see above
 from django.utils import timezone
 
 from recording.models import PersonalToken
-from recording.oauth import sessions
+from recording.oauth import connections
 from recording.subscriptions import owner_id
 from recording.webhooks import PROFILE
 from webhooks_core import endpoints
+from webhooks_core.dispatch.removal import remove_owner
 from webhooks_core.models import Endpoint
-from webhooks_core.removal import remove_owner
 
 
 def listen() -> None:
@@ -55,11 +55,11 @@ def follow(account: User) -> None:
     """Hold or release an account's webhooks by whether it is active; inactive, end its tokens."""
     theirs = Endpoint.objects.of(PROFILE, owner_id(account))
     # As the account is now: another change may have been committed since this one.
-    with sessions.locked_account(account.pk) as current:
+    with connections.locked_account(account.pk) as current:
         if current is None:
             return
         for endpoint in theirs.exclude(active=current.is_active).order_by("pk"):
             endpoints.update(endpoint, active=current.is_active)
         if not current.is_active:
             PersonalToken.objects.filter(user=current).revoke(timezone.now())
-            sessions.disconnect_all(current)
+            connections.disconnect_all(current)

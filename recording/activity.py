@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from django.contrib.auth.models import User
 
-from recording.oauth.sessions import locked_account
+from recording.oauth.connections import locked_account
 
 
 class InactiveAccountError(ValueError):

@@ -9,8 +9,7 @@ from drf_spectacular.utils import OpenApiParameter
 
 from recording import errors
 from recording.webhooks import EVENT_TYPES, SUMMARY_COMPLETED
-from webhooks_core.openapi import Describer, adding, count
-from webhooks_core.schemas import (
+from webhooks_core.api.json_schema import (
     BOOLEAN,
     DATE_TIME,
     INTEGER,
@@ -20,6 +19,7 @@ from webhooks_core.schemas import (
     object_of,
     ref,
 )
+from webhooks_core.api.openapi import Describer, adding, count
 
 TAG = "Recording webhooks"
 ENDPOINT_ID = "ep_0d1k3v5m7p9r1t3v5n7q9s0u2g"

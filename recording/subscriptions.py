@@ -19,11 +19,11 @@ from recording.errors import (
     TooManyRequestsError,
 )
 from recording.webhooks import EVENT_TYPES, PING, PROFILE
-from webhooks_core import endpoints, ids, profiles, publishing, reaching
+from webhooks_core import endpoints, ids, profiles, publishing, url_access
 from webhooks_core.endpoints import Created, QuotaExceededError
 from webhooks_core.models import Delivery, Endpoint, Event
+from webhooks_core.network.url_policy import TargetError
 from webhooks_core.profiles import Happening
-from webhooks_core.targets import TargetError
 from webhooks_core.times import iso
 
 ENDPOINT_ID = re.compile(r"ep_[0-9a-v]{26}")
@@ -81,7 +81,7 @@ def read_url(body: Mapping[str, Any]) -> str:
 def check_url(url: str, *, trusted: bool = False) -> None:
     """Accept a URL to deliver to or raise BadRequestError. Asks the resolver: may take 2 s."""
     try:
-        reaching.check_url(PROFILE, url, trusted=trusted)
+        url_access.check_url(PROFILE, url, trusted=trusted)
     except TargetError as error:
         raise BadRequestError(f"{error}.") from error
 

@@ -9,9 +9,9 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from recording import activity
-from recording.lookup import TokenLookup
 from recording.models import PersonalToken
-from webhooks_core import tokens
+from recording.token_lookup import TokenLookup
+from webhooks_core.api import tokens
 
 PREFIX = "rec_pat_"
 MAX_DAYS = 365

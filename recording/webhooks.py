@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from recording import owners
+from webhooks_core.api.json_schema import STRING
+from webhooks_core.network.url_policy import UrlPolicy, own_listener
 from webhooks_core.profiles import EventType, Happening, Ping, Sending, WebhookProfile
 from webhooks_core.retry import RetryPolicy
-from webhooks_core.schemas import STRING
-from webhooks_core.targets import UrlPolicy, own_listener
 
 PROFILE = "recording"
 SUMMARY_COMPLETED = "summary.completed"

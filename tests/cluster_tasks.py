@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from webhooks_core import stopping
+from webhooks_core.worker import shutdown
 
 
 def sign(path: str) -> None:
@@ -17,7 +17,7 @@ def sign(path: str) -> None:
 def work_until_stopped(path: str) -> None:
     """Sign, then work until the cluster is asked to stop; sign that too."""
     sign(path)
-    while not stopping.is_set():
+    while not shutdown.is_set():
         time.sleep(0.01)
     Path(path).with_suffix(".stopped").touch()
 

@@ -12,10 +12,11 @@ import hypothesis
 import pytest
 from django.conf import settings
 
-from webhooks_core import profiles, wakeup
+from webhooks_core import profiles
+from webhooks_core.network.url_policy import UrlPolicy
 from webhooks_core.profiles import EventType, Ping, WebhookProfile
 from webhooks_core.retry import RetryPolicy
-from webhooks_core.targets import UrlPolicy
+from webhooks_core.worker import notify
 
 REDIS_DATABASES = 16  # of a server as it comes
 
@@ -128,7 +129,7 @@ def calls(monkeypatch) -> list[str]:
         made.append(task)
         return True
 
-    monkeypatch.setattr(wakeup, "enqueue", keep)
+    monkeypatch.setattr(notify, "enqueue", keep)
     return made
 
 

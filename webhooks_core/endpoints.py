@@ -13,11 +13,14 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from webhooks_core import headers, ids, notices, profiles, secrets, wakeup
+from webhooks_core import ids, notices, profiles
 from webhooks_core.encryption import Sealed
 from webhooks_core.models import Delivery, Endpoint, EndpointSecret, Lane
+from webhooks_core.network import custom_headers
 from webhooks_core.profiles import NoticeKind
-from webhooks_core.signing import standard_key
+from webhooks_core.signing import secrets
+from webhooks_core.signing.signatures import standard_key
+from webhooks_core.worker import notify
 
 # What decides which of an endpoint's deliveries may go out now.
 LIMITS = ("max_in_flight", "rate_per_second", "in_order")
@@ -161,9 +164,9 @@ def update(endpoint: Endpoint, **fields: Any) -> Endpoint:
             _waiting(locked).fail(error=locked.ends_waiting)
         elif locked.is_receiving and not was_receiving:
             _waiting(locked).make_due(timezone.now())
-            wakeup.ring_on_commit([locked.pk])
+            notify.ring_on_commit([locked.pk])
         elif locked.is_receiving and not fields.keys().isdisjoint(LIMITS):
-            wakeup.ring_on_commit([locked.pk])  # what had to wait may go out now
+            notify.ring_on_commit([locked.pk])  # what had to wait may go out now
     return locked
 
 
@@ -196,7 +199,7 @@ def set_trusted(endpoint: Endpoint, *, trusted: bool) -> Endpoint:
 def set_custom_headers(endpoint: Endpoint, values: Mapping[str, str]) -> Endpoint:
     """Have every delivery carry these headers too. Raises HeaderError."""
     reserved = [it.header_prefix for it in profiles.registered()]
-    checked = headers.check(values, reserved=reserved)
+    checked = custom_headers.check(values, reserved=reserved)
     sealed = Sealed.of(orjson.dumps(checked).decode()) if checked else None
     return update(endpoint, custom_headers=sealed)
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from webhooks_core.network.url_policy import UrlPolicy
 from webhooks_core.retry import RetryPolicy
-from webhooks_core.schemes import SCHEMES, SignatureScheme
-from webhooks_core.targets import UrlPolicy
+from webhooks_core.signing.schemes import SCHEMES, SignatureScheme
 
 
 @dataclass(frozen=True, slots=True)

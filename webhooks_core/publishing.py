@@ -9,10 +9,11 @@ import orjson
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from webhooks_core import ids, profiles, tracing, wakeup
+from webhooks_core import ids, profiles, tracing
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.profiles import Happening, WebhookProfile
 from webhooks_core.times import iso
+from webhooks_core.worker import notify
 
 # More deliveries than this are made by the drain, not by the caller.
 FANOUT_AT_ONCE = 500
@@ -101,7 +102,7 @@ def deliver(
         for endpoint_id in endpoint_ids
     )
     if endpoint_ids:
-        wakeup.ring_on_commit(endpoint_ids)
+        notify.ring_on_commit(endpoint_ids)
 
 
 def _store(

@@ -10,8 +10,9 @@ from django.db import IntegrityError, transaction
 from django.db.models import Exists, Max, OuterRef, QuerySet
 from django.utils import timezone
 
-from webhooks_core import ids, profiles, wakeup
+from webhooks_core import ids, profiles
 from webhooks_core.models import Delivery, Endpoint
+from webhooks_core.worker import notify
 
 BATCH = 200
 
@@ -55,7 +56,7 @@ def _copy(delivery: Delivery, at: datetime) -> Delivery:
         copy=last + 1,
         next_attempt_at=at,
     )
-    wakeup.ring_on_commit([delivery.endpoint_id], at=at)
+    notify.ring_on_commit([delivery.endpoint_id], at=at)
     return made
 
 

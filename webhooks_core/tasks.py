@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from webhooks_core import stopping, tracing, wakeup
-from webhooks_core.dispatch import drain as engine
+from webhooks_core import tracing
+from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch import sweep as sweeper
+from webhooks_core.worker import notify, shutdown
 
 
 def drain() -> int:
@@ -13,7 +14,7 @@ def drain() -> int:
     One shift is always there, so that what is published finds somebody who waits for it.
     """
     try:
-        return engine.drain(stop=stopping.is_set, stay=True)
+        return engine.drain(stop=shutdown.is_set, stay=True)
     finally:
         tracing.flush()
 
@@ -21,4 +22,4 @@ def drain() -> int:
 def sweep() -> None:
     """Repair and tidy; call a drain unless one is there."""
     sweeper.sweep_as_scheduled()
-    wakeup.call()
+    notify.call()

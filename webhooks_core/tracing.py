@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.trace import Span, Tracer
 
-    from webhooks_core.transport import Answer, Request
+    from webhooks_core.network.transport import Answer, Request
 
 _tracer: Tracer | None = None
 _flush: Callable[[], object] = bool

@@ -19,7 +19,7 @@ import requests
 from django.conf import settings
 
 from benchmarks.chat.load import Server
-from webhooks_core import processes
+from webhooks_core.worker import processes
 
 PEERS = Path("var") / "bench-peers"
 START_S = 90.0

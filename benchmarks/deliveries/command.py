@@ -19,7 +19,7 @@ from benchmarks.deliveries.bench import Bench, Options, staged
 from benchmarks.deliveries.report import Report
 from benchmarks.deliveries.speed import others, speed
 from benchmarks.deliveries.stage import BenchError
-from webhooks_core.arguments import whole
+from webhooks_core.cli.argument_types import whole
 
 PARTS = {
     "speed": speed,

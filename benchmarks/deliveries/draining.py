@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from benchmarks.deliveries.sending import Watch
-from webhooks_core.dispatch.drain import drain
+from webhooks_core.dispatch.dispatcher import drain
 
 
 def drain_all(at: float, shift_s: float = 600.0) -> dict[str, float]:

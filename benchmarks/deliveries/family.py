@@ -13,7 +13,7 @@ from pathlib import Path
 from django.conf import settings
 
 from benchmarks.deliveries.stage import BenchError
-from webhooks_core import processes
+from webhooks_core.worker import processes
 
 
 class Worker:

@@ -14,7 +14,7 @@ from typing import Any
 
 import django
 
-from webhooks_core import processes
+from webhooks_core.worker import processes
 
 
 def serve() -> None:

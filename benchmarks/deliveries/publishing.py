@@ -18,9 +18,9 @@ from benchmarks.deliveries.filling import (
     make_endpoints,
     padding,
 )
-from webhooks_core.dispatch import shifts
+from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.claims import Claims
-from webhooks_core.dispatch.lanes import Lanes
+from webhooks_core.dispatch.queues import Lanes
 from webhooks_core.models import Delivery, Event
 from webhooks_core.publishing import publish
 
@@ -83,7 +83,7 @@ def claim_cost(times: int) -> dict[str, Any]:
     """Return the seconds that each claim took, from the look at the lanes on, and its size."""
     took, sizes = [], []
     for _ in range(times):
-        shift = shifts.start()
+        shift = leases.start()
         if shift is None:
             raise RuntimeError("somebody else works on the scratch database")
         lanes = Lanes(shift)
@@ -97,5 +97,5 @@ def claim_cost(times: int) -> dict[str, Any]:
         # Undone, not settled: the next claim finds what this one found.
         Delivery.objects.unclaim([it.key for it in requests], claim=shift.pk)
         lanes.release([lane.pk for lane in lanes.values()])
-        shifts.end(shift, attempts=0)
+        leases.end(shift, attempts=0)
     return {"seconds": took, "sizes": sizes}

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import uvloop
 
-from webhooks_core import processes
+from webhooks_core.worker import processes
 
 DONE = b"HTTP/1.1 204 No Content\r\n\r\n"
 

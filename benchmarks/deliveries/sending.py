@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from benchmarks.deliveries.filling import EVENT_TYPE, PROFILE, SECRET, body, padding
 from webhooks_core import profiles
+from webhooks_core.network.transport import USER_AGENT
 from webhooks_core.profiles import Sending
-from webhooks_core.transport import USER_AGENT
 
 # What the engine's client sends beside the product's own headers.
 COMMON = {

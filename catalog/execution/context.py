@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from django.utils.module_loading import import_string
 
+from catalog.conf import option
 from catalog.errors import ForbiddenError, UnauthenticatedError
 from catalog.execution.budget import RowBudget
-from catalog.options import option
 
 
 def row_budget() -> RowBudget:

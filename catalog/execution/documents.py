@@ -27,11 +27,11 @@ from graphql import (
 )
 from graphql.language import DirectiveNode, Visitor
 
+from catalog.conf import option
 from catalog.errors import QueryTooComplexError
 from catalog.execution.limits import INTROSPECTION, LIMITS, check_size
 from catalog.execution.plans import NotPlannableError, Plan
 from catalog.execution.selections import Selections
-from catalog.options import option
 
 MOST_ERRORS = 20
 LONG_TEXTS = {"description"}  # fields whose text may be longer than a name

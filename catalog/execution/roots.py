@@ -8,10 +8,10 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from catalog.conf import option
 from catalog.execution.statements import Selection
 from catalog.identifiers import LARGEST_32, LARGEST_64, primary_key
 from catalog.models import Author, Book, Category, TypeName, is_indexed
-from catalog.options import option
 from catalog.text import NUL, folded
 
 Arguments = Mapping[str, Any]

@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from gateway import configuration
+from gateway.chat.metering.reports import cost
 from gateway.chat.models import (
     ModelEndpoint,
     ModelPrice,
@@ -21,7 +22,6 @@ from gateway.chat.models import (
     UsageRecord,
     UsageTotal,
 )
-from gateway.chat.reports import cost
 from gateway.configuration.shapes import SUPPORTS
 from gateway.configuration.yaml import VariableError, resolved
 from gateway.identity import is_name

@@ -15,8 +15,8 @@ from typing import Any
 
 import structlog
 
-from gateway.chat.exchange import CLIENT_GONE
-from gateway.chat.messages import (
+from gateway.chat.context import CLIENT_GONE
+from gateway.chat.http_messages import (
     MAX_BODY_BYTES,
     ClientGoneError,
     Incoming,
@@ -24,9 +24,9 @@ from gateway.chat.messages import (
     joined,
 )
 from gateway.chat.service import ADDRESSES, MODEL_PREFIX, Service
-from gateway.chat.watch import Watch
+from gateway.chat.streaming.timeouts import Watch
 from gateway.errors import BadRequestError, PayloadTooLargeError
-from webhooks_core.deadlines import within
+from webhooks_core.network.deadlines import within
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

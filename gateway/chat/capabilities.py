@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gateway.chat.errors import UnsupportedInferenceTypeError, UnsupportedRequestError
-from gateway.chat.requests import ModelRequest
+from gateway.chat.model_request import ModelRequest
 from gateway.configuration.shapes import ModelEntry
 
 

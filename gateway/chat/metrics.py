@@ -12,8 +12,8 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from gateway.chat.metering.usage import BUCKETS, DURATION, FIRST_CHUNK
 from gateway.chat.models import UsageBucket, UsageTotal
-from gateway.chat.usage import BUCKETS, DURATION, FIRST_CHUNK
 
 BOUNDS = (*(f"{bound:g}" for bound in BUCKETS), "+Inf")
 HISTOGRAMS = {

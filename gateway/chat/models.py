@@ -10,7 +10,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.utils import timezone
 
-from gateway.chat.tokens import Usage
+from gateway.chat.metering.tokens import Usage
 from gateway.chat.upstreams.registry import KINDS
 from gateway.configuration.shapes import INFERENCE_TYPES, SUPPORTS
 from webhooks_core.encryption import SealedField

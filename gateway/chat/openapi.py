@@ -7,9 +7,9 @@ from typing import Any
 from drf_spectacular.utils import OpenApiParameter
 
 from gateway import errors
-from gateway.chat import reports
+from gateway.chat.metering import reports
 from gateway.openapi import operation
-from webhooks_core.schemas import INTEGER, STRING, array_of, object_of, ref
+from webhooks_core.api.json_schema import INTEGER, STRING, array_of, object_of, ref
 
 TAG = "Gateway chat"
 USAGE = object_of([], prompt_tokens=INTEGER, completion_tokens=INTEGER)

@@ -14,11 +14,11 @@ import aiohttp
 from django.conf import settings
 from django.db import close_old_connections, connections
 
-from gateway.chat.accounting import Writer
-from gateway.chat.calls import Calls
-from gateway.chat.catalogue import CachedCatalogue
-from gateway.chat.counting import shared_count
-from gateway.chat.limits import Limits
+from gateway.chat.fallback import Calls
+from gateway.chat.metering.limits import Limits
+from gateway.chat.metering.shared_counter import shared_count
+from gateway.chat.metering.writer import Writer
+from gateway.chat.model_registry import CachedCatalogue
 from gateway.chat.routing import Router
 from gateway.chat.service import Service
 from gateway.chat.upstreams import http, registry

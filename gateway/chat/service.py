@@ -11,9 +11,8 @@ from typing import Any, Protocol
 import structlog
 
 from gateway.authentication import Miss, authenticate, authenticate_cached
-from gateway.chat.calls import Calls
 from gateway.chat.capabilities import require
-from gateway.chat.dialects import CONTRACT, OPENAI, Dialect
+from gateway.chat.context import CLIENT_GONE, Exchange
 from gateway.chat.errors import (
     BEFORE_FIRST_CHUNK,
     INTERNAL,
@@ -23,12 +22,13 @@ from gateway.chat.errors import (
     Table,
     look_up,
 )
-from gateway.chat.exchange import CLIENT_GONE, Exchange
-from gateway.chat.limits import Limits
-from gateway.chat.messages import EVENT_STREAM, ClientGoneError, Incoming, Reply
-from gateway.chat.relay import Relay
-from gateway.chat.requests import ModelRequest
-from gateway.chat.streams import events
+from gateway.chat.fallback import Calls
+from gateway.chat.formats import CONTRACT, OPENAI, Dialect
+from gateway.chat.http_messages import EVENT_STREAM, ClientGoneError, Incoming, Reply
+from gateway.chat.metering.limits import Limits
+from gateway.chat.model_request import ModelRequest
+from gateway.chat.streaming.body import events
+from gateway.chat.streaming.transform import Relay
 from gateway.configuration.shapes import Allow, ModelEntry
 from gateway.errors import (
     ANSWERS,
@@ -39,7 +39,7 @@ from gateway.errors import (
     UnsupportedMediaTypeError,
 )
 from gateway.identity import Caller
-from webhooks_core.rest import EncodedBody, is_encoded
+from webhooks_core.api.views import EncodedBody, is_encoded
 
 # How long a key is looked up before the database counts as away.
 LOOK_UP_S = 10.0

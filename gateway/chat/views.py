@@ -17,12 +17,13 @@ from django.views.decorators.csrf import csrf_exempt
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from gateway.chat import openapi, reports, runtime
-from gateway.chat.messages import MAX_BODY_BYTES, Incoming, Reply
+from gateway.chat import openapi, runtime
+from gateway.chat.http_messages import MAX_BODY_BYTES, Incoming, Reply
+from gateway.chat.metering import reports
 from gateway.chat.service import ADDRESSES, MODEL_PREFIX, address_of
 from gateway.errors import ANSWERS, PayloadTooLargeError, UnavailableError
-from gateway.views import GatewayView
-from webhooks_core.errors import response
+from gateway.viewsets import GatewayView
+from webhooks_core.api.errors import response
 
 __all__ = ["ADDRESSES", "MODEL_PREFIX", "UsageView", "chat", "response_for"]
 

@@ -10,7 +10,7 @@ from django.conf import settings
 from gateway.configuration.shapes import StaticSubscription, WebhookSettings
 from gateway.configuration.yaml import Value, has, identity_name, present
 from gateway.webhooks import EVENT_TYPES, url_policy
-from webhooks_core.targets import TargetError
+from webhooks_core.network.url_policy import TargetError
 
 MAX_SECRET = 256
 

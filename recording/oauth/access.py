@@ -7,11 +7,11 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from oauth2_provider.models import AccessToken
 
-from recording.lookup import TokenLookup
 from recording.oauth import resources
 from recording.oauth.clients import SCOPE
 from recording.oauth.validator import ACCESS_PREFIX
-from webhooks_core import tokens
+from recording.token_lookup import TokenLookup
+from webhooks_core.api import tokens
 
 ACCESS_TOKENS = TokenLookup(
     lambda digest: AccessToken.objects.filter(token_checksum=digest),

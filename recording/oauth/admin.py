@@ -13,7 +13,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from recording.oauth import sessions
+from recording.oauth import connections
 from recording.oauth.models import AuthMethod
 from webhooks_core.admin.base import ShownAdmin
 
@@ -107,7 +107,7 @@ class TokenAdmin(ShownAdmin[Any]):
     def end_connections(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         rows = list(queryset)
         for row in rows:
-            sessions.end(row)
+            connections.end(row)
         LogEntry.objects.log_actions(
             user_id=request.user.pk or 0,
             queryset=rows,

@@ -16,7 +16,7 @@ from recording.oauth import redirects
 from recording.oauth.errors import InvalidRequestError, OAuthError
 from recording.oauth.models import Application
 from recording.oauth.parameters import Parameters
-from recording.oauth.server import request_of, server, translated
+from recording.oauth.toolkit import request_of, server, translated
 
 CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 MAX_SHOWN = 500

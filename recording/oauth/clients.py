@@ -16,7 +16,7 @@ from django.contrib.auth.hashers import check_password
 from django.utils import timezone
 from oauth2_provider.generators import generate_client_id
 
-from recording.oauth import names, redirects
+from recording.oauth import client_names, redirects
 from recording.oauth.errors import (
     InvalidClientError,
     InvalidClientMetadataError,
@@ -114,9 +114,9 @@ def _refusal(number: int, uri: object) -> str:
 def _name(given: object) -> str:
     if not isinstance(given, str):
         raise InvalidClientMetadataError("client_name must be a text.")
-    if fault := names.fault(given):
+    if fault := client_names.fault(given):
         raise InvalidClientMetadataError(f"client_name {fault}.")
-    return names.tidied(given)
+    return client_names.tidied(given)
 
 
 def _auth_method(given: dict[str, Any]) -> AuthMethod:

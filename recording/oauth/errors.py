@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from recording import cors
-from webhooks_core.failures import failure_of
+from webhooks_core.api.exception_mapping import failure_of
 
 
 def respond(

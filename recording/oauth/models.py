@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 from oauth2_provider.models import AbstractApplication, AbstractGrant, RefreshToken
 
-from recording.oauth import names, redirects
+from recording.oauth import client_names, redirects
 
 USE_RESOLUTION = timedelta(hours=1)
 REFRESH_LIFETIME = timedelta(days=90)
@@ -108,7 +108,7 @@ class Application(AbstractApplication):
             raise ValidationError(
                 {"client_type": "A confidential application needs a secret."}
             )
-        if fault := names.fault(self.name):
+        if fault := client_names.fault(self.name):
             raise ValidationError({"name": f"It {fault}."})
         for uri in self.redirect_uris.split():
             try:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from recording.oauth import errors, names
+from recording.oauth import client_names, errors
 from recording.oauth.clients import GRANT_TYPES, MAX_REDIRECTS, SCOPE
 from recording.oauth.errors import OAuthError
 from recording.oauth.metadata import AUTH_METHODS
 from recording.oauth.parameters import FORM
-from webhooks_core.schemas import INTEGER, STRING, array_of, object_of, ref
+from webhooks_core.api.json_schema import INTEGER, STRING, array_of, object_of, ref
 
 TAG = "OAuth"
 BASE = "https://signpost.example"
@@ -21,7 +21,7 @@ URI_LIST = array_of(URI)
 
 CLIENT = object_of(
     [],
-    client_name=STRING | {"maxLength": names.MAX_LENGTH},
+    client_name=STRING | {"maxLength": client_names.MAX_LENGTH},
     token_endpoint_auth_method={"type": "string", "enum": AUTH_METHODS},
     grant_types=array_of({"type": "string", "enum": GRANT_TYPES}),
     response_types=array_of({"type": "string", "enum": ["code"]}),
@@ -283,7 +283,13 @@ def _decide() -> dict[str, Any]:
 
 def _token() -> dict[str, Any]:
     summary = "Trade a code or a refresh token for a pair of tokens (RFC 6749)"
-    names = ("code", "redirect_uri", "code_verifier", "refresh_token", "resource")
+    names = (
+        "code",
+        "redirect_uri",
+        "code_verifier",
+        "refresh_token",
+        "resource",
+    )
     grant = {"grant_type": {"type": "string", "enum": GRANT_TYPES}}
     form = grant | dict.fromkeys(names, STRING) | {"scope": SCOPE_FIELD} | CREDENTIALS
     return _operation(

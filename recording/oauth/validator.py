@@ -13,9 +13,9 @@ from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauth2_provider.settings import oauth2_settings
 from oauthlib.oauth2.rfc6749 import errors
 
-from recording.oauth import clients, sessions
+from recording.oauth import clients, connections
 from recording.oauth.models import Grant
-from webhooks_core import tokens
+from webhooks_core.api import tokens
 
 ACCESS_PREFIX = "rec_at_"
 REFRESH_PREFIX = "rec_rt_"
@@ -105,7 +105,7 @@ class Validator(OAuth2Validator):
             return False
         if grant.token_family:
             # RFC 6749 section 4.1.2: whoever comes second may be the thief, or the victim.
-            sessions.revoke_family(grant.token_family, user_id=grant.user_id)
+            connections.revoke_family(grant.token_family, user_id=grant.user_id)
             return False
         request.grant, request.user = grant, grant.user
         request.scopes = grant.scope.split()
@@ -153,11 +153,11 @@ class Validator(OAuth2Validator):
         if token is None:
             return False
         request.refresh_token_instance, request.user = token, token.user
-        if sessions.is_alive(token, now=timezone.now()):
+        if connections.is_alive(token, now=timezone.now()):
             return True
         if token.revoked:
             # RFC 9700 section 4.14.2: a retired token in use means that two parties have it.
-            sessions.revoke_family(token.token_family, user_id=token.user_id)
+            connections.revoke_family(token.token_family, user_id=token.user_id)
         return False
 
     def get_original_scopes(
@@ -175,7 +175,7 @@ class Validator(OAuth2Validator):
         Whoever validated the same code or token meanwhile finds it consumed here.
         """
         request.resource = _audience(request)
-        with sessions.locked_account(request.user.pk) as user:
+        with connections.locked_account(request.user.pk) as user:
             consume = self._consume_code if _is_code(request) else self._consume_refresh
             family = consume(request) if user and user.is_active else None
             if family:
@@ -203,9 +203,9 @@ class Validator(OAuth2Validator):
         token = RefreshToken.objects.filter(
             pk=request.refresh_token_instance.pk
         ).first()
-        if token is None or not sessions.is_alive(token, now=now):
+        if token is None or not connections.is_alive(token, now=now):
             return None
-        if not sessions.rotate(token, now=now):
+        if not connections.rotate(token, now=now):
             return None
         family: uuid.UUID = token.token_family
         return family

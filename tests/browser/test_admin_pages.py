@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browser.staff import log_in
 from tests.receiver import receiver
-from tests.webhooks_core.looking import SCRIPT
+from tests.webhooks_core.admin.looking import SCRIPT
 from tests.webhooks_core.making import drain, endpoint, event
 from webhooks_core.models import Delivery, Endpoint
 

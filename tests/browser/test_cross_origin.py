@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from playwright.sync_api import Page
 
-from tests.oauth.flows import REDIRECT, App
+from tests.recording.oauth.flows import REDIRECT, App
 
 METHODS = ["none", "client_secret_basic", "client_secret_post"]
 

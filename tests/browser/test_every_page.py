@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.contrib.auth.models import User
 from django.urls import reverse
 
-from tests.webhooks_core.looking import NOWHERE
+from tests.webhooks_core.admin.looking import NOWHERE
 from tests.webhooks_core.making import endpoint, event
 from webhooks_core.models import Delivery, Endpoint
 

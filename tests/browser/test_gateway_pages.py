@@ -7,14 +7,14 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from gateway import keys, policy, static
+from gateway import keys, policy, static_subscriptions
 from gateway.configuration import Configuration, StaticSubscription, WebhookSettings
 from gateway.identity import Caller
 from gateway.models import Document, GatewayKey, PolicyDecision
 from tests.browser.staff import log_in
 from tests.docs.filling import fill_products
 from tests.gateway.making import Api
-from tests.webhooks_core.looking import NOWHERE, SCRIPT
+from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT
 from webhooks_core.models import Endpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -38,7 +38,9 @@ def addresses() -> list[str]:
     )
     Api(tenant="acme", principal="ada").ingest("x" * 9000 + SCRIPT, title="x" * 255)
     declared = StaticSubscription("acme", NOWHERE, (), "hush")
-    static.synchronise(Configuration(WebhookSettings(subscriptions=(declared,))))
+    static_subscriptions.synchronise(
+        Configuration(WebhookSettings(subscriptions=(declared,)))
+    )
     pages = {
         "gateway/gatewaykey": key,
         "gateway/policydecision": decision,

@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from playwright.sync_api import Page, expect
 
-from tests.oauth.flows import App, query_of
+from tests.recording.oauth.flows import App, query_of
 
 
 @pytest.fixture

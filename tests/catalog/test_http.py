@@ -6,7 +6,7 @@ import json
 import pytest
 from structlog.testing import capture_logs
 
-from catalog import http
+from catalog import views
 from catalog.models import Category
 
 pytestmark = pytest.mark.django_db
@@ -189,7 +189,7 @@ def test_an_unforeseen_failure_is_masked_and_names_the_request(send, monkeypatch
     def broken(*_: object, **__: object):
         raise RuntimeError("secret")
 
-    monkeypatch.setattr(http.executor, "answer", broken)
+    monkeypatch.setattr(views.executor, "answer", broken)
     response = send(json.dumps({"query": "{ __typename }"}), **{"X-Request-Id": "r-1"})
     assert response.status_code == 500
     assert response.json()["errors"] == [

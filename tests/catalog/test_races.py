@@ -15,9 +15,9 @@ from django.test import Client
 
 from catalog.execution.context import Context
 from catalog.execution.operations import GraphQLRequest
-from catalog.http import executor
 from catalog.models import Book, Category
 from catalog.schema import mutations
+from catalog.views import executor
 from tests.catalog.factories import AuthorFactory, BookFactory, CategoryFactory
 from tests.threads import together
 

@@ -12,8 +12,7 @@ from django.utils import timezone
 
 from gateway.chat.models import ModelEndpoint, ModelTarget
 from tests.webhooks_core import making
-from webhooks_core import sealed
-from webhooks_core.models import Endpoint, EndpointSecret
+from webhooks_core.models import Endpoint, EndpointSecret, reencryption
 
 pytestmark = pytest.mark.django_db
 
@@ -39,7 +38,7 @@ def reseal(*options: str) -> str:
 
 
 def test_every_sealed_column_is_known():
-    assert set(sealed.columns()) == {
+    assert set(reencryption.columns()) == {
         (Endpoint, "custom_headers"),
         (EndpointSecret, "value"),
         (ModelTarget, "api_key"),
@@ -50,7 +49,7 @@ def test_the_old_key_may_go_when_all_is_under_the_new(kept, settings):
     secret = EndpointSecret.objects.get().value.reveal()
     assert json.loads(reseal("--json")) == {"resealed": 3, "unreadable": 0}
     settings.WEBHOOK_SECRET_KEYS = [NEW]
-    assert sealed.unreadable() == 0
+    assert reencryption.unreadable() == 0
     assert EndpointSecret.objects.get().value.reveal() == secret
     assert Endpoint.objects.get().custom_headers.reveal() == HEADERS
     assert ModelTarget.objects.get().api_key.reveal() == "sk-1"
@@ -58,7 +57,7 @@ def test_the_old_key_may_go_when_all_is_under_the_new(kept, settings):
 
 def test_without_it_the_old_key_is_missed_in_every_column(kept, settings):
     settings.WEBHOOK_SECRET_KEYS = [NEW]
-    assert sealed.unreadable() == 3
+    assert reencryption.unreadable() == 3
 
 
 def test_what_no_key_opens_is_told_and_left_as_it_is(kept, settings):
@@ -72,12 +71,12 @@ def test_what_no_key_opens_is_told_and_left_as_it_is(kept, settings):
 def test_a_deleted_endpoints_secrets_are_missed_by_nobody(kept, settings):
     Endpoint.objects.update(deleted_at=timezone.now())
     settings.WEBHOOK_SECRET_KEYS = [NEW]
-    assert sealed.unreadable() == 1  # the model's key
+    assert reencryption.unreadable() == 1  # the model's key
 
 
 def test_a_secret_that_changes_meanwhile_stays_as_it_becomes(kept, monkeypatch):
-    found = list(sealed.rows())
+    found = list(reencryption.rows())
     EndpointSecret.objects.update(value="whsec_newer")
-    monkeypatch.setattr(sealed, "rows", lambda: iter(found))
-    assert sealed.reseal() == (2, 0)
+    monkeypatch.setattr(reencryption, "rows", lambda: iter(found))
+    assert reencryption.reseal() == (2, 0)
     assert EndpointSecret.objects.get().value.reveal() == "whsec_newer"

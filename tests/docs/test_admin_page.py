@@ -12,7 +12,7 @@ from django.utils import timezone
 from recording.oauth.admin import HiddenAdmin
 from tests.docs.filling import fill_products
 from tests.docs.samples import DOCS
-from tests.webhooks_core.looking import NOWHERE, page, queries_of
+from tests.webhooks_core.admin.looking import NOWHERE, page, queries_of
 from tests.webhooks_core.making import endpoint, event
 from webhooks_core import ids
 from webhooks_core.models import Attempt, Delivery, Endpoint, Event, Shift

@@ -24,8 +24,8 @@ from tests.docs.test_commands import options
 from webhooks_core import endpoints
 from webhooks_core.models import Delivery
 from webhooks_core.publishing import publish
-from webhooks_core.receiving import printing
-from webhooks_core.receiving.examination import Received, examine
+from webhooks_core.receiving import terminal
+from webhooks_core.receiving.verification import Received, examine
 
 ROW = re.compile(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|$", re.MULTILINE)
 SECTION = (
@@ -182,7 +182,7 @@ def test_draining_tells_how_many_attempts_it_made():
 def test_a_received_request_is_told_as_the_table_says():
     received = Received(path="/", headers={}, body=b"{}", at=0.0)
     verdict = examine(received, secrets=[], tolerance_s=0)
-    line = json.loads(printing.as_json(received, verdict, 204))
+    line = json.loads(terminal.as_json(received, verdict, 204))
     assert line.keys() == keys_of("webhooks_listen")
 
 

@@ -44,7 +44,7 @@ from webhooks_core import endpoints, profiles, publishing
 from webhooks_core.models import Delivery
 from webhooks_core.profiles import Sending
 from webhooks_core.receiving.diagnosis import diagnose
-from webhooks_core.receiving.examination import Received, examine
+from webhooks_core.receiving.verification import Received, examine
 
 call_command("check", fail_level="WARNING")
 call_command("makemigrations", check=True, dry_run=True, verbosity=0)

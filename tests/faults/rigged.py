@@ -30,7 +30,7 @@ HALTED = "halted"
 
 def rig(folder: Path) -> None:
     """Lay the strings; needs a set-up Django."""
-    from webhooks_core.dispatch import drain, settling
+    from webhooks_core.dispatch import dispatcher, results
     from webhooks_core.dispatch.claims import Claims
 
     def halt(point: str) -> None:
@@ -55,9 +55,9 @@ def rig(folder: Path) -> None:
 
     # Inside the transactions, after their last UPDATE and INSERT.
     halt_after(Claims, "_claim", BEFORE_CLAIM)
-    halt_after(settling, "_record", WRITING)
+    halt_after(results, "_record", WRITING)
     halt_after(Claims, "take", CLAIMED)
-    halt_before_settling(drain, halt)
+    halt_before_settling(dispatcher, halt)
     set_clock(folder)
 
 
@@ -88,7 +88,7 @@ def set_clock(folder: Path) -> None:
 
     from django.utils import timezone
 
-    from webhooks_core import transport
+    from webhooks_core.network import transport
 
     time.time = lambda: real_time() + ahead()
     timezone.now = lambda: Shifted.now(UTC)

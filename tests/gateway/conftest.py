@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.core.cache import cache
 
-from gateway import configuration, keys, static
+from gateway import configuration, keys, static_subscriptions
 from tests.gateway.making import Api
 
 
@@ -13,7 +13,7 @@ from tests.gateway.making import Api
 def nothing_remembered():
     """No test sees what another left in this process."""
     keys._cache.clear()
-    static._synchronised.clear()
+    static_subscriptions._synchronised.clear()
     cache.clear()
 
 

@@ -12,7 +12,7 @@ from django.test import Client
 
 from gateway.models import Chunk, Document
 from tests.receiver import Received
-from webhooks_core.dispatch import drain as engine
+from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.models import Delivery, Endpoint, Event
 
 PATH = "/v1/webhooks/subscriptions"

@@ -13,14 +13,14 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from gateway import admin as pages
-from gateway import keys, policy, static
+from gateway import keys, policy, static_subscriptions
 from gateway.configuration import Configuration, StaticSubscription, WebhookSettings
 from gateway.identity import Caller
 from gateway.models import Document, GatewayKey, PolicyDecision
 from tests.gateway.making import PATH, Api
-from tests.webhooks_core.endpoint_pages import change, operate
-from tests.webhooks_core.looking import NOWHERE, SCRIPT, looker, page
-from webhooks_core import tokens
+from tests.webhooks_core.admin.endpoint_pages import change, operate
+from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT, looker, page
+from webhooks_core.api import tokens
 from webhooks_core.models import Delivery, Endpoint
 
 pytestmark = pytest.mark.django_db
@@ -245,7 +245,9 @@ def test_a_static_endpoint_says_where_it_is_declared_and_offers_no_change(
     admin_client, settings
 ):
     declared = StaticSubscription("acme", NOWHERE, (), "hush-hush")
-    static.synchronise(Configuration(WebhookSettings(subscriptions=(declared,))))
+    static_subscriptions.synchronise(
+        Configuration(WebhookSettings(subscriptions=(declared,)))
+    )
     endpoint = Endpoint.objects.get()
     assert "From the configuration" in page(admin_client, ENDPOINTS)
     shown = page(admin_client, f"{ENDPOINTS}{endpoint.pk}/change/")

@@ -20,7 +20,7 @@ from gateway.authentication import (
 )
 from gateway.errors import UnauthorizedError
 from gateway.models import GatewayKey
-from webhooks_core import tokens
+from webhooks_core.api import tokens
 
 pytestmark = pytest.mark.django_db
 

@@ -19,7 +19,10 @@ from tests.receiver import receiver
 from webhooks_core import profiles
 from webhooks_core.models import Delivery, Event
 from webhooks_core.retry import RetryPolicy
-from webhooks_core.signing import SignatureError, verify_timestamped
+from webhooks_core.signing.signatures import (
+    SignatureError,
+    verify_timestamped,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -15,8 +15,8 @@ from rest_framework import exceptions
 from gateway import errors
 from gateway.errors import GatewayError
 from tests.gateway.making import INGEST, PATH, Api
-from webhooks_core.errors import response
-from webhooks_core.rest import MethodNotAllowed, PayloadTooLarge
+from webhooks_core.api.errors import response
+from webhooks_core.api.views import MethodNotAllowed, PayloadTooLarge
 
 pytestmark = pytest.mark.django_db
 

@@ -60,7 +60,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 from gateway import keys
-from webhooks_core.dispatch.drain import drain
+from webhooks_core.dispatch.dispatcher import drain
 from webhooks_core.models import Delivery, Endpoint
 
 call_command("check", fail_level="WARNING")

@@ -140,7 +140,7 @@ def test_an_empty_patch_changes_nothing(acme):
 
 def test_a_patch_with_an_unchanged_url_asks_no_resolver(acme, monkeypatch):
     made = acme.create()
-    monkeypatch.setattr("webhooks_core.targets._resolve", None)
+    monkeypatch.setattr("webhooks_core.network.url_policy._resolve", None)
     acme.patch(made, url=made["url"], active=False)
 
 

@@ -24,7 +24,7 @@ from tests.receiver import receiver
 from tests.recording.conftest import error_of
 from tests.running import until
 from webhooks_core import endpoints, publishing
-from webhooks_core.dispatch import drain as engine
+from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.models import (
     Attempt,
     Delivery,

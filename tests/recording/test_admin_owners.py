@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 
 from recording import owners
 from recording.webhooks import PROFILE, SUMMARY_COMPLETED
-from tests.webhooks_core.looking import NOWHERE, SCRIPT, looker, page, queries_of
+from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT, looker, page, queries_of
 from webhooks_core import endpoints
 from webhooks_core.models import Endpoint, Event
 from webhooks_core.publishing import publish

@@ -4,10 +4,10 @@ import pytest
 from django.test import Client
 
 from recording import authentication, tokens
-from recording.lookup import TokenLookup
 from recording.models import PersonalToken
+from recording.token_lookup import TokenLookup
 from tests.recording.conftest import error_of
-from webhooks_core import tokens as opaque
+from webhooks_core.api import tokens as opaque
 
 pytestmark = pytest.mark.django_db
 

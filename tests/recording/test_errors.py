@@ -20,8 +20,8 @@ from config import errors as config_errors
 from recording import authentication, errors
 from recording.errors import RecordingError
 from tests.recording.conftest import URL, error_of
+from webhooks_core.api.views import StrictJSONParser
 from webhooks_core.models import Endpoint
-from webhooks_core.rest import StrictJSONParser
 
 pytestmark = pytest.mark.django_db
 

@@ -6,7 +6,7 @@ import jsonschema
 import orjson
 import pytest
 
-from config.reference import openapi
+from config.operations.api_docs import openapi
 from recording.errors import RecordingError
 from recording.openapi import SCHEMAS
 from tests.fuzzing import DOCUMENT

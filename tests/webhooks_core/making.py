@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from webhooks_core import endpoints
-from webhooks_core.dispatch import drain as engine
+from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.publishing import publish
 

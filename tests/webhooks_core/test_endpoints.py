@@ -11,7 +11,7 @@ import time_machine
 from django.db import IntegrityError, connection
 from django.utils import timezone
 
-from tests.webhooks_core.desk import Desk, failed
+from tests.webhooks_core.dispatch.desk import Desk, failed
 from tests.webhooks_core.making import endpoint, event, only
 from webhooks_core import endpoints
 from webhooks_core.endpoints import QuotaExceededError

@@ -10,18 +10,14 @@ from typing import Any
 import pytest
 
 from tests.receiver import receiver
-from tests.webhooks_core.hostile import (
-    PATIENCE_S,
-    TIMEOUT_S,
-    post,
-)
 from tests.webhooks_core.making import drain, endpoint, event
-from webhooks_core.addresses import Reach
+from tests.webhooks_core.network.hostile import PATIENCE_S, TIMEOUT_S, post
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Attempt, Delivery
+from webhooks_core.network.addresses import Reach
+from webhooks_core.network.transport import Request
+from webhooks_core.network.url_policy import own_listener
 from webhooks_core.outcomes import Outcome
-from webhooks_core.targets import own_listener
-from webhooks_core.transport import Request
 
 BLOCKED = (Outcome.BLOCKED, "the host leads to an address that is not public")
 

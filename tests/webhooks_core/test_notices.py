@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.db import transaction
 
-from tests.webhooks_core.desk import Desk, failed, ok
+from tests.webhooks_core.dispatch.desk import Desk, failed, ok
 from tests.webhooks_core.making import endpoint, event
 from webhooks_core import endpoints
 from webhooks_core.models import Delivery, Endpoint

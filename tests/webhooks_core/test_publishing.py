@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from tests.receiver import receiver
 from tests.webhooks_core.making import drain, endpoint, event, only
-from webhooks_core import ids, publishing, wakeup
+from webhooks_core import ids, publishing
 from webhooks_core.models import Delivery, Endpoint, Event, Lane
 from webhooks_core.publishing import (
     UnknownEventTypeError,
@@ -20,6 +20,7 @@ from webhooks_core.publishing import (
     publish,
     publish_test,
 )
+from webhooks_core.worker import notify
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 
@@ -60,7 +61,7 @@ def test_a_wake_up_that_fails_fails_nobody(monkeypatch):
     def explode(*_: object, **__: object) -> None:
         raise RuntimeError("anything")
 
-    monkeypatch.setattr(wakeup, "ring", explode)
+    monkeypatch.setattr(notify, "ring", explode)
     endpoint(URL)
     event()
     assert only().status == Delivery.Status.PENDING

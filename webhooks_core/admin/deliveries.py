@@ -16,7 +16,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from webhooks_core import replays
-from webhooks_core.admin import base, showing
+from webhooks_core.admin import base, display
 from webhooks_core.admin.base import HistoryAdmin, NewestChangeList
 from webhooks_core.admin.filters import (
     DeliveryFilter,
@@ -92,22 +92,22 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
 
     @admin.display(description="status, next attempt")
     def state(self, obj: Delivery) -> SafeString:
-        at = None if showing.is_held(obj) else obj.next_attempt_at
-        return format_html("{}<br>{}", showing.state(obj), showing.when(at) or "")
+        at = None if display.is_held(obj) else obj.next_attempt_at
+        return format_html("{}<br>{}", display.state(obj), display.when(at) or "")
 
     @admin.display(description="endpoint, created")
     def sent_to(self, obj: Delivery) -> SafeString:
         host = obj.endpoint.url.partition("://")[2].partition("/")[0]
         page = reverse("admin:webhooks_core_endpoint_change", args=(obj.endpoint_id,))
         link = '<a href="{}" title="{}">{}</a><br>{}'
-        made = showing.when(obj.created_at)
+        made = display.when(obj.created_at)
         return format_html(link, page, obj.endpoint.public_id, host, made)
 
     @admin.display(description="last result, latency")
     def last_result(self, obj: Delivery) -> SafeString | None:
         if (last := _last(obj)) is None:
             return None
-        result = showing.badge(showing.tone(last), showing.result(last))
+        result = display.badge(display.tone(last), display.result(last))
         plural = "" if obj.attempts == 1 else "s"
         latency = f"{last.duration_ms:,}"
         shown = "{} {} ms<br>{} attempt{}"
@@ -149,8 +149,8 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
 
     def _facts(self, request: HttpRequest, delivery: Delivery) -> dict[str, Any]:
         now, raw = timezone.now(), bytes(delivery.event.body)
-        dialect = showing.dialect(delivery.endpoint)
-        body, sent = showing.Text.of(raw), showing.headers(delivery, now=now)
+        dialect = display.dialect(delivery.endpoint)
+        body, sent = display.Text.of(raw), display.headers(delivery, now=now)
         attempts = delivery.attempt_set.order_by("number")
         copies = Delivery.objects.filter(
             event=delivery.event_id, endpoint=delivery.endpoint_id
@@ -158,19 +158,19 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
         return {
             "delivery": delivery,
             "subtitle": None,
-            "state": showing.state(delivery),
-            "is_held": showing.is_held(delivery),
+            "state": display.state(delivery),
+            "is_held": display.is_held(delivery),
             "endpoint_health": Health.of(delivery.endpoint).value,
             "now": now,
             "is_due": bool(
                 delivery.next_attempt_at and delivery.next_attempt_at <= now
             ),
             "most_attempts": dialect and dialect.retry.max_attempts,
-            "steps": showing.timeline(attempts),
+            "steps": display.timeline(attempts),
             "body": body,
-            "pretty": showing.pretty(raw),
+            "pretty": display.pretty(raw),
             "headers": sent,
-            "curl": showing.curl(delivery, sent, body) if sent else "",
+            "curl": display.curl(delivery, sent, body) if sent else "",
             "copies": copies.exclude(pk=delivery.pk).order_by("-copy")[:20],
             "awaits_answer": _awaits_answer(delivery, now),
             "may_act": self.has_act_permission(request),
@@ -197,7 +197,7 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
         return redirect("admin:webhooks_core_delivery_change", shown.pk)
 
     def _resend(self, request: HttpRequest, delivery: Delivery) -> Delivery | None:
-        if showing.dialect(delivery.endpoint) is None:
+        if display.dialect(delivery.endpoint) is None:
             return None
         try:
             made = replays.replay(delivery)

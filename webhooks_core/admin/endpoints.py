@@ -18,7 +18,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from webhooks_core import endpoints, publishing, replays
-from webhooks_core.admin import health, owners, showing
+from webhooks_core.admin import display, health, owners
 from webhooks_core.admin.filters import HealthFilter, ProductFilter
 from webhooks_core.admin.health import Day, Health
 from webhooks_core.admin.rotation import RotationAdmin, living, static_source
@@ -81,7 +81,7 @@ class EndpointAdmin(RotationAdmin):
     @admin.display(description="endpoint")
     def shown_url(self, obj: Endpoint) -> SafeString:
         static = obj.static_key is not None
-        badge = showing.badge("quiet", "From the configuration") if static else ""
+        badge = display.badge("quiet", "From the configuration") if static else ""
         return format_html("{}<br><code>{}</code> {}", obj.url, obj.public_id, badge)
 
     @admin.display
@@ -124,7 +124,7 @@ class EndpointAdmin(RotationAdmin):
     def _facts(self, request: HttpRequest, endpoint: Endpoint) -> dict[str, Any]:
         now = timezone.now()
         days = health.days([endpoint], now=now, deliveries=health.DELIVERIES_PER_PAGE)
-        day, dialect = days[endpoint.pk], showing.dialect(endpoint)
+        day, dialect = days[endpoint.pk], display.dialect(endpoint)
         owners.name([endpoint], site=self.admin_site, request=request)
         return {
             "endpoint": endpoint,
@@ -173,7 +173,7 @@ class EndpointAdmin(RotationAdmin):
 
     @living
     def send_test(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
-        dialect = showing.dialect(endpoint)
+        dialect = display.dialect(endpoint)
         if dialect is None or dialect.ping is None:
             text = "Nothing was sent: its product has no test event."
             return self.back(request, endpoint, text, "ERROR")
@@ -269,7 +269,7 @@ class EndpointAdmin(RotationAdmin):
 def badge(endpoint: Endpoint) -> SafeString:
     """Return the health of an endpoint as a coloured word."""
     state = Health.of(endpoint)
-    return showing.badge(state.tone, state.value)
+    return display.badge(state.tone, state.value)
 
 
 def _held(endpoint: Endpoint) -> int:
@@ -291,7 +291,7 @@ def _milliseconds(day: Day) -> str | None:
 
 def failures(endpoint: Endpoint) -> str:
     """Return `3/20`: failures in a row, and at how many the engine disables."""
-    dialect, count = showing.dialect(endpoint), endpoint.consecutive_failures
+    dialect, count = display.dialect(endpoint), endpoint.consecutive_failures
     limit = dialect and dialect.disable_after
     return f"{count}/{limit}" if limit else f"{count}"
 
@@ -308,7 +308,7 @@ def limits_of(endpoint: Endpoint) -> str:
 
 def _own_headers(endpoint: Endpoint) -> str:
     try:
-        return ", ".join(showing.custom_names(endpoint))
+        return ", ".join(display.custom_names(endpoint))
     except SecretUnreadableError:
         return "none of WEBHOOK_SECRET_KEYS reads them"
 
@@ -322,12 +322,12 @@ def _recent(endpoint: Endpoint) -> list[tuple[Delivery, SafeString, str]]:
         .defer("event__body", "endpoint__custom_headers")
         .prefetch_related(Prefetch("attempt_set", attempts))
     )
-    return [(it, showing.state(it), _last_result(it)) for it in rows]
+    return [(it, display.state(it), _last_result(it)) for it in rows]
 
 
 def _last_result(delivery: Delivery) -> str:
     attempts = list(delivery.attempt_set.all())
-    return showing.result(attempts[-1]) if attempts else ""
+    return display.result(attempts[-1]) if attempts else ""
 
 
 def _time(text: str) -> datetime | None:

@@ -18,7 +18,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from webhooks_core import profiles
-from webhooks_core.admin import owners, showing
+from webhooks_core.admin import display, owners
 from webhooks_core.admin.base import HistoryAdmin, NewestChangeList, newest_ids
 from webhooks_core.admin.filters import TypeFilter
 from webhooks_core.models import Event
@@ -105,7 +105,7 @@ class EventAdmin(HistoryAdmin[Event]):
 
     @admin.display
     def created(self, obj: Event) -> SafeString | None:
-        return showing.when(obj.created_at)
+        return display.when(obj.created_at)
 
     @admin.display
     def deliveries(self, obj: Event) -> SafeString:
@@ -116,7 +116,7 @@ class EventAdmin(HistoryAdmin[Event]):
 
     @admin.display(description="body")
     def text(self, obj: Event) -> SafeString:
-        return format_html("<pre>{}</pre>", showing.Text.of(bytes(obj.body)).text)
+        return format_html("<pre>{}</pre>", display.Text.of(bytes(obj.body)).text)
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.catalogue)

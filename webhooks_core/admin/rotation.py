@@ -14,7 +14,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 
 from webhooks_core import endpoints
-from webhooks_core.admin import showing
+from webhooks_core.admin import display
 from webhooks_core.admin.base import HistoryAdmin
 from webhooks_core.models import Endpoint
 
@@ -104,7 +104,7 @@ class RotationAdmin(HistoryAdmin[Endpoint]):
         title: str,
         **more: Any,
     ) -> HttpResponse:
-        dialect = showing.dialect(endpoint)
+        dialect = display.dialect(endpoint)
         context = self.admin_site.each_context(request) | {
             "title": title,
             "opts": self.opts,
@@ -122,7 +122,7 @@ def static_source(endpoint: Endpoint) -> str:
     """Return where a static endpoint is declared; nothing for all others."""
     if endpoint.static_key is None:
         return ""
-    dialect = showing.dialect(endpoint)
+    dialect = display.dialect(endpoint)
     return dialect.static_source if dialect else "the configuration of its product"
 
 

@@ -13,16 +13,16 @@ from django.db import InterfaceError, OperationalError, transaction
 from django.utils import timezone
 
 from webhooks_core import profiles, tracing
-from webhooks_core.dispatch import shifts
-from webhooks_core.dispatch.lanes import Head, Lanes, LaneState, Wanted, heads
-from webhooks_core.dispatch.network import Network
-from webhooks_core.dispatch.pace import SECOND
+from webhooks_core.dispatch import leases
+from webhooks_core.dispatch.connectivity import Network
+from webhooks_core.dispatch.queues import Head, Lanes, LaneState, Wanted, heads
+from webhooks_core.dispatch.rate_limit import SECOND
 from webhooks_core.models import Delivery, Endpoint, Event, Shift
 from webhooks_core.models.lookups import among
+from webhooks_core.network.transport import Request
 from webhooks_core.profiles import WebhookProfile
-from webhooks_core.reaching import reach_of
-from webhooks_core.signer import Body, Signer, signers
-from webhooks_core.transport import Request
+from webhooks_core.signing.signer import Body, Signer, signers
+from webhooks_core.url_access import reach_of
 
 MAX_CLAIMED = 1024
 MAX_BYTES = 32 * 1024 * 1024
@@ -90,7 +90,7 @@ class Claims:
             return []
         try:
             return self._take(lanes, now)
-        except (*PASSING, shifts.LostError):
+        except (*PASSING, leases.LostError):
             raise
         except Exception:  # whatever one row does, the others are sent
             log.exception("claims failed together")
@@ -99,7 +99,7 @@ class Claims:
     def _take_one(self, lane: LaneState, now: datetime) -> list[Request]:
         try:
             return self._take([lane], now)
-        except (*PASSING, shifts.LostError):
+        except (*PASSING, leases.LostError):
             raise
         except Exception:
             log.exception("an endpoint cannot be served", endpoint=_public_id(lane.pk))
@@ -108,7 +108,7 @@ class Claims:
 
     def _take(self, lanes: Sequence[LaneState], now: datetime) -> list[Request]:
         with transaction.atomic():
-            shifts.hold(self._shift)
+            leases.hold(self._shift)
             endpoints = _endpoints([lane.pk for lane in lanes])
             self._end_waiting(endpoints.values())
             due = self._choose(self._allot(lanes, endpoints, now), now)

@@ -14,10 +14,10 @@ from typing import Self
 
 import uvloop
 
-from webhooks_core.addresses import Reach
-from webhooks_core.deadlines import Deadlines
-from webhooks_core.dispatch.pace import STALE_AFTER_S
-from webhooks_core.transport import (
+from webhooks_core.dispatch.rate_limit import STALE_AFTER_S
+from webhooks_core.network.addresses import Reach
+from webhooks_core.network.deadlines import Deadlines
+from webhooks_core.network.transport import (
     Answer,
     Client,
     Request,

@@ -11,7 +11,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from webhooks_core import profiles
-from webhooks_core.dispatch import shifts
+from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.retention import remove_old
 from webhooks_core.models import Bell, Delivery, Endpoint, Event, Lane
 
@@ -45,7 +45,7 @@ def sweep(*, retention_s: float = RETENTION_S) -> Swept:
     before = now - timedelta(days=settings.WEBHOOK_RETENTION_DAYS)
     bring_forward(now)
     swept = Swept(
-        buried=shifts.bury_dead(),
+        buried=leases.bury_dead(),
         rung=ring_forgotten(now),
         removed=remove_old(before, for_s=retention_s) if retention_s else 0,
     )

@@ -8,8 +8,8 @@ from webhooks_core.models.deliveries import (
     Event,
     Trace,
 )
+from webhooks_core.models.dispatchers import Bell, Shift
 from webhooks_core.models.endpoints import Endpoint, EndpointSecret, Lane
-from webhooks_core.models.shifts import Bell, Shift
 
 __all__ = [
     "Attempt",

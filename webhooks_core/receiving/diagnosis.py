@@ -10,8 +10,8 @@ from enum import StrEnum
 from itertools import product
 from typing import NamedTuple
 
-from webhooks_core.receiving.examination import Received, known_headers
-from webhooks_core.schemes import SignatureHeaders, SignatureScheme
+from webhooks_core.receiving.verification import Received, known_headers
+from webhooks_core.signing.schemes import SignatureHeaders, SignatureScheme
 
 NEIGHBOURS_S = 300
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from catalog.http import graphql as view
+from catalog.views import graphql as view
 
 __all__ = ["view"]

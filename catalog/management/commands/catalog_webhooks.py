@@ -8,12 +8,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from catalog.options import option
+from catalog.conf import option
 from catalog.webhooks import EVENT_TYPES, OWNER, PROFILE
-from webhooks_core import endpoints, reaching
-from webhooks_core.answers import answer, offer_json
+from webhooks_core import endpoints, url_access
+from webhooks_core.cli.output import answer, offer_json
 from webhooks_core.models import Endpoint
-from webhooks_core.targets import TargetError
+from webhooks_core.network.url_policy import TargetError
 
 
 class Command(BaseCommand):
@@ -54,7 +54,7 @@ class Command(BaseCommand):
         if not option("CATALOG_EVENTS"):
             raise CommandError("CATALOG_EVENTS is off: nothing would be sent.")
         try:
-            reaching.check_url(PROFILE, url)
+            url_access.check_url(PROFILE, url)
             created = endpoints.create(
                 profile=PROFILE, owner=OWNER, url=url, event_types=event_types
             )

@@ -11,10 +11,11 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import Error as DatabaseError
 from environs import EnvError
 
-from config import demo_data, environment, outages
-from config.demonstration import catalogue, gateway, recording
-from config.demonstration.steps import Client, StepError, Steps
-from webhooks_core.arguments import seconds
+from config import environment
+from config.operations import demo_data, service_errors
+from config.operations.demonstration import catalogue, gateway, recording
+from config.operations.demonstration.steps import Client, StepError, Steps
+from webhooks_core.cli.argument_types import seconds
 
 
 class Command(BaseCommand):
@@ -60,7 +61,7 @@ class Command(BaseCommand):
         except StepError as error:
             raise CommandError(str(error)) from error
         except DatabaseError as error:
-            raise CommandError(outages.unusable(error)) from error
+            raise CommandError(service_errors.unusable(error)) from error
         except KeyboardInterrupt:
             raise CommandError("interrupted.") from None
         self._say("All of it works.")

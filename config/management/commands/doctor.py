@@ -9,8 +9,8 @@ from typing import Any
 import orjson
 from django.core.management.base import BaseCommand
 
-from config import doctor
-from config.reach import Level
+from config.operations import doctor
+from config.operations.reach import Level
 
 
 class Command(BaseCommand):

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from catalog.schema.contract import sdl as catalog_sdl
-from config.reference import openapi
+from config.operations.api_docs import openapi
 
 CONTRACTS: dict[str, Callable[[], str]] = {
     "openapi.json": openapi,

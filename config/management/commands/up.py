@@ -17,8 +17,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import Error as DatabaseError
 from django.db import connections
 
-from config import demo_data, listening, outages, places
-from config.supervisor import Program, Supervisor
+from config.operations import demo_data, links, service_errors
+from config.serving import sockets
+from config.serving.supervisor import Program, Supervisor
 
 
 class Command(BaseCommand):
@@ -45,10 +46,10 @@ class Command(BaseCommand):
         try:
             listener = self._listener(**options)
             self._prepare(**options)
-        except listening.ListenError as error:
+        except sockets.ListenError as error:
             raise CommandError(str(error)) from error
         except DatabaseError as error:
-            raise CommandError(outages.unusable(error)) from error
+            raise CommandError(service_errors.unusable(error)) from error
         except KeyboardInterrupt:
             raise CommandError("stopped before anything was started.") from None
         ready = _probe(listener) if listener else lambda: True
@@ -64,14 +65,14 @@ class Command(BaseCommand):
 
     def _listener(self, **options: Any) -> socket.socket | None:
         """Settle where to listen; return the socket, or nothing without a web server."""
-        host, port = options["host"], listening.port_number(options["port"])
-        listening.check_host(host, loopback_only=settings.LOCAL)
+        host, port = options["host"], sockets.port_number(options["port"])
+        sockets.check_host(host, loopback_only=settings.LOCAL)
         if options["demo"] and not settings.LOCAL:
             raise CommandError("--demo: a production instance gets no demo data.")
         if options["no_web"] and options["no_worker"]:
             raise CommandError("--no-web and --no-worker together leave nothing to do.")
-        _settle_base_url(listening.origin(host, port))
-        return None if options["no_web"] else listening.listen(host, port)
+        _settle_base_url(sockets.origin(host, port))
+        return None if options["no_web"] else sockets.listen(host, port)
 
     def _prepare(self, *, no_demo: bool, demo: bool, **options: Any) -> None:
         self.check()
@@ -97,10 +98,10 @@ class Command(BaseCommand):
         self._say("")
         self._say(f"Signpost is ready ({seconds:.1f} s). Stop it with Ctrl-C.")
         self._say("")
-        for place in places.existing():
+        for place in links.existing():
             if place.main:
                 self._say(f"  {place.name:<22}{settings.BASE_URL}{place.path}")
-        self._say(f"  {'Database':<22}{outages.database()}")
+        self._say(f"  {'Database':<22}{service_errors.database()}")
         self._say("")
 
     def _say(self, line: str) -> None:
@@ -139,7 +140,7 @@ def _command(*arguments: str) -> list[str]:
     return [sys.executable, manage, *arguments, *own]
 
 
-def _probe(listener: socket.socket) -> listening.Probe:
+def _probe(listener: socket.socket) -> sockets.Probe:
     host = urlsplit(settings.BASE_URL).netloc
     request = f"GET /healthz HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
-    return listening.Probe(listener.family, listener.getsockname(), request.encode())
+    return sockets.Probe(listener.family, listener.getsockname(), request.encode())

@@ -10,9 +10,9 @@ from django.conf import settings
 from django.core import checks
 from django.core.management.base import BaseCommand, CommandError
 
-from config import listening, web
-from webhooks_core import processes
-from webhooks_core.arguments import whole
+from config.serving import server, sockets
+from webhooks_core.cli.argument_types import whole
+from webhooks_core.worker import processes
 
 
 class Command(BaseCommand):
@@ -44,7 +44,7 @@ class Command(BaseCommand):
         settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
         from config.asgi import application
 
-        web.serve(application, listener)
+        server.serve(application, listener)
 
 
 def _inherited(fd: int) -> socket.socket:
@@ -56,7 +56,7 @@ def _inherited(fd: int) -> socket.socket:
 
 def _listener(host: str, port: str) -> socket.socket:
     try:
-        listening.check_host(host, loopback_only=settings.LOCAL)
-        return listening.listen(host, listening.port_number(port))
-    except listening.ListenError as error:
+        sockets.check_host(host, loopback_only=settings.LOCAL)
+        return sockets.listen(host, sockets.port_number(port))
+    except sockets.ListenError as error:
         raise CommandError(str(error)) from error

@@ -15,14 +15,15 @@ from typing import Any
 
 import aiohttp
 
-from gateway.chat import chunks, tokens
 from gateway.chat.errors import (
     ChatError,
     InvalidRequestError,
     UnsupportedRequestError,
     UpstreamServiceError,
 )
-from gateway.chat.sse import DONE, MAX_EVENT_BYTES
+from gateway.chat.metering import tokens
+from gateway.chat.streaming import chunks
+from gateway.chat.streaming.sse import DONE, MAX_EVENT_BYTES
 from gateway.chat.upstreams import http, messages
 from gateway.chat.upstreams.base import Job
 

@@ -20,13 +20,13 @@ import orjson
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 
-from gateway.chat.chunks import failure_in
 from gateway.chat.errors import ChatError, UpstreamServiceError
-from gateway.chat.sse import BYTE_ORDER_MARK, EventReader
+from gateway.chat.streaming.chunks import failure_in
+from gateway.chat.streaming.sse import BYTE_ORDER_MARK, EventReader
 from gateway.chat.upstreams.base import Job
-from webhooks_core.certificates import client_context
-from webhooks_core.classing import tls_reason
-from webhooks_core.deadlines import within
+from webhooks_core.network.certificates import client_context
+from webhooks_core.network.deadlines import within
+from webhooks_core.network.error_classes import tls_reason
 
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
 # What is larger goes out in parts, so that the loop is not held up.

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from gateway import configuration
-from webhooks_core.answers import answer, offer_json
+from webhooks_core.cli.output import answer, offer_json
 
 
 class Command(BaseCommand):

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from gateway import keys
-from webhooks_core.answers import answer, offer_json
+from webhooks_core.cli.output import answer, offer_json
 from webhooks_core.times import iso
 
 

@@ -16,11 +16,11 @@ import orjson
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from gateway import event_data, events
+from gateway import event_schema, events
 from gateway.events import MAX_DATA_DEPTH, Origin, is_deeper
 from gateway.identity import is_name
 from gateway.webhooks import EVENT_TYPES
-from webhooks_core.answers import answer, offer_json
+from webhooks_core.cli.output import answer, offer_json
 
 
 class Command(BaseCommand):
@@ -63,7 +63,7 @@ def _data(event_type: str, text: str | None, file: str | None) -> Mapping[str, A
         raise CommandError(
             f"{file or '--data'}: nested deeper than {MAX_DATA_DEPTH} levels"
         )
-    if found := event_data.faults(event_type, data):
+    if found := event_schema.faults(event_type, data):
         told = "\n  ".join(
             [f"{file or '--data'}: not the data of {event_type}", *found]
         )

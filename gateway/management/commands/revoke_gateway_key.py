@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from gateway import keys
 from gateway.models import GatewayKey
-from webhooks_core.answers import answer, offer_json
+from webhooks_core.cli.output import answer, offer_json
 
 
 class Command(BaseCommand):

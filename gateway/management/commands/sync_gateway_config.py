@@ -12,8 +12,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from gateway import configuration, static
-from webhooks_core.answers import answer, offer_json
+from gateway import configuration, static_subscriptions
+from webhooks_core.cli.output import answer, offer_json
 
 
 class Command(BaseCommand):
@@ -23,7 +23,7 @@ class Command(BaseCommand):
         offer_json(parser)
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
-        done = static.synchronise(configuration.current())
+        done = static_subscriptions.synchronise(configuration.current())
         if options["verbosity"] == 0:
             return
         words = (

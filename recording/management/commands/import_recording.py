@@ -13,7 +13,7 @@ from recording import recordings
 from recording.activity import InactiveAccountError
 from recording.documents import MAX_BYTES, DocumentError
 from recording.management.accounts import user_named
-from webhooks_core.answers import answer, offer_json
+from webhooks_core.cli.output import answer, offer_json
 
 
 class Command(BaseCommand):

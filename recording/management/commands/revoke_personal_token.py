@@ -12,7 +12,7 @@ from django.utils import timezone
 from recording.management.accounts import user_named
 from recording.models import PersonalToken
 from recording.models.tokens import PersonalTokenQuerySet
-from webhooks_core.answers import answer, offer_json
+from webhooks_core.cli.output import answer, offer_json
 
 
 class Command(BaseCommand):

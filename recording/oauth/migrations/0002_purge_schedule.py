@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-PURGE = "recording.oauth.purge.purge"
+PURGE = "recording.oauth.prune.purge"
 
 
 def schedule(apps, editor):

@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from recording.oauth import logins, parameters, sessions
+from recording.oauth import connections, logins, parameters
 from recording.oauth.authorization import Authorization
 from recording.oauth.errors import InvalidRequestError, TooManyRequestsError
 from recording.oauth.forms import LoginForm
@@ -111,10 +111,10 @@ def clients(request: HttpRequest) -> HttpResponse:
         application = Application.objects.named(request.POST.get("client_id", ""))
         if application is None:
             raise Http404
-        if sessions.disconnect(request.user, application):
+        if connections.disconnect(request.user, application):
             messages.success(request, f"{_called(application)} was disconnected.")
         return redirect("account-clients")
-    connected = sessions.connected_applications(request.user)
+    connected = connections.connected_applications(request.user)
     return render(request, "accounts/clients.html", {"applications": connected})
 
 

@@ -12,7 +12,7 @@ from gateway import keys
 from gateway.configuration.shapes import Target
 from gateway.identity import Caller
 from tests.gateway.chat.harness import Gateway, Loop, MockUpstream, answers, running
-from webhooks_core import tokens
+from webhooks_core.api import tokens
 
 
 @pytest.fixture

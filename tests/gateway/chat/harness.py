@@ -13,11 +13,11 @@ from typing import Any
 import requests
 import uvicorn
 
-from config.connections import Connection
+from config.serving.uvicorn_protocol import Connection
 from gateway.chat import asgi
-from gateway.chat.calls import Calls
-from gateway.chat.exchange import Exchange
-from gateway.chat.limits import Limits
+from gateway.chat.context import Exchange
+from gateway.chat.fallback import Calls
+from gateway.chat.metering.limits import Limits
 from gateway.chat.routing import Router
 from gateway.chat.service import Service
 from gateway.chat.upstreams import http, registry

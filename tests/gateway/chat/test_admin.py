@@ -7,7 +7,8 @@ from decimal import Decimal
 
 import pytest
 
-from gateway.chat import usage
+from gateway.chat.metering import usage
+from gateway.chat.metering.tokens import Usage
 from gateway.chat.models import (
     ModelEndpoint,
     ModelPrice,
@@ -17,8 +18,7 @@ from gateway.chat.models import (
     UsageRecord,
     UsageTotal,
 )
-from gateway.chat.tokens import Usage
-from tests.gateway.chat.test_usage import ended
+from tests.gateway.chat.metering.test_usage import ended
 from webhooks_core.admin import base
 
 pytestmark = pytest.mark.django_db

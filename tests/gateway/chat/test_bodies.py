@@ -13,9 +13,9 @@ from gateway import keys
 from gateway.chat import asgi, service
 from gateway.chat.routing import Router
 from tests.gateway.chat.harness import COMPLETION, answers
+from tests.gateway.chat.streaming.test_leaving import raw_request
 from tests.gateway.chat.test_errors import INTERNAL, REQUEST_ID, told
-from tests.gateway.chat.test_leaving import raw_request
-from webhooks_core import tokens
+from webhooks_core.api import tokens
 
 
 def test_another_media_type_is_refused(gateway, upstream):

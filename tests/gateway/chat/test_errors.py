@@ -357,7 +357,7 @@ def test_a_fault_that_arrives_with_the_first_chunk_comes_after_it(gateway, upstr
 def test_after_the_first_chunk_any_other_failure_is_internal(
     gateway, upstream, monkeypatch
 ):
-    from gateway.chat.relay import Relay
+    from gateway.chat.streaming.transform import Relay
 
     def fail(_):
         raise RuntimeError("a bug of ours")

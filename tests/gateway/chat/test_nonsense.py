@@ -9,14 +9,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.chat import chunks, dialects, exact_json
+from gateway.chat import exact_json, formats
 from gateway.chat.errors import SYNCHRONOUS, ChatError
-from gateway.chat.relay import Relay
-from gateway.chat.sse import EventReader
+from gateway.chat.streaming import chunks
+from gateway.chat.streaming.sse import EventReader
+from gateway.chat.streaming.transform import Relay
 from gateway.chat.upstreams import anthropic, http, messages
-from tests.gateway.chat.anthropic_cases import CASES
-from tests.gateway.chat.test_anthropic import MESSAGE, TEXT_STREAM, stopped
-from tests.gateway.chat.test_anthropic_thinking import STREAM
+from tests.gateway.chat.upstreams.anthropic_cases import CASES
+from tests.gateway.chat.upstreams.test_anthropic import MESSAGE, TEXT_STREAM, stopped
+from tests.gateway.chat.upstreams.test_anthropic_thinking import STREAM
 
 LEAVES = (
     st.none()
@@ -61,7 +62,7 @@ EVENTS: list[Any] = [*TEXT_STREAM, *STREAM, *stopped("end_turn"), {"type": "erro
 @given(st.lists(spoiled(EVENTS), max_size=6))
 def test_spoiled_events_of_anthropic(events):
     translation = anthropic.Translation(lambda _: None)
-    relay = Relay(dialects.CONTRACT, model="claude", wants_usage=True)
+    relay = Relay(formats.CONTRACT, model="claude", wants_usage=True)
     with suppress(ChatError):
         for event in [*STREAM[:5], *events, *STREAM[5:]]:
             relay.take(list(translation.of(event)))
@@ -101,7 +102,7 @@ def test_spoiled_requests_for_anthropic(body):
 def test_errors_of_any_shape(value, status):
     for error in (value, {"error": value}, {"error": {"code": value, "type": value}}):
         failure = chunks.failure_in(error, status=status)
-        for dialect in (dialects.CONTRACT, dialects.OPENAI):
+        for dialect in (formats.CONTRACT, formats.OPENAI):
             told, body, _ = dialect.failure(SYNCHRONOUS, failure, "req-7")
             assert told in {400, 429, 500}
             json.dumps(body)
@@ -110,7 +111,7 @@ def test_errors_of_any_shape(value, status):
 
 @given(st.lists(st.binary(max_size=30) | st.sampled_from([b"data: ", b"\n\n", b"{}", b"[DONE]", b"\r"])))  # fmt: skip
 def test_bytes_of_any_kind(parts):
-    reader, relay = EventReader(), Relay(dialects.OPENAI, model="x", wants_usage=False)
+    reader, relay = EventReader(), Relay(formats.OPENAI, model="x", wants_usage=False)
     with suppress(ChatError):
         for part in parts:
             relay.take(reader.feed(part))

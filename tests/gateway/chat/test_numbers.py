@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.chat import chunks, exact_json
+from gateway.chat import exact_json
+from gateway.chat.streaming import chunks
 from tests.gateway.chat.harness import DONE, STREAM, answers, event, sends
-from tests.gateway.chat.test_anthropic import MESSAGE
+from tests.gateway.chat.upstreams.test_anthropic import MESSAGE
 
 # As one list, so that each test needs one request.
 NUMBERS = ",".join(

@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 
 from gateway.chat import routing
-from gateway.chat.counting import SharedCount, shared_count
-from gateway.chat.limits import Limits
+from gateway.chat.metering.limits import Limits
+from gateway.chat.metering.shared_counter import SharedCount, shared_count
 from gateway.chat.routing import Router
 from gateway.configuration.shapes import ModelEntry, Target
 from gateway.errors import TooManyRequestsError

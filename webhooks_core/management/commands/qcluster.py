@@ -11,9 +11,9 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django_q.management.commands.qcluster import Command as StockCommand
 
-from webhooks_core import processes
-from webhooks_core.arguments import seconds
-from webhooks_core.cluster.keeper import ClusterFailedError, Keeper
+from webhooks_core.cli.argument_types import seconds
+from webhooks_core.worker import processes
+from webhooks_core.worker.cluster.watchdog import ClusterFailedError, Keeper
 
 # Longer than SQLite waits for a lock, shorter than half a minute.
 DEAF_AFTER_S = 25

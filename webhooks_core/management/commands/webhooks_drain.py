@@ -10,9 +10,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from webhooks_core.answers import answer, offer_json
-from webhooks_core.arguments import seconds
-from webhooks_core.dispatch.drain import drain
+from webhooks_core.cli.argument_types import seconds
+from webhooks_core.cli.output import answer, offer_json
+from webhooks_core.dispatch.dispatcher import drain
 
 
 class Command(BaseCommand):

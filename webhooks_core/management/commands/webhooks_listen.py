@@ -9,10 +9,10 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from webhooks_core.arguments import seconds, whole
-from webhooks_core.receiving import printing
-from webhooks_core.receiving.examination import Received, examine
+from webhooks_core.cli.argument_types import seconds, whole
+from webhooks_core.receiving import terminal
 from webhooks_core.receiving.receiver import Receiver
+from webhooks_core.receiving.verification import Received, examine
 
 
 def status_code(text: str) -> int:
@@ -101,11 +101,11 @@ class Command(BaseCommand):
             received, secrets=self._secrets, tolerance_s=self._options["tolerance"]
         )
         if self._options["json"]:
-            self._write(self.stdout, printing.as_json(received, verdict, status))
+            self._write(self.stdout, terminal.as_json(received, verdict, status))
             return
-        self._say(printing.one_line(received, verdict, status))
+        self._say(terminal.one_line(received, verdict, status))
         if not self._options["quiet"]:
-            self._say(printing.body(received))
+            self._say(terminal.body(received))
 
     def _complain(self, told: str) -> None:
         self._write(self.stderr, f"({told})")

@@ -11,8 +11,8 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime, parse_duration
 
 from webhooks_core import replays
-from webhooks_core.answers import answer, offer_json
-from webhooks_core.arguments import rate
+from webhooks_core.cli.argument_types import rate
+from webhooks_core.cli.output import answer, offer_json
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.replays import NotSubscribedError, Replay
 from webhooks_core.times import iso

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from webhooks_core import sealed
-from webhooks_core.answers import answer, offer_json
+from webhooks_core.cli.output import answer, offer_json
+from webhooks_core.models import reencryption
 
 
 class Command(BaseCommand):
@@ -18,7 +18,7 @@ class Command(BaseCommand):
         offer_json(parser)
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
-        done = sealed.reseal()
+        done = reencryption.reseal()
         words = f"{done.resealed} secrets are under the first key"
         self.stdout.write(answer(done._asdict(), words, as_json=json))
         if done.unreadable:

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from webhooks_core import endpoints
-from webhooks_core.answers import answer, offer_json
+from webhooks_core.cli.output import answer, offer_json
 from webhooks_core.models import Endpoint
 
 MAX_HOURS = 720.0

@@ -13,11 +13,11 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from webhooks_core.arguments import seconds
+from webhooks_core.cli.argument_types import seconds
 from webhooks_core.encryption import SecretUnreadableError
 from webhooks_core.models import Attempt, Delivery
 from webhooks_core.receiving.diagnosis import Fault, Sent, diagnose
-from webhooks_core.receiving.examination import Received
+from webhooks_core.receiving.verification import Received
 
 DIFFERS, UNUSABLE = 1, 2
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from recording.oauth import purge
-from webhooks_core.answers import answer, offer_json
+from recording.oauth import prune
+from webhooks_core.cli.output import answer, offer_json
 
 
 class Command(BaseCommand):
@@ -18,7 +18,7 @@ class Command(BaseCommand):
         offer_json(parser)
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
-        purged = purge.purge()
+        purged = prune.purge()
         told = {what.replace(" ", "_"): count for what, count in purged.items()}
         words = "\n".join(f"{what}: {count}" for what, count in purged.items())
         self.stdout.write(answer(told, words, as_json=json))

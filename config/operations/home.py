@@ -1,0 +1,57 @@
+"""The home page: where everything is, how to begin, and, for operators, how it is going."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
+from django.db import Error as DatabaseError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from config.operations import access, demo_data, health, links
+from webhooks_core import stats
+
+
+@never_cache
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """Show the links to everybody, and the state to those who may see it."""
+    trusted = _may_see_state(request)
+    context = {
+        "places": [place for place in links.existing() if place.path != "/"],
+        "base_url": settings.BASE_URL,
+        "receiver": "http://127.0.0.1:9000/"
+        if settings.LOCAL
+        else "https://hooks.example.com/",
+        "account": request.user.get_username()
+        or (demo_data.USER if settings.LOCAL else "USER"),
+        "trusted": trusted,
+        "findings": _findings() if trusted else {},
+        "figures": _figures() if trusted else None,
+    }
+    return render(request, "home.html", context)
+
+
+def _may_see_state(request: HttpRequest) -> bool:
+    """Tell whether to show the state. Without a database nobody is logged in."""
+    try:
+        request.user.is_authenticated  # noqa: B018 - looks the session up, here and not later
+        return access.may_see_state(request)
+    except DatabaseError:
+        request.user = AnonymousUser()
+        return access.may_see_state(request)
+
+
+def _findings() -> dict[str, health.Finding]:
+    """Return what was examined, by names as people write them."""
+    return {name.replace("_", " "): it for name, it in health.examine().items()}
+
+
+def _figures() -> stats.Figures | None:
+    try:
+        return stats.figures(timezone.now())
+    except DatabaseError:  # the findings tell it
+        return None

@@ -1,0 +1,266 @@
+"""/metrics: figures for Prometheus, read from the database at each scrape, and HTTP's own."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter as Tally
+from collections.abc import Callable, Iterable, Iterator
+from threading import Lock
+
+from django.db import Error as DatabaseError
+from django.db.models import Max
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_safe
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+)
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
+
+from catalog.failures import failures
+from catalog.schema.contract import operations
+from config.operations import access
+from gateway.chat.metrics import ChatCollector
+from webhooks_core import stats
+from webhooks_core.models import Attempt, Bell
+
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+# Ids are given before the commit: what is older than this has been committed or never will be.
+COMMITTED_AFTER_S = 5.0
+
+registry = CollectorRegistry()
+requests = Counter(
+    "signpost_http_requests",
+    "Requests answered by this process.",
+    ["method", "route", "status"],
+    registry=registry,
+)
+durations = Histogram(
+    "signpost_http_request_duration_seconds",
+    "Time to an answer of this process.",
+    ["method", "route"],
+    registry=registry,
+)
+
+
+class MetricsMiddleware:
+    """Count every request by method, route and status; a route is a pattern of the map."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        began = time.perf_counter()
+        response = self.get_response(request)
+        # What strangers can make up must not become a label.
+        method = request.method if request.method in METHODS else "other"
+        route = f"/{request.resolver_match.route}" if request.resolver_match else "none"
+        requests.labels(method, route, response.status_code).inc()
+        durations.labels(method, route).observe(time.perf_counter() - began)
+        return response
+
+
+class GraphQLCollector(Collector):
+    """Errors of GraphQL, whose HTTP status is 200."""
+
+    def describe(self) -> Iterable[Metric]:
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        family = CounterMetricFamily(
+            "signpost_graphql_errors",
+            "Answers of this process with an error, by operation and code.",
+            labels=["operation", "code"],
+        )
+        for labels, count in failures.counts(operations()).items():
+            family.add_metric(list(labels), count)
+        yield family
+
+
+class AttemptTally:
+    """Counts of the attempts that were made since the first look, whoever made them.
+
+    Attempts are rows with rising ids: each look adds those between the last two tops, in one
+    query whose cost depends on what is new and not on the history.
+    """
+
+    def __init__(self) -> None:
+        self.attempts: Tally[tuple[str, str]] = Tally()
+        self.ended: Tally[tuple[str, str]] = Tally()
+        self.milliseconds: Tally[str] = Tally()
+        self.within: dict[str, Tally[int | None]] = {}
+        self._counted: int | None = None
+        self._top = 0
+        self._top_at = 0.0
+
+    def look(self, now: float) -> None:
+        """Count what is new; `now` is in seconds on the monotonic clock."""
+        if self._counted is not None and now - self._top_at < COMMITTED_AFTER_S:
+            return
+        top = Attempt.objects.aggregate(top=Max("pk"))["top"] or 0
+        if self._counted is None:
+            self._counted = top
+        elif self._top > self._counted:
+            self._add(self._counted, self._top)
+            self._counted = self._top
+        self._top, self._top_at = max(top, self._top), now
+
+    def _add(self, after: int, until: int) -> None:
+        for row in stats.attempts_between(after, until):
+            self.attempts[row.profile, row.outcome] += row.attempts
+            self.ended[row.profile, "delivered"] += row.delivered
+            self.ended[row.profile, "failed"] += row.failed
+            self.milliseconds[row.profile] += row.milliseconds
+            self.within.setdefault(row.profile, Tally()).update(row.within)
+
+
+class DatabaseCollector(Collector):
+    """What the database knows of deliveries, endpoints, workers and chat."""
+
+    def __init__(self) -> None:
+        self._tally = AttemptTally()
+        self._lock = Lock()
+
+    def describe(self) -> Iterable[Metric]:
+        """Return nothing: registering must not ask the database."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        up = GaugeMetricFamily(
+            "signpost_database_up", "Whether the database answered this scrape."
+        )
+        try:
+            found = list(self._collect())
+        except DatabaseError:
+            found = []
+        up.add_metric([], float(bool(found)))
+        return [up, *found]
+
+    def _collect(self) -> Iterator[Metric]:
+        now = timezone.now()
+        yield from ChatCollector().collect()
+        yield from _gauges(stats.figures(now))
+        yield GaugeMetricFamily(
+            "signpost_webhook_oldest_due_seconds",
+            "How long the most overdue delivery has waited.",
+            stats.oldest_due(now).total_seconds(),
+        )
+        if heard := stats.heard_at(now):
+            yield GaugeMetricFamily(
+                "signpost_worker_silent_seconds",
+                "Since when no worker gave a sign of life.",
+                max((now - heard).total_seconds(), 0.0),
+            )
+        yield _repairs()
+        with self._lock:
+            self._tally.look(time.monotonic())
+            yield from _counters(self._tally)
+
+
+def _gauges(figures: stats.Figures) -> Iterator[Metric]:
+    endpoints = GaugeMetricFamily(
+        "signpost_webhook_endpoints", "Endpoints by state.", labels=["state"]
+    )
+    for name in ("failing", "disabled", "paused"):
+        endpoints.add_metric([name], getattr(figures, name))
+    endpoints.add_metric(["all"], figures.endpoints)
+    yield endpoints
+    deliveries = GaugeMetricFamily(
+        "signpost_webhook_deliveries_pending",
+        "Deliveries that have not ended, by what they do.",
+        labels=["state"],
+    )
+    deliveries.add_metric(["waiting"], figures.waiting)
+    deliveries.add_metric(["held"], figures.held)
+    deliveries.add_metric(["in_flight"], figures.in_flight)
+    yield deliveries
+    yield GaugeMetricFamily(
+        "signpost_webhook_shifts", "Shifts that take work.", figures.shifts
+    )
+    yield GaugeMetricFamily(
+        "signpost_webhook_offline_shifts",
+        "Shifts that postpone attempts because their machine has no network.",
+        figures.offline,
+    )
+
+
+def _repairs() -> Metric:
+    family = CounterMetricFamily(
+        "signpost_sweeper_repairs",
+        "What crashes left behind and was repaired.",
+        labels=["kind"],
+    )
+    bell = Bell.objects.filter(pk=1).first() or Bell()
+    family.add_metric(["dead_shift"], bell.buried)
+    family.add_metric(["forgotten_lane"], bell.rung)
+    return family
+
+
+def _counters(tally: AttemptTally) -> Iterator[Metric]:
+    attempts = CounterMetricFamily(
+        "signpost_webhook_attempts",
+        "Attempts by outcome.",
+        labels=["profile", "outcome"],
+    )
+    ended = CounterMetricFamily(
+        "signpost_webhook_deliveries",
+        "Deliveries that an attempt ended, by how.",
+        labels=["profile", "outcome"],
+    )
+    latency = HistogramMetricFamily(
+        "signpost_webhook_attempt_duration_seconds",
+        "Time of an attempt, from its start to the answer.",
+        labels=["profile"],
+    )
+    for family, counts in ((attempts, tally.attempts), (ended, tally.ended)):
+        for labels, count in counts.items():
+            family.add_metric(list(labels), count)
+    for profile, within in tally.within.items():
+        buckets = [(_bound(bound), within[bound]) for bound in (*stats.BOUNDS_MS, None)]
+        latency.add_metric([profile], buckets, tally.milliseconds[profile] / 1000)
+    yield from (attempts, ended, latency)
+
+
+def _bound(milliseconds: int | None) -> str:
+    return "+Inf" if milliseconds is None else str(milliseconds / 1000)
+
+
+registry.register(DatabaseCollector())
+registry.register(GraphQLCollector())
+ProcessCollector(registry=registry)
+PlatformCollector(registry=registry)
+GCCollector(registry=registry)
+
+
+@csrf_exempt
+@never_cache
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """Answer every metric, to those who may see the state."""
+    try:
+        allowed = access.may_see_state(request)
+    except DatabaseError:  # a session that cannot be looked up
+        allowed = False
+    if not allowed:
+        return HttpResponse(
+            "Needs METRICS_TOKEN as a bearer token, or a staff session.\n",
+            status=401,
+            content_type="text/plain; charset=utf-8",
+            headers={"WWW-Authenticate": 'Bearer realm="metrics"'},
+        )
+    encode, content_type = choose_encoder(request.headers.get("Accept", ""))
+    return HttpResponse(encode(registry), content_type=content_type)

@@ -1,0 +1,63 @@
+"""The web server: uvicorn, set up so that nothing it does by default weakens the application."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from types import FrameType
+from typing import Any
+
+import structlog
+import uvicorn
+from django.conf import settings
+
+from config.serving import sockets
+from config.serving.uvicorn_protocol import Connection
+
+GRACE_S = 30
+
+log = structlog.stdlib.get_logger(__name__)
+
+
+def server(application: Any) -> uvicorn.Server:
+    """Return a server for an ASGI application.
+
+    `proxy_headers` stays off: uvicorn would let `X-Forwarded-For` replace the peer's address,
+    and with it what only a loopback peer may do would be open to strangers.
+    """
+    return uvicorn.Server(
+        uvicorn.Config(
+            application,
+            proxy_headers=False,
+            lifespan="on",
+            http=Connection,
+            ws="none",
+            server_header=False,
+            access_log=False,  # config/operations/logs.py tells every request
+            log_config=None,
+            log_level="warning",
+            timeout_keep_alive=settings.WEB_KEEP_ALIVE_S,
+            timeout_graceful_shutdown=GRACE_S,
+        )
+    )
+
+
+def serve(application: Any, listener: socket.socket) -> None:
+    """Serve on a socket that listens already, until SIGTERM or SIGINT."""
+    it = server(application)
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        it.should_exit = True
+
+    # uvicorn hears these itself and, when it is done, raises them again for whoever was there
+    # before: that must not be the default, which would make an orderly end look like a crash.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+    host, port = listener.getsockname()[:2]
+    log.info(
+        "web server starts",
+        version=settings.VERSION,
+        environment=settings.ENVIRONMENT,
+        address=sockets.origin(host, port),
+    )
+    it.run(sockets=[listener])

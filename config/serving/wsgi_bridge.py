@@ -1,0 +1,320 @@
+"""Synchronous Django behind an ASGI server: a fixed pool of threads that never wait for a client.
+
+A request goes to a thread when its body is here, and an answer of one part comes back in one
+step: a slow client holds no thread, and two hops are all that it costs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
+from contextlib import suppress
+from functools import partial
+from io import BytesIO
+from queue import SimpleQueue
+from typing import IO, Any, TypeVar
+
+from webhooks_core.network.deadlines import within
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Environ = dict[str, Any]
+T = TypeVar("T")
+WSGIApplication = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
+
+# Larger bodies wait on the disk; no address that Django serves takes more than the largest.
+IN_MEMORY_BYTES = 1024 * 1024
+LARGEST_BYTES = 32 * 1024 * 1024
+# What is gathered before a hop back to the event loop.
+PART_BYTES = 64 * 1024
+RECEIVE_S = 120.0
+STALL_S = 60.0
+
+
+class ClientGoneError(Exception):
+    """The client went away before its request was complete."""
+
+
+class Pool:
+    """A fixed number of threads that work for event loops.
+
+    Half of what loop.run_in_executor() takes: it keeps two futures per call in step, and a
+    lock and a condition with them; here one future is settled by one call into its loop.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._count = count
+        for number in range(count):
+            # Daemons: whoever stops the server has waited for its requests already.
+            name = f"web-{number}"
+            threading.Thread(target=self._work, name=name, daemon=True).start()
+
+    async def run(self, function: Callable[[], T]) -> T:
+        """Return what a function returns in one of the threads. Raises what it raises."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self._jobs.put(partial(_do, function, loop, future))
+        return await future
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()
+            del job  # a thread that waits keeps nothing alive
+
+    def close(self) -> None:
+        """End the threads when what is queued is done."""
+        for _ in range(self._count):
+            self._jobs.put(None)
+
+
+def _do(
+    function: Callable[[], T],
+    loop: asyncio.AbstractEventLoop,
+    future: asyncio.Future[T],
+) -> None:
+    try:
+        settle = partial(_settle, future.set_result, future, function())
+    except BaseException as error:  # noqa: BLE001 - it is the loop's to handle
+        settle = partial(_settle, future.set_exception, future, error)
+    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        loop.call_soon_threadsafe(settle)
+
+
+def _settle(
+    settle: Callable[[Any], None], future: asyncio.Future[T], value: Any
+) -> None:
+    if not future.cancelled():
+        settle(value)
+
+
+class Bridge:
+    """Runs a WSGI application (PEP 3333) for an ASGI server."""
+
+    def __init__(self, application: WSGIApplication, *, threads: int) -> None:
+        self._application = application
+        self._pool = Pool(threads)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request of ASGI's type http."""
+        try:
+            body, length = await _body(scope, receive)
+        except ClientGoneError:
+            return
+        except TimeoutError:
+            await _answer(send, 408, [(b"connection", b"close")], b"")
+            return
+        with body:
+            call = Call(self._application, environ(scope, body, length), send)
+            head, first, is_all = await self._pool.run(call.begin)
+            await send(head)
+            await send(_part(first, more=not is_all))
+            if not is_all:
+                loop = asyncio.get_running_loop()
+                await self._pool.run(partial(call.finish, loop))
+
+    def close(self) -> None:
+        self._pool.close()
+
+
+async def _body(scope: Scope, receive: Receive) -> tuple[IO[bytes], int]:
+    """Return a request's body and its length; of one that is too large, the length alone.
+
+    The application refuses such a body by its length, in its own words. Raises
+    ClientGoneError, TimeoutError: it does not end.
+    """
+    declared = _declared_length(scope)
+    if declared is None:
+        return BytesIO(), 0
+    if declared > LARGEST_BYTES:
+        return BytesIO(), declared
+    with within(RECEIVE_S):
+        return await _received(receive)
+
+
+async def _received(receive: Receive) -> tuple[IO[bytes], int]:
+    message = await receive()
+    if message["type"] == "http.request" and not message.get("more_body"):
+        whole = message.get("body", b"")
+        return BytesIO(whole if len(whole) <= LARGEST_BYTES else b""), len(whole)
+    body = SpooledBody(IN_MEMORY_BYTES)
+    try:
+        length = await _collect(message, receive, body)
+    except BaseException:
+        body.close()
+        raise
+    return body, length
+
+
+async def _collect(message: Message, receive: Receive, body: SpooledBody) -> int:
+    """Store a body that comes in parts; return its length. Raises ClientGoneError."""
+    length = 0
+    while message["type"] == "http.request":
+        length += len(message.get("body", b""))
+        if length <= LARGEST_BYTES:
+            body.store(message.get("body", b""))
+        if not message.get("more_body"):
+            body.rewind()
+            return length
+        message = await receive()
+    raise ClientGoneError
+
+
+class SpooledBody(tempfile.SpooledTemporaryFile[bytes]):
+    """A body that is too large for memory; reading it raises what kept it from being stored.
+
+    So the application answers in its own shape when the disk is full or there is none.
+    """
+
+    _failure: OSError | None = None
+
+    def store(self, part: bytes) -> None:
+        if self._failure is None:
+            try:
+                self.write(part)
+            except OSError as error:
+                self._fail(error)
+
+    def rewind(self) -> None:
+        try:
+            self.seek(0)
+        except OSError as error:
+            self._fail(error)
+
+    def _fail(self, error: OSError) -> None:
+        """Let go of the file, which would try again to write what it holds back."""
+        self._failure = error
+        with suppress(OSError):
+            self._file.close()
+        self._file = BytesIO()
+
+    def read(self, *args: int) -> bytes:
+        if self._failure is not None:
+            raise self._failure
+        return super().read(*args)
+
+
+def _declared_length(scope: Scope) -> int | None:
+    """Return the length that a request claims: 0 when it tells none, None without a body."""
+    found = None if scope["http_version"].startswith("1") else 0
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit():
+            return int(value[:18])
+        if name == b"transfer-encoding":
+            found = 0
+    return found
+
+
+def environ(scope: Scope, body: IO[bytes], length: int) -> Environ:
+    """Return PEP 3333's environ of a request.
+
+    A header with an underscore is dropped: `X_Tenant_Id` would pass for `X-Tenant-Id`.
+    """
+    host, port = scope.get("server") or ("localhost", 80)
+    peer, peer_port = scope.get("client") or ("", 0)
+    found: Environ = {
+        "REQUEST_METHOD": scope["method"],
+        "SCRIPT_NAME": "",
+        "PATH_INFO": scope["path"].encode().decode("latin-1"),
+        "QUERY_STRING": scope["query_string"].decode("latin-1"),
+        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
+        "SERVER_NAME": host,
+        "SERVER_PORT": str(port or 0),
+        "REMOTE_ADDR": peer,
+        "REMOTE_PORT": str(peer_port),
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": scope.get("scheme", "http"),
+        "wsgi.input": body,
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+    }
+    for raw_name, raw_value in scope["headers"]:
+        if b"_" in raw_name:
+            continue
+        name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+        key = name.upper().replace("-", "_")
+        key = key if key == "CONTENT_TYPE" else f"HTTP_{key}"
+        found[key] = f"{found[key]},{value}" if key in found else value
+    found["CONTENT_LENGTH"] = str(length)
+    # Without one, Django would take the server's own name.
+    found.setdefault("HTTP_HOST", "")
+    return found
+
+
+class Call:
+    """One call of the application; its methods run in a thread of the pool."""
+
+    def __init__(self, application: WSGIApplication, env: Environ, send: Send) -> None:
+        self._application, self._environ, self._send = application, env, send
+        self._head: Message = {}
+        self._result: Iterable[bytes] = ()
+        self._parts: Iterator[bytes] = iter(())
+
+    def begin(self) -> tuple[Message, bytes, bool]:
+        """Return the head, the first part, and whether that is all."""
+        self._result = self._application(self._environ, self._start_response)
+        try:
+            self._parts = iter(self._result)
+            first, is_all = self._gathered()
+        except BaseException:
+            self._close()
+            raise
+        if is_all:
+            self._close()
+        return self._head, first, is_all
+
+    def finish(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Send the other parts, each when the client has taken the one before."""
+        try:
+            is_all = False
+            while not is_all:
+                part, is_all = self._gathered()
+                sending = self._send(_part(part, more=not is_all))
+                asyncio.run_coroutine_threadsafe(sending, loop).result(STALL_S)  # type: ignore[arg-type]
+        finally:
+            self._close()
+
+    def _gathered(self) -> tuple[bytes, bool]:
+        parts: list[bytes] = []
+        size = 0
+        for part in self._parts:
+            parts.append(part)
+            size += len(part)
+            if size >= PART_BYTES:
+                return b"".join(parts), False
+        return b"".join(parts), True
+
+    def _start_response(
+        self, status: str, headers: list[tuple[str, str]], _: Any = None
+    ) -> None:
+        self._head = {
+            "type": "http.response.start",
+            "status": int(status.partition(" ")[0]),
+            "headers": [
+                (name.encode("latin-1"), value.encode("latin-1"))
+                for name, value in headers
+            ],
+        }
+
+    def _close(self) -> None:
+        close = getattr(self._result, "close", None)
+        if close is not None:
+            close()
+
+
+def _part(body: bytes, *, more: bool) -> Message:
+    return {"type": "http.response.body", "body": body, "more_body": more}
+
+
+async def _answer(
+    send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes
+) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send(_part(body, more=False))

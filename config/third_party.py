@@ -1,0 +1,106 @@
+"""How the libraries are set, wherever that is the same on every machine: no variable is read here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from csp.constants import NONE, SELF
+
+Q_CLUSTER: dict[str, Any] = {
+    "name": "signpost",
+    "label": "Tasks",
+    "recycle": 100,
+    "timeout": 90,  # a shift takes about 20 s and ends its open requests
+    "retry": 120,
+    "max_attempts": 1,
+    "ack_failures": True,
+    "save_limit": -1,  # no row for each success: they halve the throughput
+    "catch_up": False,
+    "bulk": 10,
+    "poll": 0.05,
+    "log_level": "WARNING",
+    "ALT_CLUSTERS": {},
+}
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+        "base-uri": [NONE],
+    }
+}
+
+REST_FRAMEWORK: dict[str, Any] = {
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": [],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "UNAUTHENTICATED_USER": None,
+}
+
+OAUTH2_PROVIDER: dict[str, Any] = {
+    "OAUTH2_SERVER_CLASS": "oauthlib.oauth2.WebApplicationServer",
+    "OAUTH2_VALIDATOR_CLASS": "recording.oauth.validator.Validator",
+    "ACCESS_TOKEN_GENERATOR": "recording.oauth.validator.make_access_token",
+    "REFRESH_TOKEN_GENERATOR": "recording.oauth.validator.make_refresh_token",
+    "CLIENT_SECRET_HASHER": "random_sha256",
+    "APPLICATION_ADMIN_CLASS": "recording.oauth.admin.ApplicationAdmin",
+    "ACCESS_TOKEN_ADMIN_CLASS": "recording.oauth.admin.AccessTokenAdmin",
+    "REFRESH_TOKEN_ADMIN_CLASS": "recording.oauth.admin.RefreshTokenAdmin",
+    "GRANT_ADMIN_CLASS": "recording.oauth.admin.GrantAdmin",
+    "ID_TOKEN_ADMIN_CLASS": "recording.oauth.admin.HiddenAdmin",
+    "SCOPES": {"mcp:connect": "Read your recordings and manage your webhooks"},
+    "AUTHORIZATION_CODE_EXPIRE_SECONDS": 60,
+    "ACCESS_TOKEN_EXPIRE_SECONDS": 3600,
+    # The toolkit counts from the access token's end; together they are 90 days.
+    "REFRESH_TOKEN_EXPIRE_SECONDS": 90 * 86_400 - 3600,
+    "REFRESH_TOKEN_REUSE_PROTECTION": True,
+    "OAUTH2_RESPONSE_TYPES_SUPPORTED": ["code"],
+    "OAUTH2_GRANT_TYPES_SUPPORTED": ["authorization_code", "refresh_token"],
+    # RFC 9700, all of it but REDIRECT_URI_SCHEME: native applications need http on loopback.
+    "COMPLIANT_BCP_RFC9700_IMPLICIT_GRANT": True,
+    "COMPLIANT_BCP_RFC9700_PASSWORD_GRANT": True,
+    "COMPLIANT_BCP_RFC9700_PKCE_METHOD": True,
+    "COMPLIANT_BCP_RFC9700_PKCE_REQUIRED": True,
+    "COMPLIANT_BCP_RFC9700_ACCESS_TOKEN_TRANSPORT": True,
+    "COMPLIANT_BCP_RFC9700_AUTHZ_RESPONSE_ISS": True,
+    "COMPLIANT_BCP_RFC9700_TOKEN_STORAGE": True,
+    "COMPLIANT_BCP_RFC9700_REFRESH_TOKEN": True,
+    "COMPLIANT_BCP_RFC9700_REDIRECT_URI_MATCHING": True,
+}
+
+SILENCED_SYSTEM_CHECKS = [
+    # http redirect addresses: our own policy lets them pass to loopback alone.
+    "oauth2_provider.W008",
+    # HSTS for sub-domains, and the browsers' preload lists: the owner of the domain decides.
+    "security.W005",
+    "security.W021",
+]
+
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "TITLE": "Signpost",
+    "DESCRIPTION": "Recording webhooks, gateway webhooks and chat completions.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    # By default the document's address is sent to a validator on the internet.
+    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None},
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "webhooks_core.api.openapi.add_webhooks",
+        "recording.openapi.add_schemas",
+        "gateway.openapi.add_schemas",
+        "gateway.chat.openapi.add_chat",
+        "recording.oauth.openapi.add_oauth",
+        "config.operations.openapi.add_operation",
+    ],
+}

@@ -1,0 +1,85 @@
+"""One request of a known caller to a known endpoint, and what is to be remembered of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gateway.chat.formats import CONTRACT, Dialect
+from gateway.chat.metering.tokens import Usage, estimate, prompt_length
+from gateway.chat.model_request import ModelRequest
+from gateway.chat.upstreams.base import Job
+from gateway.configuration.shapes import ModelEntry, Target
+from gateway.identity import Caller
+
+CLIENT_GONE = 499
+
+
+@dataclass(slots=True)
+class Exchange:
+    """Filled in as it goes on; times in seconds from its start.
+
+    `status` is what the client was told, 499 if it went away first. A stream that fails
+    after it began was told 200 and has `error_status`.
+    """
+
+    caller: Caller
+    endpoint: ModelEntry
+    request: ModelRequest
+    request_id: str
+    dialect: Dialect = CONTRACT
+    started: float = field(default_factory=time.perf_counter)
+    target: Target | None = None
+    status: int = 0
+    error_status: int = 0
+    usage: Usage | None = None
+    prompt_characters: int = 0
+    completion_characters: int = 0
+    first_chunk_s: float | None = None
+    duration_s: float = 0.0
+
+    def job(self, target: Target) -> Job:
+        self.usage = None
+        return Job(
+            self.request,
+            target,
+            self.endpoint.timeouts,
+            self.request_id,
+            ask_usage=self.endpoint.stream_usage,
+            report=self.report,
+        )
+
+    def report(self, usage: Mapping[str, Any]) -> None:
+        """Take what an upstream reports beside its chunks, while the stream goes on."""
+        found = Usage.read(usage)
+        if found is not None and "completion_tokens" not in usage:
+            found = replace(found, completion_tokens=None)
+        self.usage = found
+
+    def forget_body(self) -> None:
+        """Let go of the request's body, which may be large; the length of its text stays."""
+        self.prompt_characters = prompt_length(self.request.body)
+        self.request = self.request.forgotten()
+
+    def counted(self) -> tuple[Usage | None, bool]:
+        """Return the tokens that it took, and whether they are in part an estimate.
+
+        What the upstream did not report is estimated of streams, and of requests that the
+        client left; both have taken tokens.
+        """
+        usage = self.usage
+        if usage is not None and usage.completion_tokens is not None:
+            return usage, False
+        has_begun = self.first_chunk_s is not None or self.status == CLIENT_GONE
+        if self.target is None or not has_begun:
+            return usage, False
+        if usage is None:
+            length = self.prompt_characters or prompt_length(self.request.body)
+            usage = Usage(estimate(length), None)
+        completion = estimate(self.completion_characters)
+        return replace(usage, completion_tokens=completion), True
+
+    def elapsed(self) -> float:
+        return time.perf_counter() - self.started

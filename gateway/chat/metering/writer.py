@@ -1,0 +1,159 @@
+"""The background writer of one event loop: usage and denials, in batches, after the answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import structlog
+from django.conf import settings
+from django.db import Error, InterfaceError, OperationalError, transaction
+
+from gateway.chat.context import Exchange
+from gateway.chat.http_messages import Incoming
+from gateway.chat.metering import usage
+from gateway.chat.metering.usage import Ended
+from gateway.identity import Caller
+from gateway.policy import record_denial
+
+# Denials become events: of these alone the last 100 ms may be lost with the process.
+EVERY_S = 0.1
+RETRY_S = 2.0
+BATCH = 1000
+# With the database away so many are kept; then the oldest are lost, counted and logged.
+KEPT = 100_000
+CLOSING_S = 10.0
+PRUNE_EVERY_S = 3600.0
+
+REASON = "not_found_or_forbidden"
+
+log = structlog.stdlib.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Writer:
+    """Keeps what happened until a task of the loop has written it; `in_thread` runs that."""
+
+    in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
+    write: Callable[[Sequence[Ended]], None] = usage.write
+    write_denial: Callable[..., Any] = record_denial
+    prune: Callable[[], Any] = lambda: usage.prune(settings.CHAT_USAGE_RETENTION_DAYS)
+    lost: int = 0
+    _ended: deque[Ended] = field(default_factory=deque)
+    _denials: deque[dict[str, Any]] = field(default_factory=deque)
+    _something: asyncio.Event = field(default_factory=asyncio.Event)
+    _task: asyncio.Task[None] | None = None
+    _is_stopping: bool = False
+    _pruned_at: float = float("-inf")
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run())
+
+    def record(self, exchange: Exchange) -> None:
+        self._keep(self._ended, Ended.of(exchange))
+
+    def deny(
+        self, *, caller: Caller, action: str, model: str, incoming: Incoming
+    ) -> None:
+        denial = {
+            "caller": caller,
+            "action": action,
+            "resource": f"model:{model[:255]}",
+            "reason": REASON,
+            "request_id": incoming.request_id,
+            "trace_id": incoming.trace_id,
+        }
+        self._keep(self._denials, denial)
+
+    def _keep(self, queue: deque[Any], item: Any) -> None:
+        queue.append(item)
+        self._something.set()
+        if len(queue) > KEPT:
+            queue.popleft()
+            self.lost += 1
+
+    async def _run(self) -> None:
+        while not self._is_stopping:
+            await self._something.wait()
+            self._something.clear()
+            await asyncio.sleep(EVERY_S)
+            if not await self.flush():
+                self._something.set()
+                await asyncio.sleep(RETRY_S)
+            await self._prune()
+
+    async def _prune(self) -> None:
+        """Delete old records, once an hour at most."""
+        now = asyncio.get_running_loop().time()
+        if self._is_stopping or now - self._pruned_at < PRUNE_EVERY_S:
+            return
+        self._pruned_at = now
+        try:
+            await self.in_thread(self.prune)
+        except Error as error:
+            log.warning("old usage not deleted", error=type(error).__name__)
+
+    async def flush(self) -> bool:
+        """Write all that is kept; False if the database would not take it now."""
+        while self._denials or self._ended:
+            for queue, write in (
+                (self._denials, self._write_denials),
+                (self._ended, self.write),
+            ):
+                if not await self._flush(queue, write):
+                    return False
+        return True
+
+    async def _flush(
+        self, queue: deque[Any], write: Callable[[Sequence[Any]], None]
+    ) -> bool:
+        """Write a batch; False if the database would not take all of it now.
+
+        A batch that is refused is written in halves, so that only what is bad is lost.
+        """
+        if not queue:
+            return True
+        parts = [[queue.popleft() for _ in range(min(len(queue), BATCH))]]
+        refused: list[Exception] = []
+        while parts:
+            part = parts.pop()
+            try:
+                await self.in_thread(partial(write, part))
+            except (OperationalError, InterfaceError) as error:
+                parts.append(part)
+                log.warning("usage not written yet", error=type(error).__name__)
+                break
+            except Exception as error:  # noqa: BLE001 - no value may stop the writer
+                middle = len(part) // 2
+                if middle:
+                    parts += [part[middle:], part[:middle]]
+                else:
+                    # The database is there and refuses: it would again.
+                    refused.append(error)
+        if refused:
+            self.lost += len(refused)
+            log.error("usage lost", count=len(refused), exc_info=refused[0])
+        for left in parts:
+            queue.extendleft(reversed(left))
+        return not parts
+
+    def _write_denials(self, denials: Sequence[dict[str, Any]]) -> None:
+        with transaction.atomic():
+            for denial in denials:
+                self.write_denial(**denial)
+
+    async def stop(self) -> None:
+        """Write what is kept and end. Logs what could not be written in time."""
+        self._is_stopping = True
+        self._something.set()
+        try:
+            async with asyncio.timeout(CLOSING_S):
+                if self._task is not None:
+                    await self._task
+                await self.flush()
+        except TimeoutError:
+            log.warning("usage lost", count=len(self._denials) + len(self._ended))

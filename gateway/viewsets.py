@@ -1,0 +1,141 @@
+"""The gateway's REST endpoints: each translates a request into a use case and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from django.http import HttpResponse
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from gateway import errors, ingest, openapi, subscriptions
+from gateway.authentication import Caller, GatewayAuthentication
+from gateway.errors import BadRequestError
+from gateway.events import Origin
+from gateway.throttles import CreateThrottle, IngestThrottle, TestThrottle
+from gateway.uploads import DocumentFormParser, DocumentJSONParser
+from webhooks_core.api.views import JSONView, json_object, positive_integer
+
+
+class GatewayView(JSONView):
+    """Answers in the gateway's error shape, for a known caller only."""
+
+    authentication_classes = (GatewayAuthentication,)
+
+    def get_exception_handler(self) -> Callable[..., Response | None]:
+        return errors.ANSWERS.handle
+
+    @property
+    def caller(self) -> Caller:
+        return cast("Caller", self.request.user)
+
+    @property
+    def origin(self) -> Origin:
+        return Origin.of(self.caller, self.request)
+
+
+def _page(request: Request) -> int:
+    return positive_integer(request, "page", default=1)
+
+
+def _page_size(request: Request) -> int:
+    return positive_integer(request, "page_size", default=20, maximum=100)
+
+
+class SubscriptionsView(GatewayView):
+    """GET and POST /v1/webhooks/subscriptions."""
+
+    def get_throttles(self) -> list[Any]:
+        return [CreateThrottle()] if self.request.method == "POST" else []
+
+    @openapi.LIST
+    def get(self, request: Request) -> Response:
+        paged = {"page", "page_size"} & set(request.query_params)
+        page, page_size = _page(request), _page_size(request)
+        items = subscriptions.subscriptions(
+            self.caller.tenant, page=page, page_size=page_size if paged else None
+        )
+        return Response({"items": items})
+
+    @openapi.CREATE
+    def post(self, request: Request) -> Response:
+        body = json_object(request)
+        created = subscriptions.create(
+            tenant=self.caller.tenant,
+            fields=subscriptions.read_fields(body),
+            secret=subscriptions.read_secret(body),
+        )
+        CreateThrottle().count(request, self)
+        shown = subscriptions.shown(created.endpoint, secret=created.secret)
+        return Response(shown, status=201)
+
+
+class SubscriptionView(GatewayView):
+    """GET, PATCH and DELETE /v1/webhooks/subscriptions/{id}."""
+
+    @openapi.DESCRIBE
+    def get(self, request: Request, subscription_id: str) -> Response:
+        found = subscriptions.find(self.caller.tenant, subscription_id)
+        return Response(subscriptions.shown(found))
+
+    @openapi.UPDATE
+    def patch(self, request: Request, subscription_id: str) -> Response:
+        found = subscriptions.find(self.caller.tenant, subscription_id)
+        subscriptions.check_changeable(found)
+        body = json_object(request)
+        if "secret" in body:
+            raise BadRequestError("secret cannot be changed here; it is rotated.")
+        updated = subscriptions.update(
+            tenant=self.caller.tenant,
+            subscription=found,
+            fields=subscriptions.read_fields(body),
+        )
+        return Response(subscriptions.shown(updated))
+
+    @openapi.DELETE
+    def delete(self, request: Request, subscription_id: str) -> Response:
+        found = subscriptions.find(self.caller.tenant, subscription_id)
+        subscriptions.check_changeable(found)
+        subscriptions.delete(found)
+        return Response(status=204)
+
+
+class TestView(GatewayView):
+    """POST /v1/webhooks/subscriptions/{id}/test."""
+
+    __test__ = False  # the name is the endpoint's, not a test case's
+    throttle_classes = (TestThrottle,)
+
+    @openapi.TEST
+    def post(self, request: Request, subscription_id: str) -> Response:
+        event = subscriptions.send_test(
+            origin=self.origin, subscription_id=subscription_id
+        )
+        return Response({"event_id": event.public_id, "queued": True}, status=202)
+
+
+class DeliveriesView(GatewayView):
+    """GET /v1/webhooks/subscriptions/{id}/deliveries."""
+
+    @openapi.DELIVERIES
+    def get(self, request: Request, subscription_id: str) -> Response:
+        found = subscriptions.find(self.caller.tenant, subscription_id)
+        items = subscriptions.deliveries(
+            found, page=_page(request), page_size=_page_size(request)
+        )
+        return Response({"items": items})
+
+
+class IngestView(GatewayView):
+    """POST /v1/ingest."""
+
+    parser_classes = (DocumentJSONParser, DocumentFormParser)
+    throttle_classes = (IngestThrottle,)
+
+    @openapi.INGEST
+    def post(self, request: Request) -> HttpResponse:
+        sent = ingest.read(json_object(request))
+        ingested = ingest.ingest(origin=self.origin, sent=sent)
+        status = 201 if ingested.is_new else 200
+        return Response(ingest.result(ingested.document), status=status)

@@ -1,0 +1,80 @@
+"""The endpoints that clients call: metadata, registration, token, revocation."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+
+from recording.oauth import clients, metadata, parameters, token_grants
+from recording.oauth.errors import (
+    InvalidClientMetadataError,
+    UnknownAddressError,
+    respond,
+)
+from recording.oauth.models import Application
+from recording.oauth.throttles import client_address
+from recording.oauth.views.base import endpoint
+
+
+class UnknownResourceError(UnknownAddressError):
+    """A metadata address whose path is not one of the recording API."""
+
+    description = "There is no protected resource at this path."
+
+
+@endpoint("GET", "HEAD")
+def authorization_server(request: HttpRequest) -> HttpResponse:
+    """GET /.well-known/oauth-authorization-server."""
+    return _public(metadata.authorization_server())
+
+
+@endpoint("GET", "HEAD")
+def protected_resource(request: HttpRequest, path: str = "") -> HttpResponse:
+    """GET /.well-known/oauth-protected-resource, and the same with a path of ours behind it."""
+    document = metadata.protected_resource(f"/{path}" if path else "")
+    if document is None:
+        raise UnknownResourceError
+    return _public(document)
+
+
+def _public(document: dict[str, object]) -> HttpResponse:
+    return respond(document, headers={"Cache-Control": "max-age=300"})
+
+
+@endpoint("POST", throttle="register")
+def register(request: HttpRequest) -> HttpResponse:
+    """POST /oauth/register (RFC 7591 section 3)."""
+    if request.content_type != "application/json":
+        raise InvalidClientMetadataError("The body must be application/json.")
+    application, secret = clients.register(
+        metadata=clients.Metadata.parse(parameters.body_of(request)),
+        address=client_address(request),
+    )
+    return respond(clients.registration(application, secret), status=201)
+
+
+@endpoint("POST", throttle="token")
+def token(request: HttpRequest) -> HttpResponse:
+    """POST /oauth/token (RFC 6749 section 3.2)."""
+    application, form = _authenticated(request)
+    return respond(token_grants.exchange(application, form))
+
+
+@endpoint("POST", throttle="token")
+def revoke(request: HttpRequest) -> HttpResponse:
+    """POST /oauth/revoke (RFC 7009).
+
+    Whoever has the secret may end what it opened: Authlib revokes with Basic whatever the client
+    registered for, and a refusal would leave the tokens alive.
+    """
+    application, form = _authenticated(request, any_carrier=True)
+    token_grants.revoke(application, form)
+    return respond()
+
+
+def _authenticated(
+    request: HttpRequest, *, any_carrier: bool = False
+) -> tuple[Application, parameters.Parameters]:
+    form = parameters.read_form(request)
+    authorization = request.headers.get("Authorization", "")
+    credentials = clients.Credentials.read(form, authorization)
+    return clients.authenticate(credentials, any_carrier=any_carrier), form

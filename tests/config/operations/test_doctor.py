@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import json
+import tempfile
+from io import StringIO
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django_q.models import Schedule
+
+from config.operations import doctor, health
+from tests.config.operations.test_health import no_database
+from tests.webhooks_core import making
+from webhooks_core import tasks
+from webhooks_core.models import Bell, Endpoint
+
+
+def run(*options: str) -> tuple[int, dict[str, list[str]]]:
+    """Return the exit status, and the levels found under each name."""
+    out = StringIO()
+    try:
+        call_command("doctor", "--json", *options, stdout=out)
+        code = 0
+    except SystemExit as end:
+        code = int(str(end.code))
+    answer = json.loads(out.getvalue())
+    assert answer["well"] is (code == 0)
+    found: dict[str, list[str]] = {}
+    for it in answer["findings"]:
+        assert it["told"]
+        found.setdefault(it["name"], []).append(it["level"])
+    return code, found
+
+
+def told(name: str) -> str:
+    return " ".join(it.told for it in doctor.examine(reach=False) if it.name == name)
+
+
+@pytest.fixture
+def sound(db):
+    """A deployment in which all is well."""
+    tasks.sweep()
+    Schedule.objects.update_or_create(
+        name="webhooks: sweep", defaults={"func": doctor.SWEEP, "repeats": -1}
+    )
+    User.objects.create_superuser("root")
+
+
+def test_a_sound_deployment_exits_with_0(sound):
+    code, found = run("--strict")
+    assert code == 0
+    assert {level for levels in found.values() for level in levels} == {"ok"}
+    assert {"settings", *health.CHECKS, *doctor.EXAMINATIONS} == set(found)
+
+
+def test_people_get_a_line_for_each_finding(sound):
+    out = StringIO()
+    call_command("doctor", stdout=out)
+    lines = out.getvalue().splitlines()
+    assert lines[-1] == "All is well."
+    assert all(line.startswith("ok ") for line in lines[:-1])
+
+
+def test_warnings_fail_only_when_strict(sound):
+    User.objects.all().delete()
+    code, found = run()
+    assert (code, found["staff"]) == (0, ["warning"])
+    assert run("--strict")[0] == 1
+    assert "createsuperuser" in told("staff")
+
+
+def test_a_database_that_is_away_is_told_and_nothing_breaks(db):
+    with no_database():
+        code, found = run()
+    assert code == 1
+    assert found["database"] == found["secrets"] == found["schedule"] == ["failed"]
+
+
+def test_a_missing_schedule_is_told(sound):
+    Schedule.objects.all().delete()
+    assert run()[1]["schedule"] == ["failed"]
+
+
+def test_a_missing_bell_is_told(sound):
+    Bell.objects.all().delete()
+    assert run()[1]["schedule"] == ["failed"]
+
+
+def test_secrets_that_no_key_opens_are_told(sound, plain, settings):
+    making.endpoint("http://127.0.0.1:9/")
+    assert run()[1]["secrets"] == ["ok"]
+    settings.WEBHOOK_SECRET_KEYS = ["A" * 43 + "="]
+    assert run()[1]["secrets"] == ["failed"]
+    assert "1 secrets" in told("secrets")
+
+
+def test_disabled_endpoints_are_a_warning(sound, plain):
+    making.endpoint("http://127.0.0.1:9/")
+    Endpoint.objects.update(status=Endpoint.Status.DISABLED)
+    assert run()[1]["endpoints"] == ["warning"]
+
+
+def test_a_full_disk_is_a_warning(sound, monkeypatch):
+    monkeypatch.setattr(doctor, "MIN_FREE_BYTES", 1 << 62)
+    assert run()[1]["disk"] == ["warning"]
+
+
+def test_production_needs_its_static_files(sound, settings, tmp_path):
+    settings.LOCAL = False
+    settings.STATIC_ROOT = tmp_path
+    assert "collectstatic" in told("static")
+    (tmp_path / "staticfiles.json").touch()
+    assert told("static") == "Static files are collected."
+
+
+def test_production_hears_of_unsound_settings(sound, settings):
+    settings.LOCAL = False
+    settings.DEBUG = True
+    assert "signpost.E004" in told("settings")
+
+
+def test_what_is_silenced_on_purpose_is_no_warning(sound, settings):
+    settings.LOCAL = False
+    settings.SILENCED_SYSTEM_CHECKS = ["signpost.E004"]
+    settings.DEBUG = True
+    assert "signpost.E004" not in told("settings")
+
+
+def test_a_missing_folder_for_temporary_files_is_told(sound, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    assert run()[1]["temporary files"] == ["failed"]
+    assert "--tmpfs /tmp" in told("temporary files")

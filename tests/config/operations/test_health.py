@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from unittest import mock
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import OperationalError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.utils import timezone
+
+from config.operations import health
+from tests.webhooks_core import making
+from webhooks_core import stats, tasks
+from webhooks_core.models import Bell, Delivery, Endpoint
+
+ELSEWHERE = "203.0.113.9"
+
+
+def ask(client, path="/readyz", **headers):
+    answer = client.get(path, **headers)
+    return answer.status_code, json.loads(answer.content)
+
+
+def statuses(body) -> dict[str, str]:
+    return {name: it["status"] for name, it in body["checks"].items()}
+
+
+@pytest.fixture
+def worked(db):
+    tasks.sweep()
+
+
+@contextmanager
+def no_database() -> Iterator[None]:
+    health._is_migrated.cache_clear()
+    away = OperationalError("no route to db.internal")
+    with (
+        mock.patch.object(connection, "cursor", side_effect=away),
+        mock.patch.object(connection, "chunked_cursor", side_effect=away),
+    ):
+        yield
+
+
+def test_healthz_needs_nothing(client):
+    # No database mark: a query would fail the test.
+    assert ask(client, "/healthz") == (200, {"status": "ok"})
+
+
+def test_healthz_answers_plain_http_where_everything_else_is_redirected(
+    client, settings
+):
+    settings.SECURE_SSL_REDIRECT = True
+    assert client.get("/healthz").status_code == 200
+    assert client.get("/admin/").status_code == 301
+
+
+def test_a_working_system_is_ready(client, worked):
+    code, body = ask(client)
+    assert (code, body["status"]) == (200, "ok")
+    assert set(statuses(body).values()) == {"ok"}
+    assert list(body["checks"]) == list(health.CHECKS)
+
+
+def test_without_a_database_it_is_not_ready(client, db):
+    with no_database():
+        code, body = ask(client, REMOTE_ADDR=ELSEWHERE)
+    assert (code, body["status"]) == (503, "unavailable")
+    assert statuses(body)["database"] == statuses(body)["migrations"] == "failed"
+
+
+def test_without_a_database_a_session_cannot_be_looked_up_and_nothing_breaks(
+    client, db
+):
+    client.force_login(User.objects.create_superuser("root"))
+    with no_database():
+        code, body = ask(client, REMOTE_ADDR=ELSEWHERE)
+    assert code == 503
+    assert "detail" not in body["checks"]["database"]
+
+
+def test_missing_migrations_are_not_ready(client, worked, monkeypatch):
+    health._is_migrated.cache_clear()
+    monkeypatch.setattr(MigrationExecutor, "migration_plan", lambda *_: ["one", "two"])
+    code, body = ask(client)
+    assert code == 503
+    assert "not applied: 2" in body["checks"]["migrations"]["detail"]
+
+
+def test_a_redis_that_is_away_is_not_ready(client, worked, settings, free_port):
+    settings.REDIS_URL = f"redis://:hunter2@127.0.0.1:{free_port}/0"
+    code, body = ask(client)
+    assert code == 503
+    assert "REDIS_URL" in body["checks"]["broker"]["detail"]
+    assert "hunter2" not in json.dumps(body)
+
+
+def test_silent_workers_degrade_but_do_not_take_the_web_away(client, db):
+    silent = timezone.now() - stats.SILENT_AFTER - timedelta(seconds=1)
+    Bell.objects.update_or_create(pk=1, defaults={"swept_at": silent})
+    code, body = ask(client)
+    assert (code, body["status"]) == (200, "degraded")
+    assert "qcluster" in body["checks"]["worker"]["detail"]
+    code, body = ask(client, "/readyz?all")
+    assert (code, body["status"]) == (503, "unavailable")
+
+
+def test_a_scheduled_sweep_is_a_sign_of_life(db):
+    Bell.objects.all().delete()
+    assert stats.heard_at(timezone.now()) is None
+    tasks.sweep()
+    assert stats.heard_at(timezone.now()) is not None
+
+
+def test_a_late_delivery_is_told(client, worked, plain):
+    making.endpoint("http://127.0.0.1:9/")
+    making.event()
+    late = timezone.now() - timedelta(seconds=health.LATE_AFTER_S + 60)
+    Delivery.objects.update(next_attempt_at=late)
+    code, body = ask(client)
+    assert (code, body["status"]) == (200, "degraded")
+    assert statuses(body)["oldest_due"] == "failed"
+
+
+def test_what_a_paused_endpoint_keeps_waiting_is_not_late(db, plain):
+    making.endpoint("http://127.0.0.1:9/")
+    making.event()
+    now = timezone.now()
+    Delivery.objects.update(next_attempt_at=now - timedelta(hours=1))
+    assert stats.oldest_due(now) == timedelta(hours=1)
+    Endpoint.objects.update(paused_at=now)
+    assert stats.oldest_due(now) == timedelta(0)
+
+
+def test_what_is_due_later_is_not_late(db, plain):
+    making.endpoint("http://127.0.0.1:9/")
+    making.event()
+    assert stats.oldest_due(timezone.now() - timedelta(hours=1)) == timedelta(0)
+
+
+def test_strangers_see_no_details(client, worked):
+    _, body = ask(client, REMOTE_ADDR=ELSEWHERE)
+    assert all(set(it) == {"status"} for it in body["checks"].values())
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_health_is_never_cached_and_only_read(client, worked, path):
+    assert "no-store" in client.get(path)["Cache-Control"]
+    assert client.post(path).status_code == 405
+    assert client.head(path).status_code == 200

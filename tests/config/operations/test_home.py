@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from config.operations import links
+from tests.config.operations.test_health import no_database
+from tests.webhooks_core import making
+from webhooks_core import endpoints, stats, tasks
+from webhooks_core.models import Delivery, Endpoint, Lane
+
+ELSEWHERE = {"REMOTE_ADDR": "203.0.113.9"}
+
+
+def page(client: Client, **headers) -> str:
+    answer = client.get("/", **headers)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def hrefs(html: str) -> list[str]:
+    return [
+        path for path in re.findall(r'href="(/[^"]*)"', html) if "static" not in path
+    ]
+
+
+def test_it_links_to_every_page_and_no_link_is_dead(client, db):
+    found = hrefs(page(client))
+    assert {"/admin/", "/healthz", "/readyz", "/accounts/tokens"} <= set(found)
+    codes = {
+        path: client.get(path, HTTP_ACCEPT="text/html").status_code for path in found
+    }
+    assert set(codes.values()) <= {200, 302}, codes
+
+
+def test_it_names_every_place_that_exists(client, db):
+    html = page(client, **ELSEWHERE)
+    assert [
+        it.path for it in links.existing() if f"<code>{it.path}</code>" not in html
+    ] == ["/"]
+
+
+def test_a_place_that_only_fits_a_pattern_does_not_exist():
+    assert not links._exists("/v1/webhooks/ep_1")
+    assert not links._exists("/nowhere")
+
+
+def test_strangers_see_links_and_no_state(client, db):
+    html = page(client, **ELSEWHERE)
+    assert 'id="places"' in html
+    assert 'id="state"' not in html
+    assert "answers." not in html
+
+
+@pytest.mark.parametrize("header", ["HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED"])
+def test_a_forwarded_request_is_a_strangers(client, db, header):
+    assert 'id="state"' not in page(client, **{header: "127.0.0.1"})
+
+
+def test_staff_sees_the_state_from_anywhere(client, db):
+    client.force_login(User.objects.create_superuser("root"))
+    assert 'id="state"' in page(client, **ELSEWHERE)
+    client.force_login(User.objects.create_user("ada"))
+    assert 'id="state"' not in page(client, **ELSEWHERE)
+
+
+def test_the_quick_start_holds_the_readers_own_address_and_name(client, db, settings):
+    settings.BASE_URL = "http://127.0.0.1:8123"
+    client.force_login(User.objects.create_user("a<b>"))
+    html = page(client)
+    assert "curl -sS http://127.0.0.1:8123/v1/webhooks" in html
+    assert "<b>" not in html.partition('id="start"')[2]
+    assert "create_personal_token a<b> " in unescape(html)
+
+
+def test_without_a_database_the_page_still_opens(client, db):
+    client.force_login(User.objects.create_superuser("root"))
+    with no_database():
+        html = page(client)
+        assert 'id="state"' not in page(client, **ELSEWHERE)
+    assert "DATABASE_URL" in html
+
+
+def test_the_state_tells_what_waits_and_what_fails(client, db, plain):
+    tasks.sweep()
+    for number in range(3):
+        making.endpoint(f"http://127.0.0.1:9/{number}")
+    making.event()
+    Endpoint.objects.filter(url__endswith="1").update(consecutive_failures=2)
+    Endpoint.objects.filter(url__endswith="2").update(status=Endpoint.Status.DISABLED)
+    Delivery.objects.filter(endpoint__url__endswith="0").update(claim=7)
+    figures = stats.figures(timezone.now())
+    assert (figures.endpoints, figures.failing, figures.disabled) == (3, 1, 1)
+    assert (figures.waiting, figures.in_flight, figures.shifts) == (2, 1, 0)
+    assert re.search(r"<dd>\s*3\s*</dd>", page(client))
+
+
+@pytest.mark.parametrize(("few", "waiting"), [(0, 5), (10_000, 7)])
+def test_what_waits_is_counted_to_a_bound_and_held_apart(
+    db, plain, monkeypatch, few, waiting
+):
+    monkeypatch.setattr(stats, "ALL_LOOKED_AT", few)
+    live, paused = (making.endpoint(f"http://127.0.0.1:9/{n}") for n in range(2))
+    for _ in range(4):
+        making.event()
+    endpoints.pause(paused)
+    one = Delivery.objects.filter(endpoint=live).order_by("pk")[:1]
+    Delivery.objects.filter(pk__in=list(one.values_list("pk", flat=True))).update(
+        claim=7
+    )
+    Lane.objects.filter(pk=live.pk).update(owner=7)
+    figures = stats.figures(timezone.now())
+    assert (figures.waiting, figures.held, figures.in_flight) == (7, 4, 1)
+    monkeypatch.setattr(stats, "COUNTED_AT_MOST", 3)
+    figures = stats.figures(timezone.now())
+    assert (figures.waiting, figures.held, figures.in_flight) == (waiting, 3, 1)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_attempts_are_told_by_outcome(plain, free_port):
+    making.endpoint(f"http://127.0.0.1:{free_port}/")
+    making.event()
+    making.drain()
+    figures = stats.figures(timezone.now())
+    assert figures.recent == {"connect": 1}
+    assert (figures.recent_attempts, figures.recent_failures) == (1, 1)
+
+
+def test_the_number_of_queries_does_not_grow(
+    client, db, plain, django_assert_max_num_queries
+):
+    tasks.sweep()
+    for number in range(20):
+        making.endpoint(f"http://127.0.0.1:9/{number}")
+    making.event()
+    with django_assert_max_num_queries(12):
+        page(client)

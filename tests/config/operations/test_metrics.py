@@ -1,0 +1,280 @@
+from __future__ import annotations
+
+import json
+import re
+from datetime import timedelta
+
+import pytest
+import yaml
+from django.contrib.auth.models import User
+from django.utils import timezone
+from prometheus_client import CollectorRegistry
+from prometheus_client.openmetrics.parser import (
+    text_string_to_metric_families as parse_openmetrics,
+)
+from prometheus_client.parser import text_string_to_metric_families
+
+from config.operations import metrics
+from tests.config.operations.test_health import no_database
+from tests.docs.samples import DOCS
+from tests.receiver import receiver
+from tests.webhooks_core import making
+from webhooks_core import tasks
+from webhooks_core.dispatch import leases
+from webhooks_core.models import Attempt, Bell, Delivery, Lane, Shift
+
+ELSEWHERE = {"REMOTE_ADDR": "203.0.113.9"}
+GRAPHQL_ERRORS = "signpost_graphql_errors_total"
+TOKEN = "a-token-that-nobody-guesses"
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch):
+    """A registry whose tally has seen nothing, and no wait for commits."""
+    monkeypatch.setattr(metrics, "COMMITTED_AFTER_S", 0.0)
+    registry = CollectorRegistry()
+    registry.register(metrics.DatabaseCollector())
+    registry.register(metrics.GraphQLCollector())
+    registry.register(metrics.requests)
+    registry.register(metrics.durations)
+    monkeypatch.setattr(metrics, "registry", registry)
+
+
+def scrape(client, **headers) -> dict[tuple[str, ...], float]:
+    """Return samples by name and label values, those in the order of their labels' names."""
+    answer = client.get("/metrics", **headers)
+    assert answer.status_code == 200
+    return {
+        (it.name, *(it.labels[name] for name in sorted(it.labels))): it.value
+        for family in text_string_to_metric_families(answer.content.decode())
+        for it in family.samples
+    }
+
+
+def test_deliveries_attempts_and_latency_are_counted(client, transactional_db, plain):
+    with receiver(500, 204, 204) as it:
+        making.endpoint(it.url)
+        scrape(client)
+        for _ in range(3):
+            making.event()
+        making.drain()
+    assert Attempt.objects.count() == 3
+    scrape(client)
+    seen = scrape(client)
+    assert seen["signpost_webhook_attempts_total", "ok", "plain"] == 2
+    assert seen["signpost_webhook_attempts_total", "http", "plain"] == 1
+    assert seen["signpost_webhook_deliveries_total", "delivered", "plain"] == 2
+    assert seen["signpost_webhook_deliveries_total", "failed", "plain"] == 0
+    assert seen["signpost_webhook_attempt_duration_seconds_count", "plain"] == 3
+    assert (
+        seen["signpost_webhook_attempt_duration_seconds_bucket", "+Inf", "plain"] == 3
+    )
+    assert seen["signpost_webhook_deliveries_pending", "waiting"] == 1
+    assert scrape(client)["signpost_webhook_attempts_total", "ok", "plain"] == 2
+
+
+def test_what_was_there_before_the_first_scrape_is_not_counted(
+    client, transactional_db, plain
+):
+    with receiver(204) as it:
+        making.endpoint(it.url)
+        making.event()
+        making.drain()
+    for _ in range(3):
+        seen = scrape(client)
+    assert ("signpost_webhook_attempts_total", "ok", "plain") not in seen
+
+
+def test_an_attempt_is_left_for_later_while_commits_may_be_under_way(
+    client, transactional_db, plain, monkeypatch
+):
+    monkeypatch.setattr(metrics, "COMMITTED_AFTER_S", 3600.0)
+    with receiver(204) as it:
+        making.endpoint(it.url)
+        scrape(client)
+        making.event()
+        making.drain()
+    for _ in range(3):
+        seen = scrape(client)
+    assert ("signpost_webhook_attempts_total", "ok", "plain") not in seen
+
+
+def test_repairs_are_counted(client, db, plain):
+    making.endpoint("http://127.0.0.1:9/")
+    making.event()
+    now = timezone.now()
+    Delivery.objects.update(next_attempt_at=now - timedelta(minutes=1))
+    Lane.objects.update(next_due_at=None)
+    Shift.objects.create(slot=0, host="h", pid=1, lease_until=now - 2 * leases.LEASE)
+    Bell.objects.get_or_create(pk=1)
+    tasks.sweep()
+    tasks.sweep()
+    seen = scrape(client)
+    assert seen["signpost_sweeper_repairs_total", "dead_shift"] == 1
+    assert seen["signpost_sweeper_repairs_total", "forgotten_lane"] == 1
+    assert seen["signpost_webhook_oldest_due_seconds",] >= 60
+    assert seen["signpost_worker_silent_seconds",] < 60
+
+
+def test_requests_are_counted_by_route_and_strangers_make_no_labels(client, db):
+    client.get("/v1/webhooks/ep_1/deliveries")
+    client.get("/made-up-by-a-stranger")
+    client.generic("BREW", "/healthz")
+    text = client.get("/metrics").content.decode()
+    assert 'route="/v1/webhooks/<str:endpoint_id>/deliveries",status="401"' in text
+    assert "stranger" not in text
+    assert "BREW" not in text
+    assert 'method="other",route="/healthz",status="405"' in text
+
+
+def test_errors_of_graphql_are_counted_by_operation_and_code(client, db, monkeypatch):
+    def ask(query):
+        body = {"query": query, "operationName": None}
+        assert client.post("/graphql", body, "application/json").status_code == 200
+
+    def broken(*_: object):
+        raise RuntimeError("a fault")
+
+    before = scrape(client)
+    assert before[GRAPHQL_ERRORS, "INTERNAL_SERVER_ERROR", "getAllBooks"] >= 0
+    ask('mutation Stranger { mine: deleteBook(id: "1") }')
+    ask('mutation { ...F } fragment F on Mutation { x: updateBook(id: "1", book: {name: "", pageCount: 1, authorId: 1}) { id } }')  # fmt: skip
+    ask("query Stranger { nothing }")
+    ask("{")
+    monkeypatch.setattr("catalog.execution.plans.Level.load", broken)
+    ask("query Stranger { a: getAllBooks { id } b: getAllBooks { id } }")
+    ask("{ page: books { edges { node { id } } } }")
+    after = scrape(client)
+    assert {
+        key[1:]: value - before.get(key, 0)
+        for key, value in after.items()
+        if key[0] == GRAPHQL_ERRORS and value != before.get(key, 0)
+    } == {
+        ("BAD_USER_INPUT", "updateBook"): 1,
+        ("GRAPHQL_VALIDATION_FAILED", "none"): 1,
+        ("GRAPHQL_PARSE_FAILED", "none"): 1,
+        ("INTERNAL_SERVER_ERROR", "getAllBooks"): 1,
+        ("INTERNAL_SERVER_ERROR", "books"): 1,
+    }
+    assert "Stranger" not in client.get("/metrics").content.decode()
+
+
+def test_without_a_database_the_rest_is_answered(client, db):
+    assert scrape(client)["signpost_database_up",] == 1
+    with no_database():
+        seen = scrape(client)
+        client.cookies["sessionid"] = "unknown"
+        assert client.get("/metrics", **ELSEWHERE).status_code == 401
+    assert seen["signpost_database_up",] == 0
+    assert not any("webhook" in name for name, *_ in seen)
+    assert any(name.startswith("signpost_http") for name, *_ in seen)
+
+
+def test_the_metrics_are_not_for_strangers(client, db, settings):
+    settings.METRICS_TOKEN = TOKEN
+    answer = client.get("/metrics", **ELSEWHERE)
+    assert answer.status_code == 401
+    assert answer["WWW-Authenticate"].startswith("Bearer")
+    assert b"signpost_" not in answer.content
+    assert client.get("/metrics", HTTP_X_FORWARDED_FOR="127.0.0.1").status_code == 401
+    scrape(client, HTTP_AUTHORIZATION=f"Bearer {TOKEN}", **ELSEWHERE)
+    client.force_login(User.objects.create_superuser("root"))
+    scrape(client, **ELSEWHERE)
+
+
+def test_a_scraper_asks_each_process_over_plain_http(client, db, settings):
+    settings.SECURE_SSL_REDIRECT = True
+    assert client.get("/metrics").status_code == 200
+
+
+def test_openmetrics_is_answered_to_who_asks(client, db):
+    kind = "application/openmetrics-text; version=1.0.0"
+    answer = client.get("/metrics", HTTP_ACCEPT=kind)
+    assert answer["Content-Type"].startswith("application/openmetrics-text")
+    assert list(parse_openmetrics(answer.content.decode()))
+
+
+def test_the_number_of_queries_does_not_grow(
+    client, db, plain, django_assert_max_num_queries
+):
+    scrape(client)
+    for number in range(20):
+        making.endpoint(f"http://127.0.0.1:9/{number}")
+    making.event()
+    with django_assert_max_num_queries(16):
+        scrape(client)
+
+
+def names(client) -> set[str]:
+    tasks.sweep()
+    answer = client.get("/metrics").content.decode()
+    found = re.findall(
+        r"^# TYPE ((?:signpost|gateway_chat)_\w+) ", answer, re.MULTILINE
+    )
+    return {name for name in found if not name.endswith("_created")}
+
+
+PAGE = (DOCS / "monitoring.md").read_text()
+ROW = re.compile(
+    r"^\| `((?:signpost|gateway_chat)_\w+)` \| \w+ \| (.*?) \|", re.MULTILINE
+)
+# Prometheus' own, and those of its client for the process.
+ELSEWHERE_NAMED = {"up", "process_resident_memory_bytes", "process_cpu_seconds_total"}
+ELSEWHERE_LABELS = {"le", "job", "instance"}
+
+
+def labels() -> dict[str, set[str]]:
+    return {name: set(re.findall(r"`(\w+)`", told)) for name, told in ROW.findall(PAGE)}
+
+
+def test_the_page_names_every_metric_and_no_other(client, db):
+    assert set(labels()) == names(client)
+
+
+def test_the_page_names_the_labels_of_every_metric(client, transactional_db, plain):
+    with receiver(204) as it:
+        making.endpoint(it.url)
+        scrape(client)
+        making.event()
+        making.drain()
+    scrape(client)
+    answer = client.get("/metrics").content.decode()
+    seen = 0
+    for family in text_string_to_metric_families(answer):
+        for it in family.samples:
+            name = re.sub(r"_(bucket|sum|count)$", "", it.name)
+            if name in labels():
+                seen += 1
+                assert set(it.labels) - {"le"} == labels()[name], it
+    assert seen > 50
+
+
+def rules() -> list[str]:
+    text = (DOCS / "monitoring" / "alerts.yaml").read_text()
+    groups = yaml.safe_load(text)["groups"]
+    return [rule["expr"] for group in groups for rule in group["rules"]]
+
+
+def panels() -> list[str]:
+    board = json.loads((DOCS / "monitoring" / "grafana.json").read_text())
+    return [it["expr"] for panel in board["panels"] for it in panel.get("targets", ())]
+
+
+@pytest.mark.parametrize("expression", dict.fromkeys([*rules(), *panels()]))
+def test_alerts_and_dashboard_ask_for_metrics_that_exist(client, db, expression):
+    bare = re.sub(r'"[^"]*"|\[[^]]*\]', "", expression)
+    used = set(re.findall(r"\b(?:signpost|gateway_chat|process)_\w+|\bup\b", bare))
+    exported = {re.sub(r"_(bucket|sum|count)$", "", name) for name in used}
+    assert exported
+    assert exported <= names(client) | ELSEWHERE_NAMED
+    known = ELSEWHERE_LABELS.union(*(labels().get(name, set()) for name in exported))
+    grouped = re.findall(r"(?:by|without) \(([^)]*)\)", bare)
+    asked = {it.strip() for group in grouped for it in group.split(",")}
+    assert asked | set(re.findall(r"[{,] ?(\w+)[=!]", bare)) <= known
+
+
+def test_every_alert_is_explained():
+    text = (DOCS / "monitoring" / "alerts.yaml").read_text()
+    named = re.findall(r"alert: (\w+)", text)
+    assert len(named) >= 8
+    assert [name for name in named if f"| `{name}` |" not in PAGE] == []

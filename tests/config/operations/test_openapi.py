@@ -1,0 +1,96 @@
+"""The OpenAPI document as a whole: nothing is missing, and operators' addresses keep to it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import orjson
+import pytest
+from django.urls import get_resolver
+from schemathesis.checks import not_a_server_error
+
+from config.operations.health import CHECKS
+from tests.fuzzing import DESCRIBED, DOCUMENT, assert_as_described, bounded
+from webhooks_core import profiles
+from webhooks_core.api import openapi
+from webhooks_core.profiles import Sending
+from webhooks_core.receiving.verification import Received, examine
+
+OURS = DESCRIBED.include(path_regex=r"^/(healthz|readyz|metrics|openapi.json)")
+# Pages for people, and GraphQL, which describes itself.
+NOT_DESCRIBED = ("accounts/", "admin/", "docs", "graphql")
+
+
+def test_every_address_for_programs_is_described():
+    described = {path.replace("{", "<").replace("}", ">") for path in DOCUMENT["paths"]}
+    mapped = {
+        "/" + str(it.pattern).replace("<str:", "<").replace("<path:", "<")
+        for it in get_resolver().url_patterns
+        if str(it.pattern) and not str(it.pattern).startswith(NOT_DESCRIBED)
+    }
+    assert mapped == described
+
+
+def test_every_operation_has_a_name_of_its_own_and_a_tag():
+    operations = [it for path in DOCUMENT["paths"].values() for it in path.values()]
+    names = {it["operationId"] for it in operations}
+    assert len(names) == len(operations)
+    assert all(it["tags"] and it["summary"] for it in operations)
+
+
+def test_readiness_names_every_check():
+    answers = DOCUMENT["paths"]["/readyz"]["get"]["responses"]
+    for answer in answers.values():
+        schema = answer["content"]["application/json"]["schema"]
+        assert schema["properties"]["checks"]["required"] == [*CHECKS]
+
+
+def described(webhook) -> tuple[set[str], dict[str, object]]:
+    """Return the names of the headers of an outgoing request, and its example."""
+    post = webhook["post"]
+    [example] = post["requestBody"]["content"]["application/json"]["examples"].values()
+    return {it["name"] for it in post["parameters"]}, example["value"]
+
+
+def test_the_webhooks_are_the_event_types_of_the_registered_products():
+    names = {name for it in profiles.registered() for name in it.event_types}
+    assert DOCUMENT["webhooks"].keys() == names
+    for profile in profiles.registered():
+        for name in profile.event_types:
+            headers, example = described(DOCUMENT["webhooks"][name])
+            sending = Sending("evt_1", name, "dlv_1", 1, b"{}", ["s"])
+            sent = profile.delivery_headers(sending).keys() - {"Content-Type"}
+            assert headers == sent
+            assert example["type"] == name
+
+
+def test_an_example_of_an_outgoing_request_verifies():
+    for name in ("book.created", "summary.completed", "ingest.completed"):
+        webhook = DOCUMENT["webhooks"][name]["post"]
+        _, example = described(DOCUMENT["webhooks"][name])
+        given = {it["name"].lower(): it["example"] for it in webhook["parameters"]}
+        at = int(openapi.SAMPLE_TIMESTAMP)
+        body = orjson.dumps(example)
+        request = Received(path="/", headers=given, body=body, at=at)
+        secrets = [openapi.SAMPLE_SECRET]
+        assert examine(request, secrets=secrets, tolerance_s=300).verified
+
+
+def test_a_product_of_somebody_elses_is_described_too(plain):
+    twin = replace(plain, name="twin", header_prefix="")
+    profiles.register(twin)
+    try:
+        webhooks = openapi.add_webhooks({})["webhooks"]
+    finally:
+        profiles._profiles.pop("twin")
+    assert webhooks["thing.made"]["post"]["tags"] == ["Plain webhooks"]
+    headers, _ = described(webhooks["twin.thing.made"])
+    assert "X-Twin-Signature" in headers
+
+
+@pytest.mark.django_db(transaction=True)
+@OURS.parametrize()
+@bounded
+def test_an_answer_is_as_described(case):
+    # Nothing delivers beside a test, and `?all` says so.
+    assert_as_described(case, beside=[not_a_server_error])

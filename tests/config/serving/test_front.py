@@ -1,0 +1,208 @@
+"""What holds at every address: Host, methods, HEAD, slashes, https. Real processes, real sockets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import requests
+from django.core.exceptions import DisallowedHost
+from django.test import RequestFactory
+
+from config.serving import front
+from tests.config.sites import CHAT, ask, local, raw, told
+from tests.gateway.chat.harness import IDENTITY
+from tests.running import running, until
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
+
+STATIC = "/static/signpost/site.css"
+RECORDING, DETAIL, OPENAI, GRAPHQL, OAUTH, PAGE = (
+    ("error", "code"),
+    ("detail",),
+    ("error", "message"),
+    ("errors", 0, "message"),
+    ("error_description",),
+    (),
+)
+# Where the text of an error is in the answers of an address.
+SHAPES: dict[str, tuple[Any, ...]] = {
+    "/v1/webhooks": RECORDING,
+    "/v1/webhook-events/samples": RECORDING,
+    "/v1/webhooks/subscriptions": DETAIL,
+    "/v1/ingest": DETAIL,
+    "/v1/usage": DETAIL,
+    "/v2/chat/completions": DETAIL,
+    "/v1/chat/completions": OPENAI,
+    "/v1/embeddings": OPENAI,
+    "/v1/models": OPENAI,
+    "/graphql": GRAPHQL,
+    "/oauth/register": OAUTH,
+    "/oauth/token": OAUTH,
+    "/oauth/revoke": OAUTH,
+    "/.well-known/oauth-authorization-server": OAUTH,
+    "/.well-known/oauth-protected-resource": OAUTH,
+    "/": PAGE,
+    "/docs": PAGE,
+    "/openapi.json": PAGE,
+    "/metrics": PAGE,
+    "/oauth/authorize": PAGE,
+    "/accounts/login": PAGE,
+    "/accounts/clients": PAGE,
+    "/accounts/tokens": PAGE,
+    "/admin/": PAGE,
+    "/admin/login/": PAGE,
+    STATIC: PAGE,
+}
+UNKNOWN: dict[str, tuple[Any, ...]] = {
+    "/v1": RECORDING,
+    "/v1/nothing": RECORDING,
+    "//v1/webhooks": RECORDING,
+    "/v1//webhooks": RECORDING,
+    "///v1/webhooks/subscriptions": DETAIL,
+    "/v2/nothing": DETAIL,
+    "//v2/chat/completions": DETAIL,
+    "/v1/chat/nothing": DETAIL,
+    "/.well-known/nothing": OAUTH,
+    "//oauth/token": OAUTH,
+    "/graphql/nothing": GRAPHQL,
+}
+
+
+@pytest.mark.parametrize("path", SHAPES)
+def test_a_host_that_is_not_ours_is_refused_in_the_shape_of_the_address(site, path):
+    process, url = site
+    before = process.output.count("Host is not allowed")
+    answer = ask(url, path, headers={"Host": "evil.example", **IDENTITY})
+    assert answer.status_code == 400
+    assert told(answer, SHAPES[path])
+    until(
+        lambda: process.output.count("Host is not allowed") == before + 1, "the warning"
+    )
+    assert "Traceback" not in process.output
+
+
+def test_who_rebinds_a_name_spends_nobodys_keys(url):
+    for host, status in (("evil.example", 400), ("localhost:1", 200)):
+        headers = {"Host": host, **IDENTITY}
+        for path in ("/v1/chat/completions", "/v2/chat/completions"):
+            answer = ask(url, path, "POST", json=CHAT, headers=headers)
+            assert answer.status_code == status
+
+
+@pytest.mark.parametrize("path", SHAPES)
+@pytest.mark.parametrize(
+    "lines",
+    [[], ["Host: localhost", "Host: localhost"], ["Host: localhost, localhost"]],
+)
+def test_a_missing_or_repeated_host_is_400(url, path, lines):
+    status, body = raw(url, path, *lines, "X-Tenant-Id: a", "X-Principal-Id: b")
+    assert status == 400
+    for step in SHAPES[path]:
+        assert str(step) in body.decode() or step == 0
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+@pytest.mark.parametrize("lines", [[], ["Host: 10.1.2.3:8000"], ["Host: a", "Host: b"]])
+def test_probes_may_name_any_host(url, production, path, lines):
+    assert raw(url, path, *lines)[0] == 200
+    assert raw(production[1], path, *lines)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "allowed",
+    [
+        ["signpost.example"],
+        [".example"],
+        ["*"],
+        ["[::1]", "127.0.0.1"],
+        [],
+        ["UPPER.example"],
+    ],
+)
+def test_chat_reads_allowed_hosts_as_django_does(settings, allowed):
+    settings.ALLOWED_HOSTS = allowed
+    for host in (
+        "signpost.example", "SIGNPOST.example:443", "signpost.example.", "example",
+        "a.b.example", "xexample", "[::1]", "[::1]:8000", "::1", "127.0.0.1:80",
+        "upper.example", "signpost.example:port", "a b", "", "signpost.example/x",
+        "signpost.example@evil", "évil", "signpost.example,signpost.example",
+    ):  # fmt: skip
+        request = RequestFactory().get("/", headers={"Host": host})
+        try:
+            request.get_host()
+            expected = True
+        except DisallowedHost:
+            expected = False
+        scope = {"headers": [(b"host", host.encode("latin-1"))], "scheme": "http"}
+        assert (host, front.admits(scope)) == (host, expected)
+
+
+GETS = sorted(
+    set(SHAPES)
+    - {"/v1/ingest", "/v2/chat/completions", "/v1/chat/completions", "/v1/embeddings"}
+    - {"/oauth/register", "/oauth/token", "/oauth/revoke"}
+)
+VARYING = {"date", "x-request-id", "transfer-encoding", "set-cookie", "expires"}
+GROWING = {"/metrics"}  # from one look to the next
+
+
+@pytest.mark.parametrize("path", [*GETS, "/graphql?query={__typename}", *UNKNOWN])
+@pytest.mark.parametrize("accept", ["text/html", "*/*"])
+def test_head_has_the_headers_of_get_and_no_body(url, path, accept):
+    headers = {"Accept": accept, "Accept-Encoding": "identity", **IDENTITY}
+    got, head = (ask(url, path, m, headers=headers) for m in ("GET", "HEAD"))
+    assert (head.status_code, head.content) == (got.status_code, b"")
+    assert got.content or got.status_code == 302
+
+    def kept(answer: requests.Response) -> dict[str, str]:
+        left_out = VARYING | ({"content-length"} if path in GROWING else set())
+        return {k: v for k, v in answer.headers.lower_items() if k not in left_out}
+
+    assert kept(head) == kept(got)
+
+
+@pytest.mark.parametrize("method", ["FOO", "PROPFIND"])
+@pytest.mark.parametrize("path", SHAPES)
+def test_an_unknown_method_is_405_in_the_shape_of_the_address(url, path, method):
+    answer = ask(url, path, method, headers=IDENTITY)
+    assert answer.status_code == 405
+    assert answer.headers["Allow"]
+    if SHAPES[path]:
+        assert told(answer, SHAPES[path])
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "FOO"])
+@pytest.mark.parametrize("path", UNKNOWN)
+def test_an_unknown_address_answers_like_its_neighbours(url, path, method):
+    answer = ask(url, path, method, headers=IDENTITY)
+    assert answer.status_code == 404
+    assert told(answer, UNKNOWN[path])
+    neighbour = {
+        RECORDING: "/v1/webhooks",
+        DETAIL: "/v1/usage",
+        OAUTH: "/oauth/token",
+        GRAPHQL: "/graphql",
+    }[UNKNOWN[path]]
+    known = ask(url, neighbour, "PUT", headers=IDENTITY)
+    for name in (
+        "Access-Control-Allow-Origin",
+        "Access-Control-Expose-Headers",
+        "Cache-Control",
+        "Vary",
+    ):
+        assert (name, answer.headers.get(name)) == (name, known.headers.get(name))
+
+
+def test_the_start_is_told_with_version_environment_and_address(site, folder):
+    process, url = site
+    [line] = [it for it in process.lines if "web server starts" in it]
+    assert "version=0.1.0" in line
+    assert "environment=local" in line
+    assert f"address={url}" in line
+    with running("manage.py", "qcluster", environment=local(folder)) as it:
+        it.wait_for("task cluster starts")
+        [line] = [one for one in it.lines if "task cluster starts" in one]
+    assert "version=0.1.0" in line
+    assert "environment=local" in line
+    assert "address=http://127.0.0.1:8000" in line

@@ -1,0 +1,390 @@
+"""HTTP/1.1 to the letter, byte by byte: trailers, upgrades, methods, framing, half-closed clients."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from django.core.handlers.asgi import ASGIHandler
+
+from config.wsgi import application as wsgi
+from tests.config.serving.test_server import bridged, served
+from tests.running import until
+
+HEAD = b"POST /here HTTP/1.1\r\nHost: x\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+NEXT = b"GET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+JAVA = """
+import java.net.URI;
+import java.net.http.*;
+
+public class Ask {
+    public static void main(String[] args) throws Exception {
+        var client = HttpClient.newHttpClient();
+        for (var text : new String[] {"first", "second"}) {
+            var body = HttpRequest.BodyPublishers.ofString(text);
+            var request = HttpRequest.newBuilder(URI.create(args[0])).POST(body).build();
+            System.out.println(client.send(request, HttpResponse.BodyHandlers.ofString()).body());
+        }
+    }
+}
+"""
+
+
+@dataclass
+class Echo:
+    """An ASGI application that answers what it was asked; a path may say when."""
+
+    url: str = ""
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    go_on: threading.Event = field(default_factory=threading.Event)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            while (await receive())["type"] != "lifespan.shutdown":
+                await send({"type": "lifespan.startup.complete"})
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+        body = b""
+        while (message := await receive())["type"] == "http.request":
+            body += message["body"]
+            if not message["more_body"]:
+                break
+        else:
+            return  # gone
+        told = {
+            "method": scope["method"],
+            "path": scope["path"],
+            "headers": {k.decode(): v.decode() for k, v in scope["headers"]},
+            "body": body.decode(),
+        }
+        self.asked.append(told)
+        await self._answer(told, receive, send)
+
+    async def _answer(self, told: dict[str, Any], receive: Any, send: Any) -> None:
+        head = {"type": "http.response.start", "status": 200, "headers": []}
+        body = {"type": "http.response.body", "body": json.dumps(told).encode()}
+        if told["path"] == "/wait":
+            await self._wait(receive)
+        await send(head)
+        if told["path"] == "/stream":
+            await send({**body, "more_body": True})
+            await self._wait(receive)
+        await send(body)
+
+    async def _wait(self, receive: Any) -> None:
+        """Wait until a test says so, or until the client has gone."""
+
+        async def look() -> None:
+            if (await receive())["type"] == "http.disconnect":
+                self.gone.append("gone")
+                self.go_on.set()
+
+        looking = asyncio.create_task(look())
+        await asyncio.to_thread(self.go_on.wait, 20)
+        looking.cancel()
+
+    def connect(self) -> socket.socket:
+        host, port = self.url.removeprefix("http://").split(":")
+        return socket.create_connection((host, int(port)), 20)
+
+    def told(self, *parts: bytes) -> bytes:
+        """Send parts, each in a packet that the server has read, and read to the end."""
+        with self.connect() as client:
+            for part in parts:
+                client.sendall(part)
+                if part is not parts[-1]:
+                    threading.Event().wait(0.05)
+            return read(client)
+
+
+def read(client: socket.socket) -> bytes:
+    found = b""
+    with suppress(ConnectionError):
+        while part := client.recv(100_000):
+            found += part
+    return found
+
+
+@pytest.fixture
+def echo() -> Iterator[Echo]:
+    it = Echo()
+    with served(it) as it.url:
+        yield it
+        it.go_on.set()
+
+
+TRAILERS = [
+    b"X-Tenant-Id: acme\r\nX-Principal-Id: ada",
+    b"Authorization: Bearer sgp_key",
+    b"Host: evil.example",
+    b"Cookie: sessionid=1",
+    b"X-Forwarded-Proto: https",
+    b"Connection: upgrade\r\nUpgrade: foo",
+]
+
+
+@pytest.mark.parametrize("trailer", TRAILERS)
+@pytest.mark.parametrize("is_later", [False, True])
+def test_a_trailer_is_never_a_header(echo, trailer, is_later):
+    body, end = b"4\r\nbody\r\n0\r\n", trailer + b"\r\n\r\n" + NEXT
+    echo.told(*([CHUNKED + body, end] if is_later else [CHUNKED + body + end]))
+    assert [it["path"] for it in echo.asked] == ["/here", "/next"]
+    assert echo.asked[0]["body"] == "body"
+    assert echo.asked[0]["headers"] == {"host": "x", "transfer-encoding": "chunked"}
+
+
+@pytest.mark.parametrize("path", [b"/v1/webhooks/subscriptions", b"/v1/ingest"])
+@pytest.mark.parametrize("is_later", [False, True])
+@pytest.mark.parametrize("handler", ["the bridge", "Django's own"])
+def test_a_trailer_is_nobodys_identity(handler, path, is_later):
+    lines = b"X-Tenant-Id: acme\r\nX-Principal-Id: ada\r\nHost: evil.example\r\n\r\n"
+    start = CHUNKED.replace(b"/here", path).replace(b": x", b": localhost")
+    start += b"2\r\n{}\r\n0\r\n"
+    parts = [start, lines] if is_later else [start + lines]
+    application = bridged(wsgi) if handler == "the bridge" else served(own_handler)
+    with application as url:
+        answer = Echo(url).told(*parts[:-1], parts[-1] + NEXT)
+    assert answer.startswith(b"HTTP/1.1 401 ")
+
+
+async def own_handler(scope: Any, receive: Any, send: Any) -> None:
+    if scope["type"] == "lifespan":
+        await Echo()(scope, receive, send)
+    else:
+        await ASGIHandler()(scope, receive, send)
+
+
+@pytest.mark.parametrize(
+    "trailer", [b"Content-Length: 5", b"Transfer-Encoding: chunked"]
+)
+def test_a_trailer_that_frames_a_message_is_refused(echo, trailer):
+    answer = echo.told(CHUNKED + b"4\r\nbody\r\n0\r\n" + trailer + b"\r\n\r\n" + NEXT)
+    assert not any(it["headers"].get("content-length") for it in echo.asked)
+    assert answer.count(b"/next") == 0
+
+
+@pytest.mark.parametrize("endless", [b"0\r\nX: ", b"0\r\n" + b"X: y\r\n", b"1;"])
+def test_trailers_and_extensions_without_end_are_refused(echo, endless):
+    with echo.connect() as client:
+        client.sendall(CHUNKED + endless)
+        with suppress(ConnectionError):
+            for _ in range(100):
+                client.sendall(
+                    b"X: y\r\n" * 10_000 if b"y" in endless else b"x" * 50_000
+                )
+        assert b"200 OK" not in read(client)
+
+
+@pytest.mark.parametrize(
+    "offer",
+    [
+        b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk",
+        b"Connection: upgrade\r\nUpgrade: websocket",
+        b"Upgrade: foo/2\r\nConnection: keep-alive, Upgrade",
+    ],
+)
+@pytest.mark.parametrize(
+    "rest",
+    [
+        b"\r\nContent-Length: 4\r\n\r\nbody",
+        b"\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\nX: y\r\n\r\n",
+    ],
+)
+@pytest.mark.parametrize("size", [1, 30, 10_000])
+def test_an_upgrade_that_is_not_served_is_ignored(echo, offer, rest, size):
+    sent = HEAD + offer + rest + b"GET /two HTTP/1.1\r\nHost: x\r\n" + offer
+    sent += b"\r\n\r\n" + NEXT
+    with echo.connect() as client:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for start in range(0, len(sent), size):
+            client.sendall(sent[start : start + size])
+        answer = read(client)
+    assert [(it["path"], it["body"]) for it in echo.asked] == [
+        ("/here", "body"),
+        ("/two", ""),
+        ("/next", ""),
+    ]
+    assert answer.count(b"HTTP/1.1 200 OK") == 3
+    assert echo.asked[0]["method"] == "POST"
+    assert b"101" not in answer
+
+
+def test_a_thousand_offers_in_one_packet_are_answered(echo):
+    offer = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"
+    assert echo.told(offer * 1000 + NEXT).count(b"HTTP/1.1 200 OK") == 1001
+
+
+@pytest.mark.skipif(not shutil.which("java"), reason="there is no JDK")
+@pytest.mark.timeout(120)
+def test_javas_client_is_answered_as_it_comes(echo, tmp_path):
+    file = tmp_path / "Ask.java"
+    file.write_text(JAVA)
+    command = ["java", str(file), echo.url + "/here"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.stderr == ""
+    told = [json.loads(line) for line in run.stdout.splitlines()]
+    assert [it["body"] for it in told] == ["first", "second"]
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="there is no curl")
+def test_curl_that_offers_http_2_is_answered(echo):
+    command = ["curl", "-sS", "--http2", "-d", "body", echo.url + "/here"]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert json.loads(run.stdout)["body"] == "body"
+
+
+@pytest.mark.parametrize("method", [b"FOO", b"PROPFIND", b"F", b"BREW-COFFEE", b"GETS"])
+@pytest.mark.parametrize("size", [1, 10_000])
+def test_a_method_that_nobody_knows_is_the_applications_to_refuse(echo, method, size):
+    request = (
+        b"\r\n" + method + b" /a HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"
+    )
+    sent = request + HEAD + b"Content-Length: 0\r\n\r\n"
+    with echo.connect() as client:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for start in range(0, len(sent), size):
+            client.sendall(sent[start : start + size])
+        until(lambda: len(echo.asked) == 2, "two requests")
+        client.sendall(method + b" /b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        read(client)
+    name = method.decode()
+    assert [(it["method"], it["path"], it["body"]) for it in echo.asked] == [
+        (name, "/a", "body"),
+        ("POST", "/here", ""),
+        (name, "/b", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"get / HTTP/1.1", b"CONNECT x:1 HTTP/1.1", b"PRI * HTTP/2.0", b"F(O / HTTP/1.1"],
+)
+def test_what_is_no_method_of_http_is_refused(echo, line):
+    assert echo.told(line + b"\r\nHost: x\r\n\r\n").startswith(b"HTTP/1.1 400 ")
+    assert echo.asked == []
+
+
+@pytest.mark.parametrize("bad", [b"FOO / HTTP/1.1\r\n", b"CONNECT x:1 HTTP/1.1\r\n"])
+def test_what_precedes_a_refused_request_is_answered(echo, bad):
+    echo.go_on.set()
+    sent = b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n" + bad + b"Host: x\r\n\r\n" + NEXT
+    answer = echo.told(sent)
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+    assert [it["path"] for it in echo.asked] == ["/wait"]
+
+
+def test_the_refusal_of_a_body_waits_for_the_answers_before_it(echo):
+    bad = CHUNKED + b"no size\r\n"
+    with echo.connect() as client:
+        client.sendall(b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n")
+        until(lambda: echo.asked, "the first request")
+        client.sendall(bad)
+        client.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            client.recv(1)
+        client.settimeout(20)
+        echo.go_on.set()
+        answers = read(client).split(b"HTTP/1.1 ")
+    assert [answer[:3] for answer in answers] == [b"", b"200", b"400"]
+    assert b"connection: close" in answers[2]
+    assert [it["path"] for it in echo.asked] == ["/wait"]
+
+
+LENGTH = b"Content-Length: 5\r\n"
+BODY = b"\r\n5\r\nhello\r\n0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("_case", "request_"),
+    [
+        ("a length and chunks", HEAD + LENGTH + CHUNKED[len(HEAD) : -2] + BODY),
+        ("chunks and a length", CHUNKED[:-2] + LENGTH + BODY),
+        ("two lengths", HEAD + LENGTH + b"Content-Length: 6\r\n\r\nhello!"),
+        ("the same length twice", HEAD + LENGTH + LENGTH + b"\r\nhello"),
+        ("a list of lengths", HEAD + b"Content-Length: 5, 5\r\n\r\nhello"),
+        ("a length with a sign", HEAD + b"Content-Length: +5\r\n\r\nhello"),
+        ("chunks and then identity", CHUNKED[:-4] + b", identity\r\n" + BODY),
+        ("gzip in chunks", HEAD + b"Transfer-Encoding: gzip, chunked\r\n" + BODY),
+        (
+            "gzip in chunks, in two lines",
+            HEAD + b"Transfer-Encoding: gzip\r\n" + CHUNKED[len(HEAD) : -2] + BODY,
+        ),
+        ("gzip alone", HEAD + b"Transfer-Encoding: gzip\r\n" + BODY),
+        ("an unknown coding", HEAD + b"Transfer-Encoding: xchunked\r\n" + BODY),
+        (
+            "TE that names chunked",
+            HEAD + b"TE: gzip, chunked\r\n" + LENGTH + b"\r\nhello",
+        ),
+        ("a bare LF behind the first line", b"GET / HTTP/1.1\nHost: x\r\n\r\n"),
+        ("a bare LF behind a header", b"GET / HTTP/1.1\r\nHost: x\nX: y\r\n\r\n"),
+        ("a bare CR", b"GET / HTTP/1.1\r\nHost: x\rX: y\r\n\r\n"),
+        ("a folded line", HEAD + b"X: y\r\n z\r\n" + LENGTH + b"\r\nhello"),
+        ("a space before the colon", HEAD + b"Content-Length : 5\r\n\r\nhello"),
+        ("a space before the first header", b"GET / HTTP/1.1\r\n Host: x\r\n\r\n"),
+        ("a NUL in a value", b"GET / HTTP/1.1\r\nHost: x\x00\r\n\r\n"),
+        ("a bare LF behind a size", CHUNKED + b"5\nhello\r\n0\r\n\r\n"),
+        ("a bare LF in an extension", CHUNKED + b"5;a\nhello\r\n0\r\n\r\n"),
+        ("a size with a prefix", CHUNKED + b"0x5\r\nhello\r\n0\r\n\r\n"),
+        ("a negative size", CHUNKED + b"-5\r\nhello\r\n0\r\n\r\n"),
+        ("a size beyond 64 bits", CHUNKED + b"10000000000000005\r\nhello\r\n0\r\n\r\n"),
+        ("a chunk that goes on", CHUNKED + b"5\r\nhelloX\r\n0\r\n\r\n"),
+    ],
+)
+def test_a_request_that_two_servers_read_differently_is_refused(echo, _case, request_):
+    answer = echo.told(request_ + NEXT)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1") == 1
+    assert echo.asked == []
+
+
+@pytest.mark.parametrize("path", ["/here", "/wait", "/stream"])
+@pytest.mark.parametrize("before", [b"", b"GET /first HTTP/1.1\r\nHost: x\r\n\r\n"])
+def test_who_has_sent_everything_is_answered(echo, path, before):
+    with echo.connect() as client:
+        line = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"
+        client.sendall(before + line.encode())
+        client.shutdown(socket.SHUT_WR)
+        until(lambda: echo.asked and echo.asked[-1]["path"] == path, "the request")
+        threading.Event().wait(1.5)  # bytes are sent ahead meanwhile
+        echo.go_on.set()
+        answer = read(client)
+    assert echo.gone == []
+    text = json.dumps(echo.asked[-1]).encode()
+    size = f"{len(text):x}\r\n".encode()
+    last = answer[answer.rindex(b"HTTP/1.1 200 OK\r\n") :]
+    assert answer.count(b"HTTP/") == 1 + bool(before)
+    parts = last.partition(b"\r\n\r\n")[2].split(b"\r\n")
+    assert [int(it, 16) for it in parts[:-2:2]] == [
+        *[len(text)] * (1 + (path == "/stream")),
+        0,
+    ]
+    assert last.count(size + text) == 1 + (path == "/stream")
+
+
+@pytest.mark.parametrize("path", ["/wait", "/stream"])
+def test_who_has_gone_is_noticed_while_nothing_is_sent(echo, path):
+    with echo.connect() as client:
+        client.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        until(lambda: echo.asked, "the request")
+        if path == "/stream":
+            until(lambda: b"/stream" in client.recv(1000), "the first part")
+    until(lambda: echo.gone, "the end of the client", seconds=20)
+
+
+@pytest.mark.parametrize("said", [b"", b"GET / HT", HEAD + LENGTH + b"\r\nhel"])
+def test_who_ends_in_the_middle_is_left(echo, said):
+    with echo.connect() as client:
+        client.sendall(said)
+        client.shutdown(socket.SHUT_WR)
+        assert read(client) == b""

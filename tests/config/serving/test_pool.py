@@ -1,0 +1,104 @@
+"""The threads behind the bridge: what they return, and that nothing stops them but close()."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from config.serving.wsgi_bridge import Pool
+from tests.running import until
+
+
+@pytest.fixture
+def pool() -> Iterator[Pool]:
+    it = Pool(1)
+    yield it
+    it.close()
+
+
+def fail() -> None:
+    raise SystemExit("not this thread's to heed")
+
+
+def test_what_a_function_returns_or_raises_comes_back(pool: Pool):
+    async def work() -> str:
+        with pytest.raises(SystemExit, match="not this thread's"):
+            await pool.run(fail)
+        return await pool.run(lambda: threading.current_thread().name)
+
+    assert asyncio.run(work()).startswith("web-")
+
+
+def test_nobody_waits_for_a_call_that_was_given_up(pool: Pool):
+    begun, gate = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        begun.set()
+        gate.wait(10)
+
+    async def work() -> str:
+        given_up = asyncio.ensure_future(pool.run(wait))
+        await asyncio.to_thread(begun.wait)
+        given_up.cancel()
+        await asyncio.wait([given_up])
+        gate.set()
+        return await pool.run(lambda: "next")
+
+    assert asyncio.run(work()) == "next"
+
+
+def test_a_loop_that_is_closed_meanwhile_harms_no_thread(pool: Pool):
+    begun, gate = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        begun.set()
+        gate.wait(10)
+
+    async def leave() -> None:
+        asyncio.ensure_future(pool.run(wait))  # noqa: RUF006 - cancelled with the loop
+        await asyncio.to_thread(begun.wait)
+
+    asyncio.run(leave())
+    gate.set()
+
+    async def work() -> str:
+        return await pool.run(lambda: "next")
+
+    assert asyncio.run(work()) == "next"
+
+
+def test_a_thread_that_waits_keeps_nothing_alive(pool: Pool):
+    class Thing:
+        def name(self) -> str:
+            return "thing"
+
+    async def work(thing: Thing) -> str:
+        return await pool.run(thing.name)
+
+    thing = Thing()
+    there = weakref.ref(thing)
+    assert asyncio.run(work(thing)) == "thing"
+    del thing
+    until(lambda: gc.collect() >= 0 and there() is None, "the end of the thing")
+
+
+def test_closing_ends_the_threads_after_what_is_queued():
+    others, done = set(threading.enumerate()), []
+    pool = Pool(2)
+
+    async def work() -> None:
+        await pool.run(lambda: done.append(1))
+
+    asyncio.run(work())
+    mine = set(threading.enumerate()) - others
+    assert {it.name for it in mine} == {"web-0", "web-1"}
+    pool.close()
+    for thread in mine:
+        thread.join(5)
+    assert done == [1]
+    assert not any(it.is_alive() for it in mine)

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.running import Running, environment, running, until
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+POLITE = "import time; print('at work', flush=True); time.sleep(600)"
+STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + POLITE
+PARENT = (
+    "import subprocess, sys; "
+    "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']); "
+) + POLITE
+LATE = (
+    "import signal, sys, time\n"
+    "def end(*_):\n time.sleep(1); print('done', flush=True); sys.exit(0)\n"
+    "signal.signal(signal.SIGTERM, end)\n"
+) + POLITE
+SUPERVISE = """
+import sys
+from config.serving.supervisor import Program, Supervisor
+programs = [
+    Program(f"program {i}", [sys.executable, "-c", code])
+    for i, code in enumerate(sys.argv[2:], 1)
+]
+say = lambda line: print(line, flush=True)
+it = Supervisor(programs, say, on_ready=lambda: say("ready"), grace_s=float(sys.argv[1]))
+sys.exit(it.run())
+"""
+
+
+@contextmanager
+def supervised(*programs: str, grace_s: float = 30) -> Iterator[Running]:
+    arguments = ("-c", SUPERVISE, str(grace_s), *programs)
+    with running(*arguments, environment=environment()) as it:
+        until(lambda: it.output.count("at work") == len(programs), "all at work")
+        yield it
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_stop_signal_ends_all_programs_and_counts_as_success(number):
+    with supervised(POLITE, POLITE) as it:
+        assert it.end(number) == 0
+        assert it.family() == []
+
+
+def test_a_program_may_take_its_time_to_end():
+    with supervised(LATE) as it:
+        assert it.end() == 0
+        assert "done" in it.output
+
+
+def test_a_program_that_ends_by_itself_ends_the_others_and_is_named():
+    with supervised(POLITE, "import time; print('at work'); exit(7)") as it:
+        assert it.status() == 1
+        assert "program 2 ended unexpectedly (exit status 7)" in it.output
+        assert it.family() == []
+
+
+def test_a_program_that_is_killed_is_named_with_the_signal():
+    with supervised(POLITE, POLITE) as it:
+        os.kill(it.children()[0], signal.SIGKILL)
+        assert it.status() == 1
+        assert "program 1 ended unexpectedly (killed by SIGKILL)" in it.output
+        assert it.family() == []
+
+
+def test_a_program_that_does_not_end_is_killed_after_the_grace():
+    with supervised(POLITE, STUBBORN, grace_s=0.5) as it:
+        assert it.end() == 1
+        assert "program 2 had to be killed." in it.output
+        assert it.family() == []
+
+
+def test_a_second_signal_does_not_wait_for_the_grace():
+    with supervised(STUBBORN) as it:
+        os.kill(it.pid, signal.SIGINT)
+        it.wait_for("Stopping")
+        assert it.end(signal.SIGINT) == 1
+        assert it.family() == []
+
+
+def test_what_a_program_leaves_in_its_group_goes_too():
+    with supervised(PARENT) as it:
+        assert len(it.family()) == 3
+        it.end()
+        it.wait_until_nothing_is_left()
+
+
+def test_a_program_that_cannot_be_started_ends_the_ones_that_were():
+    code = SUPERVISE.replace('[sys.executable, "-c", code]', '[code, "600"]')
+    arguments = ("-c", code, "30", "sleep", "/nowhere")
+    with running(*arguments, environment=environment()) as it:
+        assert it.status() == 1
+        assert "program 2 cannot be started" in it.output
+        assert it.family() == []
+
+
+def test_programs_are_no_part_of_the_terminals_group():
+    with supervised(POLITE) as it:
+        [child] = it.children()
+        assert os.getpgid(child) == os.getsid(child) == child

@@ -1,0 +1,202 @@
+"""Synchronous Django behind the ASGI server: what arrives, what comes back, who waits."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import requests
+
+from config.serving import wsgi_bridge
+from tests.config.serving.test_server import bridged
+from tests.running import until
+
+
+class Application:
+    """A WSGI application that notes what it is called with."""
+
+    def __init__(self) -> None:
+        self.calls: list[dict[str, Any]] = []
+        self.threads: set[str] = set()
+        self.closed = 0
+        self.body = b"hello"
+        self.parts: list[bytes] = []
+        self.gate: threading.Event | None = None
+
+    def __call__(self, environ, start_response) -> Application:
+        self.threads.add(threading.current_thread().name)
+        asked = {key: value for key, value in environ.items() if key.isupper()}
+        self.calls.append(asked | {"body": environ["wsgi.input"].read()})
+        if self.gate is not None:
+            self.gate.wait(10)
+        start_response("201 Created", [("X-Answer", "yes"), ("X-Answer", "twice")])
+        return self
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self.body
+        yield from self.parts
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+@pytest.fixture
+def application() -> Application:
+    return Application()
+
+
+@pytest.fixture
+def url(application) -> Iterator[str]:
+    with bridged(application, threads=2) as url:
+        yield url
+
+
+def test_a_request_arrives_as_pep_3333_says(application, url):
+    answer = requests.post(
+        url + "/grüße/%2Fx?a=%20b",
+        data=b"body",
+        headers={"X-One": "1", "Content-Type": "text/plain", "X_Tenant_Id": "forged"},
+        timeout=5,
+    )
+    (call,) = application.calls
+    assert call["REQUEST_METHOD"] == "POST"
+    assert call["PATH_INFO"].encode("latin-1").decode() == "/grüße//x"
+    assert call["QUERY_STRING"] == "a=%20b"
+    assert (call["CONTENT_TYPE"], call["CONTENT_LENGTH"]) == ("text/plain", "4")
+    assert (call["HTTP_X_ONE"], call["body"]) == ("1", b"body")
+    assert call["REMOTE_ADDR"] == "127.0.0.1"
+    assert "HTTP_X_TENANT_ID" not in call
+    assert (answer.status_code, answer.content) == (201, b"hello")
+    assert answer.headers["X-Answer"] == "yes, twice"
+    assert application.closed == 1
+
+
+def test_headers_given_twice_are_joined(application, url):
+    host, port = url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as client:
+        client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nX-A: 1\r\nX-A: 2\r\n\r\n")
+        client.recv(1000)
+    assert application.calls[0]["HTTP_X_A"] == "1,2"
+
+
+@pytest.mark.parametrize("size", [0, 10, 2_000_000])
+def test_bodies_arrive_whole_with_or_without_a_length(application, url, size):
+    body = b"x" * size
+    requests.post(url, data=body, timeout=5)
+    requests.post(url, data=iter([body[:5], body[5:]]), timeout=5)
+    assert [call["body"] == body for call in application.calls] == [True, True]
+    assert {call["CONTENT_LENGTH"] for call in application.calls} == {str(size)}
+
+
+def test_without_a_length_a_body_is_expected_of_http_2_alone():
+    def declared(version: str, *headers: tuple[bytes, bytes]) -> int | None:
+        scope = {"http_version": version, "headers": headers}
+        return wsgi_bridge._declared_length(scope)
+
+    assert declared("1.1", (b"host", b"x")) is None
+    assert declared("2") == 0
+    assert declared("1.1", (b"transfer-encoding", b"chunked")) == 0
+    assert declared("1.1", (b"content-length", b"nonsense")) is None
+    assert declared("1.1", (b"content-length", b"7")) == 7
+
+
+def test_of_a_body_that_is_too_large_the_application_gets_the_length(
+    application, url, monkeypatch
+):
+    monkeypatch.setattr(wsgi_bridge, "LARGEST_BYTES", 10)
+    requests.post(url, data=b"x" * 11, timeout=5)
+    requests.post(url, data=iter([b"x" * 6, b"x" * 6]), timeout=5)
+    assert [call["CONTENT_LENGTH"] for call in application.calls] == ["11", "12"]
+    assert all(len(call["body"]) < 10 for call in application.calls)
+
+
+def test_large_answers_come_in_parts_and_whole(application, url):
+    application.body, application.parts = b"a" * 100_000, [b"b" * 300_000, b"c"]
+    answer = requests.get(url, timeout=5)
+    assert answer.content == application.body + b"".join(application.parts)
+    until(lambda: application.closed == 1, "the end of the call")
+
+
+def test_an_application_that_fails_is_a_500_and_leaves_its_thread(application, url):
+    application.parts = [5]
+    assert requests.get(url, timeout=5).status_code == 500
+    assert application.closed == 1
+    application.parts = []
+    assert requests.get(url, timeout=5).status_code == 201
+
+
+def test_threads_are_few_and_the_same(application, url):
+    for _ in range(10):
+        requests.get(url, timeout=5)
+    assert len(application.threads) <= 2
+
+
+def test_a_client_that_sends_slowly_holds_no_thread(application, url):
+    host, port = url.removeprefix("http://").split(":")
+    slow = [socket.create_connection((host, int(port))) for _ in range(5)]
+    for client in slow:
+        client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhel")
+    assert requests.get(url, timeout=5).status_code == 201
+    assert len(application.calls) == 1
+    for client in slow:
+        client.close()
+
+
+def test_a_request_that_does_not_end_is_told_so(application, url, monkeypatch):
+    monkeypatch.setattr(wsgi_bridge, "RECEIVE_S", 0.2)
+    host, port = url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as client:
+        client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhel")
+        assert client.recv(1000).startswith(b"HTTP/1.1 408")
+    assert application.calls == []
+
+
+def test_what_runs_in_a_thread_does_not_hold_up_the_loop(application, url):
+    application.gate = threading.Event()
+    waiting = threading.Thread(target=requests.get, args=(url,), kwargs={"timeout": 10})
+    waiting.start()
+    while not application.calls:
+        time.sleep(0.01)
+    gate, application.gate = application.gate, None
+    assert requests.get(url, timeout=5).status_code == 201
+    gate.set()
+    waiting.join()
+
+
+def test_reading_a_body_that_could_not_be_stored_raises_why(
+    application, url, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    large = iter([b"x" * (wsgi_bridge.IN_MEMORY_BYTES + 1)])
+    assert requests.post(url, data=large, timeout=5).status_code == 500
+    assert application.calls == []
+    assert requests.post(url, data=b"small", timeout=5).status_code == 201
+
+
+@pytest.mark.parametrize("part", [100, 5000, 70_000])
+def test_a_body_that_the_disk_has_no_room_for_fails_where_it_is_read(part):
+    """Also when the file still holds back what it could not write."""
+    asked = f"""
+import resource, signal
+from config.serving.wsgi_bridge import SpooledBody
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+with SpooledBody(50_000) as body:
+    for _ in range(200_000 // {part}):
+        body.store(b"x" * {part})
+    body.rewind()
+    try:
+        body.read(1)
+    except OSError as error:
+        print(error.strerror)
+"""
+    command = [sys.executable, "-c", asked]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.stdout, ended.stderr) == ("File too large\n", "")

@@ -1,0 +1,104 @@
+"""The admin site: its groups, what empty lists tell, and the page of an unknown address."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.models import Group
+from django.urls import reverse
+
+from recording.oauth.admin import HiddenAdmin
+from tests.webhooks_core.admin.looking import looker, page
+from webhooks_core.admin import base
+from webhooks_core.admin.base import CappedPaginator
+
+pytestmark = pytest.mark.django_db
+
+OAUTH = ["Access tokens", "Applications", "Grants", "Refresh tokens"]
+THIRD_PARTIES = {"auth", "axes", "django_q"}
+
+
+def groups(client, address) -> dict[str, list[str]]:
+    shown = client.get(address).context["app_list"]
+    assert len({group["name"] for group in shown}) == len(shown)
+    return {
+        group["name"]: [str(model["name"]) for model in group["models"]]
+        for group in shown
+    }
+
+
+def ours() -> list[str]:
+    return [
+        reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+        for model, it in admin.site._registry.items()
+        if model._meta.app_label not in THIRD_PARTIES and type(it) is not HiddenAdmin
+    ]
+
+
+@pytest.mark.parametrize("address", ["", "recording_oauth/", "oauth2_provider/"])
+def test_what_two_apps_bring_for_oauth_is_one_group(admin_client, address):
+    assert groups(admin_client, f"/admin/{address}")["OAuth"] == OAUTH
+
+
+def test_the_menu_has_that_group_too_and_the_way_back_its_name(admin_client):
+    text = page(admin_client, "/admin/oauth2_provider/accesstoken/")
+    assert "Django OAuth Toolkit" not in text
+    menu = admin_client.get("/admin/").context["available_apps"]
+    assert [it["name"] for it in menu].count("OAuth") == 1
+
+
+def test_who_may_see_one_of_its_tables_alone_sees_that(client):
+    looker(client, ["view_accesstoken"])
+    assert groups(client, "/admin/") == {"OAuth": ["Access tokens"]}
+    assert groups(client, "/admin/oauth2_provider/") == {"OAuth": ["Access tokens"]}
+    assert client.get("/admin/recording_oauth/").status_code == 200
+
+
+def test_an_empty_list_tells_where_its_rows_come_from(admin_client):
+    for address in ours():
+        answer = admin_client.get(address)
+        hint = answer.context["cl"].model_admin.empty_hint
+        assert (address, hint[-1:]) == (address, ".") or hint.endswith("?")
+        text = answer.content.decode()
+        assert (address, text.count("There is nothing here yet.")) == (address, 1)
+        assert hint in text
+        assert "Show everything" not in text
+
+
+def test_a_search_that_finds_nothing_leads_back_to_everything(admin_client):
+    for address in ours():
+        if "/shift/" in address:  # has no search
+            continue
+        text = page(admin_client, f"{address}?q=nothing-of-this-name")
+        assert (address, text.count("Nothing fits the search")) == (address, 1)
+        assert '<a href="?">Show everything</a>' in text
+        assert "0 results" in text
+        assert "There is nothing here yet." not in text
+
+
+def test_a_list_with_rows_has_no_hint_and_no_count_that_nobody_asked_for(admin_client):
+    text = page(admin_client, "/admin/auth/user/")
+    assert "There is nothing here yet." not in text
+    assert "1 result" not in text
+    assert "1 result\n" in page(admin_client, "/admin/auth/user/?q=admin")
+
+
+def test_no_list_is_counted_without_a_bound():
+    pages = admin.site._registry.values()
+    assert all(it.paginator is CappedPaginator for it in pages)
+    assert not any(it.show_full_result_count for it in pages)
+
+
+def test_a_list_of_more_rows_than_are_counted_says_so(admin_client, monkeypatch):
+    Group.objects.bulk_create(Group(name=f"g{n}") for n in range(9))
+    assert "10 groups" in page(admin_client, "/admin/auth/group/")
+    monkeypatch.setattr(base, "LISTED_AT_MOST", 5)
+    text = " ".join(page(admin_client, "/admin/auth/group/").split())
+    assert "the first 5 groups" in text
+
+
+@pytest.mark.parametrize("address", ["/nothing-here", "/accounts/nothing"])
+def test_an_unknown_address_has_a_page_that_leads_home(client, address):
+    text = page(client, address, 404)
+    assert "There is no such page" in text
+    assert '<a href="/">' in text

@@ -1,0 +1,197 @@
+"""Streams that a client leaves or that break: their tokens are recorded, estimates are marked."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import pytest
+
+from gateway.chat.context import Exchange
+from gateway.chat.metering.tokens import Usage
+from gateway.chat.streaming import body
+from tests.gateway.chat.harness import (
+    DONE,
+    HEAD,
+    MESSAGES,
+    STREAM,
+    TOOL_STREAM,
+    USAGE,
+    answers,
+    chunk,
+    event,
+    sends,
+)
+from tests.gateway.chat.streaming.test_leaving import raw_request
+from tests.gateway.chat.test_faults import nothing_is_left
+from tests.gateway.chat.upstreams.test_anthropic import delta, started, stopped
+
+pytestmark = pytest.mark.spec("decisions", "6: Usage, estimated where it is not told")
+
+PROMPT = 6  # "Say hello to the harbour" has 24 characters
+TEXT = "Grüße aus dem Hafen 🌊"  # 21 characters, and more bytes
+SAID = event(chunk(TEXT[:10])), event(chunk(TEXT[10:15])), event(chunk(TEXT[15:]))
+EMPTY = event(chunk(""))
+
+
+def left(gateway: Any, after: bytes, **fields: Any) -> Exchange:
+    """Ask, leave when `after` has arrived, and return what was recorded."""
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=10) as client:
+        client.sendall(raw_request(**fields))
+        seen = b""
+        while after not in seen:
+            seen += client.recv(65536)
+    return recorded(gateway, status=499)
+
+
+def recorded(gateway: Any, *, status: int) -> Exchange:
+    assert gateway.settled(lambda: gateway.kept.ended)
+    exchange: Exchange = gateway.kept.ended[0]
+    assert (len(gateway.kept.ended), exchange.status) == (1, status)
+    assert gateway.settled(lambda: gateway.limits.running == 0)
+    return exchange
+
+
+def test_a_stream_that_the_client_left_is_estimated_from_its_text(gateway, upstream):
+    upstream.script = sends(*SAID, 30.0)
+    exchange = left(gateway, TEXT[15:].encode()[:3], stream=True)
+    assert exchange.counted() == (Usage(PROMPT, 6), True)
+    assert nothing_is_left(gateway, upstream)
+
+
+@pytest.mark.parametrize("ends", [(None,), (event({"error": "late"}),), ()])
+def test_a_stream_that_broke_is_estimated_from_its_text(gateway, upstream, ends):
+    upstream.script = sends(*SAID, 0.05, *ends)
+    assert "error" in gateway.stream()[-1]
+    exchange = recorded(gateway, status=200)
+    assert exchange.error_status == 500
+    assert exchange.counted() == (Usage(PROMPT, 6), True)
+
+
+def test_what_the_upstream_had_reported_counts(gateway, upstream):
+    reported = event(chunk("Hel", usage=USAGE)), event(chunk("lo", usage=None))
+    upstream.script = sends(*reported, 30.0)
+    exchange = left(gateway, b'"lo"', stream=True)
+    assert exchange.counted() == (Usage(9, 2), False)
+
+
+@pytest.mark.parametrize(
+    "usage", [{"prompt_tokens": -1}, {"prompt_tokens": 10**30}, [1], "x", {"a": {}}]
+)
+def test_nonsense_that_an_upstream_reports_is_estimated_instead(
+    gateway, upstream, usage
+):
+    upstream.script = sends(event(chunk(TEXT, usage=usage)), 0.05, None)
+    gateway.stream()
+    assert recorded(gateway, status=200).counted() == (Usage(PROMPT, 6), True)
+
+
+def test_the_arguments_of_tools_and_reasoning_are_text(gateway, upstream):
+    thought = {"index": 0, "delta": {"reasoning_content": "x" * 40}}
+    thinking = event({**HEAD, "choices": [thought]})
+    upstream.script = sends(thinking, *TOOL_STREAM[:2], 0.05, None)
+    gateway.stream()
+    length = len("x" * 40 + "tide" + '{"at": "Brest"}')
+    assert recorded(gateway, status=200).counted() == (
+        Usage(PROMPT, -(-length // 4)),
+        True,
+    )
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_request_that_was_left_before_its_answer_took_its_prompt(
+    gateway, upstream, stream
+):
+    upstream.script = sends(30.0)
+    with socket.create_connection(("127.0.0.1", gateway.port)) as client:
+        client.sendall(raw_request(stream=stream))
+        assert gateway.settled(lambda: upstream.asked)
+    exchange = recorded(gateway, status=499)
+    assert exchange.counted() == (Usage(PROMPT, 0), True)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_failed_before_its_first_chunk_took_nothing(gateway, upstream, stream):
+    upstream.script = answers({}, 500)
+    assert gateway.post(stream=stream).status_code == 500
+    assert recorded(gateway, status=500).counted() == (None, False)
+
+
+@pytest.mark.parametrize("ends", [(DONE,), (), (30.0,)])
+def test_a_complete_stream_without_usage_is_estimated_as_well(
+    gateway, upstream, monkeypatch, ends
+):
+    monkeypatch.setattr(body, "USAGE_WAIT_S", 0.05)
+    upstream.script = sends(*SAID, STREAM[2], *ends)
+    gateway.stream()
+    assert recorded(gateway, status=200).counted() == (Usage(PROMPT, 6), True)
+
+
+def test_what_an_answer_does_not_tell_stays_unknown(gateway, upstream):
+    upstream.script = answers({"choices": []})
+    gateway.post()
+    assert recorded(gateway, status=200).counted() == (None, False)
+
+
+def test_a_large_prompt_is_forgotten_and_its_length_kept(gateway, upstream):
+    upstream.script = sends(EMPTY, 0.05, None)
+    said = [*MESSAGES, {"role": "user", "content": "x" * 4_000_000}]
+    gateway.stream(messages=said)
+    exchange = recorded(gateway, status=200)
+    assert exchange.request.body == {}
+    assert exchange.counted() == (Usage(PROMPT + 1_000_000, 0), True)
+
+
+# ── Anthropic ───────────────────────────────────────────────────────────────────────
+
+
+def named(*events: dict[str, Any]) -> list[bytes]:
+    return [f"event: {it['type']}\n".encode() + event(it) for it in events]
+
+
+BEGUN = (
+    started(input_tokens=20, cache_read_input_tokens=5, output_tokens=1),
+    delta(0, type="text_delta", text=TEXT),
+)
+
+
+def test_what_anthropic_tells_at_the_start_counts_as_reported(
+    claude, upstream, gateway
+):
+    upstream.script = sends(*named(*BEGUN), 0.05, None)
+    claude(stream=True)
+    assert recorded(gateway, status=200).counted() == (Usage(25, 6, 5), True)
+
+
+def test_what_anthropic_tells_with_the_stop_reason_counts_as_reported(
+    claude, upstream, gateway
+):
+    upstream.script = sends(*named(*BEGUN, stopped("end_turn")[0]), 0.05, None)
+    claude(stream=True)
+    assert recorded(gateway, status=200).counted() == (Usage(25, 15, 5), False)
+
+
+def test_what_anthropic_tells_at_the_end_has_the_parts_of_the_prompt(
+    claude, upstream, gateway
+):
+    usage = {"cache_read_input_tokens": 5, "cache_creation_input_tokens": 3}
+    begun = started(input_tokens=20, output_tokens=1, **usage)
+    upstream.script = sends(*named(begun, *stopped("end_turn")))
+    claude(stream=True)
+    assert recorded(gateway, status=200).counted() == (Usage(28, 15, 5, 3), False)
+
+
+@pytest.mark.parametrize("value", [-1, 10**30, "9", 1.5, True, [1], {"a": 1}])
+@pytest.mark.parametrize("stream", [False, True])
+def test_nonsense_of_anthropics_breaks_no_answer(
+    claude, upstream, gateway, stream, value
+):
+    usage = {"input_tokens": value, "output_tokens": value}
+    message = {"type": "message", "content": [{"type": "text", "text": "x"}]}
+    begun = started(input_tokens=value)
+    whole = sends(*named(begun, BEGUN[1], *stopped("end_turn")))
+    upstream.script = whole if stream else answers({**message, "usage": usage})
+    answer = claude(stream=stream)
+    assert answer.status_code == 200
+    assert "error" not in answer.text
+    recorded(gateway, status=200)

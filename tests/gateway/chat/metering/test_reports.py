@@ -1,0 +1,108 @@
+"""GET /v1/usage: what a tenant is told of its own usage."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+import time_machine
+
+from gateway.chat.metering import reports, usage
+from gateway.chat.models import ModelPrice
+from tests.gateway.chat.metering.test_usage import NOON, ended
+from tests.gateway.making import Api
+
+
+@pytest.mark.django_db
+def test_a_tenant_sees_its_own_usage(acme: Api, globex: Api):
+    ModelPrice.objects.create(model="small", prompt_price=1, completion_price=2)
+    usage.write([ended(), ended(tenant="globex"), ended(principal="bob", model="big")])
+
+    with time_machine.travel(NOON, tick=False):
+        answer = acme.call("GET", "/v1/usage")
+
+    assert answer.status_code == 200
+    shown = answer.json()
+    assert (shown["from"], shown["to"]) == ("2026-10-22", "2026-11-20")
+    assert shown["items"] == [
+        {
+            "day": "2026-11-20",
+            "principal": "ada",
+            "model": "small",
+            "requests": 1,
+            "failures": 0,
+            "prompt_tokens": 9,
+            "completion_tokens": 2,
+            "estimated_requests": 0,
+            "cost": "0.000013000",
+        },
+        {
+            "day": "2026-11-20",
+            "principal": "bob",
+            "model": "big",
+            "requests": 1,
+            "failures": 0,
+            "prompt_tokens": 9,
+            "completion_tokens": 2,
+            "estimated_requests": 0,
+            "cost": "0.000000000",
+        },
+    ]
+    assert shown["total"]["requests"] == 2
+    assert shown["total"]["cost"] == "0.000013000"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("group_by=model", [{"model": "big"}, {"model": "small"}]),
+        ("group_by=principal,day", [{"day": "2026-11-20", "principal": "ada"}]),
+        ("group_by=", []),
+        ("model=big&group_by=model", [{"model": "big"}]),
+        ("principal=nobody", []),
+        ("to=2026-11-19", []),
+    ],
+)
+def test_usage_can_be_grouped_and_narrowed(acme: Api, query, rows):
+    usage.write([ended(), ended(model="big")])
+    shown = acme.call("GET", f"/v1/usage?from=2026-11-01&{query}").json()
+    groups = {"day", "principal", "model"}
+    assert [
+        {k: v for k, v in it.items() if k in groups} for it in shown["items"]
+    ] == rows
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "query",
+    [
+        "from=yesterday",
+        "from=2026-11-21&to=2026-11-20",
+        "from=2020-01-01&to=2026-11-20",
+        "to=0001-01-01",
+        "to=1900-01-01",
+        "group_by=hour",
+        "model=%00",
+        "from=",
+    ],
+)
+def test_a_bad_question_is_a_bad_request(acme: Api, query):
+    answer = acme.call("GET", f"/v1/usage?{query}")
+    assert answer.status_code == 400
+    assert set(answer.json()) == {"detail"}
+
+
+@pytest.mark.django_db
+def test_usage_needs_an_identity():
+    assert Api().call("GET", "/v1/usage").status_code == 401
+
+
+@pytest.mark.django_db
+def test_an_answer_of_too_many_rows_is_a_bad_request(acme: Api, monkeypatch):
+    monkeypatch.setattr(reports, "MOST_ROWS", 2)
+    usage.write([ended(at=NOON + timedelta(days=day)) for day in range(3)])
+    span = "from=2026-11-01&to=2026-11-30"
+    assert acme.call("GET", f"/v1/usage?{span}").status_code == 400
+    shown = acme.call("GET", f"/v1/usage?{span}&group_by=model").json()
+    assert [it["requests"] for it in shown["items"]] == [3]

@@ -1,0 +1,141 @@
+"""Tokens: read from what upstreams report, whatever that is, or estimated from text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gateway.chat.metering.tokens import (
+    MAX_PARTS,
+    MAX_TOKENS,
+    Usage,
+    estimate,
+    prompt_length,
+    text_length,
+)
+
+SUMS = {"prompt_tokens": 100, "completion_tokens": 50}
+NONSENSE = [-1, 2**31, 10**30, "9", 9.0, float("inf"), True, [9], {"n": 9}]
+
+
+@pytest.mark.parametrize(
+    ("_case", "usage", "expected"),
+    [
+        ("sums alone", {}, (0, 0, 0)),
+        ("a cache", {"prompt_tokens_details": {"cached_tokens": 60}}, (60, 0, 0)),
+        (
+            "a cache that was written",
+            {"prompt_tokens_details": {"cached_tokens": 60, "cache_write_tokens": 5}},
+            (60, 5, 0),
+        ),
+        (
+            "Anthropic's names",
+            {"cache_read_input_tokens": 60, "cache_creation_input_tokens": 30},
+            (60, 30, 0),
+        ),
+        (
+            "reasoning",
+            {"completion_tokens_details": {"reasoning_tokens": 40}},
+            (0, 0, 40),
+        ),
+        (
+            "more than there are",
+            {
+                "prompt_tokens_details": {"cached_tokens": 80},
+                "cache_creation_input_tokens": 999,
+                "completion_tokens_details": {"reasoning_tokens": 999},
+            },
+            (80, 20, 50),
+        ),
+        (
+            "details that are null",
+            {"prompt_tokens_details": None, "completion_tokens_details": None},
+            (0, 0, 0),
+        ),
+        (
+            "details that are no objects",
+            {"prompt_tokens_details": [1], "completion_tokens_details": "x"},
+            (0, 0, 0),
+        ),
+    ],
+)
+def test_details_are_parts_of_the_sums(_case, usage, expected):
+    assert Usage.read(SUMS | usage) == Usage(100, 50, *expected)
+
+
+@pytest.mark.parametrize("value", NONSENSE)
+def test_nonsense_in_the_details_counts_for_nothing(value):
+    usage: dict[str, Any] = SUMS | {
+        "prompt_tokens_details": {"cached_tokens": value, "cache_write_tokens": value},
+        "completion_tokens_details": {"reasoning_tokens": value},
+        "cache_read_input_tokens": value,
+        "cache_creation_input_tokens": value,
+    }
+    assert Usage.read(usage) == Usage(100, 50)
+
+
+@pytest.mark.parametrize("value", NONSENSE)
+@pytest.mark.parametrize("name", list(SUMS))
+def test_nonsense_in_a_sum_is_no_usage(name, value):
+    assert Usage.read(SUMS | {name: value}) is None
+
+
+def test_the_largest_number_is_what_a_column_holds():
+    usage = Usage.read({"prompt_tokens": MAX_TOKENS, "completion_tokens": MAX_TOKENS})
+    assert usage == Usage(MAX_TOKENS, MAX_TOKENS)
+
+
+@pytest.mark.parametrize(
+    ("characters", "tokens"),
+    [(0, 0), (1, 1), (4, 1), (5, 2), (400, 100), (10**12, MAX_TOKENS)],
+)
+def test_four_characters_are_about_one_token(characters, tokens):
+    assert estimate(characters) == tokens
+
+
+def test_only_text_counts_as_text():
+    call = {
+        "id": "call_1",
+        "type": "function",
+        "function": {"name": "tide", "arguments": "{}"},
+    }
+    parts = [
+        {"type": "text", "text": "four"},
+        {
+            "type": "image_url",
+            "image_url": {"url": "data:image/png;base64," + "A" * 999},
+        },
+        {"type": "input_audio", "input_audio": {"data": "A" * 999}},
+    ]
+    body = {
+        "model": "small",
+        "user": "nobody",
+        "messages": [
+            {"role": "user", "content": "Grüße"},
+            {"role": "user", "content": parts},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "call_1", "content": "high"},
+        ],
+    }
+    assert prompt_length(body) == len("Grüße" + "four" + "tide" + "{}" + "high")
+
+
+@pytest.mark.parametrize(
+    "odd", [None, 5, True, "text", [[["text"]]], {"a": {"b": "text"}}]
+)
+def test_text_is_found_in_any_shape(odd):
+    assert text_length(odd) == (4 if "text" in str(odd) else 0)
+
+
+def test_an_estimate_takes_no_longer_for_many_small_parts():
+    assert text_length(["text"] * MAX_PARTS * 10) < 4 * MAX_PARTS
+
+
+def test_text_is_found_however_deeply_it_is_nested():
+    deep: Any = "text"
+    for _ in range(50_000):
+        deep = [deep]
+    assert text_length(deep) == 4
+    while isinstance(deep, list):  # freed level by level
+        deep = deep.pop()

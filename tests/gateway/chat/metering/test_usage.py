@@ -1,0 +1,200 @@
+"""Usage: what is written of requests, and summed for tenants and metrics."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+import time_machine
+from django.db import OperationalError
+
+from gateway.chat.metering import usage
+from gateway.chat.metering.tokens import MAX_TOKENS, Usage
+from gateway.chat.metering.usage import Ended
+from gateway.chat.models import (
+    ModelPrice,
+    UsageBucket,
+    UsageDay,
+    UsageRecord,
+    UsageTotal,
+)
+
+NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+WHO = {"tenant": "acme", "principal": "ada", "key_id": None}
+
+
+def ended(**fields: Any) -> Ended:
+    default: dict[str, Any] = {
+        **WHO,
+        "at": NOON,
+        "model": "small",
+        "upstream_model": "there",
+        "request_id": "req-7",
+        "status": 200,
+        "error_status": 0,
+        "streamed": True,
+        "usage": Usage(9, 2),
+        "first_chunk_s": 0.02,
+        "duration_s": 1.5,
+    }
+    return Ended(**default | fields)
+
+
+@pytest.mark.django_db
+@pytest.mark.spec("gateway", "Token usage is recorded as metrics in the background")
+def test_what_ended_is_a_record_with_all_that_is_known():
+    usage.write([ended(), ended(status=499, usage=None, first_chunk_s=None)])
+
+    first, second = UsageRecord.objects.order_by("pk")
+    assert (first.tenant, first.principal, first.model) == ("acme", "ada", "small")
+    assert (first.prompt_tokens, first.completion_tokens) == (9, 2)
+    assert (first.first_chunk_ms, first.duration_ms) == (20, 1500)
+    assert (first.status, first.streamed, first.request_id) == (200, True, "req-7")
+    assert (second.status, second.prompt_tokens, second.first_chunk_ms) == (
+        499,
+        None,
+        None,
+    )
+
+
+@pytest.mark.django_db
+def test_days_grow_by_what_is_added():
+    usage.write([ended(), ended(principal="bob"), ended(status=500)])
+    usage.write([ended(), ended(at=NOON + timedelta(days=1))])
+
+    found = UsageDay.objects.order_by("day", "principal").values_list(
+        "day", "principal", "requests", "failures", "prompt_tokens", "completion_tokens"
+    )
+    today, tomorrow = NOON.date(), NOON.date() + timedelta(days=1)
+    assert list(found) == [
+        (today, "ada", 3, 1, 27, 6),
+        (today, "bob", 1, 0, 9, 2),
+        (tomorrow, "ada", 1, 0, 9, 2),
+    ]
+
+
+@pytest.mark.django_db
+def test_totals_tell_a_stream_that_broke_by_its_error():
+    usage.write([ended(), ended(error_status=500), ended(status=499)])
+    found = UsageTotal.objects.order_by("status").values_list("status", "requests")
+    assert list(found) == [(200, 1), (499, 1), (500, 1)]
+
+
+@pytest.mark.django_db
+def test_buckets_hold_each_value_once():
+    usage.write(
+        [ended(duration_s=0.01), ended(duration_s=0.011), ended(duration_s=999)]
+    )
+    found = UsageBucket.objects.filter(metric=usage.DURATION).order_by("bucket")
+    assert [(it.bucket, it.count) for it in found] == [(0, 1), (1, 1), (13, 1)]
+    assert sum(it.total for it in found) == pytest.approx(999.021)
+
+
+@pytest.mark.django_db
+def test_costs_are_exact_to_a_billionth():
+    ModelPrice.objects.create(
+        model="small", prompt_price=Decimal("0.15"), completion_price=Decimal("0.6")
+    )
+    usage.write([ended(), ended(usage=None), ended(model="other")])
+    costs = UsageRecord.objects.order_by("pk").values_list("cost_nano", flat=True)
+    assert list(costs) == [9 * 150 + 2 * 600, None, None]
+    assert UsageDay.objects.get(model="small").cost_nano == 2550
+
+
+PRICES = {"prompt_price": Decimal("2.5"), "completion_price": Decimal(10)}
+DETAILS = {
+    "cached_input_price": Decimal("1.25"),
+    "cache_write_price": Decimal("3.125"),
+    "reasoning_price": Decimal("0.000001"),
+}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("_case", "prices", "used", "nano"),
+    [
+        ("no details", DETAILS, (100, 50), 100 * 2500 + 50 * 10_000),
+        (
+            "each at its own price",
+            DETAILS,
+            (100, 50, 60, 10, 40),
+            30 * 2500 + 60 * 1250 + 10 * 3125 + 10 * 10_000 + 0,
+        ),
+        (
+            "without prices of their own",
+            {},
+            (100, 50, 60, 10, 40),
+            100 * 2500 + 50 * 10_000,
+        ),
+        (
+            "free of charge",
+            dict.fromkeys(DETAILS, Decimal(0)),
+            (100, 50, 100, 0, 50),
+            0,
+        ),
+    ],
+)
+def test_details_of_tokens_have_prices_of_their_own(_case, prices, used, nano):
+    ModelPrice.objects.create(model="small", **PRICES, **prices)
+    usage.write([ended(usage=Usage(*used))])
+    record = UsageRecord.objects.get()
+    assert record.cost_nano == nano
+    counts = record.cached_tokens, record.cache_write_tokens, record.reasoning_tokens
+    assert counts == (*used[2:], 0, 0, 0)[:3]
+    assert UsageTotal.objects.get().cost_nano == nano
+
+
+@pytest.mark.django_db
+def test_estimates_are_marked_and_counted():
+    usage.write([ended(), ended(estimated=True), ended(estimated=True, status=499)])
+    usage.write([ended(estimated=True)])
+    marks = UsageRecord.objects.order_by("pk").values_list("estimated", flat=True)
+    assert list(marks) == [False, True, True, True]
+    assert UsageDay.objects.get().estimated_requests == 3
+
+
+@pytest.mark.django_db
+def test_sums_stop_growing_before_the_database_refuses_them():
+    most = Decimal("999999.999999")
+    ModelPrice.objects.create(model="small", prompt_price=most, completion_price=most)
+    huge = ended(usage=Usage(MAX_TOKENS, MAX_TOKENS))
+    for _ in range(2):
+        usage.write([huge] * 20)
+
+    assert set(UsageRecord.objects.values_list("cost_nano", flat=True)) == {10**18}
+    day, total = UsageDay.objects.get(), UsageTotal.objects.get()
+    assert day.cost_nano == total.cost_nano == 10**18
+    assert day.prompt_tokens == total.completion_tokens == 40 * MAX_TOKENS
+
+
+@pytest.mark.django_db
+def test_nothing_is_written_when_a_part_fails(monkeypatch):
+    def fail(*_: Any) -> None:
+        raise OperationalError
+
+    monkeypatch.setattr(usage, "_add", fail)
+    with pytest.raises(OperationalError):
+        usage.write([ended()])
+    assert not UsageRecord.objects.exists()
+
+
+@pytest.mark.django_db
+def test_the_number_of_statements_does_not_grow_with_the_batch(
+    django_assert_max_num_queries,
+):
+    many = [ended(model=f"m{number % 3}") for number in range(200)]
+    with django_assert_max_num_queries(12):
+        usage.write(many)
+
+
+@pytest.mark.django_db
+def test_old_records_are_deleted_and_sums_stay(monkeypatch):
+    monkeypatch.setattr(usage, "PRUNED", 2)
+    write = [ended(at=NOON - timedelta(days=age)) for age in (1, 29, 31, 32, 33)]
+    usage.write(write)
+    with time_machine.travel(NOON, tick=False):
+        assert usage.prune(30) == 3
+    assert UsageRecord.objects.count() == 2
+    assert UsageDay.objects.count() == 5

@@ -1,0 +1,219 @@
+"""Clients that leave or do not read, servers that stop: nothing is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import time
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import AsyncMock
+
+import pytest
+import requests
+
+from gateway.chat import asgi
+from gateway.chat.http_messages import Reply
+from gateway.chat.streaming import body as body_module
+from gateway.chat.upstreams import http
+from tests.gateway.chat.harness import (
+    COMPLETION,
+    DONE,
+    IDENTITY,
+    MESSAGES,
+    STREAM,
+    WHOLE_STREAM,
+    answers,
+    chunk,
+    event,
+    head,
+    sends,
+)
+from tests.gateway.chat.test_faults import nothing_is_left, text_of
+
+
+def raw_request(**fields: Any) -> bytes:
+    body = json.dumps({"model": "small", "messages": MESSAGES, **fields}).encode()
+    lines = ["POST /v2/chat/completions HTTP/1.1", "Host: x"]
+    lines += [f"{name}: {value}" for name, value in IDENTITY.items()]
+    lines += [f"Content-Length: {len(body)}", "Content-Type: application/json"]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
+
+
+@pytest.mark.parametrize(
+    ("_case", "script", "fields"),
+    [
+        ("while the answer is made", sends(30.0), {}),
+        ("before the first chunk", sends(30.0), {"stream": True}),
+        ("between two chunks", sends(STREAM[0], 30.0), {"stream": True}),
+    ],
+)
+def test_a_client_that_leaves_ends_the_upstreams_call(
+    gateway, upstream, _case, script, fields
+):
+    upstream.script = script
+    with socket.create_connection(("127.0.0.1", gateway.port)) as client:
+        client.sendall(raw_request(**fields))
+        assert gateway.settled(lambda: upstream.asked)
+        time.sleep(0.1)
+
+    assert gateway.settled(lambda: upstream.hung_up)
+    assert gateway.settled(lambda: gateway.kept.ended)
+    assert gateway.kept.ended[0].status == 499
+    assert nothing_is_left(gateway, upstream)
+    assert gateway.settled(lambda: upstream.open == 0)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_only_ends_its_own_side_gets_the_whole_answer(
+    gateway, upstream, stream
+):
+    async def late(asked):
+        await asyncio.sleep(1.5)  # bytes of the answer are sent ahead meanwhile
+        await (sends(*WHOLE_STREAM) if stream else answers(COMPLETION))(asked)
+
+    upstream.script = late
+    with socket.create_connection(("127.0.0.1", gateway.port)) as client:
+        client.sendall(raw_request(stream=stream))
+        client.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: client.recv(10_000), b""))
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert (b'"stop"' if stream else b'"Hello"') in answer
+    assert not upstream.hung_up
+    assert gateway.settled(lambda: gateway.kept.ended)
+    assert gateway.kept.ended[0].status == 200
+    assert nothing_is_left(gateway, upstream)
+
+
+def test_a_client_that_leaves_in_the_middle_of_its_request_is_forgotten(
+    gateway, upstream
+):
+    with socket.create_connection(("127.0.0.1", gateway.port)) as client:
+        client.sendall(raw_request()[:-10])
+        time.sleep(0.1)
+    assert nothing_is_left(gateway, upstream)
+    assert upstream.asked == gateway.kept.ended == []
+
+
+def test_a_client_that_leaves_amid_a_flood_leaves_nothing_behind(gateway, upstream):
+    upstream.script = sends(*[STREAM[0]] * 5000, STREAM[2], DONE)
+    with socket.create_connection(("127.0.0.1", gateway.port)) as client:
+        client.sendall(raw_request(stream=True))
+        client.recv(1000)
+    assert gateway.settled(lambda: upstream.hung_up)
+    assert gateway.kept.ended[0].status == 499
+    assert nothing_is_left(gateway, upstream)
+
+
+@pytest.mark.parametrize("refused", ["head", "part"])
+@pytest.mark.parametrize("error", [RuntimeError("closed"), ConnectionResetError()])
+def test_a_server_that_cannot_send_any_more_means_that_the_client_has_gone(
+    refused, error
+):
+    ended = []
+
+    async def rest():
+        try:
+            while True:
+                yield b"part"
+        finally:
+            ended.append("stream")
+
+    async def run() -> None:
+        stream = rest()
+        reply = Reply(200, {}, await anext(stream), stream)
+        service = SimpleNamespace(answer=AsyncMock(return_value=reply))
+        failures = [error] if refused == "head" else [None, None, error]
+        send = AsyncMock(side_effect=failures)
+        scope = {"method": "POST", "path": "/v2/chat/completions", "headers": []}
+        await asgi.respond(service, scope, AsyncMock(), send)  # type: ignore[arg-type]
+        assert send.await_count == len(failures)
+        assert ended == ["stream"]
+
+    asyncio.run(run())
+
+
+def test_a_cancellation_that_is_not_for_the_clients_sake_goes_on():
+    async def run() -> None:
+        service = SimpleNamespace(answer=lambda _: asyncio.sleep(30))
+        scope = {"method": "POST", "path": "/v2/chat/completions", "headers": []}
+        asked = asgi.respond(service, scope, AsyncMock(), AsyncMock())  # type: ignore[arg-type]
+        task = asyncio.create_task(asked)
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run())
+
+
+def test_a_slow_client_slows_the_upstream_down(gateway, upstream):
+    big = event(chunk("x" * 60_000))
+    sent = []
+
+    async def count(asked):
+        asked.writer.write(head(Transfer_Encoding="chunked"))
+        for _ in range(2000):
+            asked.writer.write(f"{len(big):x}\r\n".encode() + big + b"\r\n")
+            await asked.writer.drain()
+            sent.append(1)
+
+    upstream.script = count
+    with socket.create_connection(("127.0.0.1", gateway.port)) as client:
+        client.sendall(raw_request(stream=True))
+        time.sleep(1.0)
+        before = len(sent)
+        time.sleep(0.5)
+        # 120 MB are to be had; what stands in buffers of the kernel and ours is a fraction.
+        assert before == len(sent) < 400
+    assert nothing_is_left(gateway, upstream)
+
+
+def test_a_client_that_never_reads_is_given_up(gateway, upstream, monkeypatch):
+    monkeypatch.setattr(asgi, "STALL_S", 0.5)
+    upstream.script = sends(*[event(chunk("x" * 60_000))] * 2000)
+    with socket.create_connection(("127.0.0.1", gateway.port)) as client:
+        client.sendall(raw_request(stream=True))
+        assert gateway.settled(lambda: upstream.hung_up)
+        assert gateway.settled(lambda: gateway.kept.ended)
+        assert nothing_is_left(gateway, upstream)
+
+
+def test_a_stopping_server_lets_streams_finish(gateway, upstream):
+    upstream.script = sends(STREAM[0], 0.5, *STREAM[1:], DONE)
+    with requests.post(
+        gateway.url + "/v2/chat/completions",
+        json={"model": "small", "stream": True},
+        headers=IDENTITY,
+        stream=True,
+        timeout=5,
+    ) as answer:
+        gateway.server.should_exit = True
+        assert b'"Hel"' in answer.content
+        assert b'"stop"' in answer.content
+
+
+def test_an_upstream_that_goes_on_after_done_is_left(gateway, upstream, monkeypatch):
+    monkeypatch.setattr(body_module, "CLOSING_S", 0.1)
+    upstream.script = sends(*WHOLE_STREAM, 30.0)
+    assert text_of(gateway.stream()) == "Hello"
+    assert gateway.settled(lambda: upstream.hung_up)
+    assert gateway.kept.ended[0].status == 200
+
+
+def test_an_error_body_that_never_ends_is_not_waited_for(
+    gateway, upstream, monkeypatch
+):
+    monkeypatch.setattr(http, "ERROR_BODY_S", 0.1)
+
+    async def drip(asked):
+        asked.writer.write(head(400, Content_Length="100") + b"{")
+        await asyncio.sleep(30)
+
+    upstream.script = drip
+    answer = gateway.post()
+    assert (answer.status_code, answer.json()) == (
+        400,
+        {"detail": "The upstream refused the request."},
+    )

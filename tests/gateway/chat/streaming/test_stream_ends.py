@@ -1,0 +1,161 @@
+"""How streams end: what completes one, what is missing in one that failed, how long is waited."""
+
+from __future__ import annotations
+
+import pytest
+import requests
+
+from gateway.chat.streaming import body
+from tests.gateway.chat.harness import (
+    DONE,
+    HEAD,
+    IDENTITY,
+    MESSAGES,
+    STREAM,
+    USAGE,
+    USAGE_CHUNK,
+    chunk,
+    event,
+    sends,
+)
+from tests.gateway.chat.test_faults import text_of
+
+V1, V2 = "/v1/chat/completions", "/v2/chat/completions"
+END_OF_STREAM = pytest.mark.spec("decisions", "6: End of stream")
+
+
+def said(index: int, text: str, finish: str | None = None) -> bytes:
+    choice = {"index": index, "delta": {"content": text}, "finish_reason": finish}
+    return event({**HEAD, "choices": [choice]})
+
+
+def test_a_reset_after_the_finish_reason_harms_nobody(gateway, upstream):
+    upstream.script = sends(*STREAM, 0.05, None)
+    events = gateway.stream()
+    assert text_of(events) == "Hello"
+    assert events[-1]["choices"][0]["finish_reason"] == "stop"
+
+
+@pytest.mark.parametrize("ends", [(STREAM[2],), (DONE,), (STREAM[2], DONE)])
+def test_a_finish_reason_or_done_completes_a_stream(gateway, upstream, ends):
+    upstream.script = sends(*STREAM[:2], *ends)
+    events = gateway.stream()
+    assert all("error" not in it for it in events)
+    assert text_of(events) == "Hello"
+
+
+@END_OF_STREAM
+@pytest.mark.parametrize("path", [V1, V2])
+@pytest.mark.parametrize(
+    ("_case", "ends"),
+    [
+        ("silence", (30.0,)),
+        ("comments alone", (*[b": still here\n\n", 0.05] * 400,)),
+        ("a reset", (0.05, None)),
+        ("an event that is too large", (b"data: ", *[b"x" * 2**20] * 20)),
+        ("a malformed event", (event(b"{"),)),
+        ("an error", (event({"error": {"message": "late", "code": 500}}),)),
+        ("a refusal", (event({"error": {"message": "late", "code": 400}}),)),
+    ],
+)
+def test_after_the_finish_reason_a_stream_is_complete(
+    gateway, upstream, monkeypatch, path, _case, ends
+):
+    monkeypatch.setattr(body, "USAGE_WAIT_S", 0.2)
+    upstream.script = sends(*STREAM, *ends)
+
+    events = [it for it in gateway.stream(path=path) if it != "[DONE]"]
+
+    assert text_of(events) == "Hello"
+    assert events[-1]["choices"][0]["finish_reason"] == "stop"
+    assert gateway.settled(lambda: gateway.kept.ended)
+    (exchange,) = gateway.kept.ended
+    assert (exchange.status, exchange.error_status) == (200, 0)
+
+
+@END_OF_STREAM
+def test_all_that_came_in_one_read_completes_a_stream_as_well(gateway, upstream):
+    upstream.script = sends(b"".join((*STREAM, event(b"{"))))
+    events = gateway.stream()
+    assert text_of(events) == "Hello"
+    assert all("error" not in it for it in events)
+
+
+def test_the_total_time_does_not_make_a_finished_stream_a_failure(gateway, upstream):
+    gateway.declare(timeouts={"total_s": 0.5})
+    upstream.script = sends(*STREAM, 30.0)
+    assert all("error" not in it for it in gateway.stream())
+
+
+@END_OF_STREAM
+def test_usage_that_comes_soon_after_the_finish_reason_is_waited_for(gateway, upstream):
+    gateway.declare(timeouts={"idle_s": 20})
+    upstream.script = sends(*STREAM, 0.3, event(USAGE_CHUNK), 30.0)
+    assert gateway.stream()[-1]["usage"] == USAGE
+    assert gateway.kept.ended[0].usage.completion_tokens == 2
+
+
+def test_a_finish_reason_that_is_empty_is_none(gateway, upstream, monkeypatch):
+    monkeypatch.setattr(body, "USAGE_WAIT_S", 0.05)
+    upstream.script = sends(
+        event(chunk("Hel", "")), 0.2, event(chunk("lo", "")), 0.2, STREAM[2]
+    )
+    assert text_of(gateway.stream()) == "Hello"
+
+
+@END_OF_STREAM
+@pytest.mark.parametrize("path", [V1, V2])
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (said(0, "a", "stop"),),
+        (said(0, "a"), said(1, "b"), said(1, "c", "stop")),
+        (said(0, "a", "stop"), said(0, "", "stop")),
+    ],
+)
+def test_every_choice_that_was_asked_for_needs_its_finish_reason(
+    gateway, upstream, path, parts
+):
+    upstream.script = sends(*parts)
+    events = [it for it in gateway.stream(path=path, n=2) if it != "[DONE]"]
+    assert "error" in events[-1]
+    assert gateway.kept.ended[0].error_status == 500
+
+
+@END_OF_STREAM
+def test_a_choice_that_goes_on_longer_than_another_is_not_cut_off(
+    gateway, upstream, monkeypatch
+):
+    monkeypatch.setattr(body, "USAGE_WAIT_S", 0.05)
+    first = said(0, "a"), said(1, "b"), said(0, "c", "stop"), 0.3
+    rest = said(1, "d"), 0.3, said(1, "e", "stop"), event(USAGE_CHUNK), DONE
+    upstream.script = sends(*first, *rest)
+
+    events = gateway.stream(n=2)
+
+    assert text_of(events) == "abcde"
+    assert events[-1]["usage"] == USAGE
+    assert sum("usage" in it for it in events) == 1
+
+
+def test_a_choice_that_has_finished_is_not_held_back_for_the_others(gateway, upstream):
+    upstream.script = sends(said(0, "a"), said(1, "b"), said(0, "c", "stop"), 30.0)
+    asked = {"model": "small", "messages": MESSAGES, "stream": True, "n": 2}
+    with requests.post(
+        gateway.url + V2, json=asked, headers=IDENTITY, stream=True, timeout=10
+    ) as answer:
+        lines = (line for line in answer.iter_lines() if line)
+        assert b'"stop"' in [next(lines) for _ in range(3)][-1]
+
+
+@pytest.mark.parametrize("index", [None, "0", [1], {"a": 1}, -1, 10**30, 1.5, True])
+def test_an_odd_number_of_a_choice_breaks_nothing(gateway, upstream, index):
+    odd = {"index": index, "delta": {"content": "x"}, "finish_reason": "stop"}
+    upstream.script = sends(event({**HEAD, "choices": [odd, 5, None]}), DONE)
+    assert all("error" not in it for it in gateway.stream())
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, "2", True, None, [2]])
+def test_an_odd_number_of_choices_is_for_the_upstream_to_judge(gateway, upstream, n):
+    upstream.script = sends(*STREAM)
+    assert text_of(gateway.stream(n=n)) == "Hello"

@@ -1,0 +1,159 @@
+"""What Anthropic's model thought reaches the client, and goes back so that the next turn is valid."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.gateway.chat.harness import MESSAGES, answers, events_of
+from tests.gateway.chat.upstreams.anthropic_cases import HIDDEN, THOUGHT, USE
+from tests.gateway.chat.upstreams.test_anthropic import (
+    MESSAGE,
+    TOOL,
+    asked,
+    block,
+    delta,
+    started,
+    stopped,
+    told,
+)
+
+PATHS = pytest.mark.parametrize(
+    "path", ["/v1/chat/completions", "/v2/chat/completions"]
+)
+SAID = {"type": "text", "text": "Well."}
+END = {"type": "content_block_stop"}
+LATER = {"type": "thinking", "thinking": "And so.", "signature": "bGF0ZXI="}
+
+
+def next_turn(claude: Any, upstream: Any, message: Any) -> list[Any]:
+    """Return what the API gets for the assistant's turn when a client sends it back."""
+    upstream.script = answers(MESSAGE)
+    result = {"role": "tool", "tool_call_id": "toolu_1", "content": "low"}
+    answer = claude(messages=[*MESSAGES, message, result], tools=[TOOL])
+    assert answer.status_code == 200, answer.text
+    turn: list[Any] = asked(upstream)["messages"][1]["content"]
+    return turn
+
+
+@pytest.mark.parametrize(
+    "content",
+    [[THOUGHT, USE], [THOUGHT, HIDDEN, SAID, USE], [HIDDEN, USE], [THOUGHT, SAID, LATER, USE]],
+)  # fmt: skip
+def test_an_answer_can_be_sent_back(claude, upstream, content):
+    upstream.script = answers(
+        {**MESSAGE, "content": content, "stop_reason": "tool_use"}
+    )
+    message = claude(tools=[TOOL]).json()["choices"][0]["message"]
+    assert next_turn(claude, upstream, message) == content
+
+
+def test_thoughts_are_told_apart_from_the_answer(claude, upstream):
+    upstream.script = answers({**MESSAGE, "content": [THOUGHT, HIDDEN, SAID]})
+    assert claude().json()["choices"][0]["message"] == {
+        "role": "assistant",
+        "content": "Well.",
+        "reasoning_content": "Hm.",
+        "thinking_blocks": [THOUGHT, HIDDEN],
+    }
+
+
+STREAM = (
+    started(),
+    block(0, type="thinking", thinking="", signature=""),
+    delta(0, type="thinking_delta", thinking="H"),
+    delta(0, type="thinking_delta", thinking="m."),
+    delta(0, type="signature_delta", signature="c2"),
+    delta(0, type="signature_delta", signature="ln"),
+    {**END, "index": 0},
+    block(1, **HIDDEN),
+    {**END, "index": 1},
+    block(2, type="text", text=""),
+    delta(2, type="text_delta", text="Well."),
+    {**END, "index": 2},
+    block(3, type="tool_use", id="toolu_1", name="tide", input={}),
+    delta(3, type="input_json_delta", partial_json='{"at":"Brest"}'),
+    {**END, "index": 3},
+    *stopped("tool_use"),
+)
+
+
+@PATHS
+def test_a_stream_tells_thoughts_as_they_come_and_blocks_once_they_are_whole(
+    claude, upstream, path
+):
+    upstream.script = told(*STREAM)
+    events = events_of(claude(stream=True, path=path).content)
+    deltas = [it["choices"][0]["delta"] for it in events if it != "[DONE]"]
+    assert deltas[1:6] == [
+        {"reasoning_content": "H"},
+        {"reasoning_content": "m."},
+        {"thinking_blocks": [{"index": 0, **THOUGHT}]},
+        {"thinking_blocks": [{"index": 1, **HIDDEN}]},
+        {"content": "Well."},
+    ]
+
+
+@PATHS
+def test_a_stream_can_be_sent_back(claude, upstream, path):
+    upstream.script = told(*STREAM)
+    message = joined(events_of(claude(stream=True, path=path, tools=[TOOL]).content))
+    assert next_turn(claude, upstream, message) == [THOUGHT, HIDDEN, SAID, USE]
+
+
+def joined(events: list[Any]) -> dict[str, Any]:
+    """Return the message that a client makes of a stream."""
+    message: dict[str, Any] = {"role": "assistant"}
+    for it in events:
+        for name, part in it["choices"][0]["delta"].items() if it != "[DONE]" else ():
+            if name == "tool_calls" and name in message:
+                text = part[0]["function"]["arguments"]
+                message[name][0]["function"]["arguments"] += text
+            elif name in message and name != "role":
+                message[name] += part
+            else:
+                message[name] = part
+    return message
+
+
+@pytest.mark.parametrize("block_", [THOUGHT, {**THOUGHT, "thinking": ""}, HIDDEN])
+def test_a_block_that_comes_whole_is_passed_on_whole(claude, upstream, block_):
+    stop = {**END, "index": 0}
+    upstream.script = told(started(), block(0, **block_), stop, *stopped("end_turn"))
+    events = events_of(claude(stream=True).content)
+    blocks = [it["choices"][0]["delta"].get("thinking_blocks") for it in events]
+    assert [it for it in blocks if it] == [[{"index": 0, **block_}]]
+
+
+def test_arguments_that_come_with_their_call_are_not_lost(claude, upstream):
+    upstream.script = told(started(), block(0, **USE), *stopped("tool_use"))
+    events = events_of(claude(stream=True).content)
+    (call,) = next(
+        it for e in events if (it := e["choices"][0]["delta"].get("tool_calls"))
+    )
+    assert json.loads(call["function"]["arguments"]) == USE["input"]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [delta(0, type="thinking_delta", thinking="x"), {**END, "index": 0}],
+        [block(0, type="thinking", thinking=5), delta(0, type="thinking_delta", thinking=5)],
+        [block(0, type="thinking"), delta(0, type="signature_delta"), {**END, "index": "x"}],
+    ],
+)  # fmt: skip
+def test_nonsense_about_thoughts_is_survived(claude, upstream, events):
+    upstream.script = told(started(), *events, *stopped("end_turn"))
+    assert claude(stream=True).status_code == 200
+
+
+def test_a_thought_without_end_is_cut_off(claude, upstream, monkeypatch):
+    from gateway.chat.upstreams import anthropic
+
+    monkeypatch.setattr(anthropic, "MAX_EVENT_BYTES", 10)
+    more = [delta(0, type="thinking_delta", thinking="12345")] * 3
+    upstream.script = told(started(), block(0, type="thinking", thinking=""), *more)
+    last = events_of(claude(stream=True).content)[-1]
+    assert last["error"]["status_code"] == 500

@@ -1,0 +1,157 @@
+"""Static subscriptions: what the configuration file declares, tenants see and never change."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+from cryptography.fernet import Fernet
+from django.core.management import call_command
+from django.utils import timezone
+
+from gateway import configuration, static_subscriptions
+from gateway.configuration import (
+    Configuration,
+    StaticSubscription,
+    WebhookSettings,
+)
+from tests.gateway.making import PATH, drain
+from tests.receiver import receiver
+from webhooks_core.encryption import MASK
+from webhooks_core.models import Delivery, Endpoint
+from webhooks_core.signing.signatures import verify_timestamped
+
+URL = "http://127.0.0.1:9/hook"
+
+
+@pytest.fixture
+def use(monkeypatch):
+    """Restart with these static subscriptions."""
+
+    def configure(*subscriptions: StaticSubscription) -> None:
+        found = Configuration(WebhookSettings(subscriptions=subscriptions))
+        monkeypatch.setattr(configuration, "current", lambda: found)
+
+    return configure
+
+
+def declared(url: str = URL, **fields) -> StaticSubscription:
+    given = {"tenant_id": "acme", "url": url, "event_types": (), "secret": "s"}
+    return StaticSubscription(**(given | fields))
+
+
+@pytest.mark.spec("gateway", "Static subscriptions may also be configured")
+@pytest.mark.django_db(transaction=True)
+def test_a_static_subscription_receives_and_leaves_with_its_history(acme, use):
+    with receiver(204) as it:
+        use(declared(it.url, secret="shared secret"))
+        acme.ingest("one")
+        assert drain() == 1
+        use()
+        acme.ingest("two")
+        assert drain() == 0
+    [request] = it.requests
+    verify_timestamped(
+        "shared secret",
+        signature=request.headers["X-Gateway-Signature"],
+        body=request.body,
+        now=request.at,
+    )
+    assert acme.get() == {"items": []}
+    assert Delivery.objects.get().status == Delivery.Status.DELIVERED
+    assert Endpoint.objects.get().deleted_at is not None
+
+
+@pytest.mark.django_db
+def test_a_static_subscription_shows_as_read_only(acme, globex, use):
+    use(declared(description="declared"))
+    [shown] = acme.get()["items"]
+    assert shown["secret"] == MASK
+    assert (shown["url"], shown["description"], shown["active"]) == (
+        URL,
+        "declared",
+        True,
+    )
+    assert acme.get(f"/{shown['id']}") == shown
+    assert globex.get() == {"items": []}
+    for method, body in (
+        ("PATCH", {"active": False}),
+        ("PATCH", b"{"),
+        ("DELETE", None),
+    ):
+        answer = acme.call(method, f"{PATH}/{shown['id']}", body)
+        assert (answer.status_code, list(answer.json())) == (409, ["detail"])
+    assert globex.call("DELETE", f"{PATH}/{shown['id']}").status_code == 404
+    assert acme.test(shown).status_code == 202
+    assert acme.get()["items"] == [shown]
+
+
+@pytest.mark.django_db
+def test_static_subscriptions_take_no_room_from_the_quota(acme, use):
+    use(*(declared(f"{URL}/{n}") for n in range(3)))
+    for _ in range(100):
+        acme.create()
+    assert len(acme.get()["items"]) == 103
+
+
+@pytest.mark.django_db
+def test_a_synchronisation_changes_what_changed_and_nothing_else():
+    def synchronise(
+        *subscriptions: StaticSubscription,
+    ) -> static_subscriptions.Synchronised:
+        return static_subscriptions.synchronise(
+            Configuration(WebhookSettings(subscriptions=subscriptions))
+        )
+
+    first, second = declared(), declared(f"{URL}/2")
+    assert synchronise(first, second) == static_subscriptions.Synchronised(created=2)
+    assert synchronise(first, second) == static_subscriptions.Synchronised()
+    ids = list(Endpoint.objects.values_list("public_id", flat=True))
+    changed = declared(event_types=("drift.detected",), secret="other")
+    assert synchronise(changed, second) == static_subscriptions.Synchronised(updated=1)
+    assert synchronise(declared(event_types=("drift.detected",)), second).updated == 1
+    assert synchronise(declared(), declared(f"{URL}/2", description="d")).updated == 2
+    assert list(Endpoint.objects.values_list("public_id", flat=True)) == ids
+    moved = declared(tenant_id="globex")
+    assert synchronise(moved) == static_subscriptions.Synchronised(created=1, removed=2)
+    assert [it.owner for it in Endpoint.objects.static("gateway")] == ["globex"]
+    assert synchronise() == static_subscriptions.Synchronised(removed=1)
+
+
+@pytest.mark.django_db
+def test_the_secret_of_a_static_subscription_follows_the_file_at_once(settings):
+    def synchronise(secret: str) -> None:
+        static_subscriptions.synchronise(
+            Configuration(WebhookSettings(subscriptions=(declared(secret=secret),)))
+        )
+
+    for secret in ("one", "two"):
+        synchronise(secret)
+        assert Endpoint.objects.get().secrets(now=timezone.now()) == [secret]
+    settings.WEBHOOK_SECRET_KEYS = [Fernet.generate_key().decode()]
+    synchronise("two")
+    assert Endpoint.objects.get().secrets(now=timezone.now()) == ["two"]
+
+
+@pytest.mark.django_db
+def test_the_command_synchronises(use):
+    use(declared())
+    out = StringIO()
+    call_command("sync_gateway_config", stdout=out, verbosity=0)
+    assert out.getvalue() == ""
+    assert Endpoint.objects.static("gateway").exists()
+    Endpoint.objects.all().delete()
+    call_command("sync_gateway_config", stdout=out)
+    call_command("sync_gateway_config", stdout=out)
+    assert out.getvalue().splitlines() == [
+        "static subscriptions: 1 created, 0 updated, 0 removed",
+        "static subscriptions: 0 created, 0 updated, 0 removed",
+    ]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_process_synchronises_once(acme, use, django_assert_num_queries):
+    use(declared())
+    acme.get()
+    with django_assert_num_queries(1):
+        acme.get()

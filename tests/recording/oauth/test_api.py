@@ -1,0 +1,83 @@
+"""The recording API behind an OAuth access token, and its challenge."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+
+from recording import tokens
+from tests.recording.oauth.flows import FORM
+
+BASE = "http://127.0.0.1:8000"
+PATHS = ["/v1/webhooks", "/v1/webhooks/ep_1/deliveries"]
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"}
+
+
+@pytest.mark.spec("recording", "protected requests carry Authorization: Bearer")
+def test_an_access_token_opens_the_api_for_its_account_alone(app, account):
+    headers = bearer(app.tokens()["access_token"])
+    assert Client().get("/v1/webhooks", headers=headers).json() == {"items": []}
+    account.is_active = False
+    account.save()
+    assert Client().get("/v1/webhooks", headers=headers).status_code == 401
+
+
+def test_an_ended_connection_is_a_refused_token(app):
+    token = app.tokens()["access_token"]
+    app.revoke(token)
+    answer = Client().get("/v1/webhooks", headers=bearer(token))
+    assert answer.status_code == 401
+    assert answer.json()["error"]["code"] == "unauthorized"
+    assert 'error="invalid_token"' in answer["WWW-Authenticate"]
+
+
+@pytest.mark.parametrize("path", [*PATHS, "/v1/webhook-events/samples"])
+@pytest.mark.django_db
+def test_the_challenge_leads_to_the_metadata_of_the_very_address(path):
+    answer = Client().get(path, headers={"host": "localhost"})
+    assert answer.status_code == 401
+    challenge = answer["WWW-Authenticate"]
+    assert challenge.startswith("Bearer realm=")
+    assert 'scope="mcp:connect"' in challenge
+    assert "error=" not in challenge
+    (address,) = re.findall(r'resource_metadata="([^"]+)"', challenge)
+    assert address.startswith(f"{BASE}/.well-known/oauth-protected-resource")
+    document = Client().get(address.removeprefix(BASE)).json()
+    assert document["resource"] == BASE + path
+    assert document["authorization_servers"] == [BASE]
+
+
+def test_a_token_in_the_query_or_in_a_body_is_no_token(app):
+    token = app.tokens()["access_token"]
+    answers = [
+        Client().get(f"/v1/webhooks?access_token={token}"),
+        Client().post("/v1/webhooks", f"access_token={token}", FORM),
+        Client().post("/v1/webhooks", {"access_token": token}, "application/json"),
+    ]
+    assert {answer.status_code for answer in answers} == {401}
+
+
+def test_a_refresh_token_opens_nothing(app):
+    headers = bearer(app.tokens()["refresh_token"])
+    assert Client().get("/v1/webhooks", headers=headers).status_code == 401
+
+
+def test_a_login_alone_opens_nothing(visitor):
+    assert visitor.get("/v1/webhooks").status_code == 401
+
+
+@pytest.mark.parametrize("kind", ["oauth", "personal"])
+def test_authentication_costs_one_query(app, account, kind, django_assert_num_queries):
+    token = (
+        app.tokens()["access_token"]
+        if kind == "oauth"
+        else tokens.create(user=account, days=1).text
+    )
+    Client().get("/v1/webhooks", headers=bearer(token))  # notes the first use
+    with django_assert_num_queries(2):  # who is it, and the list
+        Client().get("/v1/webhooks", headers=bearer(token))

@@ -1,0 +1,359 @@
+"""The OAuth half of the specification, sentence by sentence."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.test import Client
+from django.utils import timezone
+from oauth2_provider.models import AccessToken
+
+from recording.oauth import access
+from tests.recording.oauth.flows import FORM, REDIRECT, App
+
+spec = pytest.mark.spec
+METHODS = ["none", "client_secret_basic", "client_secret_post"]
+ISSUER = "http://127.0.0.1:8000"
+
+
+@spec("recording", "Endpoints: OAuth discovery metadata")
+@pytest.mark.django_db
+def test_discovery_lists_every_field_of_the_specification():
+    answer = Client().get("/.well-known/oauth-authorization-server")
+    assert answer.status_code == 200
+    assert answer["Content-Type"] == "application/json"
+    body = answer.json()
+    assert body["issuer"] == ISSUER
+    assert body["authorization_endpoint"] == f"{ISSUER}/oauth/authorize"
+    assert body["token_endpoint"] == f"{ISSUER}/oauth/token"
+    assert body["registration_endpoint"] == f"{ISSUER}/oauth/register"
+    assert body["revocation_endpoint"] == f"{ISSUER}/oauth/revoke"
+    assert body["scopes_supported"] == ["mcp:connect"]
+    assert body["response_types_supported"] == ["code"]
+    assert body["grant_types_supported"] == ["authorization_code", "refresh_token"]
+    assert body["code_challenge_methods_supported"] == ["S256"]
+    assert set(body["token_endpoint_auth_methods_supported"]) == set(METHODS)
+    assert body["authorization_response_iss_parameter_supported"] is True
+
+
+@spec("recording", "OAuth client registration body")
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.django_db
+def test_only_confidential_clients_receive_a_secret(method):
+    answer = Client().post(
+        "/oauth/register",
+        {
+            "redirect_uris": [REDIRECT],
+            "client_name": "Notebook",
+            "token_endpoint_auth_method": method,
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "scope": "mcp:connect",
+            "software_id": "ignored",
+        },
+        "application/json",
+    )
+    assert answer.status_code == 201
+    assert answer["Cache-Control"] == "no-store"
+    body = answer.json()
+    secret = body.pop("client_secret", None)
+    assert bool(secret) is (method != "none")
+    assert body.pop("client_secret_expires_at", None) == (0 if secret else None)
+    assert body.pop("client_id")
+    issued = body.pop("client_id_issued_at")
+    assert abs(issued - timezone.now().timestamp()) < 60
+    assert body == {
+        "redirect_uris": [REDIRECT],
+        "client_name": "Notebook",
+        "token_endpoint_auth_method": method,
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "scope": "mcp:connect",
+    }
+
+
+@pytest.mark.django_db
+def test_missing_metadata_takes_the_defaults_of_the_rfc():
+    body = {"redirect_uris": [REDIRECT], "client_name": None}
+    answer = Client().post("/oauth/register", body, "application/json").json()
+    assert answer["token_endpoint_auth_method"] == "client_secret_basic"
+    assert answer["grant_types"] == ["authorization_code", "refresh_token"]
+    assert "client_name" not in answer
+
+
+@spec("recording", "Token response")
+@spec("recording", "Authentication 2: authorization code with PKCE")
+@pytest.mark.parametrize("method", METHODS)
+def test_a_code_becomes_the_token_response_of_the_specification(visitor, method):
+    app = App.registered(visitor, method)
+    received = app.decide()
+    assert received["state"] == "a state/with=signs&more"
+    assert received["iss"] == ISSUER
+    answer = app.exchange(received["code"])
+    assert answer.status_code == 200
+    assert answer["Content-Type"] == "application/json"
+    assert answer["Cache-Control"] == "no-store"
+    body = answer.json()
+    assert body.pop("access_token").startswith("rec_at_")
+    assert body.pop("refresh_token").startswith("rec_rt_")
+    assert body == {
+        "token_type": "Bearer",
+        "expires_in": 3600,
+        "scope": "mcp:connect",
+        "email": "ada@example.org",
+    }
+
+
+@spec("recording", "Endpoints: refresh with the registered authentication")
+@pytest.mark.parametrize("method", METHODS)
+def test_a_refresh_rotates_and_keeps_scope_and_email(visitor, method):
+    app = App.registered(visitor, method)
+    first = app.tokens()
+    answer = app.refresh(first["refresh_token"])
+    assert answer.status_code == 200
+    second = answer.json()
+    assert second["refresh_token"] != first["refresh_token"]
+    assert second["access_token"] != first["access_token"]
+    fixed = ("token_type", "expires_in", "scope", "email")
+    assert [second[name] for name in fixed] == [first[name] for name in fixed]
+
+
+def test_a_missing_email_is_the_empty_text(app, account):
+    account.email = ""
+    account.save()
+    assert app.tokens()["email"] == ""
+
+
+@spec("recording", "Authentication 3: access token lifetime 1 hour")
+def test_an_access_token_lives_an_hour(app, account):
+    token = app.tokens()["access_token"]
+    assert access.authenticate(token) == account
+    with time_machine.travel(timezone.now() + timedelta(minutes=59, seconds=50)):
+        assert access.authenticate(token) == account
+    with time_machine.travel(timezone.now() + timedelta(minutes=60, seconds=1)):
+        assert access.authenticate(token) is None
+
+
+@spec("recording", "Authentication 3: refresh token lifetime 90 days")
+def test_a_refresh_token_lives_ninety_days_from_each_rotation(app):
+    start, first = timezone.now(), app.tokens()["refresh_token"]
+    with time_machine.travel(start + timedelta(days=89, hours=23)):
+        second = app.refresh(first)
+        assert second.status_code == 200
+    with time_machine.travel(start + timedelta(days=179)):
+        third = app.refresh(second.json()["refresh_token"])
+        assert third.status_code == 200
+    with time_machine.travel(start + timedelta(days=179 + 90, minutes=1)):
+        late = app.refresh(third.json()["refresh_token"])
+    assert (late.status_code, late.json()["error"]) == (400, "invalid_grant")
+
+
+def test_a_code_lives_sixty_seconds(app):
+    start = timezone.now()
+    with time_machine.travel(start, tick=False):
+        code = app.code()
+    with time_machine.travel(start + timedelta(seconds=60), tick=False):
+        answer = app.exchange(code)
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+    assert not AccessToken.objects.exists()
+
+
+def test_a_missing_scope_means_the_only_one(app):
+    assert app.tokens(scope=None)["scope"] == "mcp:connect"
+
+
+@pytest.mark.parametrize("scope", ["mcp:connect mcp:connect", " mcp:connect ", " "])
+def test_a_scope_that_is_repeated_is_granted_once(app, scope):
+    tokens = app.tokens(scope=scope)
+    assert tokens["scope"] == "mcp:connect"
+    again = app.refresh(tokens["refresh_token"], scope=scope)
+    assert again.json()["scope"] == "mcp:connect"
+    assert set(AccessToken.objects.values_list("scope", flat=True)) == {"mcp:connect"}
+
+
+@pytest.mark.parametrize("scope", ["admin", "mcp:connect admin", "MCP:connect"])
+def test_another_scope_is_refused_at_the_client(app, scope):
+    assert app.decide(scope=scope)["error"] == "invalid_scope"
+
+
+def test_a_refresh_cannot_widen_the_scope(app):
+    answer = app.refresh(app.tokens()["refresh_token"], scope="admin")
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_scope")
+
+
+def test_a_code_exchange_cannot_widen_the_scope(app):
+    code = app.code()
+    answer = app.exchange(code, {"scope": "mcp:connect admin"})
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_scope")
+    assert app.exchange(code).json()["scope"] == "mcp:connect"
+
+
+def test_a_token_without_the_scope_is_nobody(app):
+    token = app.tokens()["access_token"]
+    AccessToken.objects.update(scope="")
+    assert access.authenticate(token) is None
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "path",
+    ["", "/v1", "/v1/webhooks", "/v1/webhooks/ep_1/test", "/v1/webhook-events/samples"],
+)
+def test_the_protected_resource_names_itself_as_it_was_asked(path):
+    body = Client().get("/.well-known/oauth-protected-resource" + path).json()
+    assert body["resource"] == ISSUER + path
+    assert body["authorization_servers"] == [ISSUER]
+    assert body["scopes_supported"] == ["mcp:connect"]
+    assert body["bearer_methods_supported"] == ["header"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "path",
+    ["/v2/chat/completions", "/v1/webhooks/subscriptions", "/v1/webhooks/", "//evil"],
+)
+def test_nothing_else_is_a_protected_resource(path):
+    answer = Client().get("/.well-known/oauth-protected-resource" + path)
+    assert answer.status_code == 404
+    assert answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("path", "method"),
+    [
+        ("/oauth/register", "GET"),
+        ("/oauth/token", "GET"),
+        ("/oauth/revoke", "PUT"),
+        ("/.well-known/oauth-authorization-server", "POST"),
+        ("/.well-known/oauth-protected-resource", "DELETE"),
+    ],
+)
+def test_a_wrong_method_is_told_the_right_one(path, method):
+    answer = Client().generic(method, path)
+    assert answer.status_code == 405
+    assert answer["Allow"]
+    assert answer.json()["error"] == "invalid_request"
+
+
+@spec("recording", "Errors: OAuth endpoints return a top-level error")
+@pytest.mark.parametrize(
+    ("form", "error"),
+    [
+        ({}, "invalid_request"),
+        ({"grant_type": "password"}, "unsupported_grant_type"),
+        ({"grant_type": "client_credentials"}, "unsupported_grant_type"),
+        ({"grant_type": "authorization_code"}, "invalid_request"),
+        ({"grant_type": "refresh_token"}, "invalid_request"),
+        ({"grant_type": "refresh_token", "refresh_token": "x"}, "invalid_grant"),
+        (
+            {"grant_type": "authorization_code", "code": "x", "code_verifier": "v"},
+            "invalid_request",
+        ),
+    ],
+)
+def test_the_token_endpoint_names_the_fault(app, form, error):
+    answer = app.post("/oauth/token", form)
+    assert (answer.status_code, answer.json()["error"]) == (400, error)
+    assert isinstance(answer.json()["error_description"], str)
+
+
+@pytest.mark.parametrize("missing", ["code", "redirect_uri", "code_verifier"])
+def test_a_code_exchange_needs_each_parameter(app, missing):
+    answer = app.exchange(app.code(), {missing: ""})
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
+    assert missing in answer.json()["error_description"]
+
+
+@pytest.mark.parametrize("changed", ["redirect_uri", "code_verifier", "code"])
+def test_a_wrong_value_is_an_invalid_grant_and_leaves_the_code_usable(app, changed):
+    code = app.code()
+    answer = app.exchange(code, {changed: "http://127.0.0.1:4567/other"})
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+    assert app.exchange(code).status_code == 200
+
+
+@pytest.mark.django_db
+def test_a_body_that_is_not_a_form_is_an_invalid_request():
+    answer = Client().post("/oauth/token", {"grant_type": "x"}, "application/json")
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("used", METHODS)
+def test_only_the_registered_authentication_is_accepted(visitor, method, used):
+    app = App.registered(visitor, method)
+    code = app.code()
+    impostor = App(
+        visitor, app.client_id, app.secret or "guess", used, verifier=app.verifier
+    )
+    answer = impostor.exchange(code)
+    if used == method:
+        assert answer.status_code == 200
+    else:
+        assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")
+        assert answer["WWW-Authenticate"].startswith("Basic ")
+        assert app.exchange(code).status_code == 200
+
+
+def test_an_unknown_client_is_told_no_more_than_a_wrong_secret(confidential):
+    unknown = App(confidential.visitor, "nobody", "x", "client_secret_basic")
+    wrong = App(
+        confidential.visitor, confidential.client_id, "x", "client_secret_basic"
+    )
+    answers = [each.refresh("x") for each in (unknown, wrong)]
+    assert {answer.status_code for answer in answers} == {401}
+    assert answers[0].json() == answers[1].json()
+
+
+def test_basic_with_a_secret_in_the_body_is_refused(confidential):
+    answer = confidential.refresh("x", client_secret=confidential.secret)
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
+
+
+def test_basic_with_another_client_id_in_the_body_is_refused(confidential, app):
+    answer = confidential.refresh("x", client_id=app.client_id)
+    assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")
+
+
+@pytest.mark.parametrize(
+    "resources",
+    [[], [ISSUER], [f"{ISSUER}/"], [f"{ISSUER}/v1/webhooks"], [ISSUER, f"{ISSUER}/v1"]],
+)
+def test_our_own_resource_indicators_are_served(app, account, resources):
+    address = app.address() + "".join(f"&resource={one}" for one in resources)
+    location = app.visitor.post(address, {"allow": "yes"})["Location"]
+    code = location.partition("code=")[2].partition("&")[0]
+    form = (
+        f"grant_type=authorization_code&code={code}&redirect_uri={REDIRECT}"
+        f"&client_id={app.client_id}&code_verifier={app.verifier}"
+    ) + "".join(f"&resource={one}" for one in resources)
+    body = Client().post("/oauth/token", form, FORM).json()
+    assert access.authenticate(body["access_token"]) == account
+    assert AccessToken.objects.get().resource == resources
+    again = app.refresh(body["refresh_token"])
+    assert again.status_code == 200
+    assert AccessToken.objects.latest("pk").resource == resources
+
+
+@pytest.mark.parametrize(
+    "resource", ["https://other.example", f"{ISSUER}.evil", f"{ISSUER}/v2"]
+)
+def test_a_foreign_resource_is_an_invalid_target(app, resource):
+    assert app.decide(resource=resource)["error"] == "invalid_target"
+    answer = app.exchange(app.code(), {"resource": resource})
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_target")
+
+
+def test_a_token_request_cannot_widen_the_resource(app):
+    code = app.code(resource=f"{ISSUER}/v1/webhooks")
+    answer = app.exchange(code, {"resource": ISSUER})
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_target")
+    assert app.exchange(code).status_code == 200
+
+
+def test_a_token_for_another_resource_is_nobody(app, settings):
+    token = app.tokens(resource=ISSUER)["access_token"]
+    settings.BASE_URL = "https://moved.example"
+    assert access.authenticate(token) is None

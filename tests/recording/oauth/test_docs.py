@@ -1,0 +1,60 @@
+"""docs/oauth.md by hand: its commands, typed as they stand, and a person who presses Allow."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+
+import pytest
+
+from tests.docs.samples import filled, sample, shell
+from tests.recording.oauth.flows import challenge_of, query_of
+
+PAGE = "oauth.md"
+
+
+def answers(script: str) -> list[dict[str, object]]:
+    """Run a script; return the documents that its calls printed one after the other."""
+    printed = shell(script.replace("curl ", "curl -sS "), variables=os.environ)
+    found, decoder = [], json.JSONDecoder()
+    while printed := printed.strip():
+        document, end = decoder.raw_decode(printed)
+        found.append(document)
+        printed = printed[end:]
+    return found
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")
+def test_the_flow_by_hand_leads_to_tokens_that_work(person):
+    code = sample(PAGE, "sh", "by-hand")
+    code = filled(code, {"http://127.0.0.1:8000": person.url})
+    begin, browser, exchange, use = re.split(r"^# [345]\.", code, flags=re.MULTILINE)
+    base = begin.splitlines()[0] + "\n#"
+
+    metadata, client = answers(begin)
+    assert metadata["issuer"] == person.url
+    values = {"ID": str(client["client_id"])}
+
+    verifier = secrets.token_urlsafe(48)
+    shown = re.search(r"\$BASE(/oauth/authorize\S+)", re.sub(r"\n# +&", "&", browser))
+    assert shown
+    given = {"RANDOM": "xyz", "=CHALLENGE": f"={challenge_of(verifier)}"}
+    back = query_of(person.allow(person.url + filled(shown[1], values | given)))
+    assert (back["state"], back["iss"]) == ("xyz", person.url)
+
+    values_then = values | {"=CODE": f"={back['code']}", "VERIFIER": verifier}
+    [tokens] = answers(base + filled(exchange, values_then))
+    told = json.loads(sample(PAGE, "json", "tokens"))
+    assert tokens.keys() == told.keys()
+    for name in ("token_type", "expires_in", "scope", "email"):
+        assert tokens[name] == told[name]
+
+    held = {
+        name.upper(): str(tokens[name]) for name in ("access_token", "refresh_token")
+    }
+    listed, renewed = answers(base + filled(use, values | held))
+    assert listed == {"items": []}
+    assert renewed["access_token"] != tokens["access_token"]

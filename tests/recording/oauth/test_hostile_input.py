@@ -1,0 +1,312 @@
+"""Malformed, oversized, repeated, forged and too many requests."""
+
+from __future__ import annotations
+
+import gzip
+import secrets
+from datetime import timedelta
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import pytest
+import time_machine
+from django.test import Client
+from django.utils import timezone
+
+from recording.oauth.models import Application
+from tests.recording.oauth.flows import FORM, REDIRECT, App, basic, query_of
+
+PUBLIC = "https://app.example/callback"
+
+
+# ── Where tokens may stand (RFC 6750 section 2, RFC 9700 section 4.3) ───────────────
+
+
+def test_parameters_in_the_address_of_the_token_endpoint_are_refused(app):
+    code = app.code()
+    form = {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": REDIRECT,
+        "client_id": app.client_id,
+        "code_verifier": app.verifier,
+    }
+    answer = Client().post("/oauth/token?" + urlencode(form), "", FORM)
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
+    assert app.exchange(code).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "name", ["code", "client_id", "grant_type", "redirect_uri", "code_verifier"]
+)
+def test_a_repeated_parameter_is_refused(app, name):
+    body = urlencode(
+        [
+            ("grant_type", "authorization_code"),
+            ("client_id", app.client_id),
+            (name, "x"),
+            (name, "x"),
+        ]
+    )
+    answer = Client().post("/oauth/token", body, FORM)
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["client_id", "redirect_uri", "state", "scope", "code_challenge", "response_type"],
+)
+def test_a_repeated_parameter_of_the_address_goes_nowhere(app, name):
+    answer = app.visitor.get(app.address() + f"&{name}=x")
+    assert answer.status_code == 400
+
+
+# ── Hostile bodies ──────────────────────────────────────────────────────────────────
+
+BODIES: list[Any] = [
+    b"",
+    b"{",
+    b"[]",
+    b"null",
+    b'"text"',
+    b"[" * 65_000,
+    b'{"redirect_uris":' + b"[" * 10_000,
+    b"\xff\xfe",
+    b'{"redirect_uris": "\\u0000"}',
+    b'{"redirect_uris": ["http://127.0.0.1/\\ud800"]}',
+    b'{"redirect_uris": []}',
+    b'{"redirect_uris": {"a": 1}}',
+    b'{"redirect_uris": ["http://127.0.0.1/"], "grant_types": ["password"]}',
+    b'{"redirect_uris": ["http://127.0.0.1/"], "grant_types": ["refresh_token"]}',
+    b'{"redirect_uris": ["http://127.0.0.1/"], "grant_types": "authorization_code"}',
+    b'{"redirect_uris": ["http://127.0.0.1/"], "grant_types": [{}]}',
+    b'{"redirect_uris": ["http://127.0.0.1/"], "response_types": ["token"]}',
+    b'{"redirect_uris": ["http://127.0.0.1/"], "response_types": []}',
+    b'{"redirect_uris": ["http://127.0.0.1/"], "scope": "admin"}',
+    b'{"redirect_uris": ["http://127.0.0.1/"], "scope": ["mcp:connect"]}',
+    b'{"redirect_uris": ["http://127.0.0.1/"], "token_endpoint_auth_method": "private_key_jwt"}',
+    b'{"redirect_uris": ["http://127.0.0.1/"], "token_endpoint_auth_method": {}}',
+    b'{"redirect_uris": ["http://127.0.0.1/"], "client_name": 1e999}',
+]
+
+
+@pytest.mark.parametrize(
+    "body", BODIES, ids=[str(number) for number in range(len(BODIES))]
+)
+@pytest.mark.django_db
+def test_a_hostile_registration_changes_nothing(body):
+    answer = Client().post("/oauth/register", body, "application/json")
+    assert answer.status_code == 400
+    assert answer.json()["error"] in {"invalid_client_metadata", "invalid_redirect_uri"}
+    assert not Application.objects.exists()
+
+
+@pytest.mark.parametrize("path", ["/oauth/register", "/oauth/token", "/oauth/revoke"])
+@pytest.mark.parametrize("size", [65_537, 100_000, 3_000_000])
+@pytest.mark.django_db
+def test_an_oversized_body_is_refused(path, size):
+    kind = "application/json" if path == "/oauth/register" else FORM
+    answer = Client().post(path, b"[" * size, kind)
+    assert (answer.status_code, answer.json()["error"]) == (413, "invalid_request")
+
+
+@pytest.mark.parametrize("path", ["/oauth/register", "/oauth/token", "/oauth/revoke"])
+@pytest.mark.django_db
+def test_an_encoded_body_is_refused(path):
+    kind = "application/json" if path == "/oauth/register" else FORM
+    headers = {"Content-Encoding": "gzip"}
+    answer = Client().post(path, gzip.compress(b"{}"), kind, headers=headers)
+    assert (answer.status_code, answer.json()["error"]) == (415, "invalid_request")
+    assert answer["Access-Control-Allow-Origin"] == "*"
+
+
+@pytest.mark.parametrize("path", ["/oauth/token", "/oauth/revoke"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"grant_type=authorization_code&code=%00&client_id=%00&redirect_uri=%00&code_verifier=%00",
+        b"client_id=a%00b&token=x&grant_type=refresh_token&refresh_token=x",
+        b"client_id=%ff%fe&token=%ff&grant_type=refresh_token&refresh_token=%ff",
+        b"%zz=%zz&grant_type=%zz&client_id=%zz&token=%zz",
+        b"client_id=" + b"a" * 5000,
+        b"&".join(b"a%d=1" % number for number in range(2000)),
+        b"[" * 60_000,
+        "client_id=ünïcödé&token=ß&grant_type=refresh_token&refresh_token=ß".encode(),
+    ],
+)
+@pytest.mark.django_db
+def test_a_hostile_form_is_an_error_of_the_client(path, body):
+    answer = Client().post(path, body, FORM)
+    assert answer.status_code in {400, 401}
+    assert answer.json()["error"] in {"invalid_request", "invalid_client"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "Basic",
+        "Basic ",
+        "Basic !!!",
+        "Basic " + "A" * 9,
+        "Basic bm9jb2xvbg==",
+        "Basic " + "/" * 20,
+        "Basic OnNlY3JldA==",
+        "Basic AGE6eA==",
+        "Bearer abc",
+        "Digest x",
+        basic("a\x00b", "x"),
+        basic("ü" * 50, "ß"),
+    ],
+)
+@pytest.mark.django_db
+def test_hostile_client_credentials_are_an_invalid_client(value):
+    body = "grant_type=refresh_token&refresh_token=x"
+    answer = Client().post("/oauth/token", body, FORM, headers={"authorization": value})
+    assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")
+    assert answer["WWW-Authenticate"].startswith("Basic ")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "client_id=%00",
+        "client_id=%zz&redirect_uri=%",
+        "client_id=" + "a" * 4097,
+        "client_id=x&redirect_uri=" + quote("[" * 1000),
+        "a" * 6000,
+        "&".join(f"a{number}=1" for number in range(1100)),
+        "client_id=%ff&redirect_uri=%ff",
+        "client_id=%ed%a0%80",
+    ],
+)
+def test_a_hostile_address_is_a_page_with_an_error(visitor, query):
+    answer = visitor.get("/oauth/authorize?" + query)
+    assert answer.status_code == 400
+    assert answer["Content-Type"].startswith("text/html")
+
+
+@pytest.mark.parametrize("value", ["a\x00b", "a\r\nSet-Cookie: x=1", "a\tb"])
+def test_control_characters_in_the_state_go_nowhere(app, value):
+    assert app.visitor.get(app.address(state=value)).status_code == 400
+
+
+def test_a_state_of_any_printable_text_comes_back_unchanged(app):
+    state = "ünï \"<>'&+%20#?/\\ \u2028 {}" + "x" * 500
+    assert app.decide(state=state)["state"] == state
+
+
+# ── Host and addresses ──────────────────────────────────────────────────────────────
+
+
+@pytest.mark.django_db
+def test_links_never_follow_the_host_header(settings):
+    settings.ALLOWED_HOSTS = ["*"]
+    for path in ("authorization-server", "protected-resource"):
+        headers = {"host": "evil.example", "x-forwarded-host": "evil.example"}
+        answer = Client().get(f"/.well-known/oauth-{path}", headers=headers)
+        assert "evil.example" not in answer.content.decode()
+
+
+def test_the_issuer_of_a_redirect_never_follows_the_host_header(app, settings):
+    settings.ALLOWED_HOSTS = ["*"]
+    answer = app.visitor.post(
+        app.address(), {"allow": "yes"}, headers={"host": "evil.example"}
+    )
+    assert query_of(answer["Location"])["iss"] == "http://127.0.0.1:8000"
+
+
+# ── Guessing ────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", ["register", "token", "authorize"])
+def test_a_throttle_says_when_to_come_back(app, settings, name):
+    settings.OAUTH_RATES = dict.fromkeys(settings.OAUTH_RATES, "") | {name: "2/minute"}
+    settings.CACHES = {"default": settings.CACHES["default"]}
+    peer = f"192.0.2.{secrets.randbelow(250)}"
+    call = {
+        "register": lambda: Client().post(
+            "/oauth/register", b"{}", "application/json", REMOTE_ADDR=peer
+        ),
+        "token": lambda: Client().post("/oauth/token", b"", FORM, REMOTE_ADDR=peer),
+        "authorize": lambda: app.visitor.get(app.address(), REMOTE_ADDR=peer),
+    }[name]
+    answers = [call() for _ in range(3)]
+    assert [answer.status_code == 429 for answer in answers] == [False, False, True]
+    assert 1 <= int(answers[-1]["Retry-After"]) <= 60
+
+
+def test_forwarded_addresses_do_not_reset_a_throttle(app, settings):
+    settings.OAUTH_RATES = settings.OAUTH_RATES | {"token": "2/minute"}
+    peer = f"198.51.100.{secrets.randbelow(250)}"
+    codes = [
+        Client()
+        .post(
+            "/oauth/token",
+            b"",
+            FORM,
+            REMOTE_ADDR=peer,
+            HTTP_X_FORWARDED_FOR=f"10.0.0.{n}",
+        )
+        .status_code
+        for n in range(3)
+    ]
+    assert codes[-1] == 429
+
+
+def test_ten_wrong_passwords_lock_one_name_for_one_address(account):
+    account.set_password("correct horse")
+    account.save()
+
+    def login(password: str, peer: str) -> Any:
+        form = {"username": "ada", "password": password}
+        return Client().post("/accounts/login", form, REMOTE_ADDR=peer)
+
+    answers = [login("wrong", "192.0.2.1").status_code for _ in range(11)]
+    assert answers[0] == 200
+    locked = login("correct horse", "192.0.2.1")
+    assert locked.status_code == 429
+    assert int(locked["Retry-After"]) == 900
+    assert login("correct horse", "192.0.2.2").status_code == 302
+
+
+def test_addresses_of_one_ipv6_network_share_every_limit(account, settings):
+    settings.OAUTH_RATES = settings.OAUTH_RATES | {"token": "2/minute"}
+    settings.OAUTH_CLIENTS_PER_ADDRESS = 2
+    network = f"2001:db8:{secrets.randbelow(65_536):x}:1"
+    peers = [f"{network}::{number:x}" for number in range(1, 12)]
+
+    def post(peer: str, path: str, body: Any = b"", kind: str = FORM) -> int:
+        return Client().post(path, body, kind, REMOTE_ADDR=peer).status_code
+
+    assert [post(peer, "/oauth/token") == 429 for peer in peers[:3]] == [0, 0, 1]
+    body, kind = {"redirect_uris": [REDIRECT]}, "application/json"
+    codes = [post(peer, "/oauth/register", body, kind) for peer in peers[:3]]
+    assert codes == [201, 201, 429]
+    login = urlencode({"username": "ada", "password": "wrong"})
+    codes = [post(peer, "/accounts/login", login) for peer in peers]
+    assert codes[0] == 200
+    assert codes[-1] == 429
+    assert post("2001:db8:ffff:2::1", "/accounts/login", login) == 200
+
+
+def test_an_address_registers_no_more_clients_than_the_cap(visitor, settings):
+    settings.OAUTH_CLIENTS_PER_ADDRESS = 3
+    apps = [App.registered(visitor) for _ in range(3)]
+    apps[0].tokens()
+    body = {"redirect_uris": [REDIRECT]}
+    answer = Client().post("/oauth/register", body, "application/json")
+    assert answer.status_code == 429
+    assert answer["Retry-After"] == "3600"
+    elsewhere = Client().post(
+        "/oauth/register", body, "application/json", REMOTE_ADDR="192.0.2.9"
+    )
+    assert elsewhere.status_code == 201
+    with time_machine.travel(timezone.now() + timedelta(minutes=61)):
+        assert (
+            Client().post("/oauth/register", body, "application/json").status_code
+            == 201
+        )
+    names = set(Application.objects.values_list("client_id", flat=True))
+    assert names & {app.client_id for app in apps} == {apps[0].client_id}

@@ -1,0 +1,185 @@
+"""What a person sees on the way to the consent: who asks, as whom, and what was wrong."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from tests.recording.oauth.flows import App, query_of
+
+NAME = '<b>Note</b> & "book"'
+LOGIN = "/accounts/login"
+
+
+@pytest.fixture
+def asker(visitor) -> App:
+    return App.registered(visitor, client_name=NAME)
+
+
+def log_in(browser: Client, page: Any, name: str, password: str) -> Any:
+    """Fill in the login page that a browser was sent to."""
+    form = {"username": name, "password": password, "next": page.context["next"]}
+    return browser.post(page.wsgi_request.get_full_path(), form)
+
+
+# ── Who asks ────────────────────────────────────────────────────────────────────────
+
+
+def test_the_login_page_says_which_application_asks_and_where_it_is(asker):
+    page = Client().get(asker.address(), follow=True)
+    assert page.wsgi_request.path == LOGIN
+    text = page.content.decode()
+    before, _, rest = text.partition('<blockquote class="claim">')
+    claim, _, after = rest.partition("</blockquote>")
+    assert escape(NAME) in claim
+    assert NAME not in text
+    assert "An application asks for access to your account." in before
+    assert "Nobody has checked this name." in after
+    assert "<code>http://127.0.0.1:4567</code>, a program on this computer" in after
+    assert 'aria-describedby="asking"' in after
+
+
+def test_the_login_page_says_so_of_one_without_a_name_too(visitor):
+    nameless = App.registered(visitor, client_name="")
+    text = Client().get(nameless.address(), follow=True).content.decode()
+    assert "An application asks for access to your account." in text
+    assert "It gives no name." in text
+
+
+def test_the_login_page_still_says_so_after_a_wrong_password(asker, account):
+    browser = Client()
+    page = browser.get(asker.address(), follow=True)
+    answer = log_in(browser, page, "ada", "wrong")
+    assert escape(NAME) in answer.content.decode()
+    assert answer.context["next"] == asker.address()
+
+
+@pytest.mark.parametrize(
+    "wanted", ["", "/docs", "/oauth/authorize", "/oauth/authorize?client_id=nobody"]
+)
+@pytest.mark.django_db
+def test_without_an_application_the_login_page_names_none(wanted):
+    page = Client().get(f"{LOGIN}?next={quote(wanted)}").content.decode()
+    assert "An application" not in page
+
+
+@pytest.mark.parametrize("name", ["Notebook", ""])
+def test_the_consent_says_what_it_opens(visitor, name):
+    page = visitor.get(App.registered(visitor, client_name=name).address())
+    text = page.content.decode()
+    assert "read your recordings and manage your webhooks" in text
+    assert "see your e-mail address (<bdi>ada@example.org</bdi>)" in text
+
+
+# ── As whom ─────────────────────────────────────────────────────────────────────────
+
+
+def test_another_account_takes_over_the_same_request(asker):
+    User.objects.create_user("eve", "eve@example.org", "correct horse")
+    browser = asker.visitor
+    address = asker.address(state="s" * 3000)
+    consent = browser.get(address).content.decode()
+    assert "Use another account" in consent
+    assert f'name="next" value="{escape(address)}"' in consent
+    page = browser.post("/accounts/logout", {"next": address}, follow=True)
+    assert page.wsgi_request.path == LOGIN
+    assert escape(NAME) in page.content.decode()
+    answer = log_in(browser, page, "eve", "correct horse")
+    assert answer["Location"] == address
+    assert "<bdi>eve</bdi>" in browser.get(address).content.decode()
+    code = query_of(browser.post(address, {"allow": "yes"})["Location"])["code"]
+    assert asker.exchange(code).json()["email"] == "eve@example.org"
+
+
+def test_a_logout_leads_to_no_other_site(visitor):
+    answer = visitor.post("/accounts/logout", {"next": "https://evil.example/"})
+    assert answer["Location"] == LOGIN
+
+
+# ── A visitor who is logged in already ──────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_whoever_is_logged_in_goes_on_from_the_login_page(app, method):
+    for wanted in ("/docs", "/accounts/tokens?a=b", app.address(state="s" * 3000)):
+        answer = app.visitor.generic(method, f"{LOGIN}?next={quote(wanted)}")
+        assert (answer.status_code, answer["Location"]) == (302, wanted)
+        assert "no-store" in answer["Cache-Control"]
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        None,
+        "",
+        "https://evil.example/",
+        "//evil.example",
+        "/\\evil.example",
+        "javascript:alert(1)",
+        "https://evil.example/oauth/authorize?x=1",
+        "//evil.example/oauth/authorize?x=1",
+        LOGIN,
+        f"{LOGIN}?next=/docs",
+        f"{LOGIN}?next={quote(LOGIN)}",
+        f"http://testserver{LOGIN}",
+        "/accounts/logout",
+    ],
+)
+def test_from_the_login_page_nobody_goes_elsewhere_or_in_circles(visitor, wanted):
+    query = "" if wanted is None else f"?next={quote(wanted)}"
+    answer = visitor.get(LOGIN + query)
+    assert (answer.status_code, answer["Location"]) == (302, "/accounts/clients")
+
+
+def test_a_login_of_somebody_else_still_counts_beside_a_session(visitor):
+    User.objects.create_user("eve", password="correct horse")
+    visitor.post(LOGIN, {"username": "eve", "password": "correct horse"})
+    assert "<bdi>eve</bdi>" in visitor.get("/accounts/clients").content.decode()
+
+
+def test_a_person_without_rights_in_the_admin_is_not_sent_in_circles(visitor):
+    answer = visitor.get(f"{LOGIN}?next=/admin/", follow=True)
+    assert answer.status_code == 200
+    assert answer.wsgi_request.path == "/admin/login/"
+
+
+# ── What was wrong ──────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("https://evil.example/cb?a=1&b=2", "https://evil.example/cb?a=1&amp;b=2"),
+        ('https://x/"><script>alert(1)</script>', None),
+        ("javascript:alert(1)", "javascript:alert(1)"),
+        ("https://\u0430pp.example/", "https://%D0%B0pp.example/"),
+        ("https://x/\u202egpj.exe", "https://x/%E2%80%AEgpj.exe"),
+        ("Your account is locked", "Your%20account%20is%20locked"),
+        ("https://x/" + "y" * 2000, "https://x/" + "y" * 490 + "…<"),
+    ],
+)
+@pytest.mark.parametrize("logged_in", [True, False])
+def test_the_error_page_shows_the_address_that_was_not_registered(
+    app, logged_in, address, shown
+):
+    browser = app.visitor if logged_in else Client()
+    answer = browser.get(app.address(redirect_uri=address))
+    assert answer.status_code == 400
+    text = answer.content.decode()
+    assert "The application did not register this redirect_uri." in text
+    assert f"<code>{shown or escape(address)}" in text
+    assert "<script" not in text
+    assert address not in text or shown == address
+    assert f'href="{address[:10]}' not in text
+
+
+def test_an_unknown_application_has_no_address_shown(visitor):
+    query = "client_id=nobody&redirect_uri=https://evil.example/"
+    text = visitor.get(f"/oauth/authorize?{query}").content.decode()
+    assert "The application is not known here." in text
+    assert "evil.example" not in text

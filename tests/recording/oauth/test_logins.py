@@ -1,0 +1,214 @@
+"""What a login costs others: a rate per address, few hashes at once, nothing told by the time."""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import requests
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from redis.exceptions import ConnectionError as RedisConnectionError
+
+from config.wsgi import application
+from recording import tokens
+from recording.oauth import logins, throttles
+from tests.config.serving.test_server import bridged
+from tests.recording.oauth.hashing import Watch, WatchedHasher
+from tests.running import until
+
+PAGES = ["/accounts/login", "/admin/login/"]
+CSRF = "a" * 32
+
+
+@pytest.fixture
+def watch(settings, monkeypatch) -> Iterator[Watch]:
+    """Passwords are hashed by the watched hasher; whoever is stopped goes on at the end."""
+    settings.PASSWORD_HASHERS = ["tests.recording.oauth.hashing.WatchedHasher"]
+    watch = Watch()
+    monkeypatch.setattr(WatchedHasher, "watch", watch)
+    yield watch
+    watch.gate.set()
+
+
+@pytest.fixture
+def turns(monkeypatch) -> logins.Turns:
+    """Turns that no other test has used."""
+    turns = logins.Turns(threads=8)
+    monkeypatch.setattr(logins, "turns", lambda: turns)
+    return turns
+
+
+def with_own_connection(environ: Any, start_response: Any) -> Any:
+    """The whole application; its threads end with this test, and so do their connections."""
+    try:
+        return application(environ, start_response)
+    finally:
+        connection.close()
+
+
+def log_in(url: str, path: str, name: str) -> int:
+    answer = requests.post(
+        url + path,
+        data={"csrfmiddlewaretoken": CSRF, "username": name, "password": "guess"},
+        cookies={"csrftoken": CSRF},
+        timeout=60,
+    )
+    if answer.status_code == 503:
+        assert answer.headers["Retry-After"] == "1"
+        assert "Too many people are logging in" in answer.text
+    return answer.status_code
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("turns")
+@pytest.mark.parametrize("path", PAGES)
+def test_the_api_answers_while_sixteen_logins_are_in_flight(watch, path):
+    token = tokens.create(user=User.objects.create_user("ada"), days=1).text
+    watch.gate.clear()
+    with (
+        bridged(with_own_connection, threads=8) as url,
+        ThreadPoolExecutor(16) as pool,
+    ):
+        under_way: list[Future[int]] = [
+            pool.submit(log_in, url, path, f"nobody-{number}") for number in range(16)
+        ]
+        try:
+            refused = 16 - logins.HASHES_AT_ONCE - logins.WAITING
+            until(
+                lambda: sum(login.done() for login in under_way) >= refused,
+                "most logins are refused at once",
+                seconds=20,
+            )
+            bearer = {"Authorization": f"Bearer {token}"}
+            answers = [
+                requests.get(f"{url}/v1/webhooks", headers=bearer, timeout=20)
+                for _ in range(3)
+            ]
+            assert [answer.status_code for answer in answers] == [200] * 3
+            assert watch.running == logins.HASHES_AT_ONCE
+        finally:
+            watch.gate.set()
+        statuses = Counter(login.result() for login in under_way)
+    assert watch.most == logins.HASHES_AT_ONCE
+    assert set(statuses) == {200, 503}
+    assert statuses[503] >= refused
+    assert watch.hashes == statuses[200]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("turns")
+def test_a_few_logins_wait_for_their_turn(monkeypatch, watch):
+    monkeypatch.setattr(logins, "WAIT_S", 60)
+    watch.gate.clear()
+    with bridged(with_own_connection, threads=8) as url, ThreadPoolExecutor(4) as pool:
+        under_way = [
+            pool.submit(log_in, url, PAGES[0], f"nobody-{number}")
+            for number in range(logins.HASHES_AT_ONCE + logins.WAITING)
+        ]
+        until(lambda: watch.running == logins.HASHES_AT_ONCE, "two hashes run")
+        watch.gate.set()
+        assert {login.result() for login in under_way} == {200}
+    assert watch.most == logins.HASHES_AT_ONCE
+
+
+@pytest.mark.parametrize(
+    ("threads", "running"), [(1, 1), (2, 1), (4, 2), (8, 2), (1000, 2)]
+)
+def test_logins_take_at_most_half_of_the_threads(monkeypatch, threads, running):
+    monkeypatch.setattr(logins, "WAIT_S", 0.01)
+    turns = logins.Turns(threads=threads)
+
+    def take() -> int:
+        """Return how many turns are had inside one another until one is refused."""
+        try:
+            with turns.turn():
+                return 1 + take()
+        except logins.LoginBusyError:
+            return 0
+
+    assert [take(), take()] == [running, running]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", PAGES)
+def test_a_name_that_nobody_has_costs_as_much_as_any_other(watch, path):
+    User.objects.create_user("ada", password="correct horse", is_staff=True)
+    User.objects.create_user("gone", password="correct horse", is_active=False)
+    User.objects.create_user("machine", password=None)
+    costs = {}
+    for name in ("ada", "gone", "machine", "nobody"):
+        before = watch.hashes
+        answer = Client().post(path, {"username": name, "password": "guess"})
+        assert answer.status_code == 200
+        costs[name] = watch.hashes - before
+    assert costs == dict.fromkeys(costs, 1)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("last", PAGES)
+def test_an_address_logs_in_only_so_often_at_both_pages_together(settings, watch, last):
+    settings.OAUTH_RATES = settings.OAUTH_RATES | {"login": "4/minute"}
+    User.objects.create_user("ada", password="correct horse", is_staff=True)
+    peer = f"192.0.2.{secrets.randbelow(250)}"
+
+    def post(path: str, peer: str, name: str, password: str) -> Any:
+        form = {"username": name, "password": password}
+        return Client().post(f"{path}?next=/docs", form, REMOTE_ADDR=peer)
+
+    for number in range(4):
+        answer = post(PAGES[number % 2], peer, f"nobody-{number}", "guess")
+        assert answer.status_code == 200
+    before = watch.hashes
+    answer = post(last, peer, "ada", "correct horse")
+    assert answer.status_code == 429
+    assert 1 <= int(answer["Retry-After"]) <= 60
+    assert f'href="{last}?next=/docs"' in answer.content.decode()
+    assert watch.hashes == before
+    assert post(last, "198.51.100.1", "ada", "correct horse").status_code == 302
+    assert Client().get(last, REMOTE_ADDR=peer).status_code == 200
+
+
+@pytest.mark.django_db
+def test_the_lock_holds_at_the_admin_too_for_one_name_and_one_address():
+    User.objects.create_superuser("ada", password="correct horse")
+
+    def post(path: str, peer: str, name: str, password: str) -> int:
+        form = {"username": name, "password": password}
+        return Client().post(path, form, REMOTE_ADDR=peer).status_code
+
+    for number in range(10):
+        post(PAGES[number % 2], "192.0.2.3", "ada", "guess")
+    for path in PAGES:
+        assert post(path, "192.0.2.3", "ada", "correct horse") == 429
+        assert post(path, "192.0.2.3", "eve", "guess") == 200
+        assert post(path, "192.0.2.4", "ada", "correct horse") == 302
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", PAGES)
+def test_without_redis_a_login_goes_on_and_is_not_counted(monkeypatch, caplog, path):
+    def fail(*_: object) -> None:
+        raise RedisConnectionError("redis://secret@host")
+
+    monkeypatch.setattr(throttles, "check", fail)
+    User.objects.create_superuser("ada", password="correct horse")
+    form = {"username": "ada", "password": "correct horse"}
+    assert Client().post(path, form).status_code == 302
+    assert "logins are not counted: redis is away" in caplog.text
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", PAGES)
+def test_a_name_that_no_account_can_have_is_refused_as_any_other(path, watch):
+    client = Client(raise_request_exception=False)
+    watch.gate.set()
+    for name in ("nobody", "n" * 151, "n" * 300):
+        answer = client.post(path, {"username": name, "password": "guess"})
+        assert answer.status_code == 200
+        assert list(answer.context["form"].errors) == ["__all__"]

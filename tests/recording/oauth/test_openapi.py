@@ -1,0 +1,117 @@
+"""The OpenAPI document of OAuth: complete, true of real answers and of made-up calls."""
+
+from __future__ import annotations
+
+import jsonschema
+import pytest
+from schemathesis.specs.openapi import checks
+
+from config import errors
+from recording.oauth.metadata import RESOURCE_METADATA
+from tests.fuzzing import DESCRIBED, DOCUMENT, assert_as_described, bounded
+from tests.recording.oauth.flows import basic
+
+pytestmark = pytest.mark.django_db
+
+PAGE = {302, 303, 400, 429, 500, 503}
+FAILED = {500, 503}
+OPERATIONS = {
+    ("get", "/.well-known/oauth-authorization-server"): {200} | FAILED,
+    ("get", RESOURCE_METADATA): {200} | FAILED,
+    ("get", f"{RESOURCE_METADATA}/{{path}}"): {200, 404} | FAILED,
+    ("post", "/oauth/register"): {201, 400, 413, 415, 429} | FAILED,
+    ("get", "/oauth/authorize"): {200} | PAGE,
+    ("post", "/oauth/authorize"): {403} | PAGE,
+    ("post", "/oauth/token"): {200, 400, 401, 413, 415, 429} | FAILED,
+    ("post", "/oauth/revoke"): {200, 400, 401, 413, 415, 429} | FAILED,
+}
+OURS = DESCRIBED.include(path_regex=r"^/(oauth|\.well-known)/")
+
+
+def test_every_operation_names_every_status():
+    ours = {
+        (method, path): {int(status) for status in operation["responses"]}
+        for path, operations in DOCUMENT["paths"].items()
+        if path.startswith(("/oauth", "/.well-known"))
+        for method, operation in operations.items()
+    }
+    assert ours == OPERATIONS
+
+
+def examples():
+    for method, path in OPERATIONS:
+        operation = DOCUMENT["paths"][path][method]
+        asked = operation.get("requestBody", {"content": {}})
+        for answer in (asked, *operation["responses"].values()):
+            for media in answer.get("content", {}).values():
+                for example in media.get("examples", {}).values():
+                    yield example["value"], media["schema"]
+
+
+def assert_valid(value, schema):
+    jsonschema.validate(value, schema | {"components": DOCUMENT["components"]})
+
+
+def test_every_example_fits_its_schema():
+    found = list(examples())
+    assert len(found) > 20
+    for value, schema in found:
+        assert_valid(value, schema)
+
+
+def test_every_answer_of_a_connection_fits_its_schema(client, app):
+    def shape(method, path, status="200"):
+        answer = DOCUMENT["paths"][path][method]["responses"][status]
+        return answer["content"]["application/json"]["schema"]
+
+    for path in ("/.well-known/oauth-authorization-server", RESOURCE_METADATA):
+        assert_valid(client.get(path).json(), shape("get", path))
+    tokens = app.tokens()
+    assert_valid(tokens, shape("post", "/oauth/token"))
+    registered = client.post(
+        "/oauth/register",
+        {"redirect_uris": [app.redirect], "client_name": "Minutes"},
+        content_type="application/json",
+    )
+    assert_valid(registered.json(), shape("post", "/oauth/register", "201"))
+
+
+@pytest.mark.django_db(transaction=True)
+@OURS.parametrize()
+@bounded
+def test_an_answer_is_as_described(case):
+    # Before it looks at the method, Django wants a form's token on the page.
+    is_page = case.path == "/oauth/authorize"
+    assert_as_described(case, beside=[checks.unsupported_method] if is_page else ())
+
+
+@pytest.mark.django_db(transaction=True)
+@DESCRIBED.include(path_regex=r"^/oauth/(token|revoke)").parametrize()
+@bounded
+def test_a_known_clients_answer_is_as_described(confidential, case):
+    credentials = {"Authorization": basic(confidential.client_id, confidential.secret)}
+    assert_as_described(case, headers=credentials)
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/.well-known/oauth-protected-resource/%0A", 404),
+        ("/.well-known/openid-configuration", 404),
+        ("/oauth/token/more", 404),
+    ],
+)
+def test_an_address_beside_the_endpoints_is_an_error_of_oauth(client, path, status):
+    answer = client.get(path)
+    assert answer.status_code == status
+    assert_valid(answer.json(), {"$ref": "#/components/schemas/OAuthError"})
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_what_django_refuses_is_an_error_of_oauth(rf, status):
+    request = rf.post("/oauth/token")
+    refuse = errors.bad_request if status == 400 else errors.server_error
+    answer = refuse(request, *([ValueError()] if status == 400 else []))
+    assert answer.status_code == status
+    code = "invalid_request" if status == 400 else "server_error"
+    assert f'"error": "{code}"'.encode() in answer.content

@@ -1,0 +1,159 @@
+"""When something that OAuth needs is away, and other things that hardly happen."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.db import OperationalError
+from django.http.request import UnreadablePostError
+from django.test import Client, RequestFactory
+from redis.exceptions import ConnectionError as RedisConnectionError
+
+from recording.oauth import clients, parameters, throttles
+from recording.oauth.errors import InvalidRequestError, PayloadTooLargeError
+from recording.oauth.hashers import RandomSecretHasher
+from recording.oauth.models import Application, AuthMethod
+from recording.oauth.throttles import client_address
+from recording.oauth.views import api
+from tests.recording.oauth.flows import FORM
+
+
+@pytest.mark.parametrize(
+    ("failure", "status", "code"),
+    [
+        (
+            OperationalError("could not connect: password=x"),
+            503,
+            "temporarily_unavailable",
+        ),
+        (RedisConnectionError("redis://secret@host"), 503, "temporarily_unavailable"),
+        (ZeroDivisionError("secret"), 500, "server_error"),
+    ],
+)
+def test_an_outage_is_told_in_the_contracts_shape(monkeypatch, failure, status, code):
+    def fail(*args: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(api, "_authenticated", fail)
+    answer = Client().post("/oauth/token", b"", FORM)
+    assert (answer.status_code, answer.json()["error"]) == (status, code)
+    assert ("Retry-After" in answer) is (status == 503)
+    assert "secret" not in answer.content.decode()
+    assert "password" not in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("proxies", "forwarded", "address"),
+    [
+        (0, "198.51.100.7", "192.0.2.1"),
+        (1, "", "192.0.2.1"),
+        (1, "198.51.100.7", "198.51.100.7"),
+        (1, "1.1.1.1, 198.51.100.7", "198.51.100.7"),
+        (2, "1.1.1.1, 198.51.100.7, 10.0.0.1", "198.51.100.7"),
+        (2, "198.51.100.7", "192.0.2.1"),
+        (1, "not an address", "192.0.2.1"),
+    ],
+)
+def test_only_trusted_proxies_tell_an_address(settings, proxies, forwarded, address):
+    settings.TRUSTED_PROXY_COUNT = proxies
+    request = RequestFactory().get(
+        "/", REMOTE_ADDR="192.0.2.1", HTTP_X_FORWARDED_FOR=forwarded
+    )
+    assert client_address(request) == address
+
+
+@pytest.mark.parametrize(
+    ("_case", "peer", "address"),
+    [
+        ("all of a /64 is one", "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+        ("its last address too", "2001:db8:1:2:ffff:ffff:ffff:ffff", "2001:db8:1:2::"),
+        ("the next /64 is another", "2001:db8:1:3::1", "2001:db8:1:3::"),
+        ("an IPv4-mapped address is IPv4", "::ffff:192.0.2.7", "192.0.2.7"),
+        ("the same in hexadecimal", "::ffff:c000:207", "192.0.2.7"),
+        ("a zone tells nothing", "fe80::1%eth0", "fe80::"),
+        ("IPv4 stays whole", "192.0.2.7", "192.0.2.7"),
+        ("a socket without an address", "", ""),
+    ],
+)
+@pytest.mark.parametrize("proxied", [False, True])
+def test_ipv6_is_counted_by_64_bits(settings, proxied, _case, peer, address):
+    settings.TRUSTED_PROXY_COUNT = int(proxied)
+    where = {"HTTP_X_FORWARDED_FOR": peer} if proxied else {"REMOTE_ADDR": peer}
+    if proxied and not peer:
+        where = {"REMOTE_ADDR": ""}
+    assert client_address(RequestFactory().get("/", **where)) == address
+
+
+def test_a_body_without_an_announced_length_is_measured():
+    request = RequestFactory().post("/", b"a" * 70_000, FORM)
+    del request.META["CONTENT_LENGTH"]
+    with pytest.raises(PayloadTooLargeError):
+        parameters.body_of(request)
+
+
+def test_a_body_that_ends_early_is_an_invalid_request(monkeypatch):
+    class Broken:
+        META: dict[str, str] = {}
+
+        @property
+        def body(self) -> bytes:
+            raise UnreadablePostError("gone")
+
+    with pytest.raises(InvalidRequestError):
+        parameters.body_of(Broken())  # type: ignore[arg-type]
+
+
+def test_too_many_parameters_of_an_address_are_refused(settings):
+    settings.DATA_UPLOAD_MAX_NUMBER_FIELDS = 3
+    with pytest.raises(InvalidRequestError):
+        parameters.read_query(RequestFactory().get("/?a=1&b=1&c=1&d=1"))
+
+
+def test_the_hash_of_a_client_secret_is_salted_and_told_to_nobody():
+    hasher = RandomSecretHasher()
+    one, other = (hasher.encode("x" * 64, hasher.salt()) for _ in range(2))
+    assert one != other
+    assert hasher.verify("x" * 64, one)
+    assert not hasher.verify("y" * 64, one)
+    assert one.rpartition("$")[2] not in str(hasher.safe_summary(one))
+
+
+def test_a_confidential_application_has_a_method_with_a_secret(db):
+    application = Application(
+        client_type=Application.CLIENT_CONFIDENTIAL,
+        authorization_grant_type=Application.GRANT_AUTHORIZATION_CODE,
+        token_endpoint_auth_method=AuthMethod.NONE,
+        redirect_uris="http://localhost/cb",
+    )
+    with pytest.raises(ValidationError, match="secret"):
+        application.full_clean()
+
+
+def test_a_wrong_method_at_the_consent_page_is_told_the_right_one(visitor):
+    answer = visitor.put("/oauth/authorize")
+    assert answer.status_code == 405
+    assert answer["Allow"] == "GET, HEAD, POST"
+
+
+def test_the_login_page_of_a_request_that_cannot_work_names_nobody(db):
+    answer = Client().get("/accounts/login?next=/oauth/authorize%3Fclient_id%3Dx")
+    assert answer.status_code == 200
+    assert "form-action 'self';" in answer["Content-Security-Policy"] + ";"
+
+
+def test_a_request_without_state_gets_none_back(app):
+    assert "state" not in app.decide("deny", state=None)
+
+
+def test_an_unknown_address_is_counted_as_one(db, settings):
+    settings.OAUTH_CLIENTS_PER_ADDRESS = 1
+    metadata = clients.Metadata(("http://localhost/cb",), "", AuthMethod.NONE)
+    application, secret = clients.register(metadata=metadata, address="")
+    assert (application.registered_address, secret) == ("", "")
+
+
+def test_no_rate_means_no_count(settings):
+    assert settings.OAUTH_RATES["token"] == ""
+    request = RequestFactory().get("/", REMOTE_ADDR="192.0.2.77")
+    for _ in range(5):
+        throttles.check(request, "token")

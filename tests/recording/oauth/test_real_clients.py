@@ -1,0 +1,220 @@
+"""Client libraries of others, unchanged, against a running server."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import requests
+from authlib.integrations.requests_client import OAuth2Session as AuthlibSession
+from mcp.client.auth import OAuthClientProvider
+from mcp.shared.auth import (
+    AuthorizationCodeResult,
+    OAuthClientInformationFull,
+    OAuthClientMetadata,
+    OAuthToken,
+)
+from oauth2_provider.models import RefreshToken
+from requests_oauthlib import OAuth2Session
+
+from tests.recording.oauth.flows import REDIRECT, query_of
+from tests.recording.oauth.live import Person
+
+pytestmark = pytest.mark.slow
+
+NODE = Path(__file__).parent / "node"
+METHODS = ["none", "client_secret_basic", "client_secret_post"]
+
+
+# ── The MCP Python SDK ──────────────────────────────────────────────────────────────
+
+
+class Memory:
+    """Where the SDK keeps what it was given."""
+
+    def __init__(self) -> None:
+        self.tokens: OAuthToken | None = None
+        self.client: OAuthClientInformationFull | None = None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self.tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self.client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self.client = client_info
+
+
+def provider(person: Person, memory: Memory, method: str) -> OAuthClientProvider:
+    """Return the SDK's provider, with a person who allows everything."""
+    sent: list[str] = []
+
+    async def redirect(address: str) -> None:
+        sent.append(await asyncio.to_thread(person.allow, address))
+
+    async def callback() -> AuthorizationCodeResult:
+        return AuthorizationCodeResult(**query_of(sent[-1]))
+
+    return OAuthClientProvider(
+        server_url=f"{person.url}/v1/webhooks",
+        client_metadata=OAuthClientMetadata(
+            redirect_uris=[REDIRECT],  # type: ignore[list-item]
+            client_name="MCP",
+            token_endpoint_auth_method=method,  # type: ignore[arg-type]
+        ),
+        storage=memory,
+        redirect_handler=redirect,
+        callback_handler=callback,
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_mcp_goes_from_a_bare_401_to_a_refreshed_token(person, method):
+    memory = Memory()
+
+    async def use() -> tuple[list[int], list[str]]:
+        auth = provider(person, memory, method)
+        statuses, given = [], []
+        async with httpx2.AsyncClient(auth=auth, trust_env=False) as client:
+            for _ in range(2):
+                answer = await client.get(f"{person.url}/v1/webhooks")
+                statuses.append(answer.status_code)
+                given.append(str(memory.tokens and memory.tokens.refresh_token))
+                auth.context.token_expiry_time = 1  # to the SDK, an hour has passed
+        return statuses, given
+
+    statuses, given = asyncio.run(use())
+    assert statuses == [200, 200]
+    assert given[0] != given[1]
+    assert RefreshToken.objects.count() == 2
+    assert RefreshToken.objects.values("token_family").distinct().count() == 1
+
+
+# ── Authlib and requests-oauthlib ───────────────────────────────────────────────────
+
+
+def registered(person: Person, method: str) -> dict[str, Any]:
+    body = {"redirect_uris": [REDIRECT], "token_endpoint_auth_method": method}
+    answer = requests.post(f"{person.url}/oauth/register", json=body, timeout=10)
+    document: dict[str, Any] = answer.json()
+    return document
+
+
+def status(person: Person, token: dict[str, Any]) -> int:
+    headers = {"Authorization": f"Bearer {token['access_token']}"}
+    address = f"{person.url}/v1/webhooks"
+    return requests.get(address, headers=headers, timeout=10).status_code
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_authlib_connects_refreshes_and_revokes(person, method):
+    document = registered(person, method)
+    client = AuthlibSession(
+        document["client_id"],
+        document.get("client_secret"),
+        token_endpoint_auth_method=method,
+        scope="mcp:connect",
+        redirect_uri=REDIRECT,
+        code_challenge_method="S256",
+    )
+    verifier = "v" * 64
+    with client as session:
+        address, state = session.create_authorization_url(
+            f"{person.url}/oauth/authorize", code_verifier=verifier
+        )
+        location = person.allow(address)
+        endpoint = f"{person.url}/oauth/token"
+        token = session.fetch_token(
+            endpoint,
+            authorization_response=location,
+            state=state,
+            code_verifier=verifier,
+        )
+        assert status(person, token) == 200
+        fresh = session.refresh_token(endpoint, token["refresh_token"])
+        assert status(person, fresh) == 200
+        answer = session.revoke_token(
+            f"{person.url}/oauth/revoke", fresh["refresh_token"]
+        )
+        assert answer.status_code == 200
+        assert status(person, fresh) == 401
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_requests_oauthlib_connects_and_refreshes(person, method, monkeypatch):
+    monkeypatch.setenv("OAUTHLIB_INSECURE_TRANSPORT", "1")  # the test server has no TLS
+    document = registered(person, method)
+    client = OAuth2Session(
+        document["client_id"], redirect_uri=REDIRECT, scope=["mcp:connect"], pkce="S256"
+    )
+    with client as session:
+        address, _ = session.authorization_url(f"{person.url}/oauth/authorize")
+        endpoint, secret = f"{person.url}/oauth/token", document.get("client_secret")
+        how: dict[str, Any] = {"include_client_id": True}
+        if method == "client_secret_post":
+            how["client_secret"] = secret
+        if method == "client_secret_basic":
+            how = {
+                "auth": requests.auth.HTTPBasicAuth(document["client_id"], secret or "")
+            }
+        location = person.allow(address)
+        token = session.fetch_token(endpoint, authorization_response=location, **how)
+        assert status(person, token) == 200
+        how.pop("include_client_id", None)
+        fresh = session.refresh_token(endpoint, client_id=document["client_id"], **how)
+        assert status(person, fresh) == 200
+
+
+# ── Node ────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="session")
+def node_clients() -> Path:
+    """Return the folder of the Node clients, installed from their lock; skip without Node."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if not node:
+        pytest.skip("node is not installed")
+    # One worker installs, the others wait.
+    with (NODE / "package-lock.json").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (NODE / "node_modules" / ".package-lock.json").exists():
+            if not npm:
+                pytest.skip("the Node clients are not installed, and there is no npm")
+            command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+            done = subprocess.run(
+                command, cwd=NODE, capture_output=True, text=True, check=False
+            )
+            if done.returncode:
+                pytest.skip(f"npm ci failed: {done.stderr.strip()[-300:]}")
+    return NODE
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("script", ["mcp.mjs", "oauth4webapi.mjs", "openid-client.mjs"])
+def test_a_node_client_connects_and_refreshes(person, node_clients, script, method):
+    cookies = "; ".join(f"{each.name}={each.value}" for each in person.session.cookies)
+    done = subprocess.run(
+        ["node", script, person.url, method, cookies],
+        cwd=node_clients,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=50,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["statuses"] == [401, 200, 200]
+    assert told["first"] != told["second"]
+    assert told["scope"] == "mcp:connect"

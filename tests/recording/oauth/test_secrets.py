@@ -1,0 +1,105 @@
+"""Codes, tokens, verifiers and client secrets are in no log, no table, no address, no page."""
+
+from __future__ import annotations
+
+import io
+import logging
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+
+from config.operations import logs
+from tests.recording.oauth.flows import App
+
+METHODS = ["none", "client_secret_basic", "client_secret_post"]
+
+
+def whole_flow(visitor: Client, method: str) -> list[str]:
+    """Register, consent, exchange, refresh, fail, revoke; returns every secret of it."""
+    app = App.registered(visitor, method)
+    code = app.code()
+    app.exchange(code, {"code_verifier": "wrong" * 10})
+    tokens = app.exchange(code).json()
+    fresh = app.refresh(tokens["refresh_token"]).json()
+    other = app.code()
+    app.exchange(code)
+    app.refresh(fresh["refresh_token"])
+    app.revoke(app.tokens()["access_token"])
+    pairs = (tokens, fresh)
+    found = [pair[name] for pair in pairs for name in ("access_token", "refresh_token")]
+    return [*found, code, other, app.verifier, *([app.secret] if app.secret else [])]
+
+
+def every_column() -> str:
+    """Return the text of every row of every table."""
+    texts = []
+    with connection.cursor() as cursor:
+        for table in connection.introspection.table_names(cursor):
+            name = connection.ops.quote_name(table)
+            cursor.execute(f"SELECT * FROM {name}")  # noqa: S608 - our own tables
+            texts += [str(row) for row in cursor.fetchall()]
+    return "\n".join(texts)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_table_holds_a_secret(visitor, method):
+    secrets = whole_flow(visitor, method)
+    tables = every_column()
+    assert "rec_at_" not in tables
+    assert not [secret for secret in secrets if secret in tables]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_log_holds_a_secret_even_at_debug(visitor, method):
+    logs.configure(level=logging.DEBUG, as_json=True)
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(logging.Formatter("%(name)s %(message)s %(args)s"))
+    logging.getLogger().addHandler(handler)
+    try:
+        secrets = whole_flow(visitor, method)
+    finally:
+        logging.getLogger().removeHandler(handler)
+        logs.configure(level=logging.INFO, as_json=False)
+    written = stream.getvalue()
+    assert "/oauth/token" in written
+    assert not [secret for secret in secrets if secret in written]
+
+
+def test_the_loggers_that_tell_secrets_are_pinned():
+    logs.configure(level=logging.DEBUG, as_json=False)
+    for name in (
+        "oauthlib.oauth2.rfc6749",
+        "oauth2_provider",
+        "oauth2_provider.models",
+    ):
+        assert logging.getLogger(name).getEffectiveLevel() == logging.WARNING
+    logs.configure(level=logging.INFO, as_json=False)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_admin_page_shows_a_secret(visitor, method):
+    secrets = whole_flow(visitor, method)
+    staff = Client()
+    staff.force_login(
+        User.objects.create_superuser("root"),
+        "django.contrib.auth.backends.ModelBackend",
+    )
+    pages = ""
+    for model in (
+        "recording_oauth/application",
+        "recording_oauth/grant",
+        "oauth2_provider/accesstoken",
+        "oauth2_provider/refreshtoken",
+    ):
+        answer = staff.get(f"/admin/{model}/")
+        assert answer.status_code == 200
+        pages += answer.content.decode()
+        for row in answer.context["cl"].queryset:
+            detail = staff.get(f"/admin/{model}/{row.pk}/change/")
+            assert detail.status_code == 200
+            pages += detail.content.decode()
+    assert not [secret for secret in secrets if secret in pages]
+    assert "random_sha256$" not in pages

@@ -1,0 +1,132 @@
+"""The dashboard: what is overdue, who works, how the last day went, which endpoints fail."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from tests.receiver import receiver
+from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT, looker, page, queries_of
+from tests.webhooks_core.making import drain, endpoint, event
+from webhooks_core import endpoints
+from webhooks_core.admin import dispatchers
+from webhooks_core.models import Attempt, Bell, Delivery, Endpoint, Shift
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
+
+DASHBOARD = "/admin/webhooks_core/shift/dashboard/"
+
+
+def test_an_idle_system_says_so(admin_client):
+    text = page(admin_client, DASHBOARD)
+    for words in ("nothing is overdue", "nobody at this moment", "No endpoint fails"):
+        assert words in text
+
+
+def test_the_oldest_due_delivery_of_those_that_may_be_sent_is_told(admin_client):
+    now = timezone.now()
+    paused = endpoint(NOWHERE, owner="bob")
+    endpoint(NOWHERE)
+    event(owner="bob")
+    event()
+    endpoints.pause(paused)
+    Delivery.objects.update(next_attempt_at=now - timedelta(hours=2))
+    Delivery.objects.filter(endpoint=paused).update(
+        next_attempt_at=now - timedelta(hours=9)
+    )
+    assert "2\xa0hours" in page(admin_client, DASHBOARD)
+    Delivery.objects.update(next_attempt_at=now + timedelta(hours=1))
+    assert "nothing is overdue" in page(admin_client, DASHBOARD)
+
+
+def test_who_works_and_the_last_sweep_are_told(admin_client):
+    now = timezone.now()
+    later, earlier = now + timedelta(minutes=1), now - timedelta(minutes=1)
+    Shift.objects.create(slot=0, host="alive", pid=1, lease_until=later)
+    Shift.objects.create(slot=1, host="dead", pid=2, lease_until=earlier)
+    Bell.objects.update_or_create(pk=1, defaults={"swept_at": now})
+    text = page(admin_client, DASHBOARD)
+    assert "on alive (process 1)" in text
+    assert "dead" not in text
+    assert f"{now:%Y-%m-%d %H:%M:%S} UTC" in text
+
+
+def test_what_sweeps_repaired_is_told(admin_client):
+    Bell.objects.update_or_create(pk=1, defaults={"buried": 0, "rung": 0})
+    assert "nothing, ever" in page(admin_client, DASHBOARD)
+    Bell.objects.update(buried=1, rung=2, called_at=timezone.now())
+    text = page(admin_client, DASHBOARD)
+    assert "1 dead shift (a worker died)" in text
+    assert "2 forgotten lanes (a publisher died)" in text
+    assert "nothing, ever" not in text
+
+
+def test_a_call_that_no_shift_has_followed_is_told(admin_client):
+    Bell.objects.update_or_create(pk=1, defaults={"called_at": None})
+    assert "A shift was called" not in page(admin_client, DASHBOARD)
+    at = timezone.now()
+    Bell.objects.update(called_at=at)
+    text = page(admin_client, DASHBOARD)
+    assert f"at {at:%Y-%m-%d %H:%M:%S} UTC, and none has come yet" in text
+
+
+def test_hours_of_the_clock_hold_their_attempts(monkeypatch):
+    now = timezone.now().replace(minute=30)
+    target = endpoint(NOWHERE)
+    event()
+    one = Delivery.objects.get(endpoint=target)
+    for number, (outcome, ago) in enumerate(
+        [("ok", 25), ("ok", 23), ("http", 1), ("dns", 0), ("ok", 0), ("ok", 0)]
+    ):
+        Attempt.objects.create(
+            delivery=one,
+            number=number,
+            outcome=outcome,
+            started_at=now - timedelta(hours=ago),
+        )
+    day = dispatchers.hours(now)
+    assert (day.ok[0], day.failed[-2], day.failed[-1], day.ok[-1]) == (1, 1, 1, 2)
+    assert day.attempts == 5
+    monkeypatch.setattr(dispatchers, "ATTEMPTS_LOOKED_AT", 2)
+    assert dispatchers.hours(now).attempts == 2
+
+
+def test_the_worst_endpoints_come_first(admin_client):
+    for number in range(12):
+        it = endpoint(f"http://127.0.0.1:{number + 1}/{SCRIPT}")
+        Endpoint.objects.filter(pk=it.pk).update(consecutive_failures=number)
+    Endpoint.objects.filter(consecutive_failures=1).update(status=2)
+    found = [it["failures"] for it in dispatchers.worst(timezone.now())]
+    assert found == ["1/3", *(f"{n}/3" for n in range(11, 2, -1))]
+    text = page(admin_client, DASHBOARD)
+    assert SCRIPT not in text
+    assert ">Disabled</span>" in text
+
+
+def test_the_dashboard_costs_the_same_queries_however_much_there_is(admin_client):
+    counts = []
+    for number in (1, 9):
+        with receiver(500) as it:
+            for _ in range(number):
+                endpoint(it.url)
+                event()
+            drain()
+        counts.append(len(queries_of(admin_client, DASHBOARD)))
+    assert counts[0] == counts[1]
+
+
+def test_shifts_are_listed_and_never_edited(admin_client):
+    now = timezone.now()
+    one = Shift.objects.create(slot=0, host="alive", pid=1, lease_until=now)
+    assert "alive" in page(admin_client, "/admin/webhooks_core/shift/")
+    address = f"/admin/webhooks_core/shift/{one.pk}/change/"
+    assert "alive" in page(admin_client, address)
+    assert admin_client.post(address, {"host": "x"}).status_code == 403
+
+
+def test_who_may_not_look_sees_nothing(client):
+    looker(client)
+    page(client, DASHBOARD, 403)
+    assert "Webhooks dashboard" not in page(client, "/admin/")

@@ -1,0 +1,171 @@
+"""The list of deliveries: found by id, filtered, and never costlier for being long."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from tests.receiver import receiver
+from tests.webhooks_core.admin.delivery_pages import LIST, change, make, shown_ids
+from tests.webhooks_core.admin.looking import NOWHERE, page, queries_of
+from tests.webhooks_core.making import drain, endpoint, event, only
+from webhooks_core.admin import base, display
+from webhooks_core.models import Attempt, Delivery, Endpoint
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("", "?error=http", "?status__exact=0&type=x", "?p=2"),
+        *("?status__exact=0", "?status__exact=held"),
+    ],
+)
+def test_the_list_costs_the_same_queries_however_long(admin_client, query):
+    counts = []
+    for number in (60, 1000):
+        make(number)
+        counts.append(len(queries_of(admin_client, LIST + query)))
+    assert counts[0] == counts[1]
+
+
+def test_the_list_reads_no_bodies_and_counts_nothing_without_a_bound(admin_client):
+    make(60)
+    queries = queries_of(admin_client, LIST)
+    assert not any('"body"' in sql or '"answer"' in sql for sql in queries)
+    counting = [sql for sql in queries if "COUNT(" in sql]
+    assert counting
+    assert all(f"LIMIT {base.LISTED_AT_MOST}" in sql for sql in counting)
+
+
+def test_the_list_ends_where_its_pages_end_and_says_so(admin_client, monkeypatch):
+    make(120)
+    assert "120 deliveries" in page(admin_client, LIST)
+    monkeypatch.setattr(base, "LISTED_AT_MOST", 100)
+    assert "the newest 100 deliveries" in page(admin_client, LIST)
+    assert len(shown_ids(page(admin_client, f"{LIST}?p=2"))) == 50
+    assert admin_client.get(f"{LIST}?p=3").status_code == 302
+    assert admin_client.get(f"{LIST}?all=").status_code == 200
+
+
+def test_a_row_tells_status_type_error_latency_and_the_next_attempt(admin_client):
+    with receiver(503) as it:
+        target = endpoint(it.url)
+        event()
+        drain()
+    one, attempt = only(), Attempt.objects.get()
+    text = page(admin_client, LIST)
+    assert one.public_id in text
+    assert target.public_id in text
+    assert "Retrying" in text
+    assert "http 503" in text
+    assert "thing.made" in text
+    assert f"{attempt.duration_ms:,} ms" in text
+    assert f"{one.next_attempt_at:%Y-%m-%d %H:%M:%S}" in text
+
+
+HOLDING = [
+    ({"paused_at": timezone.now()}, "paused"),
+    ({"status": Endpoint.Status.DISABLED}, "disabled"),
+    ({"active": False}, "inactive"),
+]
+
+
+@pytest.mark.parametrize(("change_of", "word"), HOLDING)
+def test_what_waits_for_its_endpoint_is_held_and_not_due(admin_client, change_of, word):
+    make(1)
+    at = timezone.now() + timedelta(days=1)
+    Delivery.objects.update(next_attempt_at=at)
+    Endpoint.objects.update(**change_of)
+    one, due = only(), f"{at:%Y-%m-%d %H:%M:%S}"
+    for address in (LIST, change(one)):
+        text = page(admin_client, address)
+        assert ">Held<" in text
+        assert ">Retrying<" not in text
+        assert not re.search(rf"<time[^>]*>{due}", text)
+    assert f"while the endpoint is {word}" in page(admin_client, change(one))
+    target = f"/admin/webhooks_core/endpoint/{one.endpoint_id}/change/"
+    assert ">Held<" in page(admin_client, target)
+
+
+@pytest.mark.parametrize(("change_of", "word"), HOLDING)
+def test_what_is_held_is_found_by_its_word_and_is_not_pending(
+    admin_client, change_of, word
+):
+    make(2)
+    Endpoint.objects.update(**change_of)
+    held, sending = Delivery.objects.order_by("pk")
+    Delivery.objects.filter(pk=sending.pk).update(claim=1)
+    target = endpoint(NOWHERE, owner="bob")
+    event(owner="bob")
+    tried = Delivery.objects.get(endpoint=target)
+    assert shown_ids(page(admin_client, f"{LIST}?status__exact=held")) == [
+        held.public_id
+    ]
+    assert shown_ids(page(admin_client, f"{LIST}?status__exact=0")) == [
+        tried.public_id,
+        sending.public_id,
+    ]
+
+
+def test_an_error_that_repeats_its_result_is_not_told_twice():
+    told = Attempt(outcome="http", code=503, error="HTTP 503")
+    more = Attempt(outcome="connect", error="the connection was refused")
+    steps = display.timeline([told, more])
+    assert [it.error for it in steps] == ["", "the connection was refused"]
+
+
+@pytest.mark.parametrize("of", ["delivery", "event", "endpoint"])
+def test_a_delivery_is_found_by_each_of_its_ids(admin_client, of):
+    for port in (8, 9):
+        endpoint(f"http://127.0.0.1:{port}/", owner=f"owner{port}")
+        event(owner=f"owner{port}")
+    one = Delivery.objects.select_related("event", "endpoint").earliest("pk")
+    terms = {
+        "delivery": one.public_id,
+        "event": one.event.public_id,
+        "endpoint": one.endpoint.public_id,
+    }
+    text = page(admin_client, f"{LIST}?q=%20{terms[of]}%20")
+    assert shown_ids(text) == [one.public_id]
+
+
+@pytest.mark.parametrize("term", ["dlv_nothing", "dlv_", "%25", "x" * 5000, "é"])
+def test_an_unknown_id_finds_nothing(admin_client, term):
+    make(3)
+    assert shown_ids(page(admin_client, f"{LIST}?q={term}")) == []
+
+
+@pytest.mark.parametrize(
+    "query", ["q=%00", "error=%00", "type=%00", "status__exact=%00"]
+)
+def test_a_hostile_query_is_no_error_of_ours(admin_client, query):
+    assert admin_client.get(f"{LIST}?{query}").status_code in {200, 302}
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("error=http", 1),
+        ("error=dns", 0),
+        ("type=thing.made", 1),
+        ("type=thing.lost", 0),
+        ("status__exact=2", 1),
+        ("status__exact=1", 0),
+        ("status__exact=0", 0),
+        ("status__exact=held", 0),
+        ("status__exact=9", 0),
+        ("trigger__exact=event", 1),
+    ],
+)
+def test_the_list_is_filtered(admin_client, use_profile, query, found):
+    use_profile(retry=use_profile().retry.__class__(()))
+    with receiver(500) as it:
+        endpoint(it.url)
+        event()
+        drain()
+    assert len(shown_ids(page(admin_client, f"{LIST}?{query}"))) == found

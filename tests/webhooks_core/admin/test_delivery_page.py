@@ -1,0 +1,134 @@
+"""The page of a delivery: shown in full and escaped, with nothing that must stay secret."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from html import unescape
+
+import pytest
+from django.utils import timezone
+
+from tests.receiver import receiver
+from tests.webhooks_core.admin.delivery_pages import LIST, change
+from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT, page
+from tests.webhooks_core.making import drain, endpoint, event, only
+from webhooks_core import endpoints
+from webhooks_core.admin import display
+from webhooks_core.models import Attempt, EndpointSecret, Event
+from webhooks_core.publishing import publish
+from webhooks_core.signing.signatures import timestamped_signature
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
+
+
+def block(text, name) -> str:
+    """Return the text of an element as a browser shows it."""
+    found = re.search(rf'<pre id="{name}"[^>]*>(.*?)</pre>', text, re.DOTALL)
+    assert found
+    return unescape(found[1])
+
+
+def test_what_strangers_sent_is_shown_escaped(admin_client):
+    with receiver(500) as it:
+        it.answer = SCRIPT.encode()
+        endpoint(f"{it.url}?{SCRIPT}")
+        publish(
+            profile="plain", owner="alice", event_type="thing.made", data={"x": SCRIPT}
+        )
+        drain()
+    assert bytes(Attempt.objects.get().answer) == SCRIPT.encode()
+    text = page(admin_client, change(only()))
+    assert SCRIPT not in text
+    # Answer, url, exact body, readable body, curl (url and body).
+    assert text.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 6
+    assert SCRIPT not in page(admin_client, LIST)
+
+
+def test_the_body_is_there_to_the_byte_and_to_read(admin_client):
+    endpoint(NOWHERE)
+    publish(
+        profile="plain", owner="alice", event_type="thing.made", data={"b": 1, "a": "é"}
+    )
+    raw = bytes(Event.objects.get().body)
+    text = page(admin_client, change(only()))
+    assert block(text, "body") == raw.decode()
+    assert '"b": 1,\n    "a": "é"' in unescape(text)
+    answer = admin_client.get(f"{LIST}{only().pk}/body/")
+    assert answer.content == raw
+    assert answer.headers["Content-Type"] == "application/octet-stream"
+    assert answer.headers["Content-Disposition"].startswith("attachment;")
+
+
+def test_a_long_body_is_cut_on_the_page_and_whole_in_the_download(admin_client):
+    endpoint(NOWHERE)
+    data = {"x": "z" * 100_000}
+    publish(profile="plain", owner="alice", event_type="thing.made", data=data)
+    text = page(admin_client, change(only()))
+    assert text.count("z") < 50_000
+    assert f"--data-binary @{Event.objects.get().public_id}.json" in text
+    whole = admin_client.get(f"{LIST}{only().pk}/body/").content
+    assert whole == bytes(Event.objects.get().body)
+
+
+@pytest.mark.parametrize("raw", [b"\xff\xfe nonsense", b"[" * 5000, b""])
+def test_a_body_that_is_no_json_is_shown_as_it_is(admin_client, raw):
+    endpoint(NOWHERE)
+    event()
+    Event.objects.update(body=raw)
+    text = page(admin_client, change(only()))
+    assert block(text, "body") == raw.decode("utf-8", "backslashreplace")
+    assert "For reading" not in text
+
+
+def test_curl_sends_what_the_engine_would_send(admin_client):
+    target = endpoint(NOWHERE)
+    publish(
+        profile="plain",
+        owner="alice",
+        event_type="thing.made",
+        data={"x": "it's $HOME"},
+    )
+    command = block(page(admin_client, change(only())), "curl")
+    words = shlex.split(command.replace("\\\n", " "))
+    raw = bytes(Event.objects.get().body)
+    assert words[-2:] == ["--data-raw", raw.decode()]
+    sent = dict(word.split(": ", 1) for word in words if re.match(r"[\w-]+: ", word))
+    (secret,) = target.secrets(now=timezone.now())
+    assert sent["X-Plain-Signature"] == timestamped_signature(
+        [secret], int(sent["X-Timestamp"]), raw
+    )
+    assert sent["X-Delivery"] == only().public_id
+    assert target.url in words
+
+
+def test_neither_secret_nor_ciphertext_nor_own_header_is_ever_shown(admin_client):
+    target = endpoint(NOWHERE)
+    endpoints.set_custom_headers(target, {"X-Api-Key": "k-123456"})
+    event()
+    secret = EndpointSecret.objects.get().value
+    text = page(admin_client, change(only()))
+    assert secret.reveal() not in text
+    assert secret.ciphertext not in text
+    assert "k-123456" not in text
+    assert f"X-Api-Key: {display.HIDDEN}" in unescape(text)
+
+
+def test_an_unreadable_secret_is_told_and_no_error(admin_client, settings):
+    endpoint(NOWHERE)
+    event()
+    settings.WEBHOOK_SECRET_KEYS = ["A" * 43 + "="]
+    assert "This cannot be signed" in page(admin_client, change(only()))
+
+
+def test_the_timeline_tells_each_attempt_and_what_comes_next(admin_client):
+    with receiver(500) as it:
+        endpoint(it.url)
+        event()
+        text = page(admin_client, change(only()))
+        assert "No attempt has ended yet" in text
+        drain()
+    text = page(admin_client, change(only()))
+    assert "http 500" in text
+    assert "next attempt at" in text
+    assert re.search(r"1\s+of 3", text)

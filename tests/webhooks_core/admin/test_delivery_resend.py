@@ -1,0 +1,132 @@
+"""Deliveries are history: all that may be done is to resend one, by POST alone."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.admin.models import LogEntry
+
+from tests.webhooks_core.admin.delivery_pages import LIST, change, make
+from tests.webhooks_core.admin.looking import NOWHERE, looker, page
+from tests.webhooks_core.making import endpoint, event, only
+from webhooks_core import endpoints
+from webhooks_core.admin import deliveries
+from webhooks_core.models import Delivery, Endpoint
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
+
+
+def test_history_is_neither_made_nor_edited_nor_deleted(admin_client):
+    endpoint(NOWHERE)
+    event()
+    before = Delivery.objects.values().get()
+    fields = {"status": 1, "_save": "Save"}
+    assert admin_client.post(change(only()), fields).status_code == 403
+    assert admin_client.get(f"{LIST}add/").status_code == 403
+    assert admin_client.post(f"{LIST}add/", fields).status_code == 403
+    assert admin_client.post(f"{LIST}{only().pk}/delete/", fields).status_code == 403
+    chosen = {"action": "delete_selected", "_selected_action": [only().pk]}
+    admin_client.post(LIST, chosen)
+    assert Delivery.objects.values().get() == before
+
+
+def test_resending_queues_a_copy_and_is_logged(admin_client):
+    endpoint(NOWHERE)
+    event()
+    first = only()
+    answer = admin_client.post(f"{LIST}{first.pk}/resend/")
+    made = Delivery.objects.get(trigger="replay")
+    assert answer.headers["Location"] == change(made)
+    entry = LogEntry.objects.get()
+    assert entry.object_id == str(first.pk)
+    assert entry.change_message == f"Resent as {made.public_id}."
+    assert f"Queued again as {made.public_id}." in page(admin_client, change(made))
+    assert made.public_id in page(admin_client, change(first))
+
+
+def test_chosen_deliveries_are_resent_oldest_first(admin_client):
+    endpoint(NOWHERE)
+    pks = [event().delivery_set.get().pk for _ in range(3)]
+    chosen = {"action": "resend_selected", "_selected_action": pks}
+    answer = admin_client.post(LIST, chosen, follow=True)
+    assert "Queued 3 of 3 again." in answer.content.decode()
+    copies = Delivery.objects.filter(copy=1).order_by("pk")
+    firsts = Delivery.objects.filter(copy=0).order_by("pk")
+    assert [it.event_id for it in copies] == [it.event_id for it in firsts]
+    assert LogEntry.objects.count() == 3
+
+
+def test_too_many_at_once_are_refused(admin_client, monkeypatch):
+    make(3)
+    monkeypatch.setattr(deliveries, "RESENT_AT_ONCE", 2)
+    first = Delivery.objects.earliest("pk").pk
+    chosen = {
+        "action": "resend_selected",
+        "_selected_action": [first],
+        "select_across": 1,
+    }
+    answer = admin_client.post(LIST, chosen, follow=True)
+    assert "choose at most 2 at once" in answer.content.decode()
+    assert Delivery.objects.count() == 3
+
+
+def test_nothing_is_resent_to_an_endpoint_that_is_gone(admin_client):
+    target = endpoint(NOWHERE)
+    event()
+    endpoints.delete(target)
+    answer = admin_client.post(f"{LIST}{only().pk}/resend/", follow=True)
+    assert "Nothing was queued" in answer.content.decode()
+    chosen = {"action": "resend_selected", "_selected_action": [only().pk]}
+    answer = admin_client.post(LIST, chosen, follow=True)
+    assert "Queued 0 of 1 again." in answer.content.decode()
+    assert Delivery.objects.count() == 1
+    assert not LogEntry.objects.exists()
+
+
+def test_a_get_resends_nothing(admin_client):
+    endpoint(NOWHERE)
+    event()
+    answer = admin_client.get(f"{LIST}{only().pk}/resend/")
+    assert answer.status_code == 405
+    assert answer.headers["Allow"] == "POST"
+    assert Delivery.objects.count() == 1
+
+
+def test_who_may_only_look_sees_all_and_resends_nothing(client):
+    endpoint(NOWHERE)
+    event()
+    looker(client, ["view_delivery"])
+    text = page(client, change(only()))
+    assert "/resend/" not in text
+    assert "resend_selected" not in page(client, LIST)
+    assert client.post(f"{LIST}{only().pk}/resend/").status_code == 403
+    chosen = {"action": "resend_selected", "_selected_action": [only().pk]}
+    client.post(LIST, chosen)
+    assert Delivery.objects.count() == 1
+
+
+def test_who_may_not_look_sees_nothing(client):
+    endpoint(NOWHERE)
+    event()
+    looker(client)
+    for address in (LIST, change(only()), f"{LIST}{only().pk}/body/"):
+        page(client, address, 403)
+    client.logout()
+    answer = client.get(f"{LIST}{only().pk}/body/")
+    assert answer.status_code == 302
+    assert "/admin/login/" in answer.headers["Location"]
+
+
+@pytest.mark.parametrize("pk", [999, 2**63, 2**200])
+def test_what_is_not_there_is_not_found(admin_client, pk):
+    assert admin_client.post(f"{LIST}{pk}/resend/").status_code == 404
+    assert admin_client.get(f"{LIST}{pk}/body/").status_code == 404
+    assert admin_client.get(f"{LIST}{pk}/change/").status_code == 302
+
+
+def test_the_page_answers_without_a_product_of_its_name(admin_client):
+    endpoint(NOWHERE)
+    event()
+    Endpoint.objects.update(profile="gone")
+    assert "This cannot be signed" in page(admin_client, change(only()))
+    answer = admin_client.post(f"{LIST}{only().pk}/resend/", follow=True)
+    assert "Nothing was queued" in answer.content.decode()

@@ -1,0 +1,297 @@
+"""What an operator may do about an endpoint: POSTs that need a permission and are logged."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from html import unescape
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.utils import timezone
+
+from tests.receiver import receiver
+from tests.webhooks_core.admin.endpoint_pages import LIST, OPERATIONS, change, operate
+from tests.webhooks_core.admin.looking import NOWHERE, looker, page
+from tests.webhooks_core.making import drain, endpoint, event, only
+from webhooks_core import endpoints
+from webhooks_core.admin import endpoints as pages
+from webhooks_core.models import Delivery, Endpoint, EndpointSecret
+from webhooks_core.signing.secrets import PREFIX
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
+
+
+def test_a_test_event_goes_out_and_its_answer_shows_on_its_page(admin_client):
+    with receiver(200) as it:
+        it.answer = b"thanks"
+        target = endpoint(it.url, "thing.lost")
+        text = operate(admin_client, target, "send-test")
+        assert only().trigger == "test"
+        assert "data-reload" in text
+        drain()
+    text = page(admin_client, f"/admin/webhooks_core/delivery/{only().pk}/change/")
+    assert "thanks" in text
+    assert "data-reload" not in text
+    message = LogEntry.objects.get().change_message
+    assert message == f"Sent the test event {only().event.public_id}."
+
+
+def test_no_test_goes_to_an_endpoint_that_gets_none(admin_client, use_profile):
+    target = endpoint(NOWHERE)
+    use_profile(enabled=False)
+    assert "Nothing was sent" in operate(admin_client, target, "send-test")
+    use_profile(ping=None)
+    assert "no test event" in operate(admin_client, target, "send-test")
+    assert "/send-test/" not in page(admin_client, change(target))
+    use_profile()
+    Endpoint.objects.update(status=2)
+    assert "Nothing was sent" in operate(admin_client, target, "send-test")
+    assert not Delivery.objects.exists()
+    assert not LogEntry.objects.exists()
+
+
+def test_limits_are_set_and_told(admin_client):
+    target = endpoint(NOWHERE)
+    limits = {"max_in_flight": "2", "rate_per_second": "10"}
+    text = operate(admin_client, target, "set-limits", **limits)
+    assert "From now on: 2 at once, 10 per second." in text
+    text = operate(admin_client, target, "set-limits", max_in_flight="3", in_order="on")
+    assert "From now on: 1 at once, in order." in text
+    target.refresh_from_db()
+    assert (target.max_in_flight, target.rate_per_second, target.in_order) == (
+        3,
+        None,
+        True,
+    )
+    message = LogEntry.objects.latest("pk").change_message
+    assert message == "Limited to 1 at once, in order."
+
+
+@pytest.mark.parametrize("value", ["", "0", "513", "-1", "many", "²"])
+def test_limits_that_cannot_be_change_nothing(admin_client, value):
+    target = endpoint(NOWHERE)
+    text = operate(admin_client, target, "set-limits", max_in_flight=value, in_order="")
+    assert "Nothing was changed: max_in_flight" in text
+    target.refresh_from_db()
+    assert (target.max_in_flight, target.in_order) == (4, False)
+    assert not LogEntry.objects.exists()
+
+
+def test_an_endpoint_is_paused_and_resumed(admin_client, calls):
+    target = endpoint(NOWHERE)
+    assert "It is not paused." in operate(admin_client, target, "resume")
+    assert "Paused: what" in operate(admin_client, target, "pause")
+    assert Endpoint.objects.get().paused_at is not None
+    assert "paused already" in operate(admin_client, target, "pause")
+    assert "/resume/" in page(admin_client, change(target))
+    assert "Resumed" in operate(admin_client, target, "resume")
+    assert Endpoint.objects.get().paused_at is None
+    messages = LogEntry.objects.order_by("pk").values_list("change_message", flat=True)
+    assert list(messages) == ["Paused.", "Resumed."]
+
+
+@pytest.mark.spec("recording", "an operator may enable a disabled endpoint")
+def test_a_disabled_endpoint_is_enabled_and_gets_what_waited(admin_client):
+    with receiver(204) as it:
+        target = endpoint(it.url)
+        event()
+        assert "/enable/" not in page(admin_client, change(target))
+        assert "It is not disabled." in operate(admin_client, target, "enable")
+        assert not LogEntry.objects.exists()
+        Endpoint.objects.update(status=2, consecutive_failures=3)
+        Delivery.objects.update(next_attempt_at=timezone.now() + timedelta(hours=1))
+        assert drain() == 0
+        assert "/enable/" in page(admin_client, change(target))
+        text = operate(admin_client, target, "enable")
+        assert "Enabled: what waited goes out now." in text
+        target.refresh_from_db()
+        assert (target.status, target.consecutive_failures) == (1, 0)
+        assert LogEntry.objects.get().change_message == "Enabled."
+        assert drain() == 1
+    assert len(it.requests) == 1
+
+
+def test_a_new_secret_is_shown_once_and_the_old_one_overlaps(admin_client):
+    target = endpoint(NOWHERE)
+    (old,) = target.secrets(now=timezone.now())
+    answer = admin_client.post(f"{LIST}{target.pk}/rotate-secret/", {"hours": "2"})
+    fresh = Endpoint.objects.get()
+    new, kept = fresh.secrets(now=timezone.now())
+    assert kept == old
+    assert fresh.secrets(now=timezone.now() + timedelta(hours=3)) == [new]
+    shown = unescape(answer.content.decode())
+    assert new.startswith(PREFIX)
+    assert new in shown
+    assert old not in shown
+    assert "no-store" in answer.headers["Cache-Control"]
+    assert LogEntry.objects.get().change_message == "Rotated the secret; overlap 2 h."
+    for address in (change(target), f"{LIST}{target.pk}/history/"):
+        assert new not in unescape(page(admin_client, address))
+
+
+CONFIRM = LIST + "{}/rotate-secret/confirm/"
+
+
+def test_a_rotation_is_asked_for_on_a_page_of_its_own(admin_client):
+    target = endpoint(NOWHERE)
+    assert CONFIRM.format(target.pk) in page(admin_client, change(target))
+    asked = page(admin_client, CONFIRM.format(target.pk))
+    assert target.url in asked
+    assert 'name="hours"' in asked
+    assert "two signatures" in asked
+    assert EndpointSecret.objects.count() == 1
+
+
+def test_where_one_secret_signs_no_overlap_is_offered_and_the_effect_is_said(
+    admin_client, use_profile
+):
+    use_profile(signature_scheme="sha256")
+    target = endpoint(NOWHERE)
+    asked = page(admin_client, CONFIRM.format(target.pk))
+    assert 'name="hours"' not in asked
+    assert "The old secret ends at once." in asked
+    assert "After 3 failures in a row the endpoint is disabled." in asked
+    for fields in ({}, {"hours": "24"}):
+        shown = operate(admin_client, target, "rotate-secret", **fields)
+        assert "with this secret alone" in shown
+        assert len(Endpoint.objects.get().secrets(now=timezone.now())) == 1
+    messages = LogEntry.objects.values_list("change_message", flat=True)
+    assert set(messages) == {"Rotated the secret; overlap 0 h."}
+
+
+def followed(client, address) -> str:
+    return unescape(client.get(address, follow=True).content.decode())
+
+
+def test_a_rotation_that_cannot_be_is_not_asked_for(admin_client, client):
+    target = endpoint(NOWHERE)
+    address = CONFIRM.format(target.pk)
+    assert client.get(address).status_code == 302
+    looker(client, ["view_endpoint"])
+    assert client.get(address).status_code == 403
+    assert admin_client.get(CONFIRM.format(999)).status_code == 404
+    Endpoint.objects.update(static_key="k")
+    assert "configuration file" in followed(admin_client, address)
+    endpoints.delete(target)
+    assert "is deleted" in followed(admin_client, address)
+
+
+def test_the_endpoint_of_a_product_that_is_not_installed_is_rotated(admin_client):
+    target = endpoint(NOWHERE)
+    Endpoint.objects.update(profile="gone")
+    assert "with this secret alone" in operate(admin_client, target, "rotate-secret")
+    assert EndpointSecret.objects.count() == 1
+
+
+@pytest.mark.parametrize("hours", ["", "-1", "169", "1.5", "²", "9" * 40, "\0"])
+def test_a_faulty_overlap_rotates_nothing(admin_client, hours):
+    target = endpoint(NOWHERE)
+    text = operate(admin_client, target, "rotate-secret", hours=hours)
+    assert "0 to 168 whole hours" in text
+    assert EndpointSecret.objects.count() == 1
+
+
+def test_a_secret_from_the_configuration_is_not_rotated_here(admin_client):
+    target = endpoint(NOWHERE)
+    Endpoint.objects.update(static_key="k")
+    text = operate(admin_client, target, "rotate-secret", hours="1")
+    assert "configuration file" in text
+    assert EndpointSecret.objects.count() == 1
+    assert "/rotate-secret/" not in page(admin_client, change(target))
+
+
+@pytest.fixture
+def failed(use_profile):
+    """Three deliveries that failed for good."""
+    use_profile(retry=use_profile().retry.__class__(()), disable_after=None)
+    with receiver(500) as it:
+        target = endpoint(it.url)
+        for _ in range(3):
+            event()
+        drain()
+    return target
+
+
+def test_a_replay_is_counted_first_and_then_queued(admin_client, failed):
+    text = page(admin_client, f"{change(failed)}?hours=24")
+    assert "3 failed since" in text
+    assert Delivery.objects.count() == 3
+    (since,) = re.findall(r'name="since" value="([^"]+)"', text)
+    text = operate(admin_client, failed, "replay-failed", since=unescape(since))
+    assert "Queued 3 again" in text
+    assert Delivery.objects.filter(trigger="replay").count() == 3
+    assert LogEntry.objects.get().change_message.startswith("Replayed 3 failed since")
+    assert "Nothing failed since" in page(admin_client, f"{change(failed)}?hours=24")
+
+
+def test_too_many_to_replay_are_left_to_the_command(admin_client, failed, monkeypatch):
+    monkeypatch.setattr(pages, "REPLAYED_AT_ONCE", 2)
+    text = page(admin_client, f"{change(failed)}?hours=24")
+    assert f"webhooks_replay --endpoint {failed.public_id} --since" in text
+    assert 'name="since"' not in text
+    since = (timezone.now() - timedelta(hours=1)).isoformat()
+    text = operate(admin_client, failed, "replay-failed", since=since)
+    assert "more than 2 at once" in text
+    assert Delivery.objects.count() == 3
+
+
+@pytest.mark.parametrize("since", ["", "x", "2026-13-01T00:00Z", "2026-01-01T00:00"])
+def test_a_replay_needs_a_time(admin_client, failed, since):
+    text = operate(admin_client, failed, "replay-failed", since=since)
+    assert "Count first" in text
+    assert Delivery.objects.count() == 3
+
+
+@pytest.mark.parametrize("hours", ["", "2", "-1", "x", "%00"])
+def test_only_the_times_on_offer_are_counted(admin_client, failed, hours):
+    assert "failed since" not in page(admin_client, f"{change(failed)}?hours={hours}")
+
+
+def test_nothing_is_replayed_to_a_disabled_endpoint(admin_client, failed):
+    Endpoint.objects.update(status=2)
+    since = (timezone.now() - timedelta(hours=1)).isoformat()
+    text = operate(admin_client, failed, "replay-failed", since=since)
+    assert "disabled or inactive" in text
+    assert Delivery.objects.count() == 3
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_nothing_is_done_to_what_is_deleted(admin_client, name):
+    target = endpoint(NOWHERE)
+    endpoints.delete(target)
+    before = Endpoint.objects.values().get()
+    text = operate(admin_client, target, name, hours="1", since="2026-01-01T00:00Z")
+    assert "The endpoint is deleted." in text
+    assert Endpoint.objects.values().get() == before
+    assert not LogEntry.objects.exists()
+    assert f"/{name}/" not in page(admin_client, change(target))
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_who_may_only_look_and_a_get_do_nothing(client, admin_client, name):
+    target = endpoint(NOWHERE)
+    before = Endpoint.objects.values().get()
+    address = f"{LIST}{target.pk}/{name}/"
+    assert admin_client.get(address).status_code == 405
+    looker(client, ["view_endpoint", "view_delivery"])
+    assert f"/{name}/" not in page(client, change(target))
+    assert client.post(address, {"hours": "1"}).status_code == 403
+    assert Endpoint.objects.values().get() == before
+    assert EndpointSecret.objects.count() == 1
+    assert not LogEntry.objects.exists()
+
+
+def test_an_endpoint_is_neither_made_nor_edited_nor_deleted(admin_client):
+    target = endpoint(NOWHERE)
+    before = Endpoint.objects.values().get()
+    for address in (change(target), f"{LIST}add/", f"{LIST}{target.pk}/delete/"):
+        assert admin_client.post(address, {"url": "x"}).status_code == 403
+    assert Endpoint.objects.values().get() == before
+
+
+def test_who_may_not_look_sees_nothing(client):
+    target = endpoint(NOWHERE)
+    looker(client)
+    for address in (LIST, change(target)):
+        page(client, address, 403)

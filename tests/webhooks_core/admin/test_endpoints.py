@@ -1,0 +1,237 @@
+"""The endpoints' admin: how each is doing, at a glance and on its page."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+from django.utils import timezone
+
+from tests.receiver import receiver
+from tests.webhooks_core.admin.endpoint_pages import (
+    LIST,
+    attempts,
+    change,
+    operate,
+    shown,
+)
+from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT, page, queries_of
+from tests.webhooks_core.making import drain, endpoint, event, only
+from webhooks_core import endpoints
+from webhooks_core.admin import endpoints as pages
+from webhooks_core.admin import health
+from webhooks_core.admin.health import HEIGHT, HOURS, Day, Health
+from webhooks_core.models import Attempt, Delivery, Endpoint, EndpointSecret
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
+
+
+# ── Health ──────────────────────────────────────────────────────────────────────────
+
+NOW = timezone.now()
+STATES: dict[Health, dict[str, object]] = {
+    Health.HEALTHY: {},
+    Health.FAILING: {"consecutive_failures": 1},
+    Health.PAUSED: {"paused_at": NOW, "consecutive_failures": 1},
+    Health.INACTIVE: {"active": False, "paused_at": NOW},
+    Health.DISABLED: {"status": 2, "active": False},
+    Health.DELETED: {"deleted_at": NOW, "status": 2},
+}
+
+
+def test_the_word_and_the_filter_agree(admin_client):
+    made = {}
+    for number, (state, fields) in enumerate(STATES.items()):
+        it = endpoint(f"http://127.0.0.1:{number + 1}/")
+        Endpoint.objects.filter(pk=it.pk).update(**fields)
+        made[state] = it
+    for state, it in made.items():
+        it.refresh_from_db()
+        assert Health.of(it) == state
+        text = page(admin_client, f"{LIST}?health={state.name.lower()}")
+        assert shown(text) == [it.public_id]
+        assert f">{state.value}</span>" in text
+    assert set(made) == set(Health)
+
+
+@pytest.mark.parametrize("query", ["health=x", "health=%00", "product=%00", "q=%00"])
+def test_a_hostile_query_is_no_error_of_ours(admin_client, query):
+    assert admin_client.get(f"{LIST}?{query}").status_code == 200
+
+
+def test_a_day_counts_its_attempts_by_hour_and_forgets_older_ones():
+    target = endpoint(NOWHERE)
+    attempts(target, "http timeout ok", hours_ago=0.5, ms=100)
+    attempts(target, "ok", hours_ago=23.5, ms=300)
+    attempts(target, "ok", hours_ago=24.5, ms=9000)
+    day = health.days([target], now=timezone.now(), deliveries=10)[target.pk]
+    assert (day.ok[-1], day.failed[-1]) == (1, 2)
+    assert (day.ok[0], day.failed[0]) == (1, 0)
+    assert day.attempts == 4
+    assert day.success == "50 %"
+    assert day.p95_ms == 300
+
+
+def test_a_day_looks_at_the_newest_deliveries_alone():
+    target, other = endpoint(NOWHERE), endpoint(NOWHERE)
+    attempts(target, "http")
+    attempts(target, "ok")
+    found = health.days([target, other], now=timezone.now(), deliveries=1)
+    assert (found[target.pk].attempts, found[target.pk].success) == (1, "100 %")
+    assert (found[other.pk].attempts, found[other.pk].success) == (0, None)
+    assert health.days([], now=timezone.now(), deliveries=1) == {}
+
+
+def test_one_failure_among_many_is_never_rounded_away():
+    day = Day(ok=[0] * 23 + [99_999], failed=[0] * 23 + [1])
+    assert day.success == "99.9 %"
+    last = day.bars[-1]
+    assert last.failed_height == 2
+    assert last.ok_height + last.failed_height == HEIGHT
+    assert all(bar.ok_height == bar.failed_height == 0 for bar in day.bars[:-1])
+
+
+def test_no_attempts_make_an_empty_chart():
+    nothing = Day(ok=[0] * HOURS, failed=[0] * HOURS)
+    assert nothing.success is None
+    assert {bar.ok_height for bar in nothing.bars} == {0}
+
+
+# ── The list ────────────────────────────────────────────────────────────────────────
+
+
+def test_the_list_costs_the_same_queries_however_long(admin_client):
+    counts = []
+    for number in (2, 58):
+        for _ in range(number):
+            target = endpoint(NOWHERE, owner="bob")
+        attempts_of(target, 20 * number)
+        counts.append(
+            [len(queries_of(admin_client, it)) for it in (LIST, change(target))]
+        )
+    assert counts[0] == counts[1]
+
+
+def attempts_of(target, number) -> None:
+    one = event(owner="bob")
+    made = Delivery.objects.bulk_create(
+        Delivery(public_id=f"dlv_{target.pk}_{n}", event=one, endpoint=target, copy=n)
+        for n in range(1, number)
+    )
+    Attempt.objects.bulk_create(
+        Attempt(delivery=it, number=1, started_at=timezone.now(), outcome="ok")
+        for it in made
+    )
+
+
+def test_a_row_tells_health_success_latency_and_failures_in_a_row(admin_client):
+    with receiver(500) as it:
+        target = endpoint(it.url)
+        event()
+        drain()
+    attempts(target, "ok ok", ms=1234)
+    text = page(admin_client, LIST)
+    assert ">Failing</span>" in text
+    assert "66.6 %" in text
+    assert "1,234 ms" in text
+    assert "1/3" in text
+    assert 'aria-label="2 successful and 1 failed attempts in 24 h"' in text
+
+
+def test_an_endpoint_is_found_by_id_owner_and_url(admin_client):
+    one = endpoint("http://127.0.0.1:8/one", owner="alice")
+    endpoint("http://127.0.0.1:8/two", owner="bob")
+    for term in (one.public_id, "alic", "/one"):
+        text = page(admin_client, f"{LIST}?q={term}")
+        assert shown(text) == [one.public_id]
+
+
+# ── The page ────────────────────────────────────────────────────────────────────────
+
+
+def test_the_page_tells_what_is_going_on(admin_client):
+    with receiver(503) as it:
+        target = endpoint(it.url)
+        event()
+        drain()
+    text = page(admin_client, change(target))
+    for words in (it.url, "Failing", "1/3", "http 503", "0 %", only().public_id):
+        assert words in text
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"status": Endpoint.Status.DISABLED}, "Another url, which its owner sets,"),
+        ({"active": False}, "Its owner has switched it off"),
+        ({"paused_at": NOW}, "Resume it."),
+    ],
+)
+def test_the_page_tells_what_lets_it_deliver_again_and_how_much_waits(
+    admin_client, fields, words
+):
+    target = endpoint(NOWHERE)
+    event()
+    assert "To deliver again" not in page(admin_client, change(target))
+    Endpoint.objects.update(**fields)
+    text = page(admin_client, change(target))
+    assert words in text
+    (link,) = re.findall(r'<a href="([^"]+)">1 delivery waits</a>', text)
+    assert only().public_id in page(admin_client, unescape(link))
+
+
+def test_what_the_page_says_of_a_disabled_endpoint_is_true(admin_client):
+    target = endpoint("http://127.0.0.1:9/before")
+    event()
+    Endpoint.objects.update(status=Endpoint.Status.DISABLED, consecutive_failures=3)
+    event()
+    assert Delivery.objects.count() == 1
+    target.refresh_from_db()
+    endpoints.update(target, url=NOWHERE)
+    text = page(admin_client, change(target))
+    assert ">Healthy</span>" in text
+    assert "0/3" in text
+    assert "To deliver again" not in text
+    assert Delivery.objects.filter(next_attempt_at__lte=timezone.now()).exists()
+
+
+def test_what_waits_is_counted_no_further_than_it_must(admin_client, monkeypatch):
+    target = endpoint(NOWHERE)
+    event()
+    event()
+    endpoints.pause(target)
+    assert ">2 deliveries wait</a>" in page(admin_client, change(target))
+    monkeypatch.setattr(pages, "HELD_AT_MOST", 2)
+    assert ">2 or more deliveries wait</a>" in page(admin_client, change(target))
+
+
+def test_what_strangers_wrote_is_shown_escaped(admin_client):
+    target = endpoint(f"{NOWHERE}{SCRIPT}", owner=SCRIPT, description=SCRIPT)
+    Endpoint.objects.update(event_types=[SCRIPT])
+    endpoints.set_custom_headers(target, {"X-Key": "k-123456"})
+    text = page(admin_client, change(target))
+    assert SCRIPT not in text
+    assert text.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 4
+    assert "X-Key" in text
+    assert "k-123456" not in text
+    assert SCRIPT not in page(admin_client, LIST)
+
+
+def test_the_secret_is_shown_nowhere(admin_client):
+    target = endpoint(NOWHERE)
+    secret = EndpointSecret.objects.get().value
+    for address in (LIST, change(target), f"{LIST}{target.pk}/history/"):
+        text = page(admin_client, address)
+        assert secret.reveal() not in text
+        assert secret.ciphertext not in text
+
+
+def test_unreadable_headers_and_an_unknown_product_are_no_error(admin_client, settings):
+    target = endpoint(NOWHERE)
+    endpoints.set_custom_headers(target, {"X-Key": "k"})
+    Endpoint.objects.update(profile="gone")
+    settings.WEBHOOK_SECRET_KEYS = ["A" * 43 + "="]
+    assert "none of WEBHOOK_SECRET_KEYS" in page(admin_client, change(target))
+    assert "no test event" in operate(admin_client, target, "send-test")
+    page(admin_client, LIST)

@@ -1,0 +1,59 @@
+"""What an operator does with a row that went with its account a moment ago."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from webhooks_core import endpoints, publishing, replays
+from webhooks_core.admin.endpoints import EndpointAdmin
+from webhooks_core.dispatch.removal import remove_owner
+from webhooks_core.models import Delivery, Endpoint, EndpointSecret
+
+OWNER: dict[str, Any] = {"profile": "recording", "owner": "1"}
+
+
+@pytest.fixture
+def endpoint():
+    types = ["summary.completed"]
+    return endpoints.create(
+        **OWNER, url="http://127.0.0.1:9/", event_types=types
+    ).endpoint
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_delivery_that_is_gone_is_not_sent_again(endpoint):
+    publishing.publish(**OWNER, event_type="summary.completed", data={})
+    delivery = Delivery.objects.select_related("endpoint").get()
+    remove_owner(**OWNER)
+    with pytest.raises(replays.NotSubscribedError):
+        replays.replay(delivery)
+    assert not Delivery.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_secret_of_an_endpoint_that_is_gone_is_not_rotated(endpoint):
+    remove_owner(**OWNER)
+    with pytest.raises(Endpoint.DoesNotExist):
+        endpoints.rotate_secret(endpoint)
+    assert not EndpointSecret.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("operation", ["pause", "set-trusted", "rotate-secret"])
+def test_the_admin_answers_that_an_endpoint_is_gone(
+    endpoint, operation, admin_client, monkeypatch
+):
+    row = EndpointAdmin.row
+
+    def late(self, request, pk):
+        found = row(self, request, pk)
+        remove_owner(**OWNER)
+        return found
+
+    monkeypatch.setattr(EndpointAdmin, "row", late)
+    admin_client.raise_request_exception = False
+    page = f"/admin/webhooks_core/endpoint/{endpoint.pk}/{operation}/"
+    form = {"hours": "0", "trusted": "on"}
+    assert admin_client.post(page, form).status_code == 404

@@ -1,0 +1,114 @@
+"""A shift driven by hand: it claims and settles for real, and its answers are made up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from django.utils import timezone
+
+from webhooks_core.dispatch import leases
+from webhooks_core.dispatch.claims import Claim, Claims
+from webhooks_core.dispatch.connectivity import WINDOW, Network
+from webhooks_core.dispatch.queues import Lanes
+from webhooks_core.dispatch.results import Settled, settle
+from webhooks_core.models import Shift
+from webhooks_core.network.transport import Answer, Request
+from webhooks_core.outcomes import Outcome
+from webhooks_core.stats import has_arrived_since
+
+
+def ok(request: Request) -> Answer:
+    return Answer(request.key, request.lane, datetime.now(UTC), Outcome.OK, 204)
+
+
+def failed(
+    request: Request, code: int = 500, retry_after: float | None = None
+) -> Answer:
+    return Answer(
+        request.key,
+        request.lane,
+        datetime.now(UTC),
+        Outcome.HTTP,
+        code,
+        error=f"HTTP {code}",
+        retry_after=retry_after,
+    )
+
+
+def timed_out(request: Request) -> Answer:
+    return Answer(
+        request.key,
+        request.lane,
+        datetime.now(UTC),
+        Outcome.TIMEOUT,
+        error="no answer within 1 s",
+    )
+
+
+def unreached(request: Request) -> Answer:
+    return Answer(
+        request.key,
+        request.lane,
+        datetime.now(UTC),
+        Outcome.DNS,
+        error="the host name could not be resolved",
+    )
+
+
+def untried(request: Request) -> Answer:
+    return Answer(request.key, request.lane, datetime.now(UTC), None)
+
+
+class Desk:
+    def __init__(self) -> None:
+        shift = leases.start()
+        assert shift is not None
+        self.shift: Shift = shift
+        self.lanes = Lanes(shift)
+        self.network = Network(shift.offline_since)
+        self.claims = Claims(shift, self.lanes, self.network)
+
+    def claim(self) -> list[Request]:
+        """Lease what is due and claim from it; return the requests to be made."""
+        now = timezone.now()
+        self.lanes.take_due(now)
+        return self.claims.take(now)
+
+    def settle(self, answers: Sequence[Answer]) -> list[Settled]:
+        ended: list[tuple[Claim, Answer]] = [
+            (self.claims.pop(answer.key), answer) for answer in answers
+        ]
+        now = timezone.now()
+        settled = settle(self.shift, ended, now=now)
+        for it in settled:
+            if it.retry_at:
+                self.lanes[it.answer.lane].expect(it.retry_at)
+        for claim, answer in ended:
+            if answer.outcome is None:
+                self.lanes[answer.lane].expect(now)
+            owner, url = claim.endpoint.owner, claim.endpoint.url
+            if self.network.note(owner, url, answer.outcome, now):
+                self.find_network()
+        self.watch_network()
+        return settled
+
+    def watch_network(self) -> None:
+        """Take the network for away when all that is known says so, as a drain does."""
+        now = timezone.now()
+        if not self.network.is_suspect(now):
+            return
+        if has_arrived_since(now - WINDOW):
+            self.network.find()
+        else:
+            self.network.lose(now)
+            leases.tell_network(self.shift, offline_since=now)
+
+    def find_network(self) -> None:
+        self.network.find()
+        leases.tell_network(self.shift, offline_since=None)
+
+    def leave(self) -> None:
+        """Release the lanes without open claims, and end the shift."""
+        self.lanes.release(it.pk for it in self.lanes.values() if not it.claimed)
+        leases.end(self.shift, attempts=0)

@@ -1,0 +1,346 @@
+"""Our own outage: attempts are postponed and nothing is counted, until somebody is reached."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.utils import timezone
+
+from tests.receiver import receiver
+from tests.webhooks_core.making import drain, endpoint, event, only
+from tests.webhooks_core.network.hostile import (
+    PATIENCE_S,
+    TIMEOUT_S,
+    Hostile,
+    read_request,
+    request_to,
+    send,
+)
+from webhooks_core import stats
+from webhooks_core.dispatch import dispatcher as engine
+from webhooks_core.dispatch import leases
+from webhooks_core.dispatch.connectivity import TRY_ONE_EVERY, Network
+from webhooks_core.dispatch.sender import Sender
+from webhooks_core.models import Attempt, Delivery, Endpoint, Shift
+from webhooks_core.network import transport
+from webhooks_core.network.addresses import Reach
+from webhooks_core.outcomes import Outcome
+from webhooks_core.worker import processes
+
+NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
+DNS, CONNECT, OK = Outcome.DNS, Outcome.CONNECT, Outcome.OK
+A, B = ("alice", "https://a.example/"), ("bob", "https://b.example/")
+
+
+@pytest.mark.spec("decisions", "Own outage: attempts may only be postponed")
+@pytest.mark.parametrize(
+    ("_case", "seen", "suspect"),
+    [
+        ("two hosts of two owners", [(*A, DNS), (*B, CONNECT)], True),
+        ("one owner", [(*A, DNS), ("alice", B[1], DNS)], False),
+        ("one host", [(*A, DNS), ("bob", "http://a.example:8080/x", DNS)], False),
+        ("this machine", [(*A, DNS), ("bob", "http://127.0.0.1:9/", CONNECT)], False),
+        ("one arrived after", [(*A, DNS), (*B, DNS), ("eve", A[1], OK)], False),
+        ("one arrived between", [(*A, DNS), ("eve", A[1], OK), (*B, DNS)], False),
+        ("one was slow", [(*A, DNS), (*B, DNS), (*B, Outcome.TIMEOUT)], False),
+        ("one here", [(*A, DNS), (*B, DNS), ("e", "http://localhost/", OK)], True),
+        ("one untried", [(*A, DNS), (*B, None)], False),
+        ("one blocked", [(*A, DNS), (*B, Outcome.BLOCKED)], False),
+    ],
+)
+def test_the_network_is_suspected_only_when_all_fails_for_several(_case, seen, suspect):
+    network = Network()
+    for owner, url, outcome in seen:
+        network.note(owner, url, outcome, NOW)
+    assert network.is_suspect(NOW) is suspect
+
+
+def offline() -> Network:
+    network = Network()
+    for owner, url in (A, B):
+        network.note(owner, url, DNS, NOW)
+    network.lose(NOW)
+    return network
+
+
+@pytest.mark.parametrize("first", ["kept", "fresh"])
+def test_silence_on_a_kept_connection_shows_no_network(first):
+    """Where everything is swallowed, it is the first that such a network shows."""
+
+    def fall_silent(connection: socket.socket, server: Hostile) -> None:
+        if first == "kept":
+            read_request(connection)
+            connection.sendall(b"HTTP/1.1 204 OK\r\n\r\n")
+        server.stopped.wait(PATIENCE_S)
+
+    with Hostile(fall_silent).running() as it, Sender() as sender:
+        if first == "kept":
+            assert send(sender, request_to(it.url)).outcome == OK
+        last = send(sender, request_to(it.url, timeout_s=TIMEOUT_S))
+        assert it.accepted == 1
+    assert last.outcome == Outcome.TIMEOUT
+    assert last.shows_network is (first == "fresh")
+
+
+def test_old_failures_mean_nothing():
+    network = Network()
+    network.note(*A, DNS, NOW)
+    later = NOW + timedelta(seconds=61)
+    network.note(*B, DNS, later)
+    assert not network.is_suspect(later)
+
+
+def test_only_what_leaves_this_machine_is_held():
+    network = offline()
+    assert network.holds(*A, Reach())
+    assert not network.holds("alice", "http://localhost:9/", Reach())
+    network.find()
+    assert not network.holds(*A, Reach())
+
+
+def test_those_are_probed_first_of_whom_nothing_bad_is_known():
+    network = offline()
+    for number in range(20):
+        network.holds(f"owner {number}", f"https://{number}.example/", Reach())
+    network.holds(*A, Reach())
+    probed = network.to_probe(NOW)
+    assert len(probed) == 8
+    assert A[1] not in [held.url for held in probed]
+    network.holds(*A, Reach())
+    assert network.to_probe(NOW + timedelta(seconds=1)) == []
+    assert len(network.to_probe(NOW + timedelta(seconds=2))) == 1
+
+
+def test_one_attempt_is_made_now_and_then_all_the_same():
+    network = offline()
+    assert network.exempts([1, 2], NOW + timedelta(minutes=9)) is None
+    assert network.exempts([1, 2], NOW + timedelta(minutes=10)) in {1, 2}
+    assert network.exempts([1, 2], NOW + timedelta(minutes=10)) is None
+
+
+def test_the_shifts_that_follow_each_other_try_no_more_often_than_one_does():
+    shift, tried, shifts_worked = timedelta(seconds=20), 0, 6000
+    for number in range(shifts_worked):
+        network, start = Network(NOW), NOW + number * shift
+        tried += any(network.exempts([1], at) for at in (start, start + shift))
+    expected = shifts_worked * shift / TRY_ONE_EVERY
+    assert expected / 2 < tried < 2 * expected
+
+
+def test_one_success_ends_it():
+    network = offline()
+    assert network.note(*A, OK, NOW)
+    network.find()
+    assert not network.is_offline
+
+
+class Names:
+    """A resolver that knows all names, or, while the network is away, none."""
+
+    def __init__(self) -> None:
+        self.is_up = False
+        self.asked = 0
+
+    def getaddrinfo(
+        self, host: str, port: int, *_: object, **__: object
+    ) -> list[object]:
+        self.asked += 1
+        if not self.is_up:
+            raise socket.gaierror(socket.EAI_AGAIN, "no server answers")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
+
+
+@pytest.fixture
+def names(monkeypatch, settings) -> Names:
+    made = Names()
+    monkeypatch.setattr(socket, "getaddrinfo", made.getaddrinfo)
+    settings.WEBHOOK_ALLOWED_TARGETS = ["127.0.0.0/8"]
+    return made
+
+
+def test_a_receiver_is_reached_at_whichever_of_its_addresses_answers(monkeypatch):
+    def getaddrinfo(host: str, port: int, **_: object) -> list[object]:
+        tcp = (socket.SOCK_STREAM, 6, "")
+        return [
+            (socket.AF_INET6, *tcp, ("::1", port, 0, 0)),
+            (socket.AF_INET, *tcp, ("127.0.0.1", port)),
+        ]
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    with receiver(204) as it:
+        url = it.url.replace("127.0.0.1", "both.example")
+        assert asyncio.run(transport.connects(url, Reach(loopback=True)))
+    assert it.requests == []
+
+
+def subscribe(url: str, *owners: str) -> None:
+    for owner in owners:
+        named = url.replace("127.0.0.1", f"{owner}.example")
+        endpoint(named, owner=owner, trusted=True)
+
+
+def waiting() -> list[int]:
+    return list(Delivery.objects.filter(status=0).values_list("attempts", flat=True))
+
+
+@pytest.mark.django_db(transaction=True)
+class TestDrain:
+    @pytest.fixture(autouse=True)
+    def patient(self, use_profile):
+        use_profile(disable_after=20)
+
+    def test_without_a_network_what_waits_is_postponed_and_goes_out_when_it_is_back(
+        self, names
+    ):
+        with receiver(204) as it:
+            subscribe(it.url, "alice", "bob")
+            for _ in range(20):
+                event("alice")
+                event("bob")
+
+            def mend_and_stop() -> bool:
+                names.is_up = names.is_up or self.is_postponing()
+                return Delivery.objects.filter(status=0, attempts=0).count() == 0
+
+            drain(stop=mend_and_stop, shift_s=60)
+        made = Attempt.objects.exclude(outcome="ok").count()
+        assert 2 <= made <= 16  # what was in flight when it was noticed
+        assert Delivery.objects.filter(status=1).count() == 40 - made
+        assert not Endpoint.objects.filter(consecutive_failures__gt=4).exists()
+        assert Shift.objects.get().offline_since is None
+
+    def is_postponing(self) -> bool:
+        return Shift.objects.filter(offline_since__isnull=False).exists()
+
+    def test_while_it_lasts_no_count_moves_and_little_is_asked(self, names):
+        subscribe("http://127.0.0.1:9/", "alice", "bob")
+        for _ in range(20):
+            event("alice")
+            event("bob")
+        drain(stop=self.is_postponing, shift_s=60)
+        before = list(Endpoint.objects.values("consecutive_failures", "status"))
+        made, asked = Attempt.objects.count(), names.asked
+        Delivery.objects.filter(status=0).update(next_attempt_at=timezone.now())
+        drain(shift_s=1.5)  # it knows from the shift before
+        assert Attempt.objects.count() == made
+        assert list(Endpoint.objects.values("consecutive_failures", "status")) == before
+        assert names.asked - asked <= 4
+        assert self.is_postponing()
+
+    def test_receivers_on_this_machine_go_on(self, names):
+        subscribe("http://127.0.0.1:9/", "alice", "bob")
+        with receiver(204) as it:
+            endpoint(it.url, owner="carol")
+            for owner in ("alice", "bob"):
+                event(owner)
+            drain(stop=self.is_postponing, shift_s=60)
+            event("carol")
+            event("alice")
+            drain(shift_s=1)
+        assert len(it.requests) == 1
+        assert 0 in waiting()
+
+    def test_two_dead_receivers_among_living_ones_are_no_outage(self, names):
+        with receiver(204) as it:
+            endpoint(it.url, owner="carol")
+            event("carol")
+            drain()
+            Attempt.objects.update(outcome="http", code=500)
+            Endpoint.objects.update(url="https://elsewhere.example/")
+            subscribe("http://127.0.0.1:9/", "alice", "bob")
+            for owner in ("alice", "bob"):
+                event(owner)
+            drain()
+        assert not self.is_postponing()
+        since = timezone.now() - timedelta(minutes=1)
+        assert stats.has_arrived_since(since)
+        # Whether a connection was there that was made before, no row tells.
+        Attempt.objects.filter(outcome="http").update(outcome="timeout")
+        assert not stats.has_arrived_since(since)
+
+    def test_an_old_shift_of_this_machine_tells_nothing(self):
+        Shift.objects.create(
+            host="x",
+            pid=1,
+            machine=processes.this_machine(),
+            lease_until=timezone.now(),
+            ended_at=timezone.now() - timedelta(minutes=6),
+            offline_since=timezone.now() - timedelta(hours=1),
+        )
+        made = leases.start()
+        assert made is not None
+        assert made.offline_since is None
+
+
+LACKS = [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.EADDRNOTAVAIL]
+
+
+@pytest.fixture
+def lacking(monkeypatch):
+    """Return a function that makes sockets fail so many times; it keeps when they did."""
+
+    def lack(number: int, times: float) -> list[float]:
+        failed: list[float] = []
+        real = transport.guarded_socket
+
+        def socket_or_not(reach, info):
+            if len(failed) < times:
+                failed.append(time.monotonic())
+                raise OSError(number, "lacking")
+            return real(reach, info)
+
+        monkeypatch.setattr(transport, "guarded_socket", socket_or_not)
+        return failed
+
+    return lack
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("plain")
+class TestAMachineThatLacksSomething:
+    @pytest.mark.parametrize("number", LACKS)
+    def test_it_gives_the_attempt_back_untried_and_makes_it_later(
+        self, lacking, number
+    ):
+        lacking(number, 1)
+        with receiver(204) as it:
+            endpoint(it.url)
+            event()
+            assert drain() == 1
+        assert (only().status, only().attempts, only().interruptions) == (1, 1, 0)
+        assert Endpoint.objects.get().consecutive_failures == 0
+
+    def test_it_does_not_try_again_at_once(self, lacking):
+        failed = lacking(errno.EMFILE, float("inf"))
+        endpoint("http://127.0.0.1:9/")
+        event()
+        drain(shift_s=2.5)
+        assert (only().status, only().attempts) == (0, 0)
+        assert 1 <= len(failed) <= 6  # each attempt asks twice
+
+    def test_a_want_of_descriptors_never_counts_against_the_receiver(
+        self, lacking, monkeypatch
+    ):
+        monkeypatch.setattr(engine, "LACKED_AT_MOST", 0)
+        lacking(errno.EMFILE, float("inf"))
+        endpoint("http://127.0.0.1:9/")
+        event()
+        assert drain(shift_s=0.5) == 0
+        assert (only().status, only().attempts) == (0, 0)
+        assert Endpoint.objects.get().consecutive_failures == 0
+
+    def test_an_address_that_can_never_be_used_is_a_failure_at_last(
+        self, lacking, monkeypatch
+    ):
+        monkeypatch.setattr(engine, "LACKED_AT_MOST", 1)
+        lacking(errno.EADDRNOTAVAIL, float("inf"))
+        endpoint("http://127.0.0.1:9/")
+        event()
+        assert drain() == 1
+        assert only().last_error == "this machine has no address or port left"
+        assert Attempt.objects.get().outcome == "connect"

@@ -1,0 +1,189 @@
+"""The database fails in the middle of a shift, before or after it kept what was committed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import time_machine
+from django.db import OperationalError
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.utils import timezone
+
+from tests.receiver import receiver
+from tests.webhooks_core.making import drain, endpoint, event
+from webhooks_core.dispatch import dispatcher as engine
+from webhooks_core.dispatch import leases, results
+from webhooks_core.dispatch.claims import Claims
+from webhooks_core.dispatch.queues import Lanes
+from webhooks_core.models import Attempt, Delivery, Endpoint, Lane, Shift
+from webhooks_core.models.deliveries import DeliveryQuerySet
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
+
+POINTS: dict[str, tuple[object, str]] = {
+    "a lane is leased": (Lanes, "take_due"),
+    "deliveries are claimed": (DeliveryQuerySet, "claim"),
+    "answers are settled": (results, "_record"),
+    "lanes are released": (Lanes, "release"),
+    "the lease is renewed": (leases, "renew"),
+    "the slot is given up": (leases, "give_up_slot"),
+    "the shift ends": (leases, "_free"),
+}
+
+
+class Outage:
+    """Breaks the first commit after `armed` was set; `kept` tells whether it was stored."""
+
+    def __init__(self, *, kept: bool) -> None:
+        self.kept = kept
+        self.armed = self.happened = False
+
+    def commit(self, real: Callable[[], None]) -> None:
+        if not self.armed:
+            real()
+            return
+        self.armed, self.happened = False, True
+        if self.kept:
+            real()
+        raise OperationalError("server closed the connection unexpectedly")
+
+
+@pytest.fixture
+def outage_at(monkeypatch):
+    """Return a context manager that breaks the commit of one step of a shift."""
+    monkeypatch.setattr(engine, "DATABASE_PAUSE_S", 0.01)
+    monkeypatch.setattr(engine, "RENEW_EVERY_S", 0.0)
+
+    @contextmanager
+    def at(point: str, *, kept: bool) -> Iterator[Outage]:
+        outage = Outage(kept=kept)
+        owner, name = POINTS[point]
+        step: Any = getattr(owner, name)
+        real_commit: Any = getattr(BaseDatabaseWrapper, "_commit")  # noqa: B009 - not in the stubs
+
+        def armed_step(*args: Any, **kwargs: Any) -> Any:
+            outage.armed = not outage.happened
+            done = step(*args, **kwargs)
+            if outage.armed and owner is leases and name != "_free":
+                # A single UPDATE commits by itself.
+                outage.armed, outage.happened = False, True
+                raise OperationalError("the answer got lost")
+            return done
+
+        def commit(self) -> None:
+            outage.commit(lambda: real_commit(self))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, armed_step)
+            patch.setattr(BaseDatabaseWrapper, "_commit", commit)
+            yield outage
+
+    return at
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "rolled back"])
+@pytest.mark.parametrize("point", POINTS)
+def test_nothing_is_lost_and_nothing_counted_twice_when(outage_at, point, kept):
+    with receiver(204) as it, receiver(500) as broken:
+        endpoint(it.url)
+        failing = endpoint(broken.url, max_in_flight=2)
+        for _ in range(2):
+            event()
+        with outage_at(point, kept=kept) as outage:
+            drain()
+        assert outage.happened
+        drain()
+    assert len(it.requests) == 2
+    assert len(broken.requests) == 2
+    sent = Delivery.objects.exclude(endpoint=failing)
+    assert (
+        list(sent.values_list("status", "attempts", "interruptions")) == [(1, 1, 0)] * 2
+    )
+    waiting = Delivery.objects.filter(endpoint=failing)
+    assert (
+        list(waiting.values_list("status", "attempts", "interruptions", "claim"))
+        == [(0, 1, 0, None)] * 2
+    )
+    failing.refresh_from_db()
+    assert failing.consecutive_failures == 2
+    assert Attempt.objects.count() == 4
+    assert not Lane.objects.exclude(owner=None).exists()
+    assert not Shift.objects.filter(ended_at=None).exists()
+    due = Lane.objects.get(pk=failing.pk).next_due_at
+    assert due == waiting.earliest("next_attempt_at").next_attempt_at
+
+
+def test_answers_survive_an_outage_and_are_written_when_it_is_over(monkeypatch):
+    monkeypatch.setattr(engine, "DATABASE_PAUSE_S", 0.01)
+    real, failures = results._record, [True] * 20
+
+    def record(settled):
+        if failures:
+            failures.pop()
+            raise OperationalError
+        real(settled)
+
+    monkeypatch.setattr(results, "_record", record)
+    with receiver(204) as it:
+        endpoint(it.url)
+        for _ in range(3):
+            event()
+        assert drain() == 3
+    assert len(it.requests) == 3
+    assert failures == []
+    assert set(Delivery.objects.values_list("status", "attempts")) == {(1, 1)}
+
+
+def test_what_is_unwritten_when_patience_ends_is_sent_again_by_the_next_shift(
+    monkeypatch,
+):
+    """Also when the database comes back just long enough to release the lanes."""
+    monkeypatch.setattr(engine, "DATABASE_PAUSE_S", 0.01)
+    monkeypatch.setattr(engine, "DATABASE_PATIENCE_S", 0.05)
+
+    def away(settled):
+        raise OperationalError
+
+    with receiver(204) as it:
+        endpoint(it.url)
+        event()
+        with monkeypatch.context() as patch:
+            patch.setattr(results, "_record", away)
+            patch.setattr(leases, "end", lambda *_, **__: None)  # the worker is killed
+            drain()
+        claimed = Delivery.objects.get()
+        assert claimed.claim is not None
+        assert Lane.objects.get().owner == claimed.claim
+        with time_machine.travel(timezone.now() + timedelta(seconds=20)):
+            assert drain() == 1
+    assert len(it.requests) == 2
+    delivery = Delivery.objects.get()
+    assert (delivery.status, delivery.attempts, delivery.interruptions) == (1, 2, 1)
+
+
+def test_a_claim_that_was_never_heard_of_is_given_back_untried(monkeypatch):
+    with receiver(204) as it:
+        endpoint(it.url)
+        event()
+        shift = leases.start()
+        assert shift is not None
+        lanes = Lanes(shift)
+        lanes.take_due(timezone.now())
+        Delivery.objects.claim([Delivery.objects.get().pk], claim=shift.pk)
+        claims = Claims(shift, lanes)
+        assert claims.give_back_unheard(settling=[]) == 1
+    assert Delivery.objects.values_list("attempts", "claim").get() == (0, None)
+
+
+def test_counters_are_not_touched_by_results_that_were_settled_already(outage_at):
+    with receiver(500, 204) as it:
+        target = endpoint(it.url, max_in_flight=1)
+        event()
+        with outage_at("answers are settled", kept=True):
+            drain()
+    target.refresh_from_db()
+    assert Endpoint.objects.get().consecutive_failures == 1

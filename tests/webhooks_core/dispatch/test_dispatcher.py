@@ -1,0 +1,230 @@
+"""The way of an event: published, claimed, sent, settled."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import orjson
+import pytest
+import time_machine
+from django.utils import timezone
+
+from tests.receiver import receiver
+from tests.webhooks_core.making import drain, endpoint, event, only
+from webhooks_core import endpoints
+from webhooks_core.models import Attempt, Bell, Delivery, Endpoint, Lane, Shift
+from webhooks_core.signing.signatures import verify_timestamped
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
+
+
+def test_an_event_arrives_signed_and_the_delivery_says_so():
+    with receiver(204) as it:
+        created = endpoints.create(
+            profile="plain", owner="alice", url=it.url, event_types=["thing.made"]
+        )
+        published = event()
+        assert drain() == 1
+    [request] = it.requests
+    assert request.body == bytes(published.body)
+    assert orjson.loads(request.body)["id"] == published.public_id
+    assert request.headers["Content-Type"] == "application/json"
+    verify_timestamped(
+        created.secret,
+        signature=request.headers["X-Plain-Signature"],
+        body=request.body,
+        now=request.at,
+        tolerance_s=5,
+    )
+    delivery = only()
+    assert delivery.status == Delivery.Status.DELIVERED
+    assert delivery.attempts == 1
+    assert delivery.delivered_at is not None
+    assert delivery.next_attempt_at is None
+    attempt = Attempt.objects.get()
+    assert (attempt.number, attempt.outcome, attempt.code) == (1, "ok", 204)
+
+
+def test_a_failure_is_retried_with_the_same_bytes_and_a_fresh_signature():
+    with receiver(500, 204) as it:
+        endpoint(it.url)
+        event()
+        drain()
+        failed = only()
+        assert failed.status == Delivery.Status.PENDING
+        assert failed.last_error == "HTTP 500"
+        assert failed.attempts == 1
+        assert failed.next_attempt_at is not None
+        assert failed.next_attempt_at > timezone.now() + timedelta(seconds=58)
+        assert Endpoint.objects.get().consecutive_failures == 1
+        assert drain() == 0  # not due yet
+        with time_machine.travel(timezone.now() + timedelta(seconds=61)):
+            assert drain() == 1
+    first, second = it.requests
+    assert first.body == second.body
+    assert first.headers["X-Delivery"] == second.headers["X-Delivery"]
+    assert int(second.headers["X-Timestamp"]) >= int(first.headers["X-Timestamp"]) + 60
+    delivered = only()
+    assert delivered.status == Delivery.Status.DELIVERED
+    assert (delivered.attempts, delivered.last_error) == (2, "HTTP 500")
+    assert Endpoint.objects.get().consecutive_failures == 0
+
+
+def test_a_delivery_fails_for_good_after_its_last_retry():
+    with receiver(500) as it:
+        endpoint(it.url)
+        event()
+        now = timezone.now()
+        for minutes in (0, 2, 10):
+            with time_machine.travel(now + timedelta(minutes=minutes)):
+                assert drain() == 1
+    delivery = only()
+    assert delivery.status == Delivery.Status.FAILED
+    assert (delivery.attempts, delivery.next_attempt_at) == (3, None)
+    assert Attempt.objects.count() == 3
+
+
+def test_an_endpoint_is_disabled_after_so_many_failures_and_what_waits_stays():
+    with receiver(500) as it:
+        target = endpoint(it.url, max_in_flight=1)
+        for _ in range(5):
+            event()
+        drain()
+        target.refresh_from_db()
+        assert target.status == Endpoint.Status.DISABLED
+        made = len(it.requests)
+        assert 3 <= made <= 5
+        with time_machine.travel(timezone.now() + timedelta(hours=1)):
+            assert drain() == 0
+        assert len(it.requests) == made
+        assert set(Delivery.objects.values_list("status", flat=True)) == {0}
+
+
+def test_what_waited_goes_to_the_new_url_when_a_disabled_endpoint_gets_one():
+    with receiver(500) as broken, receiver(204) as sound:
+        target = endpoint(broken.url)
+        for _ in range(3):
+            event()
+        drain()
+        target.refresh_from_db()
+        assert target.status == Endpoint.Status.DISABLED
+        endpoints.update(target, url=sound.url)
+        assert drain() == 3
+    assert len(sound.requests) == 3
+    target.refresh_from_db()
+    assert (target.status, target.consecutive_failures) == (1, 0)
+
+
+def test_no_more_than_max_in_flight_requests_run_at_once_per_endpoint():
+    with receiver(204, delay=0.02) as it:
+        endpoint(it.url, max_in_flight=3)
+        for _ in range(30):
+            event()
+        assert drain() == 30
+    assert it.peak == 3
+
+
+def test_a_hanging_receiver_holds_up_nobody_else():
+    with receiver(204, delay=30) as hung, receiver(204) as quick:
+        endpoint(hung.url)
+        endpoint(quick.url)
+        for _ in range(40):
+            event()
+        drain(shift_s=0.8)
+        assert len(quick.requests) == 40
+        assert len(hung.requests) <= 8
+    hanging = Delivery.objects.filter(endpoint=Endpoint.objects.earliest("pk"))
+    assert {it.last_error for it in hanging if it.attempts} == {"no answer within 1 s"}
+
+
+def test_a_deleted_endpoint_gets_nothing_and_its_deliveries_end():
+    with receiver(204) as it:
+        target = endpoint(it.url)
+        event()
+        assert endpoints.delete(target)
+        assert not endpoints.delete(target)
+        assert drain() == 0
+    delivery = only()
+    assert delivery.status == Delivery.Status.FAILED
+    assert delivery.last_error == "endpoint deleted"
+    assert it.requests == []
+
+
+def test_nothing_is_left_behind_by_a_shift():
+    with receiver(500, 204) as it:
+        endpoint(it.url)
+        event()
+        event()
+        drain()
+    shift = Shift.objects.get()
+    assert shift.slot is None
+    assert shift.ended_at is not None
+    assert shift.attempts == 2
+    lane = Lane.objects.get()
+    assert lane.owner is None
+    waiting = Delivery.objects.get(status=Delivery.Status.PENDING)
+    assert lane.next_due_at == waiting.next_attempt_at
+    assert waiting.claim is None
+
+
+def test_only_one_shift_takes_a_slot(settings):
+    settings.WEBHOOK_DRAINERS = 1
+    Shift.objects.create(
+        slot=0, host="other", pid=1, lease_until=timezone.now() + timedelta(seconds=9)
+    )
+    with receiver(204) as it:
+        endpoint(it.url)
+        event()
+        assert drain() == 0
+    assert it.requests == []
+
+
+def test_what_a_dead_shift_had_claimed_is_sent_again():
+    with receiver(204) as it:
+        endpoint(it.url)
+        event()
+        dead = Shift.objects.create(
+            slot=0, host="x", pid=1, lease_until=timezone.now() - timedelta(seconds=1)
+        )
+        Lane.objects.update(owner=dead.pk, next_due_at=None)
+        Delivery.objects.claim([only().pk], claim=dead.pk)
+        assert drain() == 1
+    delivery = only()
+    assert delivery.status == Delivery.Status.DELIVERED
+    assert (delivery.attempts, delivery.interruptions) == (2, 1)
+    assert list(
+        Attempt.objects.order_by("number").values_list("outcome", flat=True)
+    ) == [
+        "interrupted",
+        "ok",
+    ]
+
+
+def test_a_lane_whose_call_was_lost_is_found_by_the_sweep():
+    with receiver(204) as it:
+        endpoint(it.url)
+        event()
+        Lane.objects.update(next_due_at=None)
+        with time_machine.travel(timezone.now() + timedelta(seconds=10)):
+            from webhooks_core.dispatch.sweep import sweep
+
+            assert sweep().rung == 1
+            assert drain() == 1
+    assert len(it.requests) == 1
+
+
+def test_a_shift_with_more_lanes_than_hands_calls_another(settings, calls, monkeypatch):
+    from webhooks_core.dispatch import dispatcher as engine
+    from webhooks_core.dispatch import queues
+
+    settings.WEBHOOK_DRAINERS = 2
+    monkeypatch.setattr(queues, "TAKE_AT_ONCE", 2)
+    monkeypatch.setattr(engine, "TAKE_AT_ONCE", 2)
+    with receiver(204) as it:
+        for number in range(6):
+            endpoint(it.url, owner=f"owner {number}")
+            event(f"owner {number}")
+        calls.clear()
+        Bell.objects.update(called_at=None)
+        assert drain() == 6
+    assert calls == ["webhooks_core.tasks.drain"]

@@ -1,0 +1,124 @@
+"""How a shift ends: what it gives back, and whom it calls."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.utils import timezone
+
+from tests.receiver import receiver
+from tests.webhooks_core.making import drain, endpoint, event, only
+from webhooks_core.dispatch import leases
+from webhooks_core.dispatch.sender import Sender
+from webhooks_core.models import Bell, Delivery, Lane, Shift
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
+
+
+def test_an_idle_shift_calls_no_successor(calls):
+    assert drain() == 0
+    assert calls == []
+
+
+def test_a_shift_that_sent_everything_calls_no_successor(calls):
+    with receiver(204) as it:
+        endpoint(it.url)
+        event()
+        calls.clear()
+        assert drain() == 1
+    assert calls == []
+
+
+def test_a_shift_whose_time_is_over_calls_a_successor_for_the_rest(calls):
+    with receiver(204, delay=0.05) as it:
+        endpoint(it.url, max_in_flight=1)
+        for _ in range(20):
+            event()
+        calls.clear()
+        made = drain(shift_s=0.2)
+        assert 0 < made < 20
+        assert calls == ["webhooks_core.tasks.drain"]
+        assert drain() == 20 - made
+    assert Delivery.objects.filter(status=Delivery.Status.DELIVERED).count() == 20
+
+
+def test_a_shift_calls_a_successor_for_a_retry_that_it_does_not_wait_for(
+    calls, use_profile
+):
+    with receiver(500) as it:
+        endpoint(it.url)
+        event()
+        calls.clear()
+        drain(linger=timedelta(seconds=90), shift_s=0.1)
+    assert calls == ["webhooks_core.tasks.drain"]
+
+
+def test_stop_gives_back_what_was_not_started_and_awaits_what_was(calls):
+    stopped = threading.Event()
+    with receiver(204, delay=0.3) as it:
+        endpoint(it.url, max_in_flight=2)
+        for _ in range(6):
+            event()
+        calls.clear()
+
+        def stop() -> bool:
+            if it.requests:
+                stopped.set()
+            return stopped.is_set()
+
+        assert drain(stop=stop) == 2
+    assert len(it.requests) == 2
+    sent = Delivery.objects.filter(status=Delivery.Status.DELIVERED)
+    kept = Delivery.objects.filter(status=Delivery.Status.PENDING)
+    assert list(sent.values_list("attempts", "interruptions")) == [(1, 0)] * 2
+    assert (
+        list(kept.values_list("attempts", "interruptions", "claim"))
+        == [(0, 0, None)] * 4
+    )
+    assert Lane.objects.get().owner is None
+    assert Shift.objects.get().ended_at is not None
+    assert calls == []
+
+
+@pytest.mark.parametrize("jump", [3600, -3600])
+def test_a_successor_finds_a_lease_that_holds_whatever_the_clock_did(monkeypatch, jump):
+    """It would bury a shift that only waits for its last answers."""
+    dead: list[int] = []
+    withdraw, give_up = Sender.withdraw, leases.give_up_slot
+    with time_machine.travel(timezone.now(), tick=True) as clock:
+
+        def withdraw_later(sender: Sender) -> None:
+            clock.shift(jump)
+            withdraw(sender)
+
+        def give_up_slot(shift: Shift) -> None:
+            give_up(shift)
+            dead.append(leases.bury_dead())
+
+        monkeypatch.setattr(Sender, "withdraw", withdraw_later)
+        monkeypatch.setattr(leases, "give_up_slot", give_up_slot)
+        assert drain() == 0
+    assert dead == [0]
+
+
+def test_a_commit_after_the_last_look_of_a_shift_is_called_for(calls, monkeypatch):
+    """The shift still held its slot when the publisher looked, so only the shift can call."""
+    with receiver(204) as it:
+        endpoint(it.url)
+        real = leases.end
+
+        def end_late(shift, *, attempts):
+            Shift.objects.filter(pk=shift.pk).update(slot=0)
+            event()
+            Shift.objects.filter(pk=shift.pk).update(slot=None)
+            real(shift, attempts=attempts)
+
+        monkeypatch.setattr(leases, "end", end_late)
+        assert drain() == 0
+    assert calls == ["webhooks_core.tasks.drain"]
+    assert Bell.objects.get().called_at is not None
+    assert only().status == Delivery.Status.PENDING
+    assert Lane.objects.due(timezone.now(), owner=0).exists()

@@ -1,0 +1,223 @@
+"""Shifts: leases, slots, burial, and the fence against those who come back from the dead."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.utils import timezone
+
+from tests.receiver import receiver
+from tests.webhooks_core.dispatch.desk import Desk, failed, ok
+from tests.webhooks_core.making import drain, endpoint, event, only
+from webhooks_core.dispatch import dispatcher as engine
+from webhooks_core.dispatch import leases
+from webhooks_core.models import Attempt, Delivery, Lane, Shift
+from webhooks_core.worker import processes
+
+pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
+
+URL = "http://127.0.0.1:9/hook"
+
+
+def later(seconds: float):
+    return time_machine.travel(timezone.now() + timedelta(seconds=seconds))
+
+
+def test_there_are_as_many_shifts_as_slots(settings):
+    settings.WEBHOOK_DRAINERS = 2
+    first, second = leases.start(), leases.start()
+    assert first is not None
+    assert second is not None
+    assert {first.slot, second.slot} == {0, 1}
+    assert leases.start() is None
+    leases.give_up_slot(first)
+    third = leases.start()
+    assert third is not None
+    assert third.slot == 0
+
+
+def test_a_lost_race_for_the_last_slot_gives_no_shift(settings, monkeypatch):
+    settings.WEBHOOK_DRAINERS = 1
+    leases.start()
+    # Both looked while the slot was free; the unique column decides.
+    monkeypatch.setattr(type(Shift.objects.all()), "exists", lambda _: False)
+    assert leases.start() is None
+
+
+def test_a_lease_lasts_as_long_as_it_is_renewed():
+    shift = leases.start()
+    assert shift is not None
+    with later(14):
+        assert leases.bury_dead() == 0
+        assert leases.renew(shift)
+    with later(28):
+        assert leases.bury_dead() == 0
+    with later(30):
+        assert leases.bury_dead() == 1
+        assert leases.bury_dead() == 0
+        assert not leases.renew(shift)
+
+
+def test_a_shift_that_gave_up_its_slot_is_buried_too_when_it_dies():
+    endpoint(URL)
+    event()
+    dead = Desk()
+    dead.claim()
+    leases.give_up_slot(dead.shift)
+    with later(16):
+        assert leases.bury_dead() == 1
+    assert only().claim is None
+
+
+def test_a_lease_from_before_the_clock_was_set_back_is_void():
+    endpoint(URL)
+    event()
+    with later(3600):
+        Lane.objects.update(next_due_at=timezone.now())
+        Desk().claim()
+    assert Shift.objects.live(timezone.now()).exists()
+    assert leases.bury_dead() == 1
+    assert not Shift.objects.live(timezone.now()).exists()
+
+
+def test_five_interruptions_end_a_delivery_and_count_against_nobody():
+    target = endpoint(URL)
+    event()
+    for _ in range(5):
+        dead = Desk()
+        assert len(dead.claim()) == 1
+        Shift.objects.filter(pk=dead.shift.pk).update(
+            lease_until=timezone.now() - timedelta(seconds=1)
+        )
+        assert leases.bury_dead() == 1
+    delivery = only()
+    assert (delivery.status, delivery.attempts, delivery.interruptions) == (2, 5, 5)
+    assert delivery.last_error == "interrupted: the worker died"
+    assert set(Attempt.objects.values_list("outcome", flat=True)) == {"interrupted"}
+    assert Attempt.objects.count() == 5
+    target.refresh_from_db()
+    assert target.consecutive_failures == 0
+
+
+def test_interruptions_do_not_shorten_the_retries():
+    endpoint(URL)
+    event()
+    for _ in range(4):
+        dead = Desk()
+        dead.claim()
+        leases.end(dead.shift, attempts=0)
+    for minutes in (0, 2, 10):
+        with later(60 * minutes):
+            desk = Desk()
+            [request] = desk.claim()
+            desk.settle([failed(request)])
+            desk.leave()
+    delivery = only()
+    assert (delivery.status, delivery.attempts, delivery.interruptions) == (2, 7, 4)
+    assert delivery.last_error == "HTTP 500"
+
+
+def test_who_comes_back_from_the_dead_leases_and_claims_nothing():
+    """A claim that it made now would be looked for by nobody if it died again."""
+    endpoint(URL)
+    event()
+    stalled = Desk()
+    stalled.lanes.take_due(timezone.now())
+    with later(20):
+        assert leases.bury_dead() == 1
+        with pytest.raises(leases.LostError):
+            stalled.lanes.take_due(timezone.now())
+        with pytest.raises(leases.LostError):
+            stalled.claims.take(timezone.now())
+    assert Lane.objects.get().owner is None
+    assert (only().claim, only().attempts) == (None, 0)
+
+
+def test_a_lane_has_one_owner_also_after_the_first_one_comes_back():
+    endpoint(URL)
+    event()
+    stalled = Desk()
+    [request] = stalled.claim()
+    with later(20):
+        heir = Desk()
+        [again] = heir.claim()
+        assert again.key == request.key
+        assert stalled.settle([ok(request)]) == []
+        stalled.lanes.release([request.lane])
+        assert Lane.objects.get().owner == heir.shift.pk
+        heir.settle([ok(again)])
+    delivery = only()
+    assert (delivery.status, delivery.attempts, delivery.interruptions) == (1, 2, 1)
+
+
+def test_a_shift_that_was_buried_stops_and_leaves_the_lanes_to_its_heir(monkeypatch):
+    monkeypatch.setattr(engine, "RENEW_EVERY_S", 0.0)
+    with receiver(204, delay=0.1) as it:
+        endpoint(it.url, max_in_flight=1)
+        for _ in range(30):
+            event()
+
+        def bury_at_third() -> bool:
+            if len(it.requests) == 3:
+                Shift.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+                leases.bury_dead()
+            return False
+
+        drain(stop=bury_at_third)
+        assert 3 <= len(it.requests) <= 5
+        it.delay = 0.0
+        drain()
+    assert set(Delivery.objects.values_list("status", flat=True)) == {1}
+    assert not Lane.objects.exclude(owner=None).exists()
+
+
+def test_a_shift_does_not_bury_itself_when_the_clock_jumps_forward():
+    with receiver(204) as it:
+        endpoint(it.url)
+        event()
+        with time_machine.travel(timezone.now()) as clock:
+
+            def jump() -> bool:
+                if not it.requests:
+                    clock.shift(3600)
+                return False
+
+            drain(stop=jump)
+    assert len(it.requests) == 1
+    assert Delivery.objects.values_list("status", "interruptions").get() == (1, 0)
+
+
+@pytest.mark.skipif(not processes.this_machine(), reason="the machine is not known")
+class TestAProcessThatIsGone:
+    def gone(self) -> int:
+        process = subprocess.Popen([sys.executable, "-c", ""])
+        process.wait()
+        return process.pid
+
+    def shift(self, **fields) -> Shift:
+        lease = timezone.now() + timedelta(seconds=10)
+        known = {"machine": processes.this_machine(), "pid": os.getpid()} | fields
+        return Shift.objects.create(slot=0, host="x", lease_until=lease, **known)
+
+    def test_its_shift_is_buried_before_its_lease_is_over(self):
+        self.shift(pid=self.gone())
+        assert leases.bury_dead() == 1
+        assert leases.bury_dead() == 0
+
+    def test_a_living_one_keeps_its_shift(self):
+        self.shift()
+        assert leases.bury_dead() == 0
+
+    def test_another_machine_s_pids_mean_nothing_here(self):
+        self.shift(pid=self.gone(), machine="another")
+        assert leases.bury_dead() == 0
+
+    def test_where_the_machine_is_unknown_the_lease_decides(self, monkeypatch):
+        monkeypatch.setattr(processes, "this_machine", lambda: "")
+        self.shift(pid=self.gone(), machine="")
+        assert leases.bury_dead() == 0

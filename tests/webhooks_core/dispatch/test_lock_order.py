@@ -1,0 +1,56 @@
+"""Whoever locks several endpoints takes them in one order, so that nobody waits in a circle."""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from tests.receiver import receiver
+from webhooks_core import endpoints, publishing
+from webhooks_core.dispatch import dispatcher as engine
+from webhooks_core.dispatch import results
+from webhooks_core.dispatch.removal import remove_owner
+from webhooks_core.models import Delivery, Endpoint
+
+OWNER: dict[str, Any] = {"profile": "recording", "owner": "1"}
+
+
+@pytest.mark.skipif("connection.vendor != 'postgresql'", reason="SQLite has one writer")
+@pytest.mark.django_db(transaction=True)
+def test_a_removal_beside_results_of_two_endpoints_succeeds(monkeypatch):
+    settle_all, count_alike = results.settle_all, results._count_alike
+    ended, counting = [], threading.Event()
+
+    def together(shift, some, *, now):
+        ended.extend(some)
+        return settle_all(shift, ended, now=now) if len(ended) == 2 else []
+
+    def slow(pk, part, **options):
+        counting.set()  # the one that succeeded is updated, the other not yet
+        time.sleep(0.5)
+        count_alike(pk, part, **options)
+
+    def drain():
+        try:
+            engine.drain(linger=timedelta(0), shift_s=5)
+        finally:
+            connection.close()
+
+    monkeypatch.setattr(engine, "settle_all", together)
+    monkeypatch.setattr(results, "_count_alike", slow)
+    with receiver(500) as failing, receiver(200) as working:
+        for url in (failing.url, working.url):
+            endpoints.create(**OWNER, url=url, event_types=["summary.completed"])
+        publishing.publish(**OWNER, event_type="summary.completed", data={})
+        shift = threading.Thread(target=drain)
+        shift.start()
+        assert counting.wait(15)
+        remove_owner(**OWNER)
+        shift.join()
+    assert not Endpoint.objects.exists()
+    assert not Delivery.objects.exists()

@@ -1,0 +1,231 @@
+"""Answers become rows: counters, disabling, retries, and the fence."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import product
+
+import pytest
+import time_machine
+from django.utils import timezone
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.webhooks_core.dispatch.desk import Desk, failed, ok, timed_out, untried
+from tests.webhooks_core.making import endpoint, event, only
+from webhooks_core import endpoints
+from webhooks_core.dispatch import leases
+from webhooks_core.models import Attempt, Delivery, Endpoint
+from webhooks_core.retry import RetryPolicy
+
+pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
+
+URL = "http://127.0.0.1:9/hook"
+LIMIT = 3  # of the plain profile
+
+
+def counted_one_by_one(results: str, before: int = 0) -> tuple[int, int]:
+    """Return (status, consecutive failures) after results such as `FFS`, by the rule."""
+    status, count = 1, before
+    for result in results:
+        count = 0 if result == "S" else count + 1
+        if count >= LIMIT:
+            status = 2
+    return status, count
+
+
+@pytest.mark.spec(
+    "recording", "consecutive_failures counts failed attempts including retries"
+)
+@pytest.mark.parametrize(
+    "results",
+    ["".join(order) for n in (1, 2, 3, 4) for order in product("FS", repeat=n)],
+)
+def test_a_batch_counts_as_if_its_answers_had_come_one_by_one(results):
+    target = endpoint(URL, max_in_flight=10)
+    for _ in results:
+        event()
+    desk = Desk()
+    requests = desk.claim()
+    desk.settle(
+        [
+            ok(it) if result == "S" else failed(it)
+            for it, result in zip(requests, results, strict=True)
+        ]
+    )
+    target.refresh_from_db()
+    assert (target.status, target.consecutive_failures) == counted_one_by_one(results)
+
+
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(batches=st.lists(st.text("FS", min_size=1, max_size=4), max_size=4))
+def test_the_counter_does_not_depend_on_how_answers_are_batched(batches):
+    target = endpoint(URL, max_in_flight=10, owner="bob")
+    desk = Desk()
+    for batch in batches:
+        # What is claimed before the disabling still ends after it.
+        Endpoint.objects.filter(pk=target.pk).update(status=Endpoint.Status.ACTIVE)
+        for _ in batch:
+            event("bob")
+        requests = desk.claim()
+        desk.settle(
+            [
+                ok(it) if result == "S" else failed(it)
+                for it, result in zip(requests, batch, strict=True)
+            ]
+        )
+        target.refresh_from_db()
+    _, count = counted_one_by_one("".join(batches))
+    assert target.consecutive_failures == count
+    desk.leave()
+    endpoints.delete(target)
+
+
+@pytest.mark.spec("recording", "After 20 consecutive failed attempts it is disabled")
+def test_an_endpoint_is_disabled_exactly_at_the_limit(use_profile):
+    use_profile(disable_after=20)
+    target = endpoint(URL, max_in_flight=30)
+    for _ in range(21):
+        event()
+    desk = Desk()
+    requests = desk.claim()
+    desk.settle([failed(it) for it in requests[:19]])
+    target.refresh_from_db()
+    assert (target.status, target.consecutive_failures) == (1, 19)
+    desk.settle([timed_out(requests[19])])
+    target.refresh_from_db()
+    assert (target.status, target.consecutive_failures) == (2, 20)
+    desk.settle([failed(requests[20])])
+    target.refresh_from_db()
+    assert (target.status, target.consecutive_failures) == (2, 21)
+
+
+def test_a_success_that_arrives_after_the_disabling_does_not_enable():
+    target = endpoint(URL, max_in_flight=4)
+    for _ in range(4):
+        event()
+    desk = Desk()
+    requests = desk.claim()
+    desk.settle([failed(it) for it in requests[:3]])
+    desk.settle([ok(requests[3])])
+    target.refresh_from_db()
+    assert (target.status, target.consecutive_failures) == (2, 0)
+    assert Delivery.objects.filter(status=Delivery.Status.DELIVERED).count() == 1
+
+
+@pytest.mark.spec("gateway", "last_attempt_at changes with attempts, updated_at not")
+@pytest.mark.parametrize("answer", [ok, failed, timed_out])
+def test_every_attempt_moves_last_attempt_at_alone(answer):
+    target = endpoint(URL)
+    event()
+    with time_machine.travel(timezone.now() + timedelta(hours=1)):
+        desk = Desk()
+        [request] = desk.claim()
+        desk.settle([answer(request)])
+    before = target.updated_at
+    target.refresh_from_db()
+    assert target.updated_at == before
+    assert target.last_attempt_at is not None
+    assert target.last_attempt_at > before + timedelta(minutes=59)
+
+
+def test_without_a_limit_an_endpoint_is_never_disabled(use_profile):
+    use_profile(disable_after=None)
+    target = endpoint(URL, max_in_flight=30)
+    for _ in range(30):
+        event()
+    desk = Desk()
+    desk.settle([failed(it) for it in desk.claim()])
+    target.refresh_from_db()
+    assert (target.status, target.consecutive_failures) == (1, 30)
+
+
+def test_what_was_not_tried_is_as_if_it_had_not_been_claimed():
+    target = endpoint(URL)
+    event()
+    desk = Desk()
+    [request] = desk.claim()
+    assert only().attempts == 1
+    desk.settle([untried(request)])
+    delivery = only()
+    assert (delivery.attempts, delivery.claim, delivery.last_error) == (0, None, "")
+    assert Attempt.objects.count() == 0
+    target.refresh_from_db()
+    assert target.consecutive_failures == 0
+    assert len(desk.claim()) == 1
+
+
+def test_results_of_a_buried_shift_change_nothing():
+    target = endpoint(URL, max_in_flight=2)
+    event()
+    event()
+    late = Desk()
+    first, second = late.claim()
+    with time_machine.travel(timezone.now() + timedelta(seconds=20)):
+        assert leases.bury_dead() == 1
+    kept = list(Delivery.objects.order_by("pk").values())
+    assert late.settle([ok(first), failed(second)]) == []
+    assert list(Delivery.objects.order_by("pk").values()) == kept
+    target.refresh_from_db()
+    assert target.consecutive_failures == 0
+    assert set(Attempt.objects.values_list("outcome", flat=True)) == {"interrupted"}
+
+
+def test_a_retry_after_holds_for_the_delivery_that_got_it_alone(use_profile):
+    use_profile(retry=RetryPolicy((10, 10), retry_after_cap=30))
+    endpoint(URL, max_in_flight=3)
+    for _ in range(3):
+        event()
+    with time_machine.travel(timezone.now(), tick=False) as clock:
+        clock.shift(1)
+        desk = Desk()
+        first, second, third = desk.claim()
+        settled = desk.settle(
+            [
+                failed(first, 503),
+                failed(second, 503, retry_after=17),
+                failed(third, 503),
+            ]
+        )
+        pauses = [
+            (it.retry_at - timezone.now()).total_seconds()
+            for it in settled
+            if it.retry_at
+        ]
+    assert pauses == [10, 17, 10]
+
+
+def test_answers_for_a_delivery_that_retention_removed_spoil_nothing():
+    endpoint(URL, max_in_flight=2)
+    gone = event()
+    event()
+    desk = Desk()
+    requests = desk.claim()
+    gone.delete()
+    [settled] = desk.settle([ok(it) for it in requests])
+    assert settled.claim.pk == only().pk
+    assert only().status == Delivery.Status.DELIVERED
+
+
+def test_the_last_failure_is_logged(caplog):
+    endpoint(URL)
+    event()
+    desk = Desk()
+    for minutes in (0, 2, 10):
+        with time_machine.travel(timezone.now() + timedelta(minutes=minutes)):
+            leases.renew(desk.shift)
+            [request] = desk.claim()
+            desk.settle([failed(request)])
+    assert only().status == Delivery.Status.FAILED
+    assert [
+        it.msg["event"]
+        for it in caplog.records
+        if it.msg["event"] != "endpoint disabled"
+    ] == ["delivery failed"]
+    facts = next(m.msg for m in caplog.records if m.msg["event"] == "delivery failed")
+    assert facts["delivery"] == only().public_id
+    assert facts["endpoint"] == Endpoint.objects.get().public_id

@@ -1,0 +1,303 @@
+"""One bad row, name or server does not take the others along."""
+
+from __future__ import annotations
+
+import io
+import socket
+import threading
+import time
+from datetime import timedelta
+
+import pytest
+from django.core import serializers
+from django.core.management import call_command
+from django.core.serializers.base import DeserializationError
+from django.db import DataError, connection, transaction
+from django.utils import timezone
+
+from config.environment import with_query
+from tests.receiver import receiver
+from tests.webhooks_core.making import drain, endpoint, event
+from webhooks_core import endpoints
+from webhooks_core.dispatch import claims, queues, results
+from webhooks_core.models import Attempt, Delivery, Endpoint, EndpointSecret, Lane
+from webhooks_core.network import transport
+from webhooks_core.network.resolver_threads import ThreadEach
+from webhooks_core.worker import notify
+
+URL = "http://127.0.0.1:9/hook"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("plain")
+class TestAPoisonousRow:
+    def test_a_result_that_cannot_be_written_is_written_without_its_text(
+        self, monkeypatch
+    ):
+        self.poison(monkeypatch, lambda answer: bool(answer.body))
+        with receiver(200) as it, receiver(200) as talking:
+            talking.answer = b"bad"
+            endpoint(it.url)
+            endpoint(talking.url)
+            for _ in range(3):
+                event()
+            assert drain() == 6
+        assert set(Delivery.objects.values_list("status", "attempts")) == {(1, 1)}
+        assert not Attempt.objects.exclude(answer=b"").exists()
+
+    def test_one_that_cannot_be_written_at_all_ends_and_the_others_go_on(
+        self, monkeypatch
+    ):
+        self.poison(monkeypatch, lambda answer: answer.code == 500)
+        with receiver(204) as it, receiver(500) as bad:
+            endpoint(it.url)
+            failing = endpoint(bad.url)
+            for _ in range(3):
+                event()
+            drain()
+        rows = Delivery.objects.filter(endpoint=failing)
+        assert set(rows.values_list("status", "last_error")) == {
+            (2, "the database refused the text of this error")
+        }
+        others = Delivery.objects.exclude(endpoint=failing)
+        assert set(others.values_list("status", flat=True)) == {1}
+        assert not Lane.objects.exclude(owner=None).exists()
+
+    def poison(self, monkeypatch, is_bad) -> None:
+        real = results._record
+
+        def record(settled):
+            settled = list(settled)
+            if any(is_bad(it.answer) for it in settled):
+                raise DataError("bad row")
+            real(settled)
+
+        monkeypatch.setattr(results, "_record", record)
+
+    def test_an_endpoint_that_cannot_be_claimed_from_holds_up_no_other(
+        self, monkeypatch
+    ):
+        real, asked = queues.heads, []
+        with receiver(204) as it:
+            bad = endpoint(it.url)
+            endpoint(it.url)
+
+            def heads(wanted, now):
+                asked.append(wanted)
+                if bad.pk in [one.lane for one in wanted]:
+                    raise DataError("bad row")
+                return real(wanted, now)
+
+            monkeypatch.setattr(claims, "heads", heads)
+            for _ in range(3):
+                event()
+            assert drain() == 3
+            assert len(asked) < 20  # not again and again
+            lane = Lane.objects.get(pk=bad.pk)
+            assert lane.next_due_at is not None
+            assert lane.next_due_at > timezone.now() + timedelta(seconds=30)
+            monkeypatch.setattr(claims, "heads", real)
+            Lane.objects.update(next_due_at=timezone.now())
+            assert drain() == 3
+
+
+@pytest.mark.django_db(transaction=True)
+class TestNamesThatHang:
+    def test_64_of_them_do_not_delay_a_healthy_one(
+        self, monkeypatch, settings, use_profile
+    ):
+        use_profile(timeout_s=20.0)
+        settings.WEBHOOK_ALLOWED_TARGETS = ["127.0.0.0/8"]
+        over, hanging = threading.Event(), []
+
+        def resolve(host: str, port: int, *_: object, **__: object) -> list[object]:
+            if host.startswith("hung"):
+                hanging.append(host)
+                over.wait(60)
+                raise socket.gaierror(socket.EAI_AGAIN, "no answer")
+            return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
+
+        monkeypatch.setattr(socket, "getaddrinfo", resolve)
+        with receiver(204) as it:
+            for number in range(64):
+                endpoint(f"http://hung{number}.example/", owner=f"owner {number}")
+                event(f"owner {number}")
+            endpoint(it.url.replace("127.0.0.1", "well.example"), trusted=True)
+
+            def publish_then_stop() -> bool:
+                if len(hanging) == 64 and not Delivery.objects.filter(
+                    endpoint__owner="alice"
+                ):
+                    event()
+                if it.requests:
+                    over.set()  # it came while all of them hung
+                return over.is_set()
+
+            drain(stop=publish_then_stop, shift_s=60)
+        assert len(it.requests) == 1
+        assert len(set(hanging)) == 64
+
+    def test_so_many_that_no_thread_is_left_count_against_nobody_else(
+        self, monkeypatch, plain
+    ):
+        go, asking, threads = threading.Event(), threading.Event(), ThreadEach(most=1)
+        monkeypatch.setattr(transport, "THREADS", threads)
+
+        def hang() -> None:
+            asking.set()
+            go.wait(30)
+
+        hung = threads.submit(hang)
+        assert asking.wait(10)
+        endpoint("http://well.example/")
+        event()
+        drain(shift_s=1.5)
+        go.set()
+        hung.result(10)
+        assert list(Delivery.objects.values_list("status", "attempts")) == [(0, 0)]
+        assert Endpoint.objects.get().consecutive_failures == 0
+
+    def test_no_more_threads_than_allowed_and_each_can_be_used_again(self):
+        go, threads = threading.Event(), ThreadEach(most=3)
+        for _ in range(2):
+            go.clear()
+            futures = [threads.submit(go.wait, 10) for _ in range(4)]
+            with pytest.raises(socket.gaierror):
+                futures.pop().result(0)
+            go.set()
+            assert [it.result(10) for it in futures] == [True] * 3
+            while threads._running:  # the last one is about to end
+                time.sleep(0.001)
+
+    def test_want_of_threads_is_this_machine_s_own(self, monkeypatch):
+        def start(_: object) -> None:
+            raise RuntimeError("can't start new thread")
+
+        monkeypatch.setattr(threading.Thread, "start", start)
+        threads = ThreadEach()
+        for _ in range(2):
+            with pytest.raises(socket.gaierror) as caught:
+                threads.submit(int).result(1)
+            assert caught.value.errno == socket.EAI_MEMORY
+        assert threads._running == 0
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("plain", "commits_at_once")
+class TestDumps:
+    def test_a_secret_comes_back_from_a_dump_as_it_was(self, tmp_path):
+        target = endpoints.set_custom_headers(endpoint(URL), {"X-Key": "hidden"})
+        [secret] = target.secrets(now=timezone.now())
+        file = tmp_path / "dump.json"
+        tables = ["webhooks_core.endpoint", "webhooks_core.endpointsecret"]
+        call_command("dumpdata", *tables, output=str(file))
+        text = file.read_text()
+        assert secret not in text
+        assert "hidden" not in text
+        assert "•" not in text
+        Endpoint.objects.all().delete()
+        call_command("loaddata", str(file), stdout=io.StringIO())
+        again = Endpoint.objects.get()
+        assert again.secrets(now=timezone.now()) == [secret]
+        assert "hidden" in again.custom_headers.reveal()
+
+    @pytest.mark.parametrize("value", ["whsec_••••••••", "whsec_plain", ""])
+    def test_what_is_no_ciphertext_is_refused(self, value):
+        target = endpoint(URL)
+        fields = {"endpoint": target.pk, "value": value}
+        row = {"model": "webhooks_core.endpointsecret", "pk": 9, "fields": fields}
+        with pytest.raises(DeserializationError, match="ciphertext"):
+            list(serializers.deserialize("python", [row]))
+        assert EndpointSecret.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("plain")
+class TestRings:
+    @pytest.fixture
+    def rung(self, monkeypatch) -> list[list[int]]:
+        made: list[list[int]] = []
+        real = notify.ring
+
+        def ring(endpoint_ids, *, at=None):
+            made.append(sorted(endpoint_ids))
+            real(endpoint_ids, at=at)
+
+        monkeypatch.setattr(notify, "ring", ring)
+        return made
+
+    def test_a_transaction_rings_once_whatever_it_publishes(self, rung):
+        first, second = endpoint(URL), endpoint(URL, owner="bob")
+        with transaction.atomic():
+            for _ in range(5):
+                event()
+            with transaction.atomic():
+                event("bob")
+            transaction.on_commit(lambda: None)
+            event()
+            assert rung == []
+        assert rung == [[first.pk, second.pk]]
+        event()
+        assert rung[1:] == [[first.pk]]
+
+    def test_a_savepoint_that_is_rolled_back_takes_no_later_ring_along(self, rung):
+        target = endpoint(URL)
+        with transaction.atomic():
+            with transaction.atomic():
+                event("bob")
+                event()
+                transaction.set_rollback(True)
+            event()
+        assert rung == [[target.pk]]
+        assert Delivery.objects.count() == 1
+
+    def test_what_is_rolled_back_rings_nobody(self, rung):
+        endpoint(URL)
+        with transaction.atomic():
+            event()
+            transaction.set_rollback(True)
+        assert rung == []
+        assert connection.run_on_commit == []
+
+    def test_the_earliest_of_several_times_counts(self, rung):
+        target = endpoint(URL)
+        soon, late = (timezone.now() + timedelta(hours=it) for it in (1, 2))
+        with transaction.atomic():
+            for at in (late, soon, late):
+                notify.ring_on_commit([target.pk], at=at)
+        assert Lane.objects.get().next_due_at == soon
+        with transaction.atomic():
+            notify.ring_on_commit([target.pk], at=soon)
+            notify.ring_on_commit([target.pk])
+            notify.ring_on_commit([target.pk], at=soon)
+        due = Lane.objects.get().next_due_at
+        assert due is not None
+        assert due <= timezone.now()
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("redis://h/0", "redis://h/0?socket_timeout=4"),
+        ("redis://h/0?db=1", "redis://h/0?db=1&socket_timeout=4"),
+        ("redis://h/0?socket_timeout=9", "redis://h/0?socket_timeout=9"),
+        ("rediss://u:p%40@h:1/0", "rediss://u:p%40@h:1/0?socket_timeout=4"),
+    ],
+)
+def test_options_join_a_url_that_does_not_name_them(url, expected):
+    assert with_query(url, {"socket_timeout": 4}) == expected
+
+
+def test_a_redis_that_swallows_everything_is_given_up(settings):
+    """As django-q2 makes its connection: from the address alone."""
+    import redis
+
+    with socket.socket() as hole:
+        hole.bind(("127.0.0.1", 0))
+        hole.listen()
+        url = f"redis://127.0.0.1:{hole.getsockname()[1]}/0"
+        limits = {"socket_connect_timeout": 0.2, "socket_timeout": 0.2}
+        client = redis.from_url(with_query(url, limits), retry=None)
+        with pytest.raises(redis.exceptions.RedisError):
+            client.blpop("q", 1)
+    assert settings.REDIS_TIMEOUTS["socket_timeout"] > 1  # of an empty queue's wait

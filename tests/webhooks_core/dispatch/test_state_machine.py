@@ -1,0 +1,38 @@
+"""Whatever happens in whatever order: no event is lost, none moves once it is over.
+
+A long search, and a short example of what the usual one has found:
+`pytest --hypothesis-profile=long --timeout=0 tests/webhooks_core/dispatch/test_state_machine.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.webhooks_core.dispatch.machine import Engine
+
+
+@pytest.mark.usefixtures("plain", "commits_at_once")
+def test_nothing_is_lost_whatever_happens_in_whatever_order(settings_for_search):
+    run_state_machine_as_test(Engine, settings=settings_for_search)
+
+
+@pytest.fixture
+def settings_for_search(settings) -> Any:
+    settings.WEBHOOK_DRAINERS = 3
+    return search()
+
+
+def search() -> settings:
+    long = settings.get_current_profile_name() == "long"
+    return settings(
+        max_examples=1000 if long else 25,
+        stateful_step_count=60 if long else 25,
+        deadline=None,
+        # To shrink what was found takes minutes: the long search does it.
+        phases=set(Phase) - (set() if long else {Phase.shrink, Phase.explain}),
+        suppress_health_check=list(HealthCheck),
+    )

@@ -1,0 +1,371 @@
+"""The sweep: what it repairs, what it leaves alone, what is too old."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.utils import timezone
+
+from tests.webhooks_core.dispatch.desk import Desk, failed, ok
+from tests.webhooks_core.making import endpoint, event, only
+from webhooks_core import endpoints, replays, tasks
+from webhooks_core.dispatch import retention
+from webhooks_core.dispatch.sweep import Swept, sweep, sweep_if_due
+from webhooks_core.models import Attempt, Bell, Delivery, Endpoint, Event, Lane, Shift
+
+pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
+
+URL = "http://127.0.0.1:9/hook"
+
+
+def later(**ago: float):
+    return time_machine.travel(timezone.now() + timedelta(**ago))
+
+
+def forget() -> None:
+    """What a publisher leaves that dies between its commit and its call."""
+    Lane.objects.update(next_due_at=None)
+
+
+def test_a_quiet_system_needs_no_repair():
+    endpoint(URL)
+    event()
+    desk = Desk()
+    [request] = desk.claim()
+    desk.settle([ok(request)])
+    desk.leave()
+    assert sweep() == Swept()
+    assert not sweep()
+
+
+@pytest.mark.parametrize("lost", ["never rung", "rung for much later"])
+def test_a_lane_that_missed_its_work_is_rung_once_it_is_overdue(lost):
+    endpoint(URL)
+    event()
+    if lost == "never rung":
+        forget()
+    else:
+        Lane.objects.update(next_due_at=timezone.now() + timedelta(days=1))
+    assert sweep().rung == 0  # the call may still be on its way
+    with later(seconds=6):
+        assert sweep().rung == 1
+        assert sweep().rung == 0
+        assert Lane.objects.due(timezone.now(), owner=0).exists()
+
+
+def test_a_lane_that_a_shift_owns_is_left_to_it():
+    endpoint(URL)
+    event()
+    desk = Desk()
+    desk.claim()
+    event()
+    forget()
+    with later(seconds=10):
+        assert sweep() == Swept()
+    assert Lane.objects.get().owner == desk.shift.pk
+
+
+def test_what_waits_for_later_is_not_rung():
+    endpoint(URL)
+    event()
+    desk = Desk()
+    [request] = desk.claim()
+    desk.settle([failed(request)])
+    desk.leave()
+    forget()
+    with later(seconds=50):
+        assert sweep().rung == 0
+    with later(seconds=70):
+        assert sweep().rung == 1
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"paused_at": timezone.now()},
+        {"status": Endpoint.Status.DISABLED},
+        {"active": False},
+    ],
+)
+def test_what_waits_for_an_endpoint_that_receives_nothing_is_not_rung(fields):
+    endpoint(URL)
+    event()
+    forget()
+    Endpoint.objects.update(**fields)
+    with later(seconds=10):
+        assert sweep().rung == 0
+
+
+def test_what_waits_while_the_product_is_switched_off_is_no_repair(use_profile):
+    endpoint(URL)
+    event()
+    forget()
+    use_profile(enabled=False)
+    with later(seconds=10):
+        assert sweep().rung == 0
+
+
+@pytest.mark.parametrize("ended", ["deleted", "inactive"])
+def test_a_delivery_published_while_its_endpoint_ended_is_ended_too(use_profile, ended):
+    """The publisher had read the endpoint before, and its call was lost."""
+    use_profile(inactive_ends_waiting=True)
+    target = endpoint(URL)
+    event()
+    forget()
+    if ended == "deleted":
+        Endpoint.objects.update(deleted_at=timezone.now())
+    else:
+        Endpoint.objects.update(active=False)
+    with later(seconds=10):
+        assert sweep().rung == 1
+        assert Desk().claim() == []
+    assert only().status == Delivery.Status.FAILED
+    assert only().last_error == f"endpoint {ended}"
+    assert Lane.objects.filter(endpoint=target).exists()
+
+
+def test_dead_shifts_are_buried_and_living_ones_are_not(settings):
+    settings.WEBHOOK_DRAINERS = 2
+    endpoint(URL)
+    event()
+    dead = Desk()
+    dead.claim()
+    with later(seconds=16):
+        living = Desk()
+        assert Shift.objects.get(pk=dead.shift.pk).ended_at is not None
+        assert sweep() == Swept()
+        assert Shift.objects.get(pk=living.shift.pk).ended_at is None
+    with later(seconds=40):
+        assert sweep().buried == 1
+
+
+def test_the_task_calls_a_drain_when_there_is_none(calls):
+    tasks.sweep()
+    assert calls == ["webhooks_core.tasks.drain"]
+
+
+def test_the_task_calls_nobody_when_somebody_is_there(calls):
+    Desk()
+    tasks.sweep()
+    assert calls == []
+
+
+def test_what_was_published_before_the_clock_was_set_back_is_due_at_once():
+    endpoint(URL)
+    with later(hours=1):
+        event()
+        desk = Desk()
+        [request] = desk.claim()
+        desk.settle([failed(request)])
+        desk.leave()
+        event()
+    retried, untried = Delivery.objects.order_by("pk")
+    sweep()
+    due = Delivery.objects.filter(next_attempt_at__lte=timezone.now())
+    assert due.get() == untried
+    assert Lane.objects.due(timezone.now(), owner=0).exists()
+    kept = Delivery.objects.get(pk=retried.pk)
+    assert kept.next_attempt_at == retried.next_attempt_at  # its pause has begun
+
+
+def test_clocks_that_differ_a_little_move_nothing():
+    endpoint(URL)
+    with later(seconds=3):
+        event()
+    before = only().next_attempt_at
+    sweep()
+    assert only().next_attempt_at == before
+
+
+def test_sweeps_of_many_workers_are_one():
+    assert sweep_if_due() is False
+    swept_at = Bell.objects.get().swept_at
+    assert swept_at is not None
+    sweep_if_due()
+    assert Bell.objects.get().swept_at == swept_at
+    with later(seconds=21):
+        sweep_if_due()
+    assert Bell.objects.filter(swept_at__gt=swept_at).exists()
+
+
+def test_a_sweep_in_the_future_does_not_stop_sweeps_after_the_clock_is_set_back():
+    Bell.objects.update(swept_at=timezone.now() + timedelta(hours=1))
+    sweep_if_due()
+    assert Bell.objects.filter(swept_at__lte=timezone.now()).exists()
+
+
+@pytest.fixture
+def old(settings):
+    """An endpoint with a delivered, a failed and a waiting delivery of forty days ago."""
+    settings.WEBHOOK_RETENTION_DAYS = 30
+    target = endpoint(URL, max_in_flight=3)
+    with later(days=-40):
+        for _ in range(3):
+            event()
+    desk = Desk()
+    first, second, third = desk.claim()
+    desk.settle([ok(first), failed(second), failed(third)])
+    desk.leave()
+    Delivery.objects.filter(pk=second.key).fail(error="over")
+    return target
+
+
+def test_what_is_over_and_old_is_removed_with_its_attempts_and_the_rest_kept(old):
+    fresh = event()
+    assert sweep().removed == 2
+    assert Attempt.objects.count() == 1
+    [waiting, new] = Delivery.objects.order_by("pk")
+    assert waiting.status == new.status == Delivery.Status.PENDING
+    assert Event.objects.filter(pk=fresh.pk).exists()
+    assert sweep().removed == 0
+
+
+@pytest.mark.parametrize("paused", [True, False])
+def test_what_waits_for_a_subscribed_endpoint_is_never_removed(old, paused):
+    if paused:
+        endpoints.pause(old)
+    assert sweep().removed == 2
+    with later(days=400):
+        assert sweep().removed == 0
+    assert only().status == Delivery.Status.PENDING
+
+
+@pytest.mark.parametrize("how", ["disabled", "deleted"])
+def test_what_waits_for_nobody_ends_with_the_retention(old, how):
+    if how == "disabled":
+        Endpoint.objects.update(status=Endpoint.Status.DISABLED)
+    else:
+        endpoints.delete(old)
+    assert sweep().removed == 3
+    assert not Delivery.objects.exists()
+    assert Endpoint.objects.filter(pk=old.pk).exists()
+
+
+def test_an_event_that_some_endpoints_have_yet_to_get_is_not_removed(old):
+    Event.objects.update(fanout_after=0, fanout_until=old.pk)
+    assert sweep().removed == 0
+    assert Event.objects.count() == 3
+
+
+def test_what_is_being_tried_is_not_removed_under_the_hands_of_the_shift(old):
+    with later(seconds=61):
+        desk = Desk()
+        [request] = desk.claim()
+        Endpoint.objects.update(status=Endpoint.Status.DISABLED)
+        assert sweep().removed == 2
+        desk.settle([ok(request)])
+        assert only().status == Delivery.Status.DELIVERED
+        assert sweep().removed == 1
+
+
+def test_retention_goes_by_small_steps_oldest_first_until_its_time_is_over(
+    old, monkeypatch
+):
+    monkeypatch.setattr(retention, "EVENTS", 1)
+    endpoints.delete(old)
+    oldest = Event.objects.order_by("created_at").values_list("pk", flat=True)
+    left = list(oldest)
+    for _ in range(3):
+        assert sweep(retention_s=1e-9).removed == 1
+        left.pop(0)
+        assert list(oldest.all()) == left
+    assert sweep().removed == 0
+
+
+def test_retention_removes_all_that_is_old_whatever_the_size_of_a_step(
+    old, monkeypatch
+):
+    monkeypatch.setattr(retention, "EVENTS", 2)
+    monkeypatch.setattr(retention, "ROWS", 1)
+    endpoints.delete(old)
+    assert sweep().removed == 3
+    assert not Delivery.objects.exists()
+    assert not Attempt.objects.exists()
+
+
+def test_old_events_that_stay_do_not_keep_retention_from_newer_ones(old, monkeypatch):
+    monkeypatch.setattr(retention, "EVENTS", 2)
+    paused = endpoint("http://127.0.0.1:9/paused")
+    endpoints.pause(paused)
+    Endpoint.objects.filter(pk=old.pk).update(active=False)
+    with later(days=-50):
+        waiting = [event().pk for _ in range(9)]
+    steps = [sweep(retention_s=1e-9).removed for _ in range(6)]
+    assert sum(steps) == 3
+    assert list(Event.objects.order_by("pk").values_list("pk", flat=True)) == waiting
+    assert Delivery.objects.filter(status=Delivery.Status.PENDING).count() == 9
+
+
+def test_retention_begins_anew_after_the_end_of_its_cycle(old, monkeypatch):
+    monkeypatch.setattr(retention, "EVENTS", 2)
+    endpoints.pause(old)
+    assert sweep(retention_s=1e-9).removed == 2
+    assert Bell.objects.get().retention_at is not None
+    assert sweep().removed == 0
+    assert Bell.objects.get().retention_at is None
+    endpoints.delete(old)
+    assert sweep().removed == 1
+
+
+def test_a_step_that_its_time_cuts_short_is_looked_at_again(old, monkeypatch):
+    monkeypatch.setattr(retention, "ROWS", 1)
+    endpoints.delete(old)
+    steps = [sweep(retention_s=1e-9).removed for _ in range(4)]
+    assert steps == [0, 0, 0, 3]
+
+
+def test_retention_makes_room_for_a_shift_that_is_wanted(old, monkeypatch):
+    monkeypatch.setattr(retention, "EVENTS", 1)
+    endpoint(URL)
+    event()
+    assert sweep().removed == 1  # work is due and nobody is at it
+    Desk()
+    assert sweep().removed == 1
+
+
+def test_a_shift_spends_no_time_on_what_is_old(old):
+    with later(seconds=21):
+        sweep_if_due()
+    assert Event.objects.count() == 3
+
+
+def test_what_is_replayed_while_it_is_removed_stays(old, monkeypatch):
+    real = retention._staying
+    delivered = Delivery.objects.get(status=Delivery.Status.DELIVERED)
+
+    def replayed_after(before):
+        found = list(real(before).values_list("event", flat=True))
+        replays.replay(delivered)
+        return Delivery.objects.filter(event__in=found)
+
+    monkeypatch.setattr(retention, "_staying", replayed_after)
+    monkeypatch.setattr(retention, "EVENTS", 3)
+    assert sweep(retention_s=1e-9).removed == 1
+    replayed = Delivery.objects.get(event=delivered.event_id)
+    assert replayed.trigger == Delivery.Trigger.REPLAY
+
+
+def test_what_was_replayed_lives_on_from_its_replay(old):
+    failed = Delivery.objects.get(status=Delivery.Status.FAILED)
+    copy = replays.replay(failed)
+    Delivery.objects.filter(pk=copy.pk).fail(error="again")
+    assert sweep().removed == 1  # the delivered one, which nobody replayed
+    copy.refresh_from_db()
+    assert copy.event == failed.event
+    with later(days=31):
+        assert sweep().removed == 1
+    assert not Delivery.objects.filter(pk=copy.pk).exists()
+
+
+def test_shifts_of_long_ago_are_forgotten():
+    desk = Desk()
+    desk.leave()
+    living = Desk()
+    with later(days=31):
+        Shift.objects.filter(pk=living.shift.pk).update(
+            lease_until=timezone.now() + timedelta(seconds=9)
+        )
+        sweep()
+    assert list(Shift.objects.values_list("pk", flat=True)) == [living.shift.pk]

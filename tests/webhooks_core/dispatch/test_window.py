@@ -1,0 +1,28 @@
+"""How much may be claimed ahead for one receiver."""
+
+from __future__ import annotations
+
+import pytest
+
+from webhooks_core.dispatch.queues import LaneState
+from webhooks_core.models import Endpoint
+
+pytestmark = pytest.mark.spec("webhooks_core", "a window for every endpoint")
+
+
+@pytest.mark.parametrize(
+    ("duration_ms", "windows"),
+    [
+        (0, [16, 32, 64, 128, 128]),  # quicker than can be told
+        (1, [16, 32, 64, 128, 128]),
+        (50, [16, 32, 40, 40]),  # four at once, half a second
+        (100, [16, 20, 20]),
+        (250, [8, 8]),
+        (5000, [8, 8]),  # never less than it was opened to
+    ],
+)
+def test_a_window_grows_to_what_a_receiver_takes_in_half_a_second(duration_ms, windows):
+    lane, endpoint = LaneState(1, window=8), Endpoint(max_in_flight=4)
+    for window in windows:
+        lane.widen(endpoint, duration_ms)
+        assert lane.window == window

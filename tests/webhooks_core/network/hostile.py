@@ -1,0 +1,180 @@
+"""A server that does its worst, and one attempt at it as the drain makes it."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from webhooks_core.dispatch.sender import Sender
+from webhooks_core.network.addresses import Reach
+from webhooks_core.network.transport import Answer, Request
+from webhooks_core.outcomes import Outcome
+
+TIMEOUT_S = 0.5
+PATIENCE_S = 20.0  # where an answer comes: a busy machine may be slow to hear it
+Behaviour = Callable[[socket.socket, "Hostile"], None]
+
+
+@dataclass
+class Hostile:
+    """A server that answers each connection with a behaviour, until it is told to stop."""
+
+    behave: Behaviour
+    tls: ssl.SSLContext | None = None
+    stopped: threading.Event = field(default_factory=threading.Event)
+    accepted: int = 0
+    sent: int = 0
+    port: int = 0
+
+    @property
+    def url(self) -> str:
+        return f"http{'s' if self.tls else ''}://127.0.0.1:{self.port}/hook"
+
+    @contextmanager
+    def running(self) -> Iterator[Hostile]:
+        threads: list[threading.Thread] = []
+        with socket.create_server(("127.0.0.1", 0), backlog=50) as server:
+            self.port = server.getsockname()[1]
+            server.settimeout(0.02)
+            accepting = threading.Thread(target=self._accept, args=(server, threads))
+            accepting.start()
+            try:
+                yield self
+            finally:
+                self.stopped.set()
+                accepting.join()
+                for thread in threads:
+                    thread.join()
+
+    def _accept(self, server: socket.socket, threads: list[threading.Thread]) -> None:
+        while not self.stopped.is_set():
+            with suppress(TimeoutError):
+                connection, _ = server.accept()
+                self.accepted += 1
+                thread = threading.Thread(target=self._serve, args=(connection,))
+                thread.start()
+                threads.append(thread)
+
+    def _serve(self, connection: socket.socket) -> None:
+        connection.settimeout(5)
+        with suppress(OSError), connection:
+            if self.tls:
+                with self.tls.wrap_socket(connection, server_side=True) as secured:
+                    self.behave(secured, self)
+            else:
+                self.behave(connection, self)
+
+    def pour(self, connection: socket.socket, data: bytes, *, pause: float = 0) -> None:
+        """Send the same again and again, until the other side or the test has had enough."""
+        while not self.stopped.is_set():
+            self.sent += connection.send(data)
+            if pause:
+                time.sleep(pause)
+
+
+def receive(connection: socket.socket) -> bytes:
+    if data := connection.recv(65536):
+        return data
+    raise ConnectionError("closed by the client")
+
+
+def read_request(connection: socket.socket) -> None:
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += receive(connection)
+    head, _, body = data.partition(b"\r\n\r\n")
+    length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+    while len(body) < length:
+        body += receive(connection)
+
+
+def reset(connection: socket.socket) -> None:
+    """Close with RST in place of FIN."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def answering(*parts: bytes, then: str = "close") -> Behaviour:
+    """Read the request, send bytes, and then close, reset, drip or pour for ever."""
+
+    def behave(connection: socket.socket, server: Hostile) -> None:
+        read_request(connection)
+        for part in parts[:-1] if then in {"drip", "pour"} else parts:
+            connection.sendall(part)
+        if then == "drip":
+            server.pour(connection, parts[-1], pause=0.03)
+        elif then == "pour":
+            server.pour(connection, parts[-1])
+        elif then == "reset":
+            time.sleep(0.05)
+            reset(connection)
+
+    return behave
+
+
+def resets_at_once(connection: socket.socket, _: Hostile) -> None:
+    reset(connection)
+
+
+def resets_while_it_reads(connection: socket.socket, _: Hostile) -> None:
+    receive(connection)
+    reset(connection)
+
+
+def closes_at_once(connection: socket.socket, _: Hostile) -> None:
+    connection.close()
+
+
+def says_nothing(connection: socket.socket, server: Hostile) -> None:
+    read_request(connection)
+    server.stopped.wait(10)
+
+
+def never_reads(connection: socket.socket, server: Hostile) -> None:
+    server.stopped.wait(10)
+
+
+def answers_unread(connection: socket.socket, server: Hostile) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+    server.stopped.wait(0.2)
+
+
+def post(url: str, **fields: Any) -> Answer:
+    """Make one attempt as the drain makes it."""
+    with Sender() as sender:
+        return send(sender, request_to(url, **fields))
+
+
+def request_to(url: str, *, loopback: bool = True, **fields: Any) -> Request:
+    return Request(
+        key=1,
+        lane=1,
+        limit=1,
+        url=url,
+        body=fields.get("body", b"{}"),
+        sign=lambda _: {"Content-Type": "application/json"},
+        timeout_s=fields.get("timeout_s", PATIENCE_S),
+        reach=Reach(loopback=loopback),
+    )
+
+
+def send(sender: Sender, request: Request) -> Answer:
+    sender.submit([request])
+    for _ in range(3000):
+        if answers := sender.collect(wait_s=0.02):
+            return answers[0]
+    raise AssertionError("no answer")
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+NOT_HTTP = (Outcome.HTTP, None, "the answer was not valid HTTP")
+CLOSED = (Outcome.CONNECT, None, "the connection was closed without an answer")
+LATE = (Outcome.TIMEOUT, None, "no answer within 0.5 s")
+FINE = (Outcome.OK, 200, "")

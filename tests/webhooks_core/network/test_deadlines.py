@@ -1,0 +1,156 @@
+"""Deadlines: a task ends in time, and only for the reason that it was given."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from webhooks_core.network.deadlines import Deadlines, within
+
+pytestmark = pytest.mark.spec("webhooks_core", "one deadline for an attempt")
+
+
+def run(work: Coroutine[Any, Any, Any]) -> Any:
+    async def bounded() -> Any:
+        async with asyncio.timeout(20):
+            return await work
+
+    return asyncio.run(bounded())
+
+
+def this_task() -> asyncio.Task[Any]:
+    task = asyncio.current_task()
+    assert task
+    return task
+
+
+def deadlines() -> Deadlines:
+    return Deadlines(asyncio.get_running_loop())
+
+
+def test_what_takes_too_long_ends_as_a_timeout():
+    async def work():
+        with deadlines().within(0.01):
+            await asyncio.Event().wait()
+
+    with pytest.raises(TimeoutError):
+        run(work())
+
+
+def test_what_ends_in_time_is_left_alone():
+    async def work():
+        kept = deadlines()
+        with kept.within(0.1):
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.3)  # nothing comes after it
+        return this_task().cancelling()
+
+    assert run(work()) == 0
+
+
+def test_each_task_has_its_own_deadline():
+    async def wait(kept, seconds):
+        with kept.within(seconds):
+            await asyncio.sleep(0.4)
+        return "done"
+
+    async def work():
+        kept = deadlines()
+        waits = [wait(kept, 0.05), wait(kept, 60)]
+        return await asyncio.gather(*waits, return_exceptions=True)
+
+    short, long = run(work())
+    assert isinstance(short, TimeoutError)
+    assert long == "done"
+
+
+def test_a_cancellation_from_elsewhere_stays_one():
+    async def wait(kept):
+        with kept.within(60):
+            await asyncio.Event().wait()
+
+    async def work():
+        task = asyncio.ensure_future(wait(deadlines()))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        return task.cancelled()
+
+    assert run(work())
+
+
+def test_a_cancellation_that_meets_the_deadline_is_not_swallowed():
+    async def wait(kept):
+        with kept.within(0.01) as deadline:
+            deadline.expire()
+            this_task().cancel()
+            await asyncio.Event().wait()
+
+    async def work():
+        task = asyncio.ensure_future(wait(deadlines()))
+        await asyncio.wait([task])
+        return task.cancelled()
+
+    assert run(work())
+
+
+def test_an_error_of_the_work_itself_goes_through():
+    async def work():
+        with deadlines().within(60):
+            raise ConnectionResetError
+
+    with pytest.raises(ConnectionResetError):
+        run(work())
+
+
+def test_an_inner_deadline_ends_without_the_outer_one():
+    async def work():
+        kept = deadlines()
+        with kept.within(60):
+            with pytest.raises(TimeoutError), kept.within(0.01):
+                await asyncio.Event().wait()
+            await asyncio.sleep(0)
+        return "done"
+
+    assert run(work()) == "done"
+
+
+def test_nothing_ticks_when_nothing_is_open():
+    async def work():
+        kept = deadlines()
+        with kept.within(60):
+            assert kept.is_ticking
+        await asyncio.sleep(0.2)
+        return kept.is_ticking
+
+    assert run(work()) is False
+
+
+def test_a_deadline_outside_of_a_task_is_refused():
+    loop = asyncio.new_event_loop()
+    try:
+        with pytest.raises(RuntimeError), Deadlines(loop).within(1):
+            pass
+    finally:
+        loop.close()
+
+
+def test_blocks_of_one_loop_share_a_timer_and_loops_share_none():
+    async def work():
+        with within(5) as one, within(5) as other:
+            assert one._deadlines is other._deadlines
+            return one._deadlines
+
+    assert run(work()) is not run(work())
+
+
+def test_a_block_without_a_deadline_never_ends_by_itself():
+    async def work():
+        with within(None):
+            await asyncio.sleep(0.15)
+        return "done"
+
+    assert run(work()) == "done"

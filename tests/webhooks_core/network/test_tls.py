@@ -1,0 +1,143 @@
+"""TLS: whom we believe, and how a handshake that fails is told."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from tests.webhooks_core.network.hostile import (
+    OK,
+    PATIENCE_S,
+    TIMEOUT_S,
+    Hostile,
+    answering,
+    closes_at_once,
+    never_reads,
+    post,
+    read_request,
+    resets_at_once,
+    resets_while_it_reads,
+)
+from webhooks_core.outcomes import Outcome
+
+
+@pytest.fixture
+def authority(settings, tmp_path: Path) -> trustme.CA:
+    """An authority that is trusted because the operator's EXTRA_CA_FILE holds it."""
+    ca = trustme.CA()
+    settings.EXTRA_CA_FILE = str(tmp_path / "ca.pem")
+    ca.cert_pem.write_to_path(settings.EXTRA_CA_FILE)
+    return ca
+
+
+def server_side(issued: trustme.LeafCert) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    issued.configure_cert(context)
+    return context
+
+
+FINE_ANSWER = answering(OK, b"Content-Length: 0\r\n\r\n")
+
+
+def test_a_receiver_with_a_good_certificate_is_delivered_to(authority):
+    tls = server_side(authority.issue_cert("127.0.0.1"))
+    with Hostile(FINE_ANSWER, tls).running() as it:
+        answer = post(it.url)
+    assert (answer.outcome, answer.error) == (Outcome.OK, "")
+
+
+def self_signed(tmp_path: Path) -> ssl.SSLContext:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path / "self.pem"
+    path.write_bytes(
+        certificate.public_bytes(serialization.Encoding.PEM)
+        + key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(path)
+    return context
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        ("wrong name", "TLS failed: "),
+        ("expired", "TLS failed: certificate has expired"),
+        ("unknown authority", "TLS failed: unable to get local issuer certificate"),
+        ("self-signed", "TLS failed: self-signed certificate"),
+    ],
+)
+def test_a_certificate_that_does_not_hold_is_refused(authority, tmp_path, fault, text):
+    now = datetime.now(UTC)
+    tls = {
+        "wrong name": lambda: server_side(authority.issue_cert("wrong.example")),
+        "expired": lambda: server_side(
+            authority.issue_cert("127.0.0.1", not_after=now - timedelta(days=1))
+        ),
+        "unknown authority": lambda: server_side(trustme.CA().issue_cert("127.0.0.1")),
+        "self-signed": lambda: self_signed(tmp_path),
+    }[fault]()
+    reached: list[bool] = []
+
+    def behave(connection: socket.socket, server: Hostile) -> None:
+        read_request(connection)
+        reached.append(True)
+
+    with Hostile(behave, tls).running() as it:
+        answer = post(it.url)
+    assert answer.outcome == Outcome.TLS
+    assert answer.error.startswith(text)
+    assert reached == []
+
+
+@pytest.mark.parametrize(
+    ("behave", "outcome"),
+    [
+        (resets_at_once, Outcome.CONNECT),
+        (resets_while_it_reads, Outcome.CONNECT),
+        (closes_at_once, Outcome.CONNECT),
+        (never_reads, Outcome.TIMEOUT),
+    ],
+)
+def test_a_handshake_that_does_not_end_well_is_told_as_what_it_was(behave, outcome):
+    with Hostile(behave).running() as it:
+        timeout_s = TIMEOUT_S if outcome == Outcome.TIMEOUT else PATIENCE_S
+        answer = post(it.url.replace("http:", "https:"), timeout_s=timeout_s)
+    assert answer.outcome == outcome
+    assert "127.0.0.1" not in answer.error
+
+
+def test_a_receiver_that_speaks_no_tls_is_a_tls_failure(authority):
+    def behave(connection: socket.socket, server: Hostile) -> None:
+        # Closing while its greeting waits unread would reset the connection under the answer.
+        connection.recv(64 * 1024)
+        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    with Hostile(behave).running() as it:
+        answer = post(it.url.replace("http:", "https:"))
+    assert answer.outcome == Outcome.TLS
+    assert answer.error.startswith("TLS failed: ")

@@ -1,0 +1,272 @@
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import replace
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from tests.receiver import receiver
+from tests.webhooks_core import making
+from webhooks_core import profiles
+from webhooks_core.models import Delivery, EndpointSecret
+from webhooks_core.receiving.diagnosis import diagnose
+from webhooks_core.receiving.verification import Received, examine
+from webhooks_core.signing.secrets import make
+from webhooks_core.signing.signatures import (
+    sha256_signature,
+    timestamped_signature,
+)
+
+SECRET = "whsec_c2VjcmV0IG9mIHRoZSB0ZXN0cw=="
+AT = 1_790_000_000
+BODY = '{"id":"evt_1","text":"Grüße"}'.encode()
+
+
+def request(scheme: str, *, secret=SECRET, timestamp: object = AT, body=BODY, edit=str):
+    """Return what was signed rightly, with a header that `edit` may have changed."""
+    if scheme == "recording":
+        headers = {
+            "x-recording-signature": edit(sha256_signature(secret, AT, BODY)),
+            "x-recording-timestamp": str(timestamp),
+        }
+    else:
+        value = timestamped_signature([make(), secret], AT, BODY)
+        headers = {
+            "x-gateway-signature": edit(value.replace(f"t={AT}", f"t={timestamp}"))
+        }
+    return Received(path="/", headers=headers, body=body, at=AT + 5.0)
+
+
+def parts(received, *secrets: str, **more) -> list[str]:
+    return [
+        str(it.part) for it in diagnose(received, secrets=secrets or (SECRET,), **more)
+    ]
+
+
+both = pytest.mark.parametrize("scheme", ["recording", "gateway"])
+
+
+def test_a_product_of_somebody_elses_is_diagnosed_by_its_own_profile(shop):
+    value = timestamped_signature([SECRET], AT, BODY)
+    headers = {"x-shop-signature": value}
+    received = Received(path="/", headers=headers, body=BODY, at=AT + 5.0)
+    assert parts(received) == []
+    assert parts(replace(received, body=BODY + b"\n")) == ["body"]
+    assert parts(replace(received, headers={})) == ["header"]
+    [fault] = diagnose(replace(received, headers={}), secrets=[SECRET])
+    assert "X-Shop-Signature" in fault.told
+    assert "X-Catalog-Signature" in fault.told
+
+
+def test_products_that_share_a_prefix_are_told_apart_by_what_fits(shop):
+    shared = replace(shop, header_prefix="X-Gateway", signature_scheme="sha256")
+    profiles.register(shared)
+    by_shop = {
+        "x-gateway-signature": sha256_signature(SECRET, AT, BODY),
+        "x-gateway-timestamp": str(AT),
+    }
+    received = Received(path="/", headers=by_shop, body=BODY, at=AT)
+    assert parts(received) == []
+    verdict = examine(received, secrets=[SECRET], tolerance_s=300)
+    assert (verdict.verified, verdict.told) == (True, "shop signature verified")
+
+
+@both
+def test_a_genuine_request_has_no_fault(scheme):
+    assert parts(request(scheme)) == []
+    assert parts(request(scheme), make(), SECRET, tolerance_s=300) == []
+
+
+@both
+@pytest.mark.parametrize(
+    "given",
+    [
+        SECRET + "\n",
+        SECRET.removeprefix("whsec_"),
+        f" {SECRET.removeprefix('whsec_')} ",
+    ],
+)
+def test_the_secret_is_blamed(scheme, given):
+    assert parts(request(scheme), given) == ["secret"]
+
+
+@both
+@pytest.mark.parametrize(
+    "timestamp", [AT * 1000 + 7, AT - 299, AT + 1, "soon", "", "-1"]
+)
+def test_the_timestamp_is_blamed(scheme, timestamp):
+    assert parts(request(scheme, timestamp=timestamp)) == ["timestamp"]
+
+
+@both
+@pytest.mark.parametrize("age", [301, -301])
+def test_an_old_timestamp_is_blamed_when_age_counts(scheme, age):
+    received = request(scheme)
+    late = Received(path="/", headers=received.headers, body=BODY, at=AT + age)
+    assert parts(late, tolerance_s=300) == ["timestamp"]
+    assert parts(late) == []
+
+
+@both
+@pytest.mark.parametrize(
+    "body",
+    [
+        BODY + b"\n",
+        b"\xef\xbb\xbf" + BODY,
+        json.dumps(json.loads(BODY)).encode(),
+        json.dumps(json.loads(BODY), ensure_ascii=False, indent=2).encode(),
+    ],
+)
+def test_the_body_is_blamed(scheme, body):
+    assert parts(request(scheme, body=body)) == ["body"]
+
+
+def base64_of(value: str) -> str:
+    head, _, digest = value.rpartition("=")
+    return f"{head}={base64.b64encode(bytes.fromhex(digest)).decode()}"
+
+
+EDITS = {
+    "quotes": lambda it: f'"{it}"',
+    "upper case": lambda it: it[:-64] + it[-64:].upper(),
+    "base64": base64_of,
+    "cut off": lambda it: it[:-1],
+    "empty": lambda _: "",
+    "nonsense": lambda _: "nonsense",
+}
+
+
+@both
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS.keys())
+def test_the_header_is_blamed(scheme, edit):
+    faults = parts(request(scheme, edit=edit))
+    assert "header" in faults
+    assert not {"secret", "body"} & set(faults)
+
+
+def test_a_bare_digest_is_blamed_on_the_header():
+    received = request("recording", edit=lambda it: it.removeprefix("sha256="))
+    assert parts(received) == ["header"]
+
+
+@both
+def test_faults_are_told_together(scheme):
+    received = request(scheme, body=BODY + b"\n", timestamp=AT * 1000)
+    assert parts(received, SECRET + " ") == ["secret", "timestamp", "body"]
+
+
+@both
+def test_what_cannot_be_explained_leaves_secret_and_body(scheme):
+    assert parts(request(scheme), make()) == ["secret", "body"]
+    assert parts(request(scheme, body=b"{}")) == ["secret", "body"]
+
+
+def test_no_text_tells_a_secret():
+    for faults in (
+        diagnose(request("recording"), secrets=[SECRET + "\n"]),
+        diagnose(request("recording"), secrets=[make()]),
+    ):
+        assert SECRET.removeprefix("whsec_") not in str(faults)
+
+
+# ── The command ─────────────────────────────────────────────────────────────────────
+
+
+def verify(path, *options: str) -> tuple[int, str]:
+    out = StringIO()
+    try:
+        call_command("webhooks_verify", str(path), *options, stdout=out)
+    except SystemExit as end:
+        return int(str(end.code)), out.getvalue()
+    return 0, out.getvalue()
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "body"
+    path.write_bytes(BODY)
+    return path
+
+
+HEADERS = (
+    "-H",
+    f"X-Recording-Timestamp: {AT}",
+    "-H",
+    f"x-recording-signature: {sha256_signature(SECRET, AT, BODY)}",
+)
+
+
+def test_the_command_exits_by_what_it_found(file):
+    assert verify(file, *HEADERS, "--secret", SECRET) == (0, "The signature holds.\n")
+    file.write_bytes(BODY + b"\n")
+    code, told = verify(file, *HEADERS, "--secret", SECRET)
+    assert code == 1
+    assert told.startswith("body: ")
+    code, told = verify(file, *HEADERS, "--secret", SECRET, "--json")
+    assert code == 1
+    assert json.loads(told)["faults"][0]["part"] == "body"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ((), "no secret"),
+        (("--secret", "s", "-H", "nonsense"), "is not `Name: value`"),
+        (("--secret", "s", "--delivery", "dlv_1"), "there is no delivery"),
+    ],
+)
+def test_what_cannot_be_used_exits_with_2(db, file, options, told):
+    with pytest.raises(CommandError, match=told) as raised:
+        verify(file, *options)
+    assert raised.value.returncode == 2
+
+
+def test_a_missing_file_exits_with_2(tmp_path):
+    with pytest.raises(CommandError, match="cannot read") as raised:
+        verify(tmp_path / "nowhere", "--secret", "s")
+    assert raised.value.returncode == 2
+
+
+@pytest.fixture
+def delivered(transactional_db, plain, tmp_path):
+    """What a receiver got of a real delivery: the delivery, its options and its body."""
+    with receiver(204) as it:
+        making.endpoint(it.url)
+        making.event()
+        making.drain()
+    (got,) = it.requests
+    options = (
+        "--delivery",
+        making.only().public_id,
+        "-H",
+        f"X-Plain-Signature: {got.headers['X-Plain-Signature']}",
+    )
+    path = tmp_path / "got"
+    path.write_bytes(got.body)
+    return path, options
+
+
+def test_a_real_delivery_verifies_with_its_endpoints_secret(delivered):
+    assert verify(*[delivered[0]], *delivered[1])[0] == 0
+
+
+def test_against_a_delivery_any_change_is_told_exactly(delivered):
+    path, options = delivered
+    body = path.read_bytes()
+    path.write_bytes(body[:10] + b"#" + body[11:])
+    assert "differ from byte 11 on" in verify(path, *options)[1]
+    code, told = verify(path, *options, "--secret", make())
+    assert code == 1
+    assert [line.partition(":")[0] for line in told.splitlines()] == ["secret", "body"]
+
+
+def test_an_unreadable_secret_is_told(delivered, settings):
+    EndpointSecret.objects.update(value="nonsense")
+    settings.WEBHOOK_SECRET_KEYS = ["A" * 43 + "="]
+    with pytest.raises(CommandError, match="WEBHOOK_SECRET_KEYS") as raised:
+        verify(delivered[0], *delivered[1])
+    assert raised.value.returncode == 2
+    assert Delivery.objects.count() == 1

@@ -1,0 +1,322 @@
+"""Both signature schemes, against vectors that another program made, and against forgers."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import stripe
+from hypothesis import given
+from hypothesis import strategies as st
+from standardwebhooks.webhooks import Webhook
+
+import webhooks_core
+from webhooks_core.signing.signatures import (
+    SignatureError,
+    sha256_signature,
+    standard_key,
+    standard_signature,
+    timestamped_signature,
+    verify_sha256,
+    verify_timestamped,
+)
+
+NOW = 1_763_712_000
+SECRET, OTHER = "whsec_one", "whsec_two"
+BODY = b'{"id":"evt_1"}'
+GOLDEN = Path(__file__).parent / "golden" / "signatures.json"
+VECTORS = json.loads(GOLDEN.read_text(encoding="utf-8"))["vectors"]
+
+
+def body_of(vector: dict[str, Any]) -> bytes:
+    body = vector["body"]
+    if "base64" in body:
+        return base64.b64decode(body["base64"])
+    return str(body["repeat"]).encode() * int(body["times"])
+
+
+golden = pytest.mark.parametrize("vector", VECTORS, ids=lambda it: str(it["name"]))
+
+
+def test_a_profile_picks_its_scheme_from_the_table(plain):
+    with pytest.raises(ValueError, match="'md5' is unknown; known are sha256, "):
+        replace(plain, signature_scheme="md5")
+
+
+def test_the_engine_names_no_product():
+    folder = Path(webhooks_core.__file__).parent
+    named = re.compile(r"\b(recording|gateway|catalog)s?\b", re.IGNORECASE)
+    suffixes = {".py", ".html", ".css", ".js"}
+    files = [it for it in folder.rglob("*") if it.suffix in suffixes]
+    faults = [
+        f"{path.name}: {line}"
+        for path in files
+        for line in path.read_text().splitlines()
+        if named.search(line)
+    ]
+    assert len(files) > 100
+    assert faults == []
+
+
+@pytest.mark.spec("recording", 'signature = "sha256=" + hex(HMAC_SHA256(…))')
+@golden
+def test_sha256_signatures_are_those_of_another_program(vector):
+    body = body_of(vector)
+    made = sha256_signature(vector["secret"], vector["timestamp"], body)
+    assert made == vector["sha256"]
+    verify_sha256(
+        vector["secret"],
+        timestamp=str(vector["timestamp"]),
+        signature=made,
+        body=body,
+        now=vector["timestamp"],
+        tolerance_s=1,
+    )
+
+
+@pytest.mark.spec("gateway", "Header X-Gateway-Signature: t=<unix_ts>,v1=<hex>")
+@golden
+def test_timestamped_signatures_are_those_of_another_program(vector):
+    body = body_of(vector)
+    made = timestamped_signature([vector["secret"]], vector["timestamp"], body)
+    assert made == vector["timestamped"]
+    verify_timestamped(
+        vector["secret"], signature=made, body=body, now=vector["timestamp"]
+    )
+
+
+def is_text(vector: dict[str, Any]) -> bool:
+    return body_of(vector).decode(errors="replace").encode() == body_of(vector)
+
+
+# Its helper takes a text, as all that we send is.
+@pytest.mark.parametrize(
+    "vector", [it for it in VECTORS if is_text(it)], ids=lambda it: str(it["name"])
+)
+def test_stripe_verifies_what_we_sign(vector):
+    body = body_of(vector)
+    payload = body.decode()
+    header = timestamped_signature([OTHER, vector["secret"]], vector["timestamp"], body)
+    verify = stripe.WebhookSignature.verify_header
+    assert verify(payload, header, vector["secret"], tolerance=None)
+    with pytest.raises(stripe.SignatureVerificationError):
+        verify(payload + " ", header, vector["secret"], tolerance=None)
+
+
+@golden
+def test_standard_signatures_are_those_of_another_program(vector):
+    if "standard" not in vector:
+        with pytest.raises(ValueError, match="whsec_"):
+            standard_key(vector["secret"])
+        return
+    made = standard_signature(
+        [vector["secret"]], "evt_1", vector["timestamp"], body_of(vector)
+    )
+    assert made == vector["standard"]
+
+
+def test_a_library_for_standard_webhooks_verifies_ours():
+    secret = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+    now = int(time.time())
+    headers = {
+        "webhook-id": "evt_1",
+        "webhook-timestamp": str(now),
+        "webhook-signature": standard_signature([secret], "evt_1", now, BODY),
+    }
+    assert Webhook(secret).verify(BODY, headers) == {"id": "evt_1"}
+
+
+def sha256_check(**changes: Any) -> None:
+    facts: dict[str, Any] = {
+        "timestamp": str(NOW),
+        "signature": sha256_signature(SECRET, NOW, BODY),
+        "body": BODY,
+        "now": NOW,
+        "tolerance_s": 300,
+    }
+    secret = changes.pop("secret", SECRET)
+    verify_sha256(secret, **(facts | changes))
+
+
+DIGEST = sha256_signature(SECRET, NOW, BODY).removeprefix("sha256=")
+
+
+@pytest.mark.parametrize(
+    ("_case", "changes"),
+    [
+        ("another secret", {"secret": OTHER}),
+        ("the secret without its prefix", {"secret": SECRET.removeprefix("whsec_")}),
+        ("another body", {"body": BODY + b" "}),
+        ("an empty body", {"body": b""}),
+        ("another time", {"timestamp": str(NOW + 1)}),
+        ("the same time written otherwise", {"timestamp": f"0{NOW}"}),
+        ("no prefix", {"signature": DIGEST}),
+        ("another prefix", {"signature": "sha1=" + DIGEST}),
+        ("the prefix in capitals", {"signature": "SHA256=" + DIGEST}),
+        ("capital digits", {"signature": "sha256=" + DIGEST.upper()}),
+        ("one digit short", {"signature": "sha256=" + DIGEST[:-1]}),
+        ("one digit long", {"signature": "sha256=" + DIGEST + "0"}),
+        ("one digit wrong", {"signature": "sha256=" + "0" * 64}),
+        ("empty", {"signature": ""}),
+        ("only the prefix", {"signature": "sha256="}),
+        ("text beyond ASCII", {"signature": "sha256=" + "é" * 64}),
+        ("half a surrogate pair", {"signature": "sha256=" + "\udc80" * 64}),
+        ("NUL", {"signature": "sha256=" + DIGEST[:-1] + "\0"}),
+        ("a space before", {"signature": " sha256=" + DIGEST}),
+        ("no time", {"timestamp": ""}),
+        ("a time that is no number", {"timestamp": "now"}),
+        ("a fraction", {"timestamp": f"{NOW}.0"}),
+        ("a negative time", {"timestamp": f"-{NOW}"}),
+        ("a sign", {"timestamp": f"+{NOW}"}),
+        ("spaces around the time", {"timestamp": f" {NOW} "}),
+        ("digits of another script", {"timestamp": "١٧٦٣٧١٢٠٠٠"}),
+        ("a superscript digit", {"timestamp": "²"}),
+        ("an underscore", {"timestamp": "1_763_712_000"}),
+        ("a time as long as a book", {"timestamp": "1" * 5000}),
+        ("too old", {"now": NOW + 301}),
+        ("too far ahead", {"now": NOW - 301}),
+    ],
+)
+def test_a_sha256_signature_does_not_hold_with(_case, changes):
+    with pytest.raises(SignatureError):
+        sha256_check(**changes)
+
+
+@pytest.mark.parametrize("now", [NOW, NOW + 300, NOW - 300, NOW + 299.9])
+def test_a_sha256_signature_holds_within_the_tolerance(now):
+    sha256_check(now=now)
+
+
+@pytest.mark.parametrize("now", [0, NOW + 10**9])
+def test_tolerance_0_skips_the_freshness_check_of_both(now):
+    sha256_check(now=now, tolerance_s=0)
+    signature = timestamped_signature([SECRET], NOW, BODY)
+    verify_timestamped(SECRET, signature=signature, body=BODY, now=now, tolerance_s=0)
+
+
+T, V1 = f"t={NOW}", f"v1={DIGEST}"
+
+
+@pytest.mark.parametrize(
+    ("_case", "signature"),
+    [
+        ("empty", ""),
+        ("no time", V1),
+        ("no signature", T),
+        ("two times", f"{T},{T},{V1}"),
+        ("two different times", f"{T},t={NOW + 1},{V1}"),
+        ("a time without digits", f"t=,{V1}"),
+        ("another time", f"t={NOW + 1},{V1}"),
+        ("an empty signature", f"{T},v1="),
+        ("another version", f"{T},v0={DIGEST}"),
+        ("a capital V", f"{T},V1={DIGEST}"),
+        ("capital digits", f"{T},v1={DIGEST.upper()}"),
+        ("semicolons", f"{T};{V1}"),
+        ("cut", f"{T},{V1[:-1]}"),
+        ("text beyond ASCII", f"{T},v1=é{DIGEST[1:]}"),
+        ("half a surrogate pair", f"{T},v1=\udc80{DIGEST[1:]}"),
+        ("an equals sign in the value", f"{T},v1=={DIGEST}"),
+        ("longer than any header", f"{T},{V1}," + "v1=0," * 1000),
+        ("digits of another script", f"t=١٧٦٣٧١٢٠٠٠,{V1}"),
+    ],
+)
+def test_a_timestamped_signature_does_not_hold_with(_case, signature):
+    with pytest.raises(SignatureError):
+        verify_timestamped(SECRET, signature=signature, body=BODY, now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("_case", "signature"),
+    [
+        ("as it is sent", f"{T},{V1}"),
+        ("the other way round", f"{V1},{T}"),
+        ("a space after the comma", f"{T}, {V1}"),
+        ("the right one of two first", f"{T},{V1},v1={'0' * 64}"),
+        ("the right one of two last", f"{T},v1={'0' * 64},{V1}"),
+        ("a wrong one that is no hex", f"{T},v1=é,{V1}"),
+        ("versions of the future beside it", f"{T},v2=abc,{V1},x"),
+    ],
+)
+def test_a_timestamped_signature_holds_with(_case, signature):
+    verify_timestamped(SECRET, signature=signature, body=BODY, now=NOW)
+
+
+@pytest.mark.spec("gateway", "rejects deliveries outside the window")
+@pytest.mark.parametrize("now", [NOW + 301, NOW - 301])
+def test_a_timestamped_signature_ages(now):
+    signature = timestamped_signature([SECRET], NOW, BODY)
+    with pytest.raises(SignatureError, match="too far from now"):
+        verify_timestamped(
+            SECRET, signature=signature, body=BODY, now=now, tolerance_s=300
+        )
+
+
+def test_each_secret_of_a_rotation_verifies():
+    signature = timestamped_signature([SECRET, OTHER], NOW, BODY)
+    assert signature.count("v1=") == 2
+    for secret in (SECRET, OTHER):
+        verify_timestamped(secret, signature=signature, body=BODY, now=NOW)
+    with pytest.raises(SignatureError):
+        verify_timestamped("whsec_three", signature=signature, body=BODY, now=NOW)
+
+
+def test_a_wrong_signature_is_told_without_the_right_one():
+    with pytest.raises(SignatureError) as caught:
+        sha256_check(signature="sha256=" + "0" * 64)
+    assert DIGEST not in str(caught.value)
+    assert SECRET not in str(caught.value)
+
+
+@given(
+    secret=st.text(min_size=1), timestamp=st.integers(0, 10**12 - 1), body=st.binary()
+)
+def test_what_is_signed_verifies_and_one_changed_byte_does_not(secret, timestamp, body):
+    secret = secret.encode(errors="replace").decode()
+    signature = timestamped_signature([secret], timestamp, body)
+    verify_timestamped(
+        secret, signature=signature, body=body, now=timestamp, tolerance_s=1
+    )
+    with pytest.raises(SignatureError):
+        verify_timestamped(
+            secret, signature=signature, body=body + b"\0", now=timestamp
+        )
+
+
+@given(signature=st.text(), body=st.binary(max_size=8))
+def test_whatever_a_stranger_sends_is_refused_and_nothing_else(signature, body):
+    with pytest.raises(SignatureError):
+        verify_timestamped(SECRET, signature=signature, body=body, now=NOW)
+    with pytest.raises(SignatureError):
+        verify_sha256(
+            SECRET,
+            timestamp=signature,
+            signature=signature,
+            body=body,
+            now=NOW,
+            tolerance_s=0,
+        )
+
+
+@pytest.mark.parametrize(
+    "value", [None, b"t=1,v1=x", 1, 1.5, True, ["t=1"], {}, object()]
+)
+def test_what_is_no_text_is_refused_like_any_other_signature(value):
+    with pytest.raises(SignatureError, match="missing or not a text"):
+        verify_timestamped(SECRET, signature=value, body=BODY, now=NOW)
+    good = sha256_signature(SECRET, NOW, BODY)
+    for timestamp, signature in ((value, good), (str(NOW), value)):
+        with pytest.raises(SignatureError, match="missing or not a text"):
+            verify_sha256(
+                SECRET,
+                timestamp=timestamp,
+                signature=signature,
+                body=BODY,
+                now=NOW,
+                tolerance_s=0,
+            )

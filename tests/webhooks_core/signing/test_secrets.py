@@ -1,0 +1,100 @@
+"""Secrets at rest: encrypted, masked, and never mistaken for their ciphertext."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import logging
+import pickle
+
+import pytest
+from cryptography.fernet import Fernet
+from django.db import connection
+
+from tests.webhooks_core.making import endpoint
+from webhooks_core.encryption import MASK, Sealed, SecretUnreadableError
+from webhooks_core.models import Endpoint, EndpointSecret
+from webhooks_core.signing import secrets
+
+OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
+URL = "http://127.0.0.1:9/hook"
+
+
+@pytest.mark.spec("recording", "secret with a fixed whsec_ prefix")
+def test_a_new_secret_is_the_prefix_and_32_random_bytes():
+    made = secrets.make()
+    assert made.startswith("whsec_")
+    assert len(base64.b64decode(made.removeprefix("whsec_"), validate=True)) == 32
+    assert secrets.make() != made
+
+
+def test_what_is_sealed_is_revealed_by_any_of_the_keys(settings):
+    settings.WEBHOOK_SECRET_KEYS = [OLD]
+    sealed = Sealed.of("whsec_x")
+    settings.WEBHOOK_SECRET_KEYS = [NEW, OLD]
+    assert sealed.reveal() == "whsec_x"
+    again = sealed.resealed()
+    settings.WEBHOOK_SECRET_KEYS = [NEW]
+    assert again.reveal() == "whsec_x"
+    with pytest.raises(SecretUnreadableError):
+        sealed.reveal()
+
+
+@pytest.mark.parametrize(
+    "ciphertext",
+    ["", "whsec_plain", "é", "gAAAAA", Fernet(OLD).encrypt(b"x").decode()],
+    ids=["empty", "plain", "not ascii", "cut", "another key"],
+)
+def test_what_cannot_be_decrypted_is_an_error_and_never_the_ciphertext(
+    settings, ciphertext
+):
+    settings.WEBHOOK_SECRET_KEYS = [NEW]
+    sealed = Sealed(ciphertext)
+    for read in (sealed.reveal, sealed.resealed):
+        with pytest.raises(SecretUnreadableError) as caught:
+            read()
+        assert ciphertext == "" or ciphertext not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "whsec_x", "é測🎧", "a\0b", "x" * 10_000])
+def test_any_text_survives(text):
+    assert Sealed.of(text).reveal() == text
+
+
+def test_a_sealed_text_shows_itself_nowhere(caplog):
+    sealed = Sealed.of("whsec_hidden")
+    logging.getLogger("x").warning("made %s %r", sealed, sealed)
+    shown = [str(sealed), repr(sealed), f"{sealed}", f"{[sealed]}", str(vars(sealed))]
+    shown += [caplog.text, str(pickle.dumps(sealed)), repr(copy.deepcopy(sealed))]
+    assert not any("hidden" in text for text in shown)
+    assert str(sealed) == MASK == "whsec_••••••••"
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("plain")
+def test_the_database_holds_ciphertext_and_the_model_reveals_it():
+    target = endpoint(URL)
+    [row] = EndpointSecret.objects.all()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT value FROM webhooks_core_endpointsecret")
+        [(stored,)] = cursor.fetchall()
+    assert not stored.startswith("whsec_")
+    assert row.value.ciphertext == stored
+    assert row.value.reveal().startswith("whsec_")
+    row.save()
+    row.refresh_from_db()
+    assert row.value.ciphertext == stored  # saving again encrypts nothing twice
+    assert Endpoint.objects.get(pk=target.pk).custom_headers is None
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("plain")
+def test_one_unreadable_secret_spoils_no_query(settings):
+    settings.WEBHOOK_SECRET_KEYS = [OLD]
+    endpoint(URL)
+    settings.WEBHOOK_SECRET_KEYS = [NEW]
+    endpoint(URL)
+    rows = list(EndpointSecret.objects.order_by("pk"))
+    assert rows[1].value.reveal().startswith("whsec_")
+    with pytest.raises(SecretUnreadableError):
+        rows[0].value.reveal()

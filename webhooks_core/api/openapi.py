@@ -1,0 +1,179 @@
+"""What the OpenAPI document says of the products' operations and of the events that they send."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from drf_spectacular.utils import (
+    OpenApiExample,
+    OpenApiParameter,
+    OpenApiResponse,
+    extend_schema,
+)
+
+from webhooks_core import profiles
+from webhooks_core.api.errors import ApiError
+from webhooks_core.api.json_schema import DATE_TIME, STRING, object_of, ref
+from webhooks_core.profiles import EventType, Happening, Sending, WebhookProfile
+
+SAMPLE_ID = "0d1k3v5m9a2c4e6g8i0k2m4o6q"
+SAMPLE_OWNER = "acme"
+SAMPLE_TIME = "2026-11-21T03:20:00.000000Z"
+SAMPLE_TIMESTAMP = 1_795_231_200  # the same
+SAMPLE_SECRET = "whsec_c2FtcGxl"  # noqa: S105 - for the document's examples
+
+Shape = dict[str, Any]
+Answers = Mapping[int, tuple[Shape | None, Any]]
+
+
+@dataclass(frozen=True)
+class Describer:
+    """Describes one product: `error` names its shape of errors, `common` those of every call."""
+
+    prefix: str
+    tag: str
+    error: str
+    common: Sequence[Callable[[], ApiError]]
+
+    def operation(
+        self,
+        operation_id: str,
+        description: str,
+        *,
+        answers: Answers,
+        fails: Sequence[Callable[[], ApiError]] = (),
+        request: Shape | None = None,
+        request_example: Any = None,
+        parameters: Sequence[OpenApiParameter] = (),
+    ) -> Callable[[Any], Any]:
+        """Describe an operation.
+
+        `answers` holds shape and example of each success status, `request` a shape for each
+        media type.
+        """
+        told = (kind() for kind in (*fails, *self.common))
+        failures = {failure.status_code: self._failure(failure) for failure in told}
+        example = OpenApiExample(
+            "request",
+            value=request_example,
+            request_only=True,
+            media_type="application/json",
+        )
+        return extend_schema(
+            operation_id=f"{self.prefix}_{operation_id}",
+            summary=description,
+            tags=[self.tag],
+            parameters=[*parameters],
+            request=request,
+            responses=_successes(answers, description) | dict(sorted(failures.items())),
+            examples=[] if request is None else [example],
+        )
+
+    def _failure(self, told: ApiError) -> OpenApiResponse:
+        name = type(told).__name__.removesuffix("Error")
+        example = OpenApiExample(name, value=told.body, response_only=True)
+        return OpenApiResponse(ref(self.error), told.detail, [example])
+
+
+def _successes(answers: Answers, description: str) -> dict[int, OpenApiResponse]:
+    def examples(shape: Shape | None, example: Any) -> list[OpenApiExample]:
+        shown = OpenApiExample("answer", value=example, response_only=True)
+        return [] if shape is None else [shown]
+
+    return {
+        status: OpenApiResponse(shape, description, examples(shape, example))
+        for status, (shape, example) in answers.items()
+    }
+
+
+def count(
+    name: str, *, default: int | None, maximum: int | None = None
+) -> OpenApiParameter:
+    """Describe a query parameter of at least 1."""
+    schema: Shape = {"type": "integer", "minimum": 1}
+    told = "" if maximum is None else f"Above {maximum}: {maximum}."
+    return OpenApiParameter(
+        name, schema | ({"default": default} if default else {}), description=told
+    )
+
+
+def adding(shapes: Mapping[str, Shape]) -> Callable[..., Shape]:
+    """Return a drf-spectacular hook that puts shapes among the document's components."""
+
+    def add(result: Shape, **_: Any) -> Shape:
+        components = result["components"]
+        there = components.get("schemas", {}) | shapes
+        components["schemas"] = dict(sorted(there.items()))
+        return result
+
+    return add
+
+
+def add_webhooks(result: Shape, **_: Any) -> Shape:
+    """Put what the registered products send among the document's webhooks (a hook, as above)."""
+    webhooks: Shape = {}
+    for profile in profiles.registered():
+        for event_type in profile.event_types.values():
+            taken = event_type.name in webhooks
+            name = f"{profile.name}.{event_type.name}" if taken else event_type.name
+            webhooks[name] = {"post": _delivery(profile, event_type)}
+    return result | {"webhooks": webhooks}
+
+
+def _delivery(profile: WebhookProfile, event_type: EventType) -> Shape:
+    envelope = profile.envelope(
+        Happening(
+            id=f"{profile.event_prefix}{SAMPLE_ID}",
+            type=event_type.name,
+            owner=SAMPLE_OWNER,
+            created_at=SAMPLE_TIME,
+            data=event_type.sample,
+            context=profile.sample_context,
+        )
+    )
+    known: Shape = {
+        "type": {"const": event_type.name},
+        "created_at": DATE_TIME,
+        "data": {"type": "object"} | dict(event_type.schema),
+    }
+    properties: Shape = {name: known.get(name, STRING) for name in envelope}
+    shape = object_of(list(properties), **properties)
+    media = {"schema": shape, "examples": {"Event": {"value": envelope}}}
+    return {
+        "summary": event_type.description,
+        "description": "Sent to the subscribed url, at least once. Answer 2xx.",
+        "tags": [f"{profile.name.title()} webhooks"],
+        "parameters": _headers(profile, event_type, envelope),
+        "requestBody": {"content": {"application/json": media}, "required": True},
+        "responses": {"2XX": {"description": "Received."}},
+    }
+
+
+def _headers(
+    profile: WebhookProfile, event_type: EventType, envelope: Shape
+) -> list[Shape]:
+    """Describe the headers of a delivery by those of an example."""
+    sending = Sending(
+        event_id=f"{profile.event_prefix}{SAMPLE_ID}",
+        event_type=event_type.name,
+        delivery_id=f"{profile.delivery_prefix}{SAMPLE_ID}",
+        timestamp=SAMPLE_TIMESTAMP,
+        body=orjson.dumps(envelope),
+        secrets=[SAMPLE_SECRET],
+    )
+    told = {profile.signature_header: profile.scheme.description}
+    return [
+        {
+            "name": name,
+            "in": "header",
+            "required": True,
+            "schema": STRING,
+            "example": value,
+        }
+        | ({"description": told[name]} if name in told else {})
+        for name, value in profile.delivery_headers(sending).items()
+        if name.lower() != "content-type"  # the request body says it
+    ]

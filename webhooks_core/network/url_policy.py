@@ -1,0 +1,165 @@
+"""Which URLs an endpoint may have: syntax, scheme, and where its host leads."""
+
+from __future__ import annotations
+
+import re
+import socket
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
+from urllib.parse import SplitResult, urlsplit
+
+from yarl import URL
+
+from webhooks_core.network.addresses import Network, Reach
+from webhooks_core.network.resolver_threads import ThreadEach
+
+LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+NOT_PUBLIC = "url must lead to public addresses only"
+RESOLVE_TIMEOUT_S = 2.0
+_PRINTABLE = re.compile(r"[!-~]+")
+_NO_SUCH_NAME = frozenset(
+    getattr(socket, name)
+    for name in ("EAI_NONAME", "EAI_NODATA", "EAI_ADDRFAMILY")
+    if hasattr(socket, name)
+)
+
+# A resolver that hangs keeps its thread, never the caller.
+_resolvers = ThreadEach(most=16)
+
+
+def own_listener(base_url: str) -> frozenset[tuple[str, int]]:
+    """Return the (host, port) that no webhook may be sent to: that of our public origin."""
+    return frozenset({_address(urlsplit(base_url))})
+
+
+def _address(parts: SplitResult) -> tuple[str, int]:
+    """Return host and port of a URL; every name of this machine as localhost."""
+    # A trailing dot is the same name to a resolver.
+    name = (parts.hostname or "").removesuffix(".")
+    host = "localhost" if name in LOCAL_HOSTS else name
+    return host, parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def is_local(url: str) -> bool:
+    """Tell whether a URL names this machine."""
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:
+        return False
+    return host in LOCAL_HOSTS or host.startswith("127.")
+
+
+class TargetError(ValueError):
+    """A URL that no webhook may be sent to; the message says why, without addresses."""
+
+
+@dataclass(frozen=True, slots=True)
+class UrlPolicy:
+    """Which URLs a product accepts.
+
+    `schemes` holds for public hosts; `local_schemes` for this machine, by the names
+    localhost, 127.0.0.1 and [::1] only. `own` are the (host, port) of our own listener.
+    """
+
+    schemes: frozenset[str] = frozenset({"https"})
+    local_schemes: frozenset[str] = frozenset()
+    own: frozenset[tuple[str, int]] = frozenset()
+    max_length: int = 2048
+
+    def reach(self, url: str, *, networks: tuple[Network, ...] = ()) -> Reach:
+        """Return the addresses that a connection for this URL may be made to."""
+        try:
+            parts = urlsplit(url)
+            # What was somebody else's address when it was accepted may be ours by now.
+            own = _address(parts) in self.own
+        except ValueError:  # nothing can be sent there anyway
+            return Reach(nothing=True)
+        if own:
+            return Reach(nothing=True)
+        local = parts.hostname in LOCAL_HOSTS and parts.scheme in self.local_schemes
+        return Reach(loopback=local, networks=networks)
+
+    def check_syntax(self, url: str) -> SplitResult:
+        """Return the parts of an acceptable URL. Raises TargetError."""
+        if len(url) > self.max_length:
+            raise TargetError(f"url is longer than {self.max_length} characters")
+        if not _PRINTABLE.fullmatch(url) or "\\" in url:
+            raise TargetError("url holds characters that a URL cannot have")
+        parts = _split(url)
+        if parts.username is not None or parts.password is not None:
+            raise TargetError("url must not hold a user name or password")
+        if "#" in url:
+            raise TargetError("url must not hold a fragment")
+        self._check_scheme(parts)
+        self._check_own(parts)
+        if _is_below_localhost(parts.hostname or ""):
+            raise TargetError(NOT_PUBLIC)
+        return parts
+
+    def _check_scheme(self, parts: SplitResult) -> None:
+        local = parts.hostname in LOCAL_HOSTS and bool(self.local_schemes)
+        schemes = self.local_schemes if local else self.schemes
+        if parts.scheme not in schemes:
+            names = " or ".join(sorted(schemes, reverse=True))
+            raise TargetError(f"url must start with {names}://")
+
+    def _check_own(self, parts: SplitResult) -> None:
+        if _address(parts) in self.own:
+            raise TargetError("url must not lead to this service itself")
+
+    def check(self, url: str, *, networks: tuple[Network, ...] = ()) -> None:
+        """Accept a URL for an endpoint or raise TargetError.
+
+        A definite "no such name" is refused; a resolver that fails or is slow is not, since
+        every connection is checked again.
+        """
+        parts = self.check_syntax(url)
+        reach = self.reach(url, networks=networks)
+        if parts.hostname in LOCAL_HOSTS and reach == Reach():
+            raise TargetError(NOT_PUBLIC)  # whatever a resolver makes of the name
+        if not reach.allows_all(_resolve(parts.hostname or "")):
+            raise TargetError(NOT_PUBLIC)
+
+
+def _is_below_localhost(host: str) -> bool:
+    """Tell whether a name means this machine (RFC 6761 section 6.3), `localhost` itself not."""
+    name = host.rstrip(".")
+    return (name != host and name == "localhost") or name.endswith(".localhost")
+
+
+def _split(url: str) -> SplitResult:
+    """Split a URL as the standard library and as the HTTP client see it: they must agree."""
+    try:
+        parts, seen = urlsplit(url), URL(url)
+        port = parts.port
+        # Raw: `host` would be decoded from Punycode.
+        same = (seen.raw_host or "").lower() == (parts.hostname or "").lower()
+        same = same and seen.explicit_port == port
+    except ValueError as error:
+        raise TargetError("url is malformed") from error
+    # Nobody needs an escape in a host's name, and resolvers differ about it.
+    escaped = "%" in parts.netloc
+    if not parts.hostname or not same or escaped or parts.hostname.startswith("."):
+        raise TargetError("url is malformed")
+    if port == 0:
+        raise TargetError("url must not use port 0")
+    return parts
+
+
+def _resolve(host: str) -> list[str]:
+    """Return the addresses of a host; none when the resolver gives no definite answer."""
+    future = _resolvers.submit(socket.getaddrinfo, host, None, type=socket.SOCK_STREAM)
+    try:
+        found = future.result(timeout=RESOLVE_TIMEOUT_S)
+    except FutureTimeoutError:
+        future.cancel()  # one that still waits for a thread need not start
+        return []
+    except UnicodeError as error:
+        raise TargetError("url is malformed") from error
+    except socket.gaierror as error:
+        if error.errno in _NO_SUCH_NAME:
+            raise TargetError("url names a host that does not exist") from error
+        return []
+    except OSError:
+        return []
+    return [str(address[0]).partition("%")[0] for *_, address in found]

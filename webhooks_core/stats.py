@@ -1,0 +1,183 @@
+"""How the engine is doing: what waits, for how long, and whether anybody works."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, F, Min, Q, QuerySet, Sum
+
+from webhooks_core.models import (
+    Attempt,
+    Bell,
+    Delivery,
+    Endpoint,
+    Lane,
+    Shift,
+)
+from webhooks_core.network.url_policy import is_local
+from webhooks_core.outcomes import REACHED_STORED, Outcome
+
+# The sweep is due every minute, and the scheduler of a task cluster looks twice a minute.
+SILENT_AFTER = timedelta(minutes=3)
+
+
+def heard_at(now: datetime) -> datetime | None:
+    """Return when a worker last gave a sign of life; None for never.
+
+    That is now while a shift is at work, otherwise the last sweep by a task.
+    """
+    if Shift.objects.live(now).exists():
+        return now
+    return Bell.objects.filter(pk=1).values_list("swept_at", flat=True).first()
+
+
+def oldest_due(now: datetime) -> timedelta:
+    """Return for how long the most overdue delivery has waited; zero when none is overdue.
+
+    What waits for a paused or disabled endpoint is not due. Costs one look into an index for
+    each endpoint, however long the backlog is.
+    """
+    heads = Endpoint.objects.receiving().annotate(head=Delivery.objects.head())
+    earliest: datetime | None = heads.aggregate(at=Min("head"))["at"]
+    return max(now - earliest, timedelta(0)) if earliest else timedelta(0)
+
+
+def has_arrived_since(time: datetime) -> bool:
+    """Tell whether any of the latest attempts to other machines got through to anybody."""
+    latest = Attempt.objects.order_by("-pk").values_list(
+        "started_at", "outcome", "delivery__endpoint__url"
+    )[:RECENT]
+    return any(
+        at >= time and outcome in REACHED_STORED and not is_local(url)
+        for at, outcome, url in latest
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What is going on at this moment; `recent` counts the latest attempts by outcome.
+
+    `offline` counts the shifts that postpone attempts because their machine has no network.
+    `held` of those that wait are for endpoints that receive nothing now. These and the others
+    are each counted to COUNTED_AT_MOST.
+    """
+
+    endpoints: int
+    failing: int
+    disabled: int
+    paused: int
+    waiting: int
+    held: int
+    in_flight: int
+    shifts: int
+    offline: int
+    recent: Mapping[str, int]
+
+    @property
+    def recent_attempts(self) -> int:
+        return sum(self.recent.values())
+
+    @property
+    def recent_failures(self) -> int:
+        return self.recent_attempts - self.recent.get(Outcome.OK, 0)
+
+
+RECENT = 1000
+COUNTED_AT_MOST = 100_000
+# Up to so many pending deliveries are all looked at, whoever has claimed them.
+ALL_LOOKED_AT = 10_000
+
+
+def figures(now: datetime) -> Figures:
+    """Return what is going on: five to seven queries, none of which reads the history."""
+    kept = Endpoint.objects.filter(deleted_at=None)
+    active = Q(status=Endpoint.Status.ACTIVE)
+    latest = Attempt.objects.order_by("-pk").values_list("outcome", flat=True)[:RECENT]
+    return Figures(
+        **kept.aggregate(
+            endpoints=Count("pk"),
+            failing=Count("pk", filter=active & Q(consecutive_failures__gt=0)),
+            disabled=Count("pk", filter=~active),
+            paused=Count("pk", filter=Q(paused_at__isnull=False)),
+        ),
+        **_pending(),
+        **Shift.objects.live(now).aggregate(
+            shifts=Count("pk"), offline=Count("offline_since")
+        ),
+        recent=Counter(latest),
+    )
+
+
+def _pending() -> dict[str, int]:
+    """Count by index alone, but for the claims, which no index holds."""
+    pending = Delivery.objects.filter(status=Delivery.Status.PENDING)
+    claims = pending.values("claim")
+    few = claims[:ALL_LOOKED_AT].aggregate(all=Count("*"), claimed=Count("claim"))
+    held = _counted(pending.filter(endpoint__in=Endpoint.objects.idle()))
+    if few["all"] < ALL_LOOKED_AT:
+        in_flight = few["claimed"]
+        return {"waiting": few["all"] - in_flight, "held": held, "in_flight": in_flight}
+    owned = Lane.objects.filter(owner__isnull=False).values("pk")
+    at_work = claims.filter(endpoint__in=owned)[:COUNTED_AT_MOST]
+    in_flight = at_work.aggregate(claimed=Count("claim"))["claimed"]
+    sent = _counted(pending.filter(endpoint__in=Endpoint.objects.receiving()))
+    waiting = max(held + sent - in_flight, 0)
+    return {"waiting": waiting, "held": held, "in_flight": in_flight}
+
+
+def _counted(rows: QuerySet[Delivery]) -> int:
+    return rows[:COUNTED_AT_MOST].count()
+
+
+# Upper bounds of the latency's buckets, in milliseconds.
+BOUNDS_MS = (10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempts:
+    """Attempts of one profile with one outcome.
+
+    `delivered` and `failed` count those that ended their delivery; `within` counts them by
+    upper bound in milliseconds, None for all.
+    """
+
+    profile: str
+    outcome: str
+    attempts: int
+    delivered: int
+    failed: int
+    milliseconds: int
+    within: Mapping[int | None, int]
+
+
+def attempts_between(after: int, until: int) -> list[Attempts]:
+    """Return what attempts with ids above `after`, up to `until`, came to."""
+    last = Q(delivery__attempts=F("number"))
+    status = Delivery.Status
+    rows = (
+        Attempt.objects.filter(pk__gt=after, pk__lte=until)
+        .values("outcome", profile=F("delivery__endpoint__profile"))
+        .annotate(
+            attempts=Count("pk"),
+            delivered=Count("pk", filter=last & Q(delivery__status=status.DELIVERED)),
+            failed=Count("pk", filter=last & Q(delivery__status=status.FAILED)),
+            milliseconds=Sum("duration_ms"),
+            **{
+                f"within_{bound}": Count("pk", filter=Q(duration_ms__lte=bound))
+                for bound in BOUNDS_MS
+            },
+        )
+        .order_by("profile", "outcome")
+    )
+    return [_attempts(dict(row)) for row in rows]
+
+
+def _attempts(row: dict[str, Any]) -> Attempts:
+    within: dict[int | None, int] = {
+        bound: row.pop(f"within_{bound}") for bound in BOUNDS_MS
+    }
+    return Attempts(**row, within=within | {None: row["attempts"]})

@@ -1,0 +1,35 @@
+"""Which addresses an endpoint's deliveries may go to: its profile's policy, and our settings."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from ipaddress import ip_network
+
+from django.conf import settings
+
+from webhooks_core import profiles
+from webhooks_core.models import Endpoint
+from webhooks_core.network.addresses import Network, Reach
+
+
+def check_url(profile: str, url: str, *, trusted: bool = False) -> None:
+    """Accept a URL to deliver to or raise TargetError. Asks the resolver: may take 2 s.
+
+    What is `trusted` may lie in WEBHOOK_ALLOWED_TARGETS.
+    """
+    profiles.get(profile).url_policy.check(url, networks=_networks(trusted))
+
+
+def reach_of(endpoint: Endpoint) -> Reach:
+    """Return the addresses that attempts to an endpoint may connect to."""
+    policy = profiles.get(endpoint.profile).url_policy
+    return policy.reach(endpoint.url, networks=_networks(endpoint.trusted))
+
+
+def _networks(trusted: bool) -> tuple[Network, ...]:
+    return _parsed(tuple(settings.WEBHOOK_ALLOWED_TARGETS)) if trusted else ()
+
+
+@lru_cache(maxsize=4)
+def _parsed(texts: tuple[str, ...]) -> tuple[Network, ...]:
+    return tuple(ip_network(text) for text in texts)
