@@ -31,7 +31,7 @@ from recording.oauth.authorization import Authorization
 from recording.oauth.models import Application, AuthMethod
 from recording.oauth.parameters import FORM, Parameters
 from recording.viewsets import SubscriptionsView
-from webhooks_core.cli.argument_types import whole
+from webhooks_core.cli.argument_types import integer_between
 
 REDIRECT = "http://127.0.0.1/"
 VERIFIER = "v" * 64
@@ -167,7 +167,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--requests", type=whole(1, 1_000_000), default=200, help="per round"
+            "--requests",
+            type=integer_between(1, 1_000_000),
+            default=200,
+            help="per round",
         )
 
     @override_settings(OAUTH_RATES={"token": ""})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from catalog.books import MISSING
 from catalog.errors import AuthorHasBooksError, NotFoundError
-from catalog.events import announce
+from catalog.events import publish_change
 from catalog.identifiers import LARGEST_32, primary_key
 from catalog.models import Author, Book
 from catalog.text import checked, folded
@@ -22,7 +22,7 @@ def add(*, first_name: str, last_name: str) -> int:
     """Store a new author and return the key."""
     row = columns(first_name=first_name, last_name=last_name)
     key = Author.objects.create(**row).pk
-    announce("author.created", key, firstName=first_name, lastName=last_name)
+    publish_change("author.created", key, firstName=first_name, lastName=last_name)
     return key
 
 
@@ -35,7 +35,7 @@ def update(author_id: str, *, first_name: str, last_name: str) -> int:
     )
     if not changed:
         raise NotFoundError(MISSING.format("author"), field="id")
-    announce("author.updated", key, firstName=first_name, lastName=last_name)
+    publish_change("author.updated", key, firstName=first_name, lastName=last_name)
     return key
 
 
@@ -47,5 +47,5 @@ def delete(author_id: str) -> bool:
     if count := Book.objects.filter(author_id=key).count():
         raise AuthorHasBooksError(count)
     Author.objects.filter(pk=key).delete()
-    announce("author.deleted", key)
+    publish_change("author.deleted", key)
     return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from catalog.errors import BadUserInputError, NotFoundError
-from catalog.events import announce
+from catalog.events import publish_change
 from catalog.identifiers import LARGEST_32, primary_key
 from catalog.models import Author, Book, Category
 from catalog.text import checked, folded
@@ -59,7 +59,7 @@ def existing(model: type[Author | Category], value: int, *, field: str) -> int:
 def add(draft: Draft) -> int:
     """Store a new book and return its key."""
     book = Book.objects.create(**draft.columns())
-    announce("book.created", book.pk, **draft.told())
+    publish_change("book.created", book.pk, **draft.told())
     return book.pk
 
 
@@ -71,7 +71,7 @@ def update(book_id: str, draft: Draft) -> int:
     )
     if not changed:
         raise NotFoundError(MISSING.format("book"), field="id")
-    announce("book.updated", key, **draft.told())
+    publish_change("book.updated", key, **draft.told())
     return key
 
 
@@ -80,5 +80,5 @@ def delete(book_id: str) -> bool:
     key = primary_key(book_id)
     deleted, _ = Book.objects.filter(pk=key).delete()
     if deleted:
-        announce("book.deleted", key)
+        publish_change("book.deleted", key)
     return bool(deleted)

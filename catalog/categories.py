@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catalog.events import announce
+from catalog.events import publish_change
 from catalog.models import Category
 from catalog.text import DESCRIPTION_LENGTH, checked, checked_optional
 
@@ -13,5 +13,5 @@ def add(*, name: str, description: str | None = None) -> int:
     if description is not None:
         checked_optional(description, field="description", length=DESCRIPTION_LENGTH)
     key = Category.objects.create(name=name, description=description).pk
-    announce("category.created", key, name=name, description=description)
+    publish_change("category.created", key, name=name, description=description)
     return key

@@ -7,10 +7,10 @@ from typing import Any
 from catalog.conf import option
 
 
-def announce(event_type: str, key: int, **data: Any) -> None:
+def publish_change(event_type: str, key: int, **data: Any) -> None:
     """Publish a change in the caller's transaction, if CATALOG_EVENTS asks for it."""
     if option("CATALOG_EVENTS"):
         # Here, so that the catalogue runs without webhooks_core where nobody is told.
         from catalog import webhooks
 
-        webhooks.tell(event_type, {"id": str(key), **data})
+        webhooks.publish(event_type, {"id": str(key), **data})

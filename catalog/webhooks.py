@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from webhooks_core import publishing
 from webhooks_core.network.url_policy import UrlPolicy, own_listener
-from webhooks_core.profiles import EventType, Happening, Sending, WebhookProfile
-from webhooks_core.publishing import publish
+from webhooks_core.profiles import (
+    EventContext,
+    EventType,
+    SigningContext,
+    WebhookProfile,
+)
 from webhooks_core.retry import RetryPolicy
 
 PROFILE = "catalog"
@@ -31,9 +36,9 @@ EVENT_TYPES: Mapping[str, EventType] = {
 }
 
 
-def tell(event_type: str, data: dict[str, Any]) -> None:
+def publish(event_type: str, data: dict[str, Any]) -> None:
     """Publish a change in the caller's transaction."""
-    publish(profile=PROFILE, owner=OWNER, event_type=event_type, data=data)
+    publishing.publish(profile=PROFILE, owner=OWNER, event_type=event_type, data=data)
 
 
 def receives(event_types: Sequence[str], event_type: str) -> bool:
@@ -41,7 +46,7 @@ def receives(event_types: Sequence[str], event_type: str) -> bool:
     return not event_types or event_type in event_types
 
 
-def envelope(happening: Happening) -> dict[str, Any]:
+def envelope(happening: EventContext) -> dict[str, Any]:
     return {
         "id": happening.id,
         "type": happening.type,
@@ -50,7 +55,7 @@ def envelope(happening: Happening) -> dict[str, Any]:
     }
 
 
-def headers(sending: Sending) -> dict[str, str]:
+def headers(sending: SigningContext) -> dict[str, str]:
     """Return the headers of one attempt beside its signature."""
     return {
         "Content-Type": "application/json",
@@ -64,7 +69,7 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
     return WebhookProfile(
         name=PROFILE,
         event_types=EVENT_TYPES,
-        receives=receives,
+        matches=receives,
         envelope=envelope,
         # During a rotation both secrets sign.
         signature_scheme="timestamped",

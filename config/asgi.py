@@ -15,14 +15,14 @@ from django.conf import settings
 
 from config.operations import stream_probe
 from config.serving import front
-from config.serving.wsgi_bridge import Bridge, Receive, Scope, Send
+from config.serving.wsgi_bridge import Receive, Scope, Send, WSGIBridge
 from config.wsgi import application as wsgi_application
 
 # After config.wsgi, which sets Django up.
 from gateway.chat import asgi as chat
 from gateway.chat import runtime
 
-everything_else = Bridge(wsgi_application, threads=settings.WEB_THREADS)
+everything_else = WSGIBridge(wsgi_application, threads=settings.WEB_THREADS)
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from ipaddress import ip_network
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core import checks
+from django.db import connections
+from django.db.migrations.loader import MigrationLoader
 from django.http.request import validate_host
 
 MIN_SECRET_KEY = 50
+OURS = {
+    "catalog",
+    "gateway",
+    "gateway_chat",
+    "recording",
+    "recording_oauth",
+    "webhooks_core",
+}
 
 
 @checks.register(checks.Tags.security)
@@ -86,3 +96,28 @@ def _engine_faults() -> Iterator[checks.CheckMessage]:
             hint="A shift that awaits a slow receiver needs a second worker beside it.",
             id="signpost.W002",
         )
+
+
+@checks.register(checks.Tags.database)
+def check_tables(
+    databases: Sequence[str] | None = None, **_: Any
+) -> list[checks.CheckMessage]:
+    """Return an error for a database whose tables were made by migrations that no longer exist."""
+    return [
+        checks.Error(
+            "The tables of this database were made before the first release.",
+            hint="Delete var/signpost.sqlite3* (or dropdb and createdb), then migrate.",
+            id="signpost.E008",
+        )
+        for alias in databases or ()
+        if _unknown_migrations(alias)
+    ]
+
+
+def _unknown_migrations(alias: str) -> set[tuple[str, str]]:
+    loader = MigrationLoader(connections[alias])
+    return {
+        key
+        for key in loader.applied_migrations
+        if key[0] in OURS and key not in loader.disk_migrations
+    }

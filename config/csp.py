@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from csp import middleware
 from csp.constants import HEADER
-from csp.middleware import CSPMiddleware
 from csp.utils import build_policy
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 
-class PolicyMiddleware(CSPMiddleware):
+class CSPMiddleware(middleware.CSPMiddleware):
     """Sends the settings' policy as it is, unless a view asks for another or a nonce was given.
 
     django-csp puts the header together anew for every answer, which takes longer than a small

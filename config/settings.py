@@ -86,9 +86,9 @@ WEBHOOK_ALLOWED_TARGETS = env.networks("WEBHOOK_ALLOWED_TARGETS", "")
 WEBHOOK_RETENTION_DAYS = env.int(
     "WEBHOOK_RETENTION_DAYS", 30, validate=validate.Range(min=1, max=36_500)
 )
-WEBHOOKS_LISTEN_SECRETS = env.words("WEBHOOKS_LISTEN_SECRETS", "")
-WEBHOOK_DRAINERS = env.int(
-    "WEBHOOK_DRAINERS", 4, validate=validate.Range(min=1, max=1000)
+WEBHOOK_LISTEN_SECRETS = env.words("WEBHOOK_LISTEN_SECRETS", "")
+WEBHOOK_DISPATCHERS = env.int(
+    "WEBHOOK_DISPATCHERS", 4, validate=validate.Range(min=1, max=1000)
 )
 
 RECORDING_CREATE_RATE = env.rate("RECORDING_CREATE_RATE", "" if LOCAL else "60/hour")
@@ -210,7 +210,7 @@ MIDDLEWARE = [
     "config.middleware.HostMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "config.csp.PolicyMiddleware",
+    "config.csp.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "config.middleware.PageMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -281,7 +281,7 @@ AUTH_PASSWORD_VALIDATORS = [
 # ── Database, cache, tasks ──────────────────────────────────────────────────────────
 
 if DATABASE["ENGINE"] == "django.db.backends.sqlite3":
-    WEBHOOK_DRAINERS = 1  # there is one writer anyway
+    WEBHOOK_DISPATCHERS = 1  # there is one writer anyway
     # Writers queue up instead of failing: BEGIN IMMEDIATE takes the lock before the first read.
     DATABASE |= {
         "CONN_MAX_AGE": None,

@@ -59,7 +59,7 @@ class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
         *("shown_key", "tenant", "principal", "name", "state"),
         *("created", "expires", "last_used"),
     )
-    search_fields = ("shown", "tenant", "principal", "name")
+    search_fields = ("display_prefix", "tenant", "principal", "name")
     indexed = ("tenant",)
     search_help_text = "First characters of the key, tenant, principal or name"
     actions = ("revoke_selected",)
@@ -137,7 +137,7 @@ class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
 
     @admin.display(description="key")
     def shown_key(self, obj: GatewayKey) -> SafeString:
-        return format_html("<code>{}…</code>", obj.shown)
+        return format_html("<code>{}…</code>", obj.display_prefix)
 
     @admin.display
     def state(self, obj: GatewayKey) -> SafeString:

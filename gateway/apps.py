@@ -11,7 +11,7 @@ class GatewayConfig(AppConfig):
 
     def ready(self) -> None:
         from gateway import configuration, events, policy, webhooks
-        from webhooks_core import profiles
+        from webhooks_core import bootstrap, profiles
         from webhooks_core.retry import RetryPolicy
 
         read = configuration.current().webhooks  # a bad file is a start-up error
@@ -30,4 +30,10 @@ class GatewayConfig(AppConfig):
                 configuration=settings.GATEWAY_CONFIG,
             )
         )
-        policy.wire(events.publish_violation)
+        policy.set_publisher(events.publish_violation)
+        bootstrap.schedule_after_migrate(
+            self,
+            "gateway.tasks.remove_old",
+            name="gateway: retention",
+            schedule_type="H",
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from webhooks_core.api.errors import Answers, ApiError
+from webhooks_core.api.errors import ApiError, ErrorHandler
 from webhooks_core.api.exception_mapping import RETRY_AFTER
 
 
@@ -95,4 +95,4 @@ class UnavailableError(GatewayError):
     default_headers = RETRY_AFTER
 
 
-ANSWERS = Answers.of(GatewayError)
+ANSWERS = ErrorHandler.of(GatewayError)

@@ -48,7 +48,7 @@ class Origin:
         return cls(tenant, SYSTEM, uuid4().hex, trace_id(None))
 
     @property
-    def context(self) -> dict[str, str]:
+    def metadata(self) -> dict[str, str]:
         """What the envelope says of it."""
         return {
             "request_id": self.request_id,
@@ -81,7 +81,7 @@ def publish(*, origin: Origin, event_type: str, data: Mapping[str, Any]) -> Even
         owner=origin.tenant,
         event_type=event_type,
         data=data,
-        context=origin.context,
+        metadata=origin.metadata,
     )
 
 

@@ -56,7 +56,7 @@ def create(
         tenant=tenant,
         principal=principal,
         name=name,
-        shown=text[:SHOWN_LENGTH],
+        display_prefix=text[:SHOWN_LENGTH],
         digest=tokens.digest(text),
         created_at=now,
         expires_at=None if days is None else now + timedelta(days=days),

@@ -18,7 +18,7 @@ _publishers: list[Publisher] = []
 log = structlog.stdlib.get_logger(__name__)
 
 
-def wire(publisher: Publisher | None) -> None:
+def set_publisher(publisher: Publisher | None) -> None:
     """Have `publisher` called with every denial from now on; None unwires it."""
     _publishers[:] = [] if publisher is None else [publisher]
 

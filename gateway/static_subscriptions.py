@@ -23,7 +23,7 @@ _synchronised: list[Configuration] = []
 
 
 @dataclass(frozen=True, slots=True)
-class Synchronised:
+class SyncReport:
     """What a synchronisation did."""
 
     created: int = 0
@@ -38,10 +38,10 @@ def synchronise_once() -> None:
     """
     current = configuration.current()
     if current not in _synchronised:
-        synchronise(current)
+        sync(current)
 
 
-def synchronise(current: Configuration) -> Synchronised:
+def sync(current: Configuration) -> SyncReport:
     """Create, change and remove static subscriptions until they are what the file says.
 
     One that left the file stops receiving; its history stays.
@@ -59,8 +59,8 @@ def synchronise(current: Configuration) -> Synchronised:
         created = [_create(it) for key, it in wanted.items() if key not in known]
         # Not before the commit: the caller's transaction may still fail.
         transaction.on_commit(partial(_remember, current))
-    done = Synchronised(sum(created), sum(updated), sum(removed))
-    if done != Synchronised():
+    done = SyncReport(sum(created), sum(updated), sum(removed))
+    if done != SyncReport():
         log.info(
             "static subscriptions", **{it: getattr(done, it) for it in done.__slots__}
         )

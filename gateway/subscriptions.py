@@ -22,7 +22,7 @@ from webhooks_core import endpoints, profiles, publishing, url_access
 from webhooks_core.encryption import MASK
 from webhooks_core.endpoints import Created, QuotaExceededError
 from webhooks_core.models import Delivery, Endpoint, Event
-from webhooks_core.network.url_policy import TargetError
+from webhooks_core.network.url_policy import UrlRefusedError
 from webhooks_core.times import iso
 
 SUBSCRIPTION_ID = re.compile(r"whsub_[0-9a-v]{26}")
@@ -121,7 +121,7 @@ def check_url(url: str, *, trusted: bool = False) -> None:
     """Accept a URL to deliver to or raise BadRequestError. Asks the resolver: may take 2 s."""
     try:
         url_access.check_url(PROFILE, url, trusted=trusted)
-    except TargetError as error:
+    except UrlRefusedError as error:
         raise BadRequestError(f"{error}.") from error
 
 
@@ -210,7 +210,7 @@ def send_test(*, origin: Origin, subscription_id: str) -> Event:
             current,
             event_type=TEST,
             data={"subscription_id": current.public_id},
-            **origin.context,
+            **origin.metadata,
         )
 
 

@@ -15,10 +15,10 @@ from gateway.errors import BadRequestError
 from gateway.events import Origin
 from gateway.throttles import CreateThrottle, IngestThrottle, TestThrottle
 from gateway.uploads import DocumentFormParser, DocumentJSONParser
-from webhooks_core.api.views import JSONView, json_object, positive_integer
+from webhooks_core.api.views import ProductAPIView, json_object, positive_integer
 
 
-class GatewayView(JSONView):
+class GatewayView(ProductAPIView):
     """Answers in the gateway's error shape, for a known caller only."""
 
     authentication_classes = (GatewayAuthentication,)

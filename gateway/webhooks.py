@@ -10,10 +10,10 @@ from gateway.trace_ids import trace_id
 from webhooks_core.api.json_schema import DATE_TIME, INTEGER, NUMBER, STRING, object_of
 from webhooks_core.network.url_policy import UrlPolicy, own_listener
 from webhooks_core.profiles import (
+    EventContext,
     EventType,
-    Happening,
-    Ping,
-    Sending,
+    PingEvent,
+    SigningContext,
     WebhookProfile,
 )
 from webhooks_core.retry import RetryPolicy
@@ -131,7 +131,7 @@ def receives(event_types: Sequence[str], event_type: str) -> bool:
     return event_type != TEST and (not event_types or event_type in event_types)
 
 
-def envelope(happening: Happening) -> dict[str, Any]:
+def envelope(happening: EventContext) -> dict[str, Any]:
     """Return the body of a delivery (gateway, "Webhook event envelope")."""
     return {
         "id": happening.id,
@@ -139,13 +139,13 @@ def envelope(happening: Happening) -> dict[str, Any]:
         "tenant_id": happening.owner,
         "created_at": happening.created_at,
         "data": happening.data,
-        "request_id": happening.context["request_id"],
-        "principal_id": happening.context["principal_id"],
-        "trace_id": happening.context["trace_id"],
+        "request_id": happening.metadata["request_id"],
+        "principal_id": happening.metadata["principal_id"],
+        "trace_id": happening.metadata["trace_id"],
     }
 
 
-def headers(sending: Sending) -> dict[str, str]:
+def headers(sending: SigningContext) -> dict[str, str]:
     """Return the headers of one attempt beside its signature (gateway, "Delivery headers")."""
     return {
         "X-Gateway-Timestamp": str(sending.timestamp),
@@ -154,14 +154,14 @@ def headers(sending: Sending) -> dict[str, str]:
     }
 
 
-def ping(subscription_id: str) -> Ping:
+def ping(subscription_id: str) -> PingEvent:
     """Return the test event that an operator sends, who is no principal of the tenant."""
     context = {
         "request_id": secrets.token_hex(16),
         "principal_id": "system",
         "trace_id": trace_id(None),
     }
-    return Ping(TEST, {"subscription_id": subscription_id}, context)
+    return PingEvent(TEST, {"subscription_id": subscription_id}, context)
 
 
 def url_policy(*, base_url: str, local: bool) -> UrlPolicy:
@@ -188,7 +188,7 @@ def profile(
     return WebhookProfile(
         name=PROFILE,
         event_types=EVENT_TYPES,
-        receives=receives,
+        matches=receives,
         envelope=envelope,
         signature_scheme="timestamped",
         header_prefix="X-Gateway",
@@ -198,10 +198,10 @@ def profile(
         url_policy=url_policy(base_url=base_url, local=local),
         quota=quota,
         endpoint_prefix="whsub_",
-        inactive_ends_waiting=True,
+        inactive_fails_pending=True,
         enabled=enabled,
         ping=ping,
-        sample_context={
+        sample_metadata={
             "request_id": "5f0c7a52e1d84b0f9d5c8f6a3b2e1d07",
             "principal_id": "ada",
             "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736",

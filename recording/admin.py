@@ -123,7 +123,7 @@ class RecordingAdmin(CappedAdmin[Recording]):
 @admin.register(PersonalToken)
 class PersonalTokenAdmin(CappedAdmin[PersonalToken]):
     list_display = (
-        "shown",
+        "display_prefix",
         "user",
         "name",
         "state",
@@ -133,7 +133,7 @@ class PersonalTokenAdmin(CappedAdmin[PersonalToken]):
     )
     list_select_related = ("user",)
     list_per_page = 50
-    search_fields = ("shown", "user__username", "name")
+    search_fields = ("display_prefix", "user__username", "name")
     indexed = ("user__username",)
     search_help_text = "First characters of the token, user name or name"
     empty_hint = "Users make them at /accounts/tokens."

@@ -11,9 +11,16 @@ class RecordingConfig(AppConfig):
 
     def ready(self) -> None:
         from recording import accounts, webhooks
-        from webhooks_core import profiles
+        from webhooks_core import bootstrap, profiles
 
         profiles.register(
             webhooks.profile(base_url=settings.BASE_URL, local=settings.LOCAL)
         )
         accounts.listen()
+        bootstrap.schedule_after_migrate(
+            self,
+            "recording.tokens.prune",
+            name="recording: prune personal tokens",
+            schedule_type="D",
+            kwargs='{"days": 30}',
+        )

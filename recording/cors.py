@@ -13,16 +13,16 @@ from typing import TypeVar
 from django.http import HttpResponse
 
 # What a client has to read: the challenge, when to come back, what to report.
-OPEN = {
+CORS_HEADERS = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Expose-Headers": "WWW-Authenticate, Retry-After, X-Request-Id",
 }
 Answer = TypeVar("Answer", bound=HttpResponse)
 
 
-def opened(answer: Answer, *, methods: Sequence[str] = ()) -> Answer:
+def with_cors(answer: Answer, *, methods: Sequence[str] = ()) -> Answer:
     """Let any site read an answer; that to OPTIONS also allows these methods, and any header."""
-    headers = dict(OPEN)
+    headers = dict(CORS_HEADERS)
     if methods:
         headers |= {
             "Access-Control-Allow-Methods": ", ".join(methods),

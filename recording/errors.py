@@ -6,7 +6,7 @@ The shape is `{"error": {"code": …, "message": …}}` (recording, "Errors").
 from __future__ import annotations
 
 from recording import cors
-from webhooks_core.api.errors import Answers, ApiError
+from webhooks_core.api.errors import ApiError, ErrorHandler
 from webhooks_core.api.exception_mapping import RETRY_AFTER
 
 
@@ -73,4 +73,4 @@ class UnavailableError(RecordingError):
     default_headers = RETRY_AFTER
 
 
-ANSWERS = Answers.of(RecordingError, headers=cors.OPEN)
+ANSWERS = ErrorHandler.of(RecordingError, headers=cors.CORS_HEADERS)

@@ -19,7 +19,7 @@ from webhooks_core.api.json_schema import (
     object_of,
     ref,
 )
-from webhooks_core.api.openapi import Describer, adding, count
+from webhooks_core.api.openapi import ProductAutoSchema, adding, count
 
 TAG = "Recording webhooks"
 ENDPOINT_ID = "ep_0d1k3v5m7p9r1t3v5n7q9s0u2g"
@@ -86,7 +86,7 @@ class BearerScheme(OpenApiAuthenticationExtension):
         }
 
 
-DESCRIBER = Describer(
+DESCRIBER = ProductAutoSchema(
     "recording",
     TAG,
     "RecordingError",

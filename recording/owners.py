@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping
 
 from django.contrib.auth import get_user_model
 
-from webhooks_core.profiles import Owner
+from webhooks_core.profiles import OwnerInfo
 
 
-def named(owners: Collection[str]) -> Mapping[str, Owner]:
+def describe(owners: Collection[str]) -> Mapping[str, OwnerInfo]:
     """Return the users of these owner ids, those that are gone left out. One query."""
     users = get_user_model()._default_manager  # noqa: SLF001 - Django's own name for it
     keys = [
@@ -17,6 +17,6 @@ def named(owners: Collection[str]) -> Mapping[str, Owner]:
     ]  # fit the column
     rows = users.filter(pk__in=keys)
     return {
-        str(pk): Owner(name, "auth.user", pk)
+        str(pk): OwnerInfo(name, "auth.user", pk)
         for pk, name in rows.values_list("pk", get_user_model().USERNAME_FIELD)
     }

@@ -9,7 +9,7 @@ import orjson
 
 from recording import markdown
 from recording.webhooks import SUMMARY_COMPLETED, envelope
-from webhooks_core.profiles import Happening
+from webhooks_core.profiles import EventContext
 
 # The size of a whole body, in bytes, that is aimed at (recording, "Payload size").
 TARGET = 1_048_576
@@ -19,13 +19,13 @@ TRANSCRIPT_FIELDS = ("language", "text", "truncated", "segments")
 # Of the JSON escapes and of UTF-8, the longest unit that a cut can fall into.
 LONGEST_UNIT = 6
 
-_EMPTY = Happening(
+_EMPTY = EventContext(
     id="evt_" + "0" * 26,
     type=SUMMARY_COMPLETED,
     owner="",
     created_at="2026-11-21T03:20:00.000000Z",
     data={},
-    context={},
+    metadata={},
 )
 ENVELOPE_SIZE = len(orjson.dumps(envelope(_EMPTY))) - len("{}")
 

@@ -22,8 +22,8 @@ from recording.webhooks import EVENT_TYPES, PING, PROFILE
 from webhooks_core import endpoints, ids, profiles, publishing, url_access
 from webhooks_core.endpoints import Created, QuotaExceededError
 from webhooks_core.models import Delivery, Endpoint, Event
-from webhooks_core.network.url_policy import TargetError
-from webhooks_core.profiles import Happening
+from webhooks_core.network.url_policy import UrlRefusedError
+from webhooks_core.profiles import EventContext
 from webhooks_core.times import iso
 
 ENDPOINT_ID = re.compile(r"ep_[0-9a-v]{26}")
@@ -82,7 +82,7 @@ def check_url(url: str, *, trusted: bool = False) -> None:
     """Accept a URL to deliver to or raise BadRequestError. Asks the resolver: may take 2 s."""
     try:
         url_access.check_url(PROFILE, url, trusted=trusted)
-    except TargetError as error:
+    except UrlRefusedError as error:
         raise BadRequestError(f"{error}.") from error
 
 
@@ -174,13 +174,13 @@ def recent_events(*, account: User, event_type: str, limit: int) -> list[bytes]:
 
 
 def _synthetic(account: User, event_type: str) -> bytes:
-    happening = Happening(
+    happening = EventContext(
         id=ids.make("evt_sample_"),
         type=event_type,
         owner=owner_id(account),
         created_at=iso(timezone.now()),
         data=EVENT_TYPES[event_type].sample,
-        context={},
+        metadata={},
     )
     return orjson.dumps(profiles.get(PROFILE).envelope(happening))
 

@@ -48,7 +48,7 @@ def create(*, user: User, days: int, name: str = "") -> Created:
     row = PersonalToken(
         user=user,
         name=name,
-        shown=text[:SHOWN_LENGTH],
+        display_prefix=text[:SHOWN_LENGTH],
         digest=tokens.digest(text),
         created_at=now,
         expires_at=now + timedelta(days=days),

@@ -15,21 +15,21 @@ from recording.activity import InactiveAccountError
 from recording.authentication import BearerAuthentication, refused
 from recording.errors import BadRequestError
 from recording.throttles import CreateThrottle, PingThrottle
-from webhooks_core.api.views import JSONView, json_object, positive_integer
+from webhooks_core.api.views import ProductAPIView, json_object, positive_integer
 
 
-class RecordingView(JSONView):
+class RecordingView(ProductAPIView):
     """Answers in recording's error shape, for the account of a token only; scripts of any site."""
 
     authentication_classes = (BearerAuthentication,)
 
     @property
     def default_response_headers(self) -> dict[str, str]:
-        return super().default_response_headers | cors.OPEN
+        return super().default_response_headers | cors.CORS_HEADERS
 
     def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
         told = super().options(request, *args, **kwargs)
-        return cors.opened(told, methods=self.allowed_methods)
+        return cors.with_cors(told, methods=self.allowed_methods)
 
     def get_exception_handler(self) -> Callable[..., Response | None]:
         return errors.ANSWERS.handle

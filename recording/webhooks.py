@@ -8,7 +8,13 @@ from typing import Any
 from recording import owners
 from webhooks_core.api.json_schema import STRING
 from webhooks_core.network.url_policy import UrlPolicy, own_listener
-from webhooks_core.profiles import EventType, Happening, Ping, Sending, WebhookProfile
+from webhooks_core.profiles import (
+    EventContext,
+    EventType,
+    PingEvent,
+    SigningContext,
+    WebhookProfile,
+)
 from webhooks_core.retry import RetryPolicy
 
 PROFILE = "recording"
@@ -130,7 +136,7 @@ def receives(event_types: Sequence[str], event_type: str) -> bool:
     return event_type in event_types and event_type != PING
 
 
-def envelope(happening: Happening) -> dict[str, Any]:
+def envelope(happening: EventContext) -> dict[str, Any]:
     """Return the body of a delivery (recording, "Event envelope")."""
     return {
         "id": happening.id,
@@ -140,7 +146,7 @@ def envelope(happening: Happening) -> dict[str, Any]:
     }
 
 
-def headers(sending: Sending) -> dict[str, str]:
+def headers(sending: SigningContext) -> dict[str, str]:
     """Return the headers of one attempt beside its signature's (recording, "Receiving an event")."""
     return {
         "Content-Type": "application/json",
@@ -149,9 +155,9 @@ def headers(sending: Sending) -> dict[str, str]:
     }
 
 
-def ping(endpoint_id: str) -> Ping:
+def ping(endpoint_id: str) -> PingEvent:
     """Return the test event for an endpoint."""
-    return Ping(PING, {"endpoint_id": endpoint_id})
+    return PingEvent(PING, {"endpoint_id": endpoint_id})
 
 
 def url_policy(*, base_url: str, local: bool) -> UrlPolicy:
@@ -168,7 +174,7 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
     return WebhookProfile(
         name=PROFILE,
         event_types=EVENT_TYPES,
-        receives=receives,
+        matches=receives,
         envelope=envelope,
         # The newest secret alone signs: a rotation takes effect at once.
         signature_scheme="sha256",
@@ -183,5 +189,5 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
         delivery_prefix="dlv_",
         disable_after=20,
         ping=ping,
-        name_owners=owners.named,
+        describe_owners=owners.describe,
     )

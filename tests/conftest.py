@@ -14,7 +14,7 @@ from django.conf import settings
 
 from webhooks_core import profiles
 from webhooks_core.network.url_policy import UrlPolicy
-from webhooks_core.profiles import EventType, Ping, WebhookProfile
+from webhooks_core.profiles import EventType, PingEvent, WebhookProfile
 from webhooks_core.retry import RetryPolicy
 from webhooks_core.worker import notify
 
@@ -79,7 +79,7 @@ PLAIN = WebhookProfile(
         name: EventType(name=name, description=name, sample={"n": 1})
         for name in ("thing.made", "thing.lost")
     },
-    receives=lambda types, event_type: event_type in types,
+    matches=lambda types, event_type: event_type in types,
     envelope=lambda it: {
         "id": it.id,
         "type": it.type,
@@ -97,7 +97,7 @@ PLAIN = WebhookProfile(
     quota=100,
     endpoint_prefix="ep_",
     disable_after=3,
-    ping=lambda endpoint_id: Ping("thing.made", {"endpoint": endpoint_id}),
+    ping=lambda endpoint_id: PingEvent("thing.made", {"endpoint": endpoint_id}),
 )
 
 

@@ -12,3 +12,8 @@ django_stubs_ext.monkeypatch()
 class WebhooksCoreConfig(AppConfig):
     name = "webhooks_core"
     verbose_name = "Webhooks"
+
+    def ready(self) -> None:
+        from webhooks_core import bootstrap
+
+        bootstrap.after_migrate(self)

@@ -18,25 +18,25 @@ class SecretUnreadableError(Exception):
     """None of WEBHOOK_SECRET_KEYS decrypts this secret."""
 
 
-class Sealed:
+class EncryptedText:
     """A text that is kept encrypted; nothing but `reveal()` shows it."""
 
     def __init__(self, ciphertext: str) -> None:
         self.ciphertext = ciphertext
 
     @classmethod
-    def of(cls, text: str) -> Sealed:
+    def encrypt(cls, text: str) -> EncryptedText:
         return cls(
             _box(tuple(settings.WEBHOOK_SECRET_KEYS)).encrypt(text.encode()).decode()
         )
 
-    def reveal(self) -> str:
+    def decrypt(self) -> str:
         """Return the text. Raises SecretUnreadableError: never the ciphertext."""
         return _decrypt(tuple(settings.WEBHOOK_SECRET_KEYS), self.ciphertext)
 
-    def resealed(self) -> Sealed:
+    def reencrypted(self) -> EncryptedText:
         """Return the same text under the first key. Raises SecretUnreadableError."""
-        return Sealed.of(self.reveal())
+        return EncryptedText.encrypt(self.decrypt())
 
     def __str__(self) -> str:
         return MASK
@@ -57,15 +57,15 @@ def _decrypt(keys: tuple[str, ...], ciphertext: str) -> str:
         raise SecretUnreadableError from error
 
 
-class SealedField(models.TextField[Any, Any]):
+class EncryptedTextField(models.TextField[Any, Any]):
     """Stores a text encrypted; gives a Sealed, which decrypts only when asked to.
 
     Lazy, so that one unreadable secret cannot spoil a query for all others. A dump holds the
     ciphertext, marked as such: it is of use only with WEBHOOK_SECRET_KEYS.
     """
 
-    def from_db_value(self, value: str | None, *_: Any) -> Sealed | None:
-        return None if value is None else Sealed(value)
+    def from_db_value(self, value: str | None, *_: Any) -> EncryptedText | None:
+        return None if value is None else EncryptedText(value)
 
     def value_to_string(self, obj: models.Model) -> str:
         return f"{SEALED}{self.get_prep_value(self.value_from_object(obj))}"
@@ -78,8 +78,8 @@ class SealedField(models.TextField[Any, Any]):
             raise ValidationError(
                 f"not {SEALED} and a ciphertext, as dumpdata writes it"
             )
-        return Sealed(value.removeprefix(SEALED))
+        return EncryptedText(value.removeprefix(SEALED))
 
     def get_prep_value(self, value: Any) -> Any:
-        sealed = Sealed.of(value) if isinstance(value, str) else value
-        return sealed.ciphertext if isinstance(sealed, Sealed) else sealed
+        sealed = EncryptedText.encrypt(value) if isinstance(value, str) else value
+        return sealed.ciphertext if isinstance(sealed, EncryptedText) else sealed

@@ -14,8 +14,8 @@ from django.db.models import Q
 from django.utils import timezone
 
 from webhooks_core import ids, notices, profiles
-from webhooks_core.encryption import Sealed
-from webhooks_core.models import Delivery, Endpoint, EndpointSecret, Lane
+from webhooks_core.encryption import EncryptedText
+from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EndpointSecret
 from webhooks_core.network import custom_headers
 from webhooks_core.profiles import NoticeKind
 from webhooks_core.signing import secrets
@@ -109,7 +109,7 @@ def _insert(endpoint: Endpoint, secret: str) -> None:
     with transaction.atomic():
         endpoint.save(force_insert=True)
         EndpointSecret.objects.create(endpoint=endpoint, value=secret)
-        Lane.objects.create(endpoint=endpoint)
+        EndpointQueue.objects.create(endpoint=endpoint)
 
 
 def _clean(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,15 +158,15 @@ def update(endpoint: Endpoint, **fields: Any) -> Endpoint:
         ):
             fields |= {"status": Endpoint.Status.ACTIVE, "consecutive_failures": 0}
             failures = locked.consecutive_failures
-            notices.give(locked, NoticeKind.ENABLED, failures=failures)
+            notices.send(locked, NoticeKind.ENABLED, failures=failures)
         _set(locked, **fields, updated_at=timezone.now())
         if locked.ends_waiting:
             _waiting(locked).fail(error=locked.ends_waiting)
         elif locked.is_receiving and not was_receiving:
             _waiting(locked).make_due(timezone.now())
-            notify.ring_on_commit([locked.pk])
+            notify.notify_on_commit([locked.pk])
         elif locked.is_receiving and not fields.keys().isdisjoint(LIMITS):
-            notify.ring_on_commit([locked.pk])  # what had to wait may go out now
+            notify.notify_on_commit([locked.pk])  # what had to wait may go out now
     return locked
 
 
@@ -200,7 +200,7 @@ def set_custom_headers(endpoint: Endpoint, values: Mapping[str, str]) -> Endpoin
     """Have every delivery carry these headers too. Raises HeaderError."""
     reserved = [it.header_prefix for it in profiles.registered()]
     checked = custom_headers.check(values, reserved=reserved)
-    sealed = Sealed.of(orjson.dumps(checked).decode()) if checked else None
+    sealed = EncryptedText.encrypt(orjson.dumps(checked).decode()) if checked else None
     return update(endpoint, custom_headers=sealed)
 
 

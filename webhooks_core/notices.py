@@ -16,7 +16,7 @@ SAID = {kind: f"endpoint {kind}" for kind in NoticeKind}
 RECOVERED_AFTER = 5
 
 
-def give(
+def send(
     endpoint: Endpoint, kind: NoticeKind, *, failures: int = 0, error: str = ""
 ) -> None:
     """Give notice once the caller's transaction has committed; no hook's error fails anybody."""
@@ -49,5 +49,5 @@ def _give(notice: Notice) -> None:
         hook(notice)
     except Exception:
         log.exception(
-            "a notice's hook failed", kind=notice.kind, endpoint=notice.endpoint_id
+            "notice hook failed", kind=notice.kind, endpoint=notice.endpoint_id
         )

@@ -24,7 +24,7 @@ class EventType:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Happening:
+class EventContext:
     """An event as a product's envelope sees it; `context` holds ids of request and trace."""
 
     id: str
@@ -32,10 +32,10 @@ class Happening:
     owner: str
     created_at: str
     data: Mapping[str, Any]
-    context: Mapping[str, str]
+    metadata: Mapping[str, str]
 
 
-class Sending(NamedTuple):
+class SigningContext(NamedTuple):
     """One attempt as a product's headers see it; `timestamp` is unix time in seconds.
 
     `secrets` holds the current secret first, then those that a rotation still honours.
@@ -50,15 +50,15 @@ class Sending(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Ping:
+class PingEvent:
     """A test event, before it is stored; `context` is what the envelope needs beside it."""
 
     type: str
     data: Mapping[str, Any]
-    context: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-class Owner(NamedTuple):
+class OwnerInfo(NamedTuple):
     """Who an owner is for operators: a name, and the row (`app.model`, key) that it is."""
 
     name: str
@@ -101,9 +101,9 @@ class WebhookProfile:
 
     name: str
     event_types: Mapping[str, EventType]
-    receives: Callable[[Sequence[str], str], bool]
-    envelope: Callable[[Happening], dict[str, Any]]
-    headers: Callable[[Sending], Mapping[str, str]]
+    matches: Callable[[Sequence[str], str], bool]
+    envelope: Callable[[EventContext], dict[str, Any]]
+    headers: Callable[[SigningContext], Mapping[str, str]]
     retry: RetryPolicy
     timeout_s: float
     url_policy: UrlPolicy
@@ -113,13 +113,13 @@ class WebhookProfile:
     delivery_prefix: str = "dlv_"
     signature_scheme: str = "timestamped"
     header_prefix: str = ""
-    sample_context: Mapping[str, str] = field(default_factory=dict)
+    sample_metadata: Mapping[str, str] = field(default_factory=dict)
     disable_after: int | None = None
-    inactive_ends_waiting: bool = False
+    inactive_fails_pending: bool = False
     enabled: bool = True
-    ping: Callable[[str], Ping] | None = None
+    ping: Callable[[str], PingEvent] | None = None
     on_notice: Callable[[Notice], None] | None = None
-    name_owners: Callable[[Collection[str]], Mapping[str, Owner]] | None = None
+    describe_owners: Callable[[Collection[str]], Mapping[str, OwnerInfo]] | None = None
     static_source: str = "the configuration file"
 
     def __post_init__(self) -> None:
@@ -139,7 +139,7 @@ class WebhookProfile:
     def signature_header(self) -> str:
         return f"{self.header_prefix}-Signature"
 
-    def delivery_headers(self, sending: Sending) -> dict[str, str]:
+    def delivery_headers(self, sending: SigningContext) -> dict[str, str]:
         """Return the headers of one attempt: the product's own and those of the signature."""
         signed = self.scheme.sign(sending.secrets, sending.timestamp, sending.body)
         return {**self.headers(sending), **signed.named(self.header_prefix)}

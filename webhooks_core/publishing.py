@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from webhooks_core import ids, profiles, tracing
 from webhooks_core.models import Delivery, Endpoint, Event
-from webhooks_core.profiles import Happening, WebhookProfile
+from webhooks_core.profiles import EventContext, WebhookProfile
 from webhooks_core.times import iso
 from webhooks_core.worker import notify
 
@@ -29,7 +29,7 @@ def publish(
     owner: str,
     event_type: str,
     data: Mapping[str, Any],
-    context: Mapping[str, str] | None = None,
+    metadata: Mapping[str, str] | None = None,
     dedupe_key: str | None = None,
 ) -> Event:
     """Store an event and a delivery for every endpoint that receives it; return the event.
@@ -49,7 +49,7 @@ def publish(
             owner=owner,
             event_type=event_type,
             data=data,
-            context=context or {},
+            metadata=metadata or {},
             dedupe_key=dedupe_key,
         )
         if is_new and dialect.enabled:
@@ -62,7 +62,7 @@ def publish_test(
     *,
     event_type: str,
     data: Mapping[str, Any],
-    **context: str,
+    **metadata: str,
 ) -> Event:
     """Store a test event for one endpoint, whatever its event list; return the event.
 
@@ -75,7 +75,7 @@ def publish_test(
             owner=endpoint.owner,
             event_type=event_type,
             data=data,
-            context=context,
+            metadata=metadata,
         )
         if endpoint.is_subscribed:
             deliver(event, [endpoint.pk], trigger=Delivery.Trigger.TEST)
@@ -102,7 +102,7 @@ def deliver(
         for endpoint_id in endpoint_ids
     )
     if endpoint_ids:
-        notify.ring_on_commit(endpoint_ids)
+        notify.notify_on_commit(endpoint_ids)
 
 
 def _store(
@@ -111,21 +111,21 @@ def _store(
     owner: str,
     event_type: str,
     data: Mapping[str, Any],
-    context: Mapping[str, str],
+    metadata: Mapping[str, str],
     dedupe_key: str | None = None,
 ) -> tuple[Event, bool]:
     if known := _known(dialect.name, owner, dedupe_key):
         return known, False
     now, public_id = timezone.now(), ids.make(dialect.event_prefix)
-    happening = Happening(
+    context = EventContext(
         id=public_id,
         type=event_type,
         owner=owner,
         created_at=iso(now),
         data=data,
-        context=context,
+        metadata=metadata,
     )
-    body = orjson.dumps(dialect.envelope(happening))
+    body = orjson.dumps(dialect.envelope(context))
     event = Event(
         public_id=public_id,
         profile=dialect.name,
@@ -196,7 +196,7 @@ def _matching(event: Event, dialect: WebhookProfile, *, after: int) -> list[int]
     )
     if event.fanout_until is not None:
         rows = rows.filter(pk__lte=event.fanout_until)
-    return [pk for pk, types in rows if dialect.receives(types, event.type)]
+    return [pk for pk, types in rows if dialect.matches(types, event.type)]
 
 
 def continue_fan_outs(*, limit: int = 1) -> int:

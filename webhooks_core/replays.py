@@ -45,7 +45,7 @@ def _copy(delivery: Delivery, at: datetime) -> Delivery:
     same = Delivery.objects.filter(
         event=delivery.event_id, endpoint=delivery.endpoint_id
     )
-    last = same.aggregate(last=Max("copy"))["last"]
+    last = same.aggregate(last=Max("replay_number"))["last"]
     if last is None:  # removed since it was read, with its account or for its age
         raise NotSubscribedError
     made = Delivery.objects.create(
@@ -53,10 +53,10 @@ def _copy(delivery: Delivery, at: datetime) -> Delivery:
         event_id=delivery.event_id,
         endpoint_id=delivery.endpoint_id,
         trigger=Delivery.Trigger.REPLAY,
-        copy=last + 1,
+        replay_number=last + 1,
         next_attempt_at=at,
     )
-    notify.ring_on_commit([delivery.endpoint_id], at=at)
+    notify.notify_on_commit([delivery.endpoint_id], at=at)
     return made
 
 
@@ -65,7 +65,7 @@ def failed_since(endpoint: Endpoint, since: datetime) -> QuerySet[Delivery]:
     later = Delivery.objects.filter(
         event=OuterRef("event"),
         endpoint=OuterRef("endpoint"),
-        copy__gt=OuterRef("copy"),
+        replay_number__gt=OuterRef("replay_number"),
     )
     return (
         Delivery.objects.filter(

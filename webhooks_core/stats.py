@@ -12,11 +12,11 @@ from django.db.models import Count, F, Min, Q, QuerySet, Sum
 
 from webhooks_core.models import (
     Attempt,
-    Bell,
     Delivery,
+    DispatcherLease,
     Endpoint,
-    Lane,
-    Shift,
+    EndpointQueue,
+    EngineState,
 )
 from webhooks_core.network.url_policy import is_local
 from webhooks_core.outcomes import REACHED_STORED, Outcome
@@ -25,14 +25,14 @@ from webhooks_core.outcomes import REACHED_STORED, Outcome
 SILENT_AFTER = timedelta(minutes=3)
 
 
-def heard_at(now: datetime) -> datetime | None:
+def last_seen_at(now: datetime) -> datetime | None:
     """Return when a worker last gave a sign of life; None for never.
 
     That is now while a shift is at work, otherwise the last sweep by a task.
     """
-    if Shift.objects.live(now).exists():
+    if DispatcherLease.objects.live(now).exists():
         return now
-    return Bell.objects.filter(pk=1).values_list("swept_at", flat=True).first()
+    return EngineState.objects.filter(pk=1).values_list("swept_at", flat=True).first()
 
 
 def oldest_due(now: datetime) -> timedelta:
@@ -41,7 +41,7 @@ def oldest_due(now: datetime) -> timedelta:
     What waits for a paused or disabled endpoint is not due. Costs one look into an index for
     each endpoint, however long the backlog is.
     """
-    heads = Endpoint.objects.receiving().annotate(head=Delivery.objects.head())
+    heads = Endpoint.objects.receiving().annotate(head=Delivery.objects.next_due())
     earliest: datetime | None = heads.aggregate(at=Min("head"))["at"]
     return max(now - earliest, timedelta(0)) if earliest else timedelta(0)
 
@@ -58,7 +58,7 @@ def has_arrived_since(time: datetime) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
+class EngineStats:
     """What is going on at this moment; `recent` counts the latest attempts by outcome.
 
     `offline` counts the shifts that postpone attempts because their machine has no network.
@@ -92,12 +92,12 @@ COUNTED_AT_MOST = 100_000
 ALL_LOOKED_AT = 10_000
 
 
-def figures(now: datetime) -> Figures:
+def figures(now: datetime) -> EngineStats:
     """Return what is going on: five to seven queries, none of which reads the history."""
     kept = Endpoint.objects.filter(deleted_at=None)
     active = Q(status=Endpoint.Status.ACTIVE)
     latest = Attempt.objects.order_by("-pk").values_list("outcome", flat=True)[:RECENT]
-    return Figures(
+    return EngineStats(
         **kept.aggregate(
             endpoints=Count("pk"),
             failing=Count("pk", filter=active & Q(consecutive_failures__gt=0)),
@@ -105,7 +105,7 @@ def figures(now: datetime) -> Figures:
             paused=Count("pk", filter=Q(paused_at__isnull=False)),
         ),
         **_pending(),
-        **Shift.objects.live(now).aggregate(
+        **DispatcherLease.objects.live(now).aggregate(
             shifts=Count("pk"), offline=Count("offline_since")
         ),
         recent=Counter(latest),
@@ -115,15 +115,18 @@ def figures(now: datetime) -> Figures:
 def _pending() -> dict[str, int]:
     """Count by index alone, but for the claims, which no index holds."""
     pending = Delivery.objects.filter(status=Delivery.Status.PENDING)
-    claims = pending.values("claim")
-    few = claims[:ALL_LOOKED_AT].aggregate(all=Count("*"), claimed=Count("claim"))
+    claims = pending.values("claimed_by")
+    few = claims[:ALL_LOOKED_AT].aggregate(all=Count("*"), claimed=Count("claimed_by"))
     held = _counted(pending.filter(endpoint__in=Endpoint.objects.idle()))
     if few["all"] < ALL_LOOKED_AT:
         in_flight = few["claimed"]
         return {"waiting": few["all"] - in_flight, "held": held, "in_flight": in_flight}
-    owned = Lane.objects.filter(owner__isnull=False).values("pk")
-    at_work = claims.filter(endpoint__in=owned)[:COUNTED_AT_MOST]
-    in_flight = at_work.aggregate(claimed=Count("claim"))["claimed"]
+    owned = EndpointQueue.objects.filter(leased_by__isnull=False).values("pk")
+    # What is due first is claimed first.
+    at_work = claims.filter(endpoint__in=owned).order_by("endpoint", "next_attempt_at")
+    in_flight = at_work[:COUNTED_AT_MOST].aggregate(claimed=Count("claimed_by"))[
+        "claimed"
+    ]
     sent = _counted(pending.filter(endpoint__in=Endpoint.objects.receiving()))
     waiting = max(held + sent - in_flight, 0)
     return {"waiting": waiting, "held": held, "in_flight": in_flight}

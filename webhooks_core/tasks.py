@@ -8,13 +8,13 @@ from webhooks_core.dispatch import sweep as sweeper
 from webhooks_core.worker import notify, shutdown
 
 
-def drain() -> int:
+def dispatch() -> int:
     """Work one shift, cut short when the cluster is to stop; return the number of attempts.
 
     One shift is always there, so that what is published finds somebody who waits for it.
     """
     try:
-        return engine.drain(stop=shutdown.is_set, stay=True)
+        return engine.dispatch(stop=shutdown.is_set, stay=True)
     finally:
         tracing.flush()
 
@@ -22,4 +22,4 @@ def drain() -> int:
 def sweep() -> None:
     """Repair and tidy; call a drain unless one is there."""
     sweeper.sweep_as_scheduled()
-    notify.call()
+    notify.wake_dispatcher()

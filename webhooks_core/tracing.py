@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.trace import Span, Tracer
 
-    from webhooks_core.network.transport import Answer, Request
+    from webhooks_core.network.transport import AttemptResult, OutgoingRequest
 
 _tracer: Tracer | None = None
 _flush: Callable[[], object] = bool
@@ -85,7 +85,9 @@ def parents(events: Mapping[int, int]) -> Mapping[int, str]:
     return {pk: by_event.get(event, "") for pk, event in events.items()}
 
 
-def trace(requests: list[Request], parents: Mapping[int, str]) -> list[Request]:
+def trace(
+    requests: list[OutgoingRequest], parents: Mapping[int, str]
+) -> list[OutgoingRequest]:
     """Let each request begin a span when it is signed."""
     if not parents:
         return requests
@@ -95,7 +97,7 @@ def trace(requests: list[Request], parents: Mapping[int, str]) -> list[Request]:
     ]
 
 
-def _sign(request: Request, parent: str, timestamp: int) -> Mapping[str, str]:
+def _sign(request: OutgoingRequest, parent: str, timestamp: int) -> Mapping[str, str]:
     """Begin the attempt's span; sign, and name the span to the receiver."""
     from opentelemetry.trace import SpanKind, set_span_in_context
 
@@ -112,7 +114,7 @@ def _sign(request: Request, parent: str, timestamp: int) -> Mapping[str, str]:
     return injected(set_span_in_context(span)) | dict(headers)
 
 
-def ended(answers: Iterable[Answer]) -> None:
+def ended(answers: Iterable[AttemptResult]) -> None:
     """End the spans of attempts whose answers are written."""
     if not _open:
         return
@@ -121,12 +123,12 @@ def ended(answers: Iterable[Answer]) -> None:
             _end(span, answer)
 
 
-def _end(span: Span, answer: Answer) -> None:
+def _end(span: Span, answer: AttemptResult) -> None:
     from opentelemetry.trace import StatusCode
 
     span.set_attribute("signpost.outcome", str(answer.outcome))
-    if answer.code is not None:
-        span.set_attribute("http.response.status_code", answer.code)
+    if answer.status_code is not None:
+        span.set_attribute("http.response.status_code", answer.status_code)
     if answer.outcome != Outcome.OK:
         span.set_status(StatusCode.ERROR, answer.error)
     end = answer.started_at.timestamp() + answer.duration_ms / 1000

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from webhooks_core import profiles
 from webhooks_core.models import Endpoint
-from webhooks_core.network.addresses import Network, Reach
+from webhooks_core.network.addresses import AllowedNetworks, IPNetwork
 
 
 def check_url(profile: str, url: str, *, trusted: bool = False) -> None:
@@ -20,16 +20,16 @@ def check_url(profile: str, url: str, *, trusted: bool = False) -> None:
     profiles.get(profile).url_policy.check(url, networks=_networks(trusted))
 
 
-def reach_of(endpoint: Endpoint) -> Reach:
+def allowed_networks(endpoint: Endpoint) -> AllowedNetworks:
     """Return the addresses that attempts to an endpoint may connect to."""
     policy = profiles.get(endpoint.profile).url_policy
     return policy.reach(endpoint.url, networks=_networks(endpoint.trusted))
 
 
-def _networks(trusted: bool) -> tuple[Network, ...]:
+def _networks(trusted: bool) -> tuple[IPNetwork, ...]:
     return _parsed(tuple(settings.WEBHOOK_ALLOWED_TARGETS)) if trusted else ()
 
 
 @lru_cache(maxsize=4)
-def _parsed(texts: tuple[str, ...]) -> tuple[Network, ...]:
+def _parsed(texts: tuple[str, ...]) -> tuple[IPNetwork, ...]:
     return tuple(ip_network(text) for text in texts)

@@ -19,7 +19,7 @@ from django.core.management.base import BaseCommand, CommandError
 from benchmarks.catalog.cases import QUERIES, bodies, seed
 from benchmarks.catalog.load import Client, Load, load
 from benchmarks.catalog.servers import BENCHMARKS, Server, prepare, run, serve, server
-from webhooks_core.cli.argument_types import seconds, whole
+from webhooks_core.cli.argument_types import integer_between, seconds
 
 # name: module of the contender, and the library that it needs beside ours
 CONTENDERS = {
@@ -38,12 +38,18 @@ class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--books", type=whole(1), default=1_000, help="%(default)s")
+        parser.add_argument(
+            "--books", type=integer_between(1), default=1_000, help="%(default)s"
+        )
         parser.add_argument(
             "--seconds", type=seconds(0.01, 3600), default=0.5, help="of one round"
         )
-        parser.add_argument("--rounds", type=whole(1), default=10, help="%(default)s")
-        parser.add_argument("--clients", type=whole(1, 1000), default=4, help="at once")
+        parser.add_argument(
+            "--rounds", type=integer_between(1), default=10, help="%(default)s"
+        )
+        parser.add_argument(
+            "--clients", type=integer_between(1, 1000), default=4, help="at once"
+        )
         parser.add_argument("--database-url", help="an empty database to use up")
         parser.add_argument(
             "--serve",
@@ -53,7 +59,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--seed", action="store_true", help="only fill the database"
         )
-        parser.add_argument("--port", type=whole(1, 65_535), help="of --serve")
+        parser.add_argument(
+            "--port", type=integer_between(1, 65_535), help="of --serve"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["serve"]:

@@ -18,7 +18,7 @@ from benchmarks.catalog.servers import BENCHMARKS, MANAGE, prepare, run
 from catalog.execution.context import Context
 from catalog.execution.operations import Executor, GraphQLRequest
 from catalog.schema.contract import schema
-from webhooks_core.cli.argument_types import whole
+from webhooks_core.cli.argument_types import integer_between
 
 
 class Command(BaseCommand):
@@ -26,10 +26,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--books", type=whole(1), default=1_000_000, help="%(default)s"
+            "--books", type=integer_between(1), default=1_000_000, help="%(default)s"
         )
         parser.add_argument(
-            "--times", type=whole(1), default=5, help="the median counts"
+            "--times", type=integer_between(1), default=5, help="the median counts"
         )
         parser.add_argument("--database-url", help="an empty database to use up")
         parser.add_argument(

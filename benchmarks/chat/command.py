@@ -17,7 +17,7 @@ from django.core.management.base import BaseCommand
 
 from benchmarks.chat import load, peers
 from benchmarks.chat.load import Server, Taken
-from webhooks_core.cli.argument_types import seconds, whole
+from webhooks_core.cli.argument_types import integer_between, seconds
 
 REQUEST_CLIENTS = (1, 16, 64)
 STREAM_CLIENTS = (64, 300)
@@ -43,12 +43,15 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--rounds",
-            type=whole(1, 99),
+            type=integer_between(1, 99),
             default=3,
             help="each load so often, in turn; the median counts (default: %(default)s)",
         )
         parser.add_argument(
-            "--held", type=whole(1, 100_000), default=HELD, help="slow streams at once"
+            "--held",
+            type=integer_between(1, 100_000),
+            default=HELD,
+            help="slow streams at once",
         )
 
     def handle(

@@ -119,7 +119,7 @@ def _world(bench: Bench, stack: ExitStack, name: str, database: str) -> None:
     environment = stage.environment(
         database=database,
         name=bench.name,
-        WEBHOOK_DRAINERS=str(bench.options.drainers),
+        WEBHOOK_DISPATCHERS=str(bench.options.drainers),
     )
     world = World(name, environment, bench.folder)
     stack.callback(world.close)

@@ -19,7 +19,7 @@ from benchmarks.deliveries.bench import Bench, Options, staged
 from benchmarks.deliveries.report import Report
 from benchmarks.deliveries.speed import others, speed
 from benchmarks.deliveries.stage import BenchError
-from webhooks_core.cli.argument_types import whole
+from webhooks_core.cli.argument_types import integer_between
 
 PARTS = {
     "speed": speed,
@@ -57,9 +57,14 @@ class Command(BaseCommand):
         parser.add_argument("--quick", action="store_true", help="under a minute")
         parser.add_argument("--json", action="store_true", help="for machines")
         parser.add_argument(
-            "--drainers", type=whole(1, 100), default=2, help="at most at once"
+            "--drainers",
+            type=integer_between(1, 100),
+            default=2,
+            help="at most at once",
         )
-        parser.add_argument("--rounds", type=whole(1), help="of each comparison")
+        parser.add_argument(
+            "--rounds", type=integer_between(1), help="of each comparison"
+        )
         parser.add_argument(
             "--postgres",
             default=_postgres_of(os.environ.get("DATABASE_URL", "")),

@@ -1,4 +1,4 @@
-"""The job of a drainer: what `manage.py webhooks_drain` does, measured from inside."""
+"""The job of a drainer: what `manage.py webhooks_dispatch` does, measured from inside."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from benchmarks.deliveries.sending import Watch
-from webhooks_core.dispatch.dispatcher import drain
+from webhooks_core.dispatch.dispatcher import dispatch
 
 
 def drain_all(at: float, shift_s: float = 600.0) -> dict[str, float]:
@@ -14,7 +14,7 @@ def drain_all(at: float, shift_s: float = 600.0) -> dict[str, float]:
     # Linux forgets the peak of before: from here on it is that of the shift.
     Path("/proc/self/clear_refs").write_text("5")
     watch = Watch(at)
-    attempts = drain(linger=timedelta(0), shift_s=shift_s)
+    attempts = dispatch(linger=timedelta(0), shift_s=shift_s)
     return watch.read(attempts) | {"peak": peak_memory()}
 
 

@@ -35,7 +35,7 @@ class Worker:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 # Also when this command is killed.
-                preexec_fn=partial(processes.die_with, os.getpid()),  # noqa: PLW1509 - one thread
+                preexec_fn=partial(processes.exit_with_parent, os.getpid()),  # noqa: PLW1509 - one thread
             )
 
     @property

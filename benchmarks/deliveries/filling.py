@@ -18,13 +18,13 @@ from webhooks_core import ids, profiles
 from webhooks_core.models import (
     Attempt,
     Delivery,
+    DispatcherLease,
     Endpoint,
+    EndpointQueue,
     EndpointSecret,
     Event,
-    Lane,
-    Shift,
 )
-from webhooks_core.profiles import Happening
+from webhooks_core.profiles import EventContext
 from webhooks_core.times import iso
 
 PROFILE = "gateway"
@@ -41,7 +41,15 @@ def prepare() -> None:
 
 def clear() -> None:
     """Empty the engine's tables."""
-    models = (Attempt, Delivery, Event, Lane, EndpointSecret, Endpoint, Shift)
+    models = (
+        Attempt,
+        Delivery,
+        Event,
+        EndpointQueue,
+        EndpointSecret,
+        Endpoint,
+        DispatcherLease,
+    )
     tables = [model._meta.db_table for model in models]  # noqa: SLF001 - documented
     statements = connection.ops.sql_flush(no_style(), tables, allow_cascade=True)
     connection.ops.execute_sql_flush(statements)
@@ -51,13 +59,13 @@ def body(size: int, padding: str) -> tuple[str, bytes]:
     """Return the id and the bytes of a new event that has so many bytes, if it can be so small."""
     dialect = profiles.get(PROFILE)
     public_id = ids.make(dialect.event_prefix)
-    happening = Happening(
+    happening = EventContext(
         id=public_id,
         type=EVENT_TYPE,
         owner=OWNER,
         created_at=iso(timezone.now()),
         data={"document_id": "doc_bench", "text": ""},
-        context=CONTEXT,
+        metadata=CONTEXT,
     )
     text = orjson.dumps(dialect.envelope(happening))
     cut = padding[: max(0, size - len(text))].encode()
@@ -85,7 +93,7 @@ def make_endpoints(url: str, count: int) -> list[Endpoint]:
         EndpointSecret.objects.bulk_create(
             EndpointSecret(endpoint=it, value=SECRET) for it in made
         )
-        Lane.objects.bulk_create(Lane(endpoint=it) for it in made)
+        EndpointQueue.objects.bulk_create(EndpointQueue(endpoint=it) for it in made)
     return made
 
 
@@ -113,7 +121,7 @@ def _fill(size: int, *, url: str, endpoints: int, deliveries: int) -> list[int]:
                 for number, event in zip(numbers, events, strict=True)
             )
         pks += [row.pk for row in rows]
-    Lane.objects.ring([it.pk for it in made], at=timezone.now())
+    EndpointQueue.objects.mark_due([it.pk for it in made], at=timezone.now())
     return pks
 
 
@@ -144,8 +152,8 @@ def grow(url: str, endpoints: int, waiting: int) -> int:
         cursor.execute(_DELIVERIES, [newest])
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
-    lanes = Lane.objects.values_list("pk", flat=True)
-    Lane.objects.ring(list(lanes), at=timezone.now())
+    lanes = EndpointQueue.objects.values_list("pk", flat=True)
+    EndpointQueue.objects.mark_due(list(lanes), at=timezone.now())
     return Delivery.objects.count()
 
 
@@ -159,7 +167,7 @@ FROM n CROSS JOIN
 _DELIVERIES = """
 INSERT INTO webhooks_core_delivery
 (public_id, event_id, endpoint_id, status, attempts, interruptions, next_attempt_at,
- last_error, created_at, "trigger", "copy")
+ last_error, created_at, "trigger", "replay_number")
 SELECT 'dlv_bench' || e.id || '_' || p.id, e.id, p.id, 0, 0, 0, e.created_at,
  '', e.created_at, 'event', 0
 FROM webhooks_core_event e CROSS JOIN webhooks_core_endpoint p WHERE e.id > %s"""
@@ -170,7 +178,7 @@ def state() -> dict[str, int]:
     found = dict(
         Delivery.objects.values_list("status").annotate(count=Count("pk")).order_by()
     )
-    claimed = Delivery.objects.exclude(claim=None).count()
+    claimed = Delivery.objects.exclude(claimed_by=None).count()
     return {
         "events": Event.objects.count(),
         "waiting": found.get(0, 0),

@@ -37,5 +37,5 @@ def _done(jobs: Any, *, job: str, given: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    processes.die_with(int(sys.argv[1]))
+    processes.exit_with_parent(int(sys.argv[1]))
     serve()

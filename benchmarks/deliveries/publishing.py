@@ -19,8 +19,8 @@ from benchmarks.deliveries.filling import (
     padding,
 )
 from webhooks_core.dispatch import leases
-from webhooks_core.dispatch.claims import Claims
-from webhooks_core.dispatch.queues import Lanes
+from webhooks_core.dispatch.claims import OpenClaims
+from webhooks_core.dispatch.queues import LeasedQueues
 from webhooks_core.models import Delivery, Event
 from webhooks_core.publishing import publish
 
@@ -31,7 +31,7 @@ def _publish(text: str) -> Event:
         owner=OWNER,
         event_type=EVENT_TYPE,
         data={"document_id": "doc_bench", "text": text},
-        context=CONTEXT,
+        metadata=CONTEXT,
     )
 
 
@@ -83,19 +83,19 @@ def claim_cost(times: int) -> dict[str, Any]:
     """Return the seconds that each claim took, from the look at the lanes on, and its size."""
     took, sizes = [], []
     for _ in range(times):
-        shift = leases.start()
+        shift = leases.acquire()
         if shift is None:
             raise RuntimeError("somebody else works on the scratch database")
-        lanes = Lanes(shift)
-        claims = Claims(shift, lanes)
+        lanes = LeasedQueues(shift)
+        claims = OpenClaims(shift, lanes)
         started = time.perf_counter()
-        while lanes.take_due(timezone.now()):
+        while lanes.lease_due(timezone.now()):
             pass
-        requests = claims.take(timezone.now())
+        requests = claims.claim_due(timezone.now())
         took.append(time.perf_counter() - started)
         sizes.append(len(requests))
         # Undone, not settled: the next claim finds what this one found.
-        Delivery.objects.unclaim([it.key for it in requests], claim=shift.pk)
+        Delivery.objects.release([it.key for it in requests], claimed_by=shift.pk)
         lanes.release([lane.pk for lane in lanes.values()])
-        leases.end(shift, attempts=0)
+        leases.release(shift, attempts=0)
     return {"seconds": took, "sizes": sizes}

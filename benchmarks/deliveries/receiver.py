@@ -120,5 +120,5 @@ async def serve() -> None:
 
 
 if __name__ == "__main__":
-    processes.die_with(int(sys.argv[1]))
+    processes.exit_with_parent(int(sys.argv[1]))
     uvloop.run(serve())

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from benchmarks.deliveries.filling import EVENT_TYPE, PROFILE, SECRET, body, padding
 from webhooks_core import profiles
 from webhooks_core.network.transport import USER_AGENT
-from webhooks_core.profiles import Sending
+from webhooks_core.profiles import SigningContext
 
 # What the engine's client sends beside the product's own headers.
 COMMON = {
@@ -35,7 +35,7 @@ def signed(count: int, size: int) -> list[Signed]:
 
 
 def _signed(public_id: str, text: bytes) -> Signed:
-    sending = Sending(
+    sending = SigningContext(
         event_id=public_id,
         event_type=EVENT_TYPE,
         delivery_id=public_id,

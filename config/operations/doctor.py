@@ -18,7 +18,7 @@ from django_q.models import Schedule
 from config.operations import health
 from config.operations import reach as reachability
 from config.operations.reach import Level
-from webhooks_core.models import Bell, Endpoint, reencryption
+from webhooks_core.models import Endpoint, EngineState, reencryption
 
 MAX_CLOCK_OFF_S = 2.0
 MIN_FREE_BYTES = 500 * 1024 * 1024
@@ -84,11 +84,11 @@ def _schedule() -> Iterator[tuple[Level, str]]:
                 "admin, every minute."
             ),
         )
-    elif not Bell.objects.filter(pk=1).exists():
+    elif not EngineState.objects.filter(pk=1).exists():
         yield (
             Level.FAILED,
             (
-                "The bell's row is missing, so nobody is called: run `manage.py webhooks_drain` "
+                "The bell's row is missing, so nobody is called: run `manage.py webhooks_dispatch` "
                 "once, which makes it."
             ),
         )

@@ -21,7 +21,7 @@ from redis.exceptions import RedisError
 
 from config.operations import access
 from webhooks_core import stats
-from webhooks_core.models import Shift
+from webhooks_core.models import DispatcherLease
 
 LATE_AFTER_S = 120
 RETRY_AFTER_S = 5
@@ -111,7 +111,7 @@ def _redis() -> Redis:
 def check_worker() -> str:
     now = timezone.now()
     try:
-        heard = stats.heard_at(now)
+        heard = stats.last_seen_at(now)
     except DatabaseError as error:
         raise UnfitError(
             "Unknown: mend the database or its migrations first."
@@ -148,7 +148,7 @@ def check_oldest_due() -> str:
 def check_network() -> str:
     try:
         offline = list(
-            Shift.objects.live(timezone.now())
+            DispatcherLease.objects.live(timezone.now())
             .filter(offline_since__isnull=False)
             .values_list("host", "offline_since")
         )
@@ -213,7 +213,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
     ready = all(it.ok for it in counted)
     if not all(it.ok for it in findings.values()):
         log.warning(
-            "not fit", **{name: it.told for name, it in findings.items() if not it.ok}
+            "not ready", **{name: it.told for name, it in findings.items() if not it.ok}
         )
     response = JsonResponse(
         {"status": _word(findings, ready=ready), "checks": _shown(request, findings)},

@@ -50,7 +50,7 @@ def _findings() -> dict[str, health.Finding]:
     return {name.replace("_", " "): it for name, it in health.examine().items()}
 
 
-def _figures() -> stats.Figures | None:
+def _figures() -> stats.EngineStats | None:
     try:
         return stats.figures(timezone.now())
     except DatabaseError:  # the findings tell it

@@ -9,7 +9,7 @@ from django.urls import Resolver404, resolve
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Link:
     """An address; `opens` tells whether a browser gets a page there."""
 
     name: str
@@ -20,47 +20,47 @@ class Place:
 
 
 PLACES = (
-    Place("Home", "/", "this page"),
-    Place("Catalogue (GraphQL)", "/graphql", "books, authors and categories"),
-    Place(
+    Link("Home", "/", "this page"),
+    Link("Catalogue (GraphQL)", "/graphql", "books, authors and categories"),
+    Link(
         "Recording webhooks",
         "/v1/webhooks",
         "subscribe to recordings whose summary is ready",
         opens=False,
     ),
-    Place(
+    Link(
         "Gateway webhooks",
         "/v1/webhooks/subscriptions",
         "subscribe to what happens to a tenant",
         opens=False,
     ),
-    Place(
+    Link(
         "Chat completions",
         "/v2/chat/completions",
         "one address for every language model",
         opens=False,
     ),
-    Place("Ingest", "/v1/ingest", "send text in", opens=False, main=False),
-    Place("API reference", "/docs", "every address, field and error, to try out"),
-    Place("OpenAPI document", "/openapi.json", "the same for programs", main=False),
-    Place(
+    Link("Ingest", "/v1/ingest", "send text in", opens=False, main=False),
+    Link("API reference", "/docs", "every address, field and error, to try out"),
+    Link("OpenAPI document", "/openapi.json", "the same for programs", main=False),
+    Link(
         "OAuth metadata",
         "/.well-known/oauth-authorization-server",
         "where applications connect",
         main=False,
     ),
-    Place(
+    Link(
         "Connected apps", "/accounts/clients", "what you let in, to end it", main=False
     ),
-    Place("Own tokens", "/accounts/tokens", "make and revoke them", main=False),
-    Place("Administration", "/admin/", "endpoints, deliveries, accounts"),
-    Place("Health", "/healthz", "does this process answer", main=False),
-    Place("Readiness", "/readyz", "can it work, and does anybody deliver", main=False),
-    Place("Metrics", "/metrics", "for Prometheus", main=False),
+    Link("Own tokens", "/accounts/tokens", "make and revoke them", main=False),
+    Link("Administration", "/admin/", "endpoints, deliveries, accounts"),
+    Link("Health", "/healthz", "does this process answer", main=False),
+    Link("Readiness", "/readyz", "can it work, and does anybody deliver", main=False),
+    Link("Metrics", "/metrics", "for Prometheus", main=False),
 )
 
 
-def existing() -> Iterator[Place]:
+def existing() -> Iterator[Link]:
     """Give the places that the map of this version has."""
     return (place for place in PLACES if _exists(place.path))
 

@@ -36,7 +36,7 @@ from catalog.schema.contract import operations
 from config.operations import access
 from gateway.chat.metrics import ChatCollector
 from webhooks_core import stats
-from webhooks_core.models import Attempt, Bell
+from webhooks_core.models import Attempt, EngineState
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 # Ids are given before the commit: what is older than this has been committed or never will be.
@@ -159,7 +159,7 @@ class DatabaseCollector(Collector):
             "How long the most overdue delivery has waited.",
             stats.oldest_due(now).total_seconds(),
         )
-        if heard := stats.heard_at(now):
+        if heard := stats.last_seen_at(now):
             yield GaugeMetricFamily(
                 "signpost_worker_silent_seconds",
                 "Since when no worker gave a sign of life.",
@@ -171,7 +171,7 @@ class DatabaseCollector(Collector):
             yield from _counters(self._tally)
 
 
-def _gauges(figures: stats.Figures) -> Iterator[Metric]:
+def _gauges(figures: stats.EngineStats) -> Iterator[Metric]:
     endpoints = GaugeMetricFamily(
         "signpost_webhook_endpoints", "Endpoints by state.", labels=["state"]
     )
@@ -189,10 +189,10 @@ def _gauges(figures: stats.Figures) -> Iterator[Metric]:
     deliveries.add_metric(["in_flight"], figures.in_flight)
     yield deliveries
     yield GaugeMetricFamily(
-        "signpost_webhook_shifts", "Shifts that take work.", figures.shifts
+        "signpost_webhook_dispatchers", "Shifts that take work.", figures.shifts
     )
     yield GaugeMetricFamily(
-        "signpost_webhook_offline_shifts",
+        "signpost_webhook_offline_dispatchers",
         "Shifts that postpone attempts because their machine has no network.",
         figures.offline,
     )
@@ -200,13 +200,13 @@ def _gauges(figures: stats.Figures) -> Iterator[Metric]:
 
 def _repairs() -> Metric:
     family = CounterMetricFamily(
-        "signpost_sweeper_repairs",
+        "signpost_webhook_repairs",
         "What crashes left behind and was repaired.",
         labels=["kind"],
     )
-    bell = Bell.objects.filter(pk=1).first() or Bell()
-    family.add_metric(["dead_shift"], bell.buried)
-    family.add_metric(["forgotten_lane"], bell.rung)
+    bell = EngineState.objects.filter(pk=1).first() or EngineState()
+    family.add_metric(["expired_lease"], bell.expired_leases)
+    family.add_metric(["stale_queue"], bell.repaired_queues)
     return family
 
 

@@ -12,7 +12,7 @@ import uvicorn
 from django.conf import settings
 
 from config.serving import sockets
-from config.serving.uvicorn_protocol import Connection
+from config.serving.uvicorn_protocol import HttpProtocol
 
 GRACE_S = 30
 
@@ -30,7 +30,7 @@ def server(application: Any) -> uvicorn.Server:
             application,
             proxy_headers=False,
             lifespan="on",
-            http=Connection,
+            http=HttpProtocol,
             ws="none",
             server_header=False,
             access_log=False,  # config/operations/logs.py tells every request

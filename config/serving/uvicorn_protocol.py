@@ -43,7 +43,7 @@ class RefusedError(Exception):
     """The parser takes this request, and we do not."""
 
 
-class Answers(asyncio.Transport):
+class BufferedTransport(asyncio.Transport):
     """A transport that holds what is written until more comes, at most to the loop's next turn."""
 
     def __init__(
@@ -103,7 +103,7 @@ class Answers(asyncio.Transport):
         self._transport.abort()
 
 
-class Connection(HttpToolsProtocol):
+class HttpProtocol(HttpToolsProtocol):
     """One connection. While a request is answered, time is the application's business."""
 
     _head_bytes = 0  # that came since a message or a part of a body
@@ -117,7 +117,7 @@ class Connection(HttpToolsProtocol):
     _probe: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(Answers(transport, self.loop))
+        super().connection_made(BufferedTransport(transport, self.loop))
         self._look_later()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -242,7 +242,7 @@ class Connection(HttpToolsProtocol):
         cycle = self.cycle
         if not self.pipeline:
             if not cycle.response_started:
-                cast("Answers", self.transport).send_ahead()
+                cast("BufferedTransport", self.transport).send_ahead()
             elif cycle.chunked_encoding and not cycle.response_complete:
                 self.transport.write(b"0")
         if (delay := next(delays, None)) is not None:

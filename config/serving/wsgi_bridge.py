@@ -93,7 +93,7 @@ def _settle(
         settle(value)
 
 
-class Bridge:
+class WSGIBridge:
     """Runs a WSGI application (PEP 3333) for an ASGI server."""
 
     def __init__(self, application: WSGIApplication, *, threads: int) -> None:

@@ -26,7 +26,7 @@ from gateway.configuration.shapes import SUPPORTS
 from gateway.configuration.yaml import VariableError, resolved
 from gateway.identity import is_name
 from webhooks_core.admin.base import ShownAdmin
-from webhooks_core.encryption import Sealed
+from webhooks_core.encryption import EncryptedText
 
 
 class LinesField(forms.CharField):
@@ -125,7 +125,7 @@ class TargetForm(forms.ModelForm[ModelTarget]):
             resolved(text, os.environ)
         except VariableError as fault:
             raise ValidationError(f"API key: {fault}.") from fault
-        return Sealed.of(text)
+        return EncryptedText.encrypt(text)
 
 
 def _is_base_url(url: str) -> bool:

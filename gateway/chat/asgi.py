@@ -18,13 +18,13 @@ import structlog
 from gateway.chat.context import CLIENT_GONE
 from gateway.chat.http_messages import (
     MAX_BODY_BYTES,
+    ChatRequest,
+    ChatResponse,
     ClientGoneError,
-    Incoming,
-    Reply,
     joined,
 )
 from gateway.chat.service import ADDRESSES, MODEL_PREFIX, Service
-from gateway.chat.streaming.timeouts import Watch
+from gateway.chat.streaming.timeouts import StreamTimeout
 from gateway.errors import BadRequestError, PayloadTooLargeError
 from webhooks_core.network.deadlines import within
 
@@ -61,7 +61,7 @@ async def respond(
     started = time.perf_counter()
     headers = joined(scope["headers"])
     client = Client(headers.get("content-length", ""), receive)
-    incoming = Incoming(
+    incoming = ChatRequest(
         method=scope["method"],
         path=scope["path"],
         headers=headers,
@@ -87,7 +87,7 @@ async def respond(
         _tell(incoming, status, started)
 
 
-def _tell(incoming: Incoming, status: int, started: float) -> None:
+def _tell(incoming: ChatRequest, status: int, started: float) -> None:
     """Log a request: one that went well at DEBUG alone, since its usage is written anyway.
 
     A line costs as much as a tenth of the whole request.
@@ -167,14 +167,14 @@ class Client:
             self._watcher.cancel()
 
 
-async def _send(reply: Reply, extra: Iterable[Header], send: Send) -> None:
+async def _send(reply: ChatResponse, extra: Iterable[Header], send: Send) -> None:
     if reply.rest is None:
         await _hand_over(_start(reply, extra), send)
         await _hand_over({"type": "http.response.body", "body": reply.body}, send)
         return
     async with aclosing(reply.rest) as rest:
         await _hand_over(_start(reply, extra), send)
-        with Watch(None) as watch:
+        with StreamTimeout(None) as watch:
             await _send_part(reply.body, send, watch)
             async for data in rest:
                 await _send_part(data, send, watch)
@@ -193,7 +193,7 @@ async def _hand_over(message: Message, send: Send) -> None:
         raise ClientGoneError from error
 
 
-def _start(reply: Reply, extra: Iterable[Header]) -> Message:
+def _start(reply: ChatResponse, extra: Iterable[Header]) -> Message:
     headers = [(k.encode(), v.encode()) for k, v in reply.headers.items()]
     headers.extend(extra)
     if reply.rest is None:
@@ -201,9 +201,9 @@ def _start(reply: Reply, extra: Iterable[Header]) -> Message:
     return {"type": "http.response.start", "status": reply.status, "headers": headers}
 
 
-async def _send_part(data: bytes, send: Send, watch: Watch) -> None:
+async def _send_part(data: bytes, send: Send, watch: StreamTimeout) -> None:
     """Send a part; the next is read from the upstream only when there is room again."""
-    watch.expect(STALL_S)
+    watch.start(STALL_S)
     part = {"type": "http.response.body", "body": data, "more_body": True}
     await _hand_over(part, send)
-    watch.rest()
+    watch.stop()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gateway.chat.formats import CONTRACT, Dialect
+from gateway.chat.formats import CONTRACT, ApiFormat
 from gateway.chat.metering.tokens import Usage, estimate, prompt_length
 from gateway.chat.model_request import ModelRequest
 from gateway.chat.upstreams.base import Job
@@ -18,7 +18,7 @@ CLIENT_GONE = 499
 
 
 @dataclass(slots=True)
-class Exchange:
+class ChatContext:
     """Filled in as it goes on; times in seconds from its start.
 
     `status` is what the client was told, 499 if it went away first. A stream that fails
@@ -29,7 +29,7 @@ class Exchange:
     endpoint: ModelEntry
     request: ModelRequest
     request_id: str
-    dialect: Dialect = CONTRACT
+    dialect: ApiFormat = CONTRACT
     started: float = field(default_factory=time.perf_counter)
     target: Target | None = None
     status: int = 0

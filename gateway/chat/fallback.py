@@ -9,7 +9,7 @@ from typing import TypeVar
 import structlog
 
 from gateway.chat import exact_json
-from gateway.chat.context import Exchange
+from gateway.chat.context import ChatContext
 from gateway.chat.errors import (
     ChatError,
     InvalidRequestError,
@@ -19,7 +19,7 @@ from gateway.chat.errors import (
 from gateway.chat.metering.tokens import Usage
 from gateway.chat.routing import Router
 from gateway.chat.streaming import chunks
-from gateway.chat.streaming.transform import Relay
+from gateway.chat.streaming.transform import ChunkTransformer
 from gateway.chat.upstreams.base import Job, Upstream
 from gateway.configuration.shapes import Target
 from webhooks_core.network.deadlines import within
@@ -33,21 +33,21 @@ log = structlog.stdlib.get_logger(__name__)
 class Opened:
     """A stream of which the first chunk is there. `fault` came right behind that chunk."""
 
-    relay: Relay
+    relay: ChunkTransformer
     events: AsyncGenerator[list[bytes]]
     fault: ChatError | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class FallbackCaller:
     """Calls upstreams on behalf of exchanges."""
 
     upstreams: Mapping[str, Upstream]
     router: Router
 
-    async def whole(
+    async def complete(
         self,
-        exchange: Exchange,
+        exchange: ChatContext,
         method: Callable[[Upstream], Callable[[Job], Awaitable[bytes]]],
         key: str,
     ) -> bytes:
@@ -62,8 +62,8 @@ class Calls:
 
         return await self._first_to(exchange, ask)
 
-    async def stream(
-        self, exchange: Exchange, new_relay: Callable[[], Relay]
+    async def open_stream(
+        self, exchange: ChatContext, new_relay: Callable[[], ChunkTransformer]
     ) -> Opened:
         """Return a stream once its first chunk is there. Raises as Upstream's methods do."""
 
@@ -81,7 +81,7 @@ class Calls:
         return await self._first_to(exchange, ask)
 
     async def _first_to(
-        self, exchange: Exchange, ask: Callable[[Upstream, Job], Awaitable[T]]
+        self, exchange: ChatContext, ask: Callable[[Upstream, Job], Awaitable[T]]
     ) -> T:
         """Return what the first target that is not in trouble gives, within the total time."""
         try:
@@ -94,7 +94,7 @@ class Calls:
             raise failure from error
 
     async def _in_turn(
-        self, exchange: Exchange, ask: Callable[[Upstream, Job], Awaitable[T]]
+        self, exchange: ChatContext, ask: Callable[[Upstream, Job], Awaitable[T]]
     ) -> T:
         endpoint = exchange.endpoint
         upstream = self.upstreams[endpoint.upstream]
@@ -114,7 +114,7 @@ class Calls:
         raise failure
 
     def _note(
-        self, exchange: Exchange, target: Target, failure: UpstreamServiceError
+        self, exchange: ChatContext, target: Target, failure: UpstreamServiceError
     ) -> None:
         endpoint = exchange.endpoint
         self.router.failed(endpoint, target, retry_after=failure.retry_after)
@@ -142,9 +142,9 @@ async def _begin(opened: Opened) -> None:
             raise _refused(opened.fault)
 
 
-def _fault_in(relay: Relay, payloads: list[bytes]) -> ChatError | None:
+def _fault_in(relay: ChunkTransformer, payloads: list[bytes]) -> ChatError | None:
     try:
-        relay.take(payloads)
+        relay.feed(payloads)
     except ChatError as error:
         return error
     return None
@@ -159,7 +159,7 @@ def _refused(error: ChatError) -> ChatError:
     return refusal
 
 
-def _renamed(exchange: Exchange, answer: bytes, key: str) -> bytes:
+def _renamed(exchange: ChatContext, answer: bytes, key: str) -> bytes:
     value = chunks.parse(answer, exact_json.read)
     if value.get("error"):
         raise chunks.failure_in(value)

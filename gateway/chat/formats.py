@@ -18,7 +18,7 @@ CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class ApiFormat:
     """How streams and errors are written.
 
     The contract omits fields without a value, and every event is JSON. OpenAI's clients
@@ -61,8 +61,8 @@ class Dialect:
         return frame(orjson.dumps(chunk))
 
 
-CONTRACT = Dialect(omits_nulls=True, says_done=False)
-OPENAI = Dialect(omits_nulls=False, says_done=True)
+CONTRACT = ApiFormat(omits_nulls=True, says_done=False)
+OPENAI = ApiFormat(omits_nulls=False, says_done=True)
 
 
 def _said(error: BaseException) -> errors.UpstreamError:

@@ -28,7 +28,7 @@ def new_id() -> str:
 
 
 @dataclass(slots=True)
-class Incoming:
+class ChatRequest:
     """One request; header names are lower case, repeated ones are joined with a comma.
 
     `read` returns the body. Raises ClientGoneError, PayloadTooLargeError.
@@ -87,7 +87,7 @@ EVENT_STREAM = {
 
 
 @dataclass(slots=True)
-class Reply:
+class ChatResponse:
     """An answer. A streamed one has begun with `body`; `rest` yields what follows.
 
     Whoever sends a reply closes `rest`, whatever happens.
@@ -101,7 +101,7 @@ class Reply:
     @classmethod
     def json(
         cls, status: int, value: Any, headers: Mapping[str, str] | None = None
-    ) -> Reply:
+    ) -> ChatResponse:
         """Return a JSON answer; bytes are JSON already."""
         body = value if isinstance(value, bytes) else orjson.dumps(value)
         return cls(

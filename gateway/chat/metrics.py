@@ -18,11 +18,11 @@ from gateway.chat.models import UsageBucket, UsageTotal
 BOUNDS = (*(f"{bound:g}" for bound in BUCKETS), "+Inf")
 HISTOGRAMS = {
     FIRST_CHUNK: (
-        "gateway_chat_first_chunk_seconds",
+        "signpost_chat_first_chunk_seconds",
         "Time to the first chunk of a stream.",
     ),
     DURATION: (
-        "gateway_chat_duration_seconds",
+        "signpost_chat_duration_seconds",
         "Time from a request to the end of its answer.",
     ),
 }
@@ -41,20 +41,20 @@ class ChatCollector(Collector):
 
 def _counters() -> Iterator[Metric]:
     requests = CounterMetricFamily(
-        "gateway_chat_requests",
+        "signpost_chat_requests",
         "Requests that an endpoint was found for, by the status that counts.",
         labels=("model", "status"),
     )
     tokens = CounterMetricFamily(
-        "gateway_chat_tokens",
+        "signpost_chat_tokens",
         "Tokens as upstreams count them, or as estimated from the text.",
         labels=("model", "kind"),
     )
     cost = CounterMetricFamily(
-        "gateway_chat_cost", "Cost in the currency of the prices.", labels=("model",)
+        "signpost_chat_cost", "Cost in the currency of the prices.", labels=("model",)
     )
     estimated = CounterMetricFamily(
-        "gateway_chat_estimated_requests",
+        "signpost_chat_estimated_requests",
         "Requests whose tokens are in part an estimate.",
         labels=("model",),
     )

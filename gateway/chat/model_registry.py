@@ -82,7 +82,7 @@ def _target(row: ModelEndpoint, it: ModelTarget) -> Target:
 
 def _key(row: ModelEndpoint, it: ModelTarget) -> str:
     try:
-        text: str = it.api_key.reveal()
+        text: str = it.api_key.decrypt()
     except SecretUnreadableError as error:
         raise KeyMissingError(f"{row.name}: its key cannot be decrypted") from error
     reference = REFERENCE.fullmatch(text)
@@ -94,7 +94,7 @@ def _key(row: ModelEndpoint, it: ModelTarget) -> str:
 
 
 @dataclass(slots=True)
-class CachedCatalogue:
+class ModelRegistry:
     """What load() returned in the last seconds; `in_thread` runs it."""
 
     in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]

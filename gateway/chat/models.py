@@ -13,7 +13,7 @@ from django.utils import timezone
 from gateway.chat.metering.tokens import Usage
 from gateway.chat.upstreams.registry import KINDS
 from gateway.configuration.shapes import INFERENCE_TYPES, SUPPORTS
-from webhooks_core.encryption import SealedField
+from webhooks_core.encryption import EncryptedTextField
 
 SECONDS = [MinValueValidator(0.01)]
 
@@ -87,7 +87,7 @@ class ModelTarget(models.Model):
     model = models.CharField(
         max_length=255, blank=True, help_text="The upstream's own name of the model."
     )
-    api_key = SealedField(
+    api_key = EncryptedTextField(
         blank=True,
         default="",
         help_text="Stored encrypted; ${NAME} stands for an environment variable.",

@@ -14,11 +14,11 @@ import aiohttp
 from django.conf import settings
 from django.db import close_old_connections, connections
 
-from gateway.chat.fallback import Calls
+from gateway.chat.fallback import FallbackCaller
 from gateway.chat.metering.limits import Limits
 from gateway.chat.metering.shared_counter import shared_count
-from gateway.chat.metering.writer import Writer
-from gateway.chat.model_registry import CachedCatalogue
+from gateway.chat.metering.writer import UsageWriter
+from gateway.chat.model_registry import ModelRegistry
 from gateway.chat.routing import Router
 from gateway.chat.service import Service
 from gateway.chat.upstreams import http, registry
@@ -34,7 +34,7 @@ class Runtime:
     """One service and what it runs on. Started and stopped in the loop that it serves."""
 
     service: Service
-    writer: Writer
+    writer: UsageWriter
     client: aiohttp.ClientSession
     threads: tuple[ThreadPoolExecutor, ...]
 
@@ -42,11 +42,11 @@ class Runtime:
     async def start(cls) -> Runtime:
         readers = ThreadPoolExecutor(READERS, thread_name_prefix="chat-read")
         writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="chat-write")
-        client, writer = http.session(), Writer(_runner(writers))
+        client, writer = http.session(), UsageWriter(_runner(writers))
         in_thread = _runner(readers)
         service = Service(
-            calls=Calls(registry.connect(client), Router()),
-            catalogue=CachedCatalogue(in_thread),
+            calls=FallbackCaller(registry.connect(client), Router()),
+            catalogue=ModelRegistry(in_thread),
             recorder=writer,
             limits=Limits(
                 per_minute=settings.CHAT_REQUESTS_PER_MINUTE,

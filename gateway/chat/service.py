@@ -12,7 +12,7 @@ import structlog
 
 from gateway.authentication import Miss, authenticate, authenticate_cached
 from gateway.chat.capabilities import require
-from gateway.chat.context import CLIENT_GONE, Exchange
+from gateway.chat.context import CLIENT_GONE, ChatContext
 from gateway.chat.errors import (
     BEFORE_FIRST_CHUNK,
     INTERNAL,
@@ -22,13 +22,18 @@ from gateway.chat.errors import (
     Table,
     look_up,
 )
-from gateway.chat.fallback import Calls
-from gateway.chat.formats import CONTRACT, OPENAI, Dialect
-from gateway.chat.http_messages import EVENT_STREAM, ClientGoneError, Incoming, Reply
+from gateway.chat.fallback import FallbackCaller
+from gateway.chat.formats import CONTRACT, OPENAI, ApiFormat
+from gateway.chat.http_messages import (
+    EVENT_STREAM,
+    ChatRequest,
+    ChatResponse,
+    ClientGoneError,
+)
 from gateway.chat.metering.limits import Limits
 from gateway.chat.model_request import ModelRequest
 from gateway.chat.streaming.body import events
-from gateway.chat.streaming.transform import Relay
+from gateway.chat.streaming.transform import ChunkTransformer
 from gateway.configuration.shapes import Allow, ModelEntry
 from gateway.errors import (
     ANSWERS,
@@ -46,7 +51,7 @@ LOOK_UP_S = 10.0
 
 log = structlog.stdlib.get_logger(__name__)
 
-Serve = Callable[[Exchange], Awaitable[Reply]]
+Serve = Callable[[ChatContext], Awaitable[ChatResponse]]
 
 
 class Catalogue(Protocol):
@@ -59,11 +64,11 @@ class Catalogue(Protocol):
 class Recorder(Protocol):
     """Keeps what happened; never waits, never fails."""
 
-    def record(self, exchange: Exchange) -> None:
+    def record(self, exchange: ChatContext) -> None:
         """Take an exchange that has ended."""
 
     def deny(
-        self, *, caller: Caller, action: str, model: str, incoming: Incoming
+        self, *, caller: Caller, action: str, model: str, incoming: ChatRequest
     ) -> None:
         """Take a request that was denied; `action` is the operation that was asked for."""
 
@@ -72,13 +77,13 @@ class Recorder(Protocol):
 class Service:
     """Answers requests. `in_thread` runs what may touch the database."""
 
-    calls: Calls
+    calls: FallbackCaller
     catalogue: Catalogue
     recorder: Recorder
     limits: Limits
     in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
 
-    async def answer(self, incoming: Incoming) -> Reply:
+    async def answer(self, incoming: ChatRequest) -> ChatResponse:
         """Answer one request. Raises nothing but ClientGoneError and a cancellation."""
         address = address_of(incoming.path)
         try:
@@ -91,13 +96,13 @@ class Service:
         except ChatError as error:
             # Its endpoint is not known: what is wrong is the request itself.
             status, detail = look_up(SYNCHRONOUS, error, incoming.request_id)
-            return Reply.json(status, address.dialect.error(status, detail))
+            return ChatResponse.json(status, address.dialect.error(status, detail))
         except Exception as error:  # noqa: BLE001 - every client gets an answer
             told = _told(error, incoming.request_id)
             body = address.dialect.error(told.status_code, told.detail)
-            return Reply.json(told.status_code, body, told.headers)
+            return ChatResponse.json(told.status_code, body, told.headers)
 
-    async def _caller(self, incoming: Incoming) -> Caller:
+    async def _caller(self, incoming: ChatRequest) -> Caller:
         identity = incoming.identity
         caller = authenticate_cached(**identity)
         if not isinstance(caller, Miss):
@@ -106,7 +111,9 @@ class Service:
             found: Caller = await self.in_thread(partial(authenticate, **identity))
         return found
 
-    async def chat(self, incoming: Incoming, caller: Caller, dialect: Dialect) -> Reply:
+    async def chat(
+        self, incoming: ChatRequest, caller: Caller, dialect: ApiFormat
+    ) -> ChatResponse:
         exchange = await self._exchange(
             incoming, caller, dialect, action="chat.completions"
         )
@@ -115,24 +122,28 @@ class Service:
         return await self._run(exchange, "chat", SYNCHRONOUS, self._complete)
 
     async def embeddings(
-        self, incoming: Incoming, caller: Caller, dialect: Dialect
-    ) -> Reply:
+        self, incoming: ChatRequest, caller: Caller, dialect: ApiFormat
+    ) -> ChatResponse:
         exchange = await self._exchange(incoming, caller, dialect, action="embeddings")
         return await self._run(exchange, "embedding", SYNCHRONOUS, self._embed)
 
-    async def models(self, _: Incoming, caller: Caller, __: Dialect) -> Reply:
+    async def models(
+        self, _: ChatRequest, caller: Caller, __: ApiFormat
+    ) -> ChatResponse:
         """List what the caller may use, and tell nothing of the rest."""
         items = [
             _described(it)
             for it in (await self.catalogue.endpoints()).values()
             if it.allow.admits(tenant=caller.tenant, principal=caller.principal)
         ]
-        return Reply.json(200, {"object": "list", "data": items})
+        return ChatResponse.json(200, {"object": "list", "data": items})
 
-    async def model(self, incoming: Incoming, caller: Caller, _: Dialect) -> Reply:
+    async def model(
+        self, incoming: ChatRequest, caller: Caller, _: ApiFormat
+    ) -> ChatResponse:
         """Describe one of them. Raises EndpointNotFoundError."""
         name = incoming.path.removeprefix(MODEL_PREFIX)
-        return Reply.json(200, _described(await self._endpoint(name, caller)))
+        return ChatResponse.json(200, _described(await self._endpoint(name, caller)))
 
     async def _endpoint(self, name: str, caller: Caller) -> ModelEntry:
         """Return an endpoint that the caller may use.
@@ -149,8 +160,8 @@ class Service:
         return endpoint
 
     async def _exchange(
-        self, incoming: Incoming, caller: Caller, dialect: Dialect, *, action: str
-    ) -> Exchange:
+        self, incoming: ChatRequest, caller: Caller, dialect: ApiFormat, *, action: str
+    ) -> ChatContext:
         """Return the request and its endpoint.
 
         Raises EndpointNotFoundError, InvalidRequestError, InvalidValueError.
@@ -169,11 +180,11 @@ class Service:
                 caller=caller, action=action, model=request.model, incoming=incoming
             )
             raise
-        return Exchange(caller, endpoint, request, incoming.request_id, dialect)
+        return ChatContext(caller, endpoint, request, incoming.request_id, dialect)
 
     async def _run(
-        self, exchange: Exchange, inference_type: str, table: Table, serve: Serve
-    ) -> Reply:
+        self, exchange: ChatContext, inference_type: str, table: Table, serve: Serve
+    ) -> ChatResponse:
         """Serve an exchange; a failure becomes what the table says."""
         self.limits.enter(exchange.caller)
         try:
@@ -189,33 +200,33 @@ class Service:
                 table, error, exchange.request_id
             )
             self._end(exchange, status)
-            return Reply.json(status, body, headers)
+            return ChatResponse.json(status, body, headers)
 
-    async def _complete(self, exchange: Exchange) -> Reply:
-        answer = await self.calls.whole(exchange, lambda up: up.complete, "choices")
+    async def _complete(self, exchange: ChatContext) -> ChatResponse:
+        answer = await self.calls.complete(exchange, lambda up: up.complete, "choices")
         self._end(exchange, 200)
-        return Reply.json(200, answer)
+        return ChatResponse.json(200, answer)
 
-    async def _embed(self, exchange: Exchange) -> Reply:
-        answer = await self.calls.whole(exchange, lambda up: up.embed, "data")
+    async def _embed(self, exchange: ChatContext) -> ChatResponse:
+        answer = await self.calls.complete(exchange, lambda up: up.embed, "data")
         self._end(exchange, 200)
-        return Reply.json(200, answer)
+        return ChatResponse.json(200, answer)
 
-    async def _stream(self, exchange: Exchange) -> Reply:
+    async def _stream(self, exchange: ChatContext) -> ChatResponse:
         new_relay = partial(
-            Relay,
+            ChunkTransformer,
             exchange.dialect,
             model=exchange.request.model,
             wants_usage=exchange.request.wants_usage,
             choices=exchange.request.choices,
         )
-        opened = await self.calls.stream(exchange, new_relay)
+        opened = await self.calls.open_stream(exchange, new_relay)
         exchange.forget_body()
         body = events(exchange, opened, self._end)
         # Begun, so that closing it ends the exchange even if nobody reads on.
-        return Reply(200, EVENT_STREAM, await anext(body), body)
+        return ChatResponse(200, EVENT_STREAM, await anext(body), body)
 
-    def _end(self, exchange: Exchange, status: int) -> None:
+    def _end(self, exchange: ChatContext, status: int) -> None:
         """Note how an exchange ended; only the first end counts."""
         if exchange.status:
             return
@@ -227,7 +238,7 @@ class Service:
 def _told(error: Exception, request_id: str) -> GatewayError:
     """Return what the caller is told of a failure that is none of chat's own."""
     if isinstance(error, TimeoutError):
-        log.error("the database hangs", request_id=request_id)
+        log.error("database not answering", request_id=request_id)
         return UnavailableError()
     told = ANSWERS.translate(error)
     if told is None:
@@ -245,7 +256,7 @@ def _described(endpoint: ModelEntry) -> dict[str, Any]:
 # Stands in for an endpoint that is not there.
 NOBODYS = ModelEntry("", "", (), allow=Allow(everyone=False))
 
-Handle = Callable[[Service, Incoming, Caller, Dialect], Awaitable[Reply]]
+Handle = Callable[[Service, ChatRequest, Caller, ApiFormat], Awaitable[ChatResponse]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,14 +264,14 @@ class Address:
     """What is served at a path."""
 
     method: str
-    dialect: Dialect
+    dialect: ApiFormat
     handle: Handle
 
     @property
     def methods(self) -> tuple[str, ...]:
         return ("GET", "HEAD") if self.method == "GET" else (self.method,)
 
-    def check(self, incoming: Incoming) -> None:
+    def check(self, incoming: ChatRequest) -> None:
         if incoming.method not in self.methods:
             raise MethodNotAllowedError(headers={"Allow": ", ".join(self.methods)})
 

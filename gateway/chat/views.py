@@ -18,7 +18,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from gateway.chat import openapi, runtime
-from gateway.chat.http_messages import MAX_BODY_BYTES, Incoming, Reply
+from gateway.chat.http_messages import MAX_BODY_BYTES, ChatRequest, ChatResponse
 from gateway.chat.metering import reports
 from gateway.chat.service import ADDRESSES, MODEL_PREFIX, address_of
 from gateway.errors import ANSWERS, PayloadTooLargeError, UnavailableError
@@ -43,7 +43,7 @@ async def chat(request: HttpRequest, **_: str) -> HttpResponseBase:
             raise PayloadTooLargeError
         return body
 
-    incoming = Incoming(
+    incoming = ChatRequest(
         method=request.method or "",
         path=request.path,
         headers={name.lower(): value for name, value in request.headers.items()},
@@ -68,7 +68,7 @@ def response_for(
     return JsonResponse(body, status=told.status_code, headers=told.headers)
 
 
-def _response(reply: Reply, request_id: str) -> HttpResponseBase:
+def _response(reply: ChatResponse, request_id: str) -> HttpResponseBase:
     headers = {**reply.headers, "X-Request-Id": request_id}
     if reply.rest is None:
         return HttpResponse(reply.body, status=reply.status, headers=headers)

@@ -10,7 +10,7 @@ from django.conf import settings
 from gateway.configuration.shapes import StaticSubscription, WebhookSettings
 from gateway.configuration.yaml import Value, has, identity_name, present
 from gateway.webhooks import EVENT_TYPES, url_policy
-from webhooks_core.network.url_policy import TargetError
+from webhooks_core.network.url_policy import UrlRefusedError
 
 MAX_SECRET = 256
 
@@ -89,7 +89,7 @@ def _webhook_url(value: Value) -> str | None:
         url_policy(base_url=settings.BASE_URL, local=settings.LOCAL).check_syntax(
             url or "https://unread.invalid"
         )
-    except TargetError as error:
+    except UrlRefusedError as error:
         value.fault(str(error))
     return url
 

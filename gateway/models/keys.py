@@ -8,7 +8,7 @@ from typing import Self
 from django.db import models
 from django.db.models import Q
 
-from webhooks_core.models.bearer import BearerQuerySet, BearerRow
+from webhooks_core.models.bearer import BearerQuerySet, BearerToken
 
 
 class GatewayKeyQuerySet(BearerQuerySet["GatewayKey"]):
@@ -17,12 +17,12 @@ class GatewayKeyQuerySet(BearerQuerySet["GatewayKey"]):
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
 
 
-class GatewayKey(BearerRow):
+class GatewayKey(BearerToken):
     """A bearer key of one principal of one tenant."""
 
     tenant = models.CharField(max_length=128)
     principal = models.CharField(max_length=128)
-    shown = models.CharField("key", max_length=24)
+    display_prefix = models.CharField("key", max_length=24)
     expires_at = models.DateTimeField(null=True, blank=True)
 
     objects = GatewayKeyQuerySet.as_manager()

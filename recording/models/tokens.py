@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from webhooks_core.models.bearer import BearerQuerySet, BearerRow
+from webhooks_core.models.bearer import BearerQuerySet, BearerToken
 
 INACTIVITY = timedelta(days=90)
 
@@ -23,11 +23,11 @@ class PersonalTokenQuerySet(BearerQuerySet["PersonalToken"]):
         return self.filter(unused | Q(revoked_at__lte=since) | Q(expires_at__lte=since))
 
 
-class PersonalToken(BearerRow):
+class PersonalToken(BearerToken):
     """A token that its user made, on the page of their account or on the command line."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
-    shown = models.CharField("token", max_length=24)
+    display_prefix = models.CharField("token", max_length=24)
     expires_at = models.DateTimeField()
 
     objects = PersonalTokenQuerySet.as_manager()

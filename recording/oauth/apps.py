@@ -11,5 +11,10 @@ class OAuthConfig(AppConfig):
     verbose_name = "OAuth"
 
     def ready(self) -> None:
+        from webhooks_core import bootstrap
+
         # To people the toolkit's tables are part of this.
         apps.get_app_config("oauth2_provider").verbose_name = self.verbose_name
+        bootstrap.schedule_after_migrate(
+            self, "recording.oauth.prune.prune", name="oauth: prune", schedule_type="H"
+        )

@@ -51,9 +51,9 @@ def response_for(
     """Return what no view of ours answers: an unknown address, a request that Django refused."""
     failure = failure_of(exception)
     if failure and failure.status == UnavailableError.status:
-        return cors.opened(UnavailableError(retry_after=5).response())
+        return cors.with_cors(UnavailableError(retry_after=5).response())
     fits = {404: UnknownAddressError, 500: ServerError}
-    return cors.opened(fits.get(status, InvalidRequestError)().response())
+    return cors.with_cors(fits.get(status, InvalidRequestError)().response())
 
 
 class UnknownAddressError(OAuthError):

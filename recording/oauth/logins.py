@@ -92,7 +92,7 @@ def _count(request: HttpRequest) -> None:
     try:
         throttles.check(request, "login")
     except RedisError:
-        log.warning("logins are not counted: redis is away", exc_info=True)
+        log.warning("login throttle unavailable", exc_info=True)
 
 
 def refused(request: HttpRequest, error: OAuthError) -> HttpResponse:

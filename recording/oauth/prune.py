@@ -17,7 +17,7 @@ BATCH = 1000
 REPLAY_WATCH = timedelta(days=1)
 
 
-def purge() -> dict[str, int]:
+def prune() -> dict[str, int]:
     """Delete in batches of a thousand, so that nobody waits long; returns the counts.
 
     Retired refresh tokens stay until they would have expired anyway: their use is an alarm. The

@@ -38,9 +38,7 @@ def addresses() -> list[str]:
     )
     Api(tenant="acme", principal="ada").ingest("x" * 9000 + SCRIPT, title="x" * 255)
     declared = StaticSubscription("acme", NOWHERE, (), "hush")
-    static_subscriptions.synchronise(
-        Configuration(WebhookSettings(subscriptions=(declared,)))
-    )
+    static_subscriptions.sync(Configuration(WebhookSettings(subscriptions=(declared,))))
     pages = {
         "gateway/gatewaykey": key,
         "gateway/policydecision": decision,

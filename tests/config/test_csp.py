@@ -3,13 +3,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from csp import middleware as stock
 from csp.constants import HEADER, NONCE
 from csp.decorators import csp_exempt, csp_replace, csp_update
-from csp.middleware import CSPMiddleware
 from django.http import HttpResponse
 from django.test import RequestFactory
 
-from config.csp import PolicyMiddleware
+from config.csp import CSPMiddleware
 
 
 def plain(_request):
@@ -42,18 +42,18 @@ def directives(middleware, view):
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_the_policy_is_the_one_that_django_csp_would_send(name):
-    expected = directives(CSPMiddleware, VIEWS[name])
-    assert directives(PolicyMiddleware, VIEWS[name]) == expected
+    expected = directives(stock.CSPMiddleware, VIEWS[name])
+    assert directives(CSPMiddleware, VIEWS[name]) == expected
 
 
 def test_a_nonce_reaches_the_policy(settings):
     settings.CONTENT_SECURITY_POLICY = {"DIRECTIVES": {"script-src": [NONCE]}}
-    policy = directives(PolicyMiddleware, nonced)
+    policy = directives(CSPMiddleware, nonced)
     assert any(part.startswith("script-src 'nonce-") for part in policy)
 
 
 def test_one_answer_never_changes_the_policy_of_the_next():
-    middleware = PolicyMiddleware(lambda request: VIEWS[request.path[1:]](request))
+    middleware = CSPMiddleware(lambda request: VIEWS[request.path[1:]](request))
 
     def policy(name: str) -> str:
         response: Any = middleware(RequestFactory().get(f"/{name}"))

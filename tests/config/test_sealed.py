@@ -33,7 +33,7 @@ def kept(plain, settings):
 
 def reseal(*options: str) -> str:
     out = StringIO()
-    call_command("webhooks_reseal", *options, stdout=out)
+    call_command("webhooks_reencrypt", *options, stdout=out)
     return out.getvalue()
 
 
@@ -46,13 +46,13 @@ def test_every_sealed_column_is_known():
 
 
 def test_the_old_key_may_go_when_all_is_under_the_new(kept, settings):
-    secret = EndpointSecret.objects.get().value.reveal()
+    secret = EndpointSecret.objects.get().value.decrypt()
     assert json.loads(reseal("--json")) == {"resealed": 3, "unreadable": 0}
     settings.WEBHOOK_SECRET_KEYS = [NEW]
     assert reencryption.unreadable() == 0
-    assert EndpointSecret.objects.get().value.reveal() == secret
-    assert Endpoint.objects.get().custom_headers.reveal() == HEADERS
-    assert ModelTarget.objects.get().api_key.reveal() == "sk-1"
+    assert EndpointSecret.objects.get().value.decrypt() == secret
+    assert Endpoint.objects.get().custom_headers.decrypt() == HEADERS
+    assert ModelTarget.objects.get().api_key.decrypt() == "sk-1"
 
 
 def test_without_it_the_old_key_is_missed_in_every_column(kept, settings):
@@ -78,5 +78,5 @@ def test_a_secret_that_changes_meanwhile_stays_as_it_becomes(kept, monkeypatch):
     found = list(reencryption.rows())
     EndpointSecret.objects.update(value="whsec_newer")
     monkeypatch.setattr(reencryption, "rows", lambda: iter(found))
-    assert reencryption.reseal() == (2, 0)
-    assert EndpointSecret.objects.get().value.reveal() == "whsec_newer"
+    assert reencryption.reencrypt() == (2, 0)
+    assert EndpointSecret.objects.get().value.decrypt() == "whsec_newer"

@@ -29,7 +29,9 @@ def fill_products(number: int) -> None:
 def _recording(user: User, name: str) -> None:
     now = timezone.now()
     Recording.objects.create(account=user, audio_id=name, document=b"{}", size=2)
-    PersonalToken.objects.create(user=user, shown="t", digest=name, expires_at=now)
+    PersonalToken.objects.create(
+        user=user, display_prefix="t", digest=name, expires_at=now
+    )
     of = {
         "user": user,
         "application": Application.objects.create(name=name),
@@ -43,7 +45,7 @@ def _recording(user: User, name: str) -> None:
 
 def _gateway(name: str) -> None:
     owner = {"tenant": name, "principal": "ada"}
-    GatewayKey.objects.create(shown="k", digest=name, **owner)
+    GatewayKey.objects.create(display_prefix="k", digest=name, **owner)
     PolicyDecision.objects.create(public_id=name, allowed=False, **owner)
     Document.objects.create(
         public_id=name, checksum=name, size=0, characters=0, chunk_count=0, **owner

@@ -15,7 +15,7 @@ from tests.docs.samples import DOCS
 from tests.webhooks_core.admin.looking import NOWHERE, page, queries_of
 from tests.webhooks_core.making import endpoint, event
 from webhooks_core import ids
-from webhooks_core.models import Attempt, Delivery, Endpoint, Event, Shift
+from webhooks_core.models import Attempt, Delivery, DispatcherLease, Endpoint, Event
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.usefixtures("plain")]
 
@@ -72,8 +72,9 @@ def fill(*, endpoints: int, deliveries: int) -> None:
     Attempt.objects.bulk_create(
         Attempt(delivery=it, number=1, started_at=now, outcome="ok") for it in rows
     )
-    Shift.objects.bulk_create(
-        Shift(host="h", pid=1, lease_until=now, ended_at=now) for _ in range(endpoints)
+    DispatcherLease.objects.bulk_create(
+        DispatcherLease(host="h", pid=1, expires_at=now, ended_at=now)
+        for _ in range(endpoints)
     )
 
 

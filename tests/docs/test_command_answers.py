@@ -85,7 +85,7 @@ LINES = [
         {"queued": 0, "delivery_id": None},
     ),
     ("webhooks_sweep", {"removed": 0}),
-    ("webhooks_reseal", {"resealed": 1, "unreadable": 0}),
+    ("webhooks_reencrypt", {"resealed": 1, "unreadable": 0}),
     ("webhooks_rotate_secret {made.receiver}", {}),
     ("create_gateway_key --tenant acme --principal ada", {"expires_at": None}),
     ("create_gateway_key --tenant acme --principal ada --days 1", {}),
@@ -107,7 +107,7 @@ LINES = [
         f"import_recording {RECORDING} --account ada --no-event",
         {"done": "imported", "event_id": None},
     ),
-    ("purge_oauth", {"codes": 0}),
+    ("prune_oauth", {"codes": 0}),
     ("export_catalog {made.book}", {"written": 0}),
     ("import_catalog {made.book}", {"added": 1}),
     (
@@ -118,7 +118,7 @@ LINES = [
     ("catalog_webhooks remove {made.receiver}", {}),
 ]
 # Told elsewhere: what waits, what looks at the whole deployment, what is measured.
-ELSEWHERE = {"webhooks_listen", "webhooks_drain", "doctor"}
+ELSEWHERE = {"webhooks_listen", "webhooks_dispatch", "doctor"}
 SOMETIMES = {
     "webhooks_replay": {"since", "delivery_id"},
     "catalog_webhooks": {"secret", "removed"},
@@ -176,7 +176,7 @@ def test_json_tells_what_the_table_says_and_nothing_else(made, line, held):
 
 @pytest.mark.django_db(transaction=True)
 def test_draining_tells_how_many_attempts_it_made():
-    assert answered("webhooks_drain") == (0, {"attempts": 0})
+    assert answered("webhooks_dispatch") == (0, {"attempts": 0})
 
 
 def test_a_received_request_is_told_as_the_table_says():
@@ -190,4 +190,4 @@ def test_a_received_request_is_told_as_the_table_says():
 def test_the_doctor_answers_as_the_table_says():
     status, told = answered("doctor")
     assert told.keys() == keys_of("doctor")
-    assert status == (0 if told["well"] else 1)
+    assert status == (0 if told["ok"] else 1)

@@ -42,7 +42,7 @@ from gateway.chat.models import ModelEndpoint
 from gateway.chat.upstreams import registry
 from webhooks_core import endpoints, profiles, publishing
 from webhooks_core.models import Delivery
-from webhooks_core.profiles import Sending
+from webhooks_core.profiles import SigningContext
 from webhooks_core.receiving.diagnosis import diagnose
 from webhooks_core.receiving.verification import Received, examine
 
@@ -70,7 +70,7 @@ assert sold.endpoint.delivery_set.get().event.type == "item.sold"
 for scheme in ("timestamped", "hex"):
     shop = replace(profiles.get("shop"), signature_scheme=scheme)
     profiles.register(shop)
-    headers = shop.delivery_headers(Sending("e", "t", "d", 1_000, b"{}", ["secret"]))
+    headers = shop.delivery_headers(SigningContext("e", "t", "d", 1_000, b"{}", ["secret"]))
     headers = {name.lower(): value for name, value in headers.items()}
     received = Received(path="/", headers=headers, body=b"{}", at=1_000)
     verdict = examine(received, secrets=["secret"], tolerance_s=300)

@@ -47,7 +47,7 @@ class Instance:
         with closing(sqlite3.connect(self.data)) as connection:
             found = connection.execute(
                 "select next_attempt_at from webhooks_core_delivery"
-                " where attempts = 1 and status = 0 and claim is null"
+                " where attempts = 1 and status = 0 and claimed_by is null"
             )
             return [datetime.fromisoformat(f"{due}+00:00") for (due,) in found]
 
@@ -59,7 +59,9 @@ class Instance:
                 "update webhooks_core_delivery set next_attempt_at = ? where status = 0",
                 (now,),
             )
-            connection.execute("update webhooks_core_lane set next_due_at = ?", (now,))
+            connection.execute(
+                "update webhooks_core_endpointqueue set next_due_at = ?", (now,)
+            )
 
     @property
     def token(self) -> str:
@@ -221,10 +223,12 @@ def test_a_stop_lets_an_attempt_in_progress_end_and_waits_for_no_retry(tmp_path)
         assert took < 15
         with closing(sqlite3.connect(instance.data)) as connection:
             [row] = connection.execute(
-                "select status, attempts, interruptions, last_error, claim"
+                "select status, attempts, interruptions, last_error, claimed_by"
                 " from webhooks_core_delivery"
             )
-            [lane] = connection.execute("select owner from webhooks_core_lane")
+            [lane] = connection.execute(
+                "select leased_by from webhooks_core_endpointqueue"
+            )
         assert row == (0, 1, 0, "HTTP 500", None)
         assert lane == (None,)
 

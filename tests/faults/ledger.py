@@ -60,7 +60,7 @@ class Ledger:
 
     def claimed(self) -> set[Pair]:
         """Return what the database holds as being tried."""
-        return {_pair(row) for row in self.look()["deliveries"] if row["claim"]}
+        return {_pair(row) for row in self.look()["deliveries"] if row["claimed_by"]}
 
     def note_in_flight(self) -> None:
         """Note what is being tried at the moment of the fault: only that may arrive twice."""
@@ -111,7 +111,7 @@ class Ledger:
         return counts
 
     def _check_delivery(self, row: dict[str, Any], *, times: int) -> None:
-        assert row["claim"] is None
+        assert row["claimed_by"] is None
         if row["status"] == PENDING:
             assert not row["is_due"]
             return

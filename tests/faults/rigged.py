@@ -31,7 +31,7 @@ HALTED = "halted"
 def rig(folder: Path) -> None:
     """Lay the strings; needs a set-up Django."""
     from webhooks_core.dispatch import dispatcher, results
-    from webhooks_core.dispatch.claims import Claims
+    from webhooks_core.dispatch.claims import OpenClaims
 
     def halt(point: str) -> None:
         try:
@@ -54,22 +54,22 @@ def rig(folder: Path) -> None:
         setattr(owner, name, wrapped)
 
     # Inside the transactions, after their last UPDATE and INSERT.
-    halt_after(Claims, "_claim", BEFORE_CLAIM)
+    halt_after(OpenClaims, "_claim", BEFORE_CLAIM)
     halt_after(results, "_record", WRITING)
-    halt_after(Claims, "take", CLAIMED)
+    halt_after(OpenClaims, "claim_due", CLAIMED)
     halt_before_settling(dispatcher, halt)
     set_clock(folder)
 
 
 def halt_before_settling(drain: Any, halt: Callable[[str], None]) -> None:
-    real = drain.settle_all
+    real = drain.record_results
 
     def settle(shift: Any, ended: Any, **options: Any) -> Any:
         if any(answer.outcome == "ok" for _, answer in ended):
             halt(ANSWERED)
         return real(shift, ended, **options)
 
-    drain.settle_all = settle
+    drain.record_results = settle
 
 
 def set_clock(folder: Path) -> None:

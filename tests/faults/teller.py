@@ -48,7 +48,14 @@ def look(owner: str) -> dict[str, Any]:
     """Tell all that is stored of one owner's events, and who is at work."""
     from django.utils import timezone
 
-    from webhooks_core.models import Attempt, Delivery, Endpoint, Event, Lane, Shift
+    from webhooks_core.models import (
+        Attempt,
+        Delivery,
+        DispatcherLease,
+        Endpoint,
+        EndpointQueue,
+        Event,
+    )
 
     own, now = {"profile": PROFILE, "owner": owner}, timezone.now()
     deliveries = Delivery.objects.filter(
@@ -69,7 +76,7 @@ def look(owner: str) -> dict[str, Any]:
                 "status",
                 "attempts",
                 "interruptions",
-                "claim",
+                "claimed_by",
                 "last_error",
                 "next_attempt_at",
             )
@@ -80,11 +87,11 @@ def look(owner: str) -> dict[str, Any]:
             )
         ),
         "outcomes": list(attempts.values_list("outcome", flat=True)),
-        "leased": Lane.objects.filter(endpoint__owner=owner)
-        .exclude(owner=None)
+        "leased": EndpointQueue.objects.filter(endpoint__owner=owner)
+        .exclude(leased_by=None)
         .count(),
         "shifts": list(
-            Shift.objects.filter(ended_at=None).values_list("pid", flat=True)
+            DispatcherLease.objects.filter(ended_at=None).values_list("pid", flat=True)
         ),
     }
 

@@ -89,7 +89,7 @@ def test_a_cluster_that_has_worked_waits_for_redis_as_long_as_it_takes(
     site = postgres_site
     site.stop()
     with books(site, "Redis gone longer than the cluster's patience") as it:
-        cluster = site.cluster("qcluster", "--deaf-after", "3")
+        cluster = site.cluster("qcluster", "--unresponsive-after", "3")
         it.publish(5)
         it.wait_until_delivered()
         redis_server.kill()
@@ -126,7 +126,7 @@ def test_an_immediate_stop_of_postgresql_repeats_nothing(
         try:
             assert refuses(it)
             site.go_on()
-            cluster.wait_for("the database is away")
+            cluster.wait_for("database unavailable")
         finally:
             postgres_server.start()
         it.publish(1)
@@ -164,7 +164,7 @@ def test_answers_outlive_a_full_disk(small_site, small_disk, books):
         assert it.in_flight & it.received.keys()
         small_disk.fill()
         small_site.go_on()
-        cluster.wait_for("the database is away")
+        cluster.wait_for("database unavailable")
         small_disk.free()
         it.wait_until_delivered()
         assert small_site.cluster() is cluster

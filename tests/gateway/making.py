@@ -63,7 +63,7 @@ class Api:
 
 def drain(**options: Any) -> int:
     """Send what is due now; do not wait for what is due later."""
-    return engine.drain(**{"linger": timedelta(0)} | options)
+    return engine.dispatch(**{"linger": timedelta(0)} | options)
 
 
 def nothing_happened() -> bool:

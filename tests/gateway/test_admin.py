@@ -245,9 +245,7 @@ def test_a_static_endpoint_says_where_it_is_declared_and_offers_no_change(
     admin_client, settings
 ):
     declared = StaticSubscription("acme", NOWHERE, (), "hush-hush")
-    static_subscriptions.synchronise(
-        Configuration(WebhookSettings(subscriptions=(declared,)))
-    )
+    static_subscriptions.sync(Configuration(WebhookSettings(subscriptions=(declared,))))
     endpoint = Endpoint.objects.get()
     assert "From the configuration" in page(admin_client, ENDPOINTS)
     shown = page(admin_client, f"{ENDPOINTS}{endpoint.pk}/change/")

@@ -255,7 +255,7 @@ def test_only_a_hash_of_a_key_is_stored():
     created = make()
     row = GatewayKey.objects.values().get()
     assert created.text not in str(row)
-    assert row["shown"] == created.text[: keys.SHOWN_LENGTH]
+    assert row["display_prefix"] == created.text[: keys.SHOWN_LENGTH]
     assert row["digest"] == tokens.digest(created.text)
 
 

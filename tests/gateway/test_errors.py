@@ -81,7 +81,7 @@ def test_a_service_that_is_away_is_503_with_retry_after(
     assert (answer.status_code, list(answer.json())) == (503, ["detail"])
     assert int(answer["Retry-After"]) > 0
     assert "hush" not in answer.content.decode()
-    assert "a needed service is away" in caplog.text
+    assert "dependency unavailable" in caplog.text
 
 
 @pytest.mark.parametrize(

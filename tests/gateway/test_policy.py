@@ -23,7 +23,7 @@ ADA = Caller("acme", "ada")
 @pytest.fixture(autouse=True)
 def unwired():
     before = list(policy._publishers)
-    policy.wire(None)
+    policy.set_publisher(None)
     yield
     policy._publishers[:] = before
 
@@ -59,7 +59,7 @@ def test_a_denial_is_stored_with_who_what_and_why():
 
 def test_a_wired_publisher_is_given_the_decision():
     given: list[PolicyDecision] = []
-    policy.wire(given.append)
+    policy.set_publisher(given.append)
     decision = deny()
     assert given == [decision]
 
@@ -69,7 +69,7 @@ def test_a_publisher_that_fails_leaves_the_decision_stored(caplog):
         PolicyDecision.objects.all().delete()
         raise RuntimeError("away")
 
-    policy.wire(fail)
+    policy.set_publisher(fail)
     deny()
     assert PolicyDecision.objects.count() == 1
     assert "policy event not published" in caplog.text
@@ -86,7 +86,7 @@ def test_a_hostile_resource_is_stored_as_far_as_a_database_can():
     "gateway", "audit.policy_violation: a policy decision denies an action"
 )
 def test_a_denial_reaches_the_tenants_subscribers(acme, globex):
-    policy.wire(events.publish_violation)
+    policy.set_publisher(events.publish_violation)
     made, theirs = acme.create(), globex.create()
     acme.create(event_types=["ingest.completed"])
     decision = deny()
@@ -125,6 +125,6 @@ def test_a_publisher_that_breaks_the_transaction_leaves_the_decision_stored():
         with connection.cursor() as cursor:
             cursor.execute("SELECT * FROM no_such_table")
 
-    policy.wire(fail)
+    policy.set_publisher(fail)
     deny()
     assert PolicyDecision.objects.count() == 1

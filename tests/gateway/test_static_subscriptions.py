@@ -98,30 +98,30 @@ def test_static_subscriptions_take_no_room_from_the_quota(acme, use):
 def test_a_synchronisation_changes_what_changed_and_nothing_else():
     def synchronise(
         *subscriptions: StaticSubscription,
-    ) -> static_subscriptions.Synchronised:
-        return static_subscriptions.synchronise(
+    ) -> static_subscriptions.SyncReport:
+        return static_subscriptions.sync(
             Configuration(WebhookSettings(subscriptions=subscriptions))
         )
 
     first, second = declared(), declared(f"{URL}/2")
-    assert synchronise(first, second) == static_subscriptions.Synchronised(created=2)
-    assert synchronise(first, second) == static_subscriptions.Synchronised()
+    assert synchronise(first, second) == static_subscriptions.SyncReport(created=2)
+    assert synchronise(first, second) == static_subscriptions.SyncReport()
     ids = list(Endpoint.objects.values_list("public_id", flat=True))
     changed = declared(event_types=("drift.detected",), secret="other")
-    assert synchronise(changed, second) == static_subscriptions.Synchronised(updated=1)
+    assert synchronise(changed, second) == static_subscriptions.SyncReport(updated=1)
     assert synchronise(declared(event_types=("drift.detected",)), second).updated == 1
     assert synchronise(declared(), declared(f"{URL}/2", description="d")).updated == 2
     assert list(Endpoint.objects.values_list("public_id", flat=True)) == ids
     moved = declared(tenant_id="globex")
-    assert synchronise(moved) == static_subscriptions.Synchronised(created=1, removed=2)
+    assert synchronise(moved) == static_subscriptions.SyncReport(created=1, removed=2)
     assert [it.owner for it in Endpoint.objects.static("gateway")] == ["globex"]
-    assert synchronise() == static_subscriptions.Synchronised(removed=1)
+    assert synchronise() == static_subscriptions.SyncReport(removed=1)
 
 
 @pytest.mark.django_db
 def test_the_secret_of_a_static_subscription_follows_the_file_at_once(settings):
     def synchronise(secret: str) -> None:
-        static_subscriptions.synchronise(
+        static_subscriptions.sync(
             Configuration(WebhookSettings(subscriptions=(declared(secret=secret),)))
         )
 

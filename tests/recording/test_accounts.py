@@ -29,12 +29,12 @@ from webhooks_core.models import (
     Attempt,
     Delivery,
     Endpoint,
+    EndpointQueue,
     EndpointSecret,
     Event,
-    Lane,
 )
 
-ROWS = (Endpoint, EndpointSecret, Lane, Event, Delivery, Attempt)
+ROWS = (Endpoint, EndpointSecret, EndpointQueue, Event, Delivery, Attempt)
 deleted = pytest.mark.spec("accounts", "deletion: subscriptions, events, deliveries")
 inactive = pytest.mark.spec("accounts", "inactive account")
 
@@ -50,7 +50,7 @@ def ready(api, count=1):
 
 
 def drain(**options):
-    return engine.drain(**{"linger": timedelta(0)} | options)
+    return engine.dispatch(**{"linger": timedelta(0)} | options)
 
 
 def counts():
@@ -107,7 +107,7 @@ def test_deleting_an_account_deletes_its_webhooks_and_no_other_s(
         assert not User.objects.filter(username="ada").exists()
         assert counts() == theirs
         Delivery.objects.update(next_attempt_at=timezone.now())
-        Lane.objects.update(next_due_at=timezone.now())
+        EndpointQueue.objects.update(next_due_at=timezone.now())
         drain()
         assert len(it.requests) == seen + 2  # the stranger's
     assert not Endpoint.objects.exclude(owner=stranger.owner).exists()
@@ -150,7 +150,7 @@ def test_nothing_is_sent_after_a_deletion_beside_a_dispatcher_with_claims(api, d
         ready(api, 300)
         with dispatcher():
             until(lambda: len(it.requests) >= 4, "four requests")
-            assert Delivery.objects.filter(claim__isnull=False).exists()
+            assert Delivery.objects.filter(claimed_by__isnull=False).exists()
             api.user.delete()
             at = time.time()
             assert counts() == [0] * len(ROWS)
@@ -237,7 +237,7 @@ def test_pending_deliveries_are_held_and_go_on_when_the_account_is_active_again(
         assert Delivery.objects.count() == 2
         sent = len(it.requests)
         Delivery.objects.filter(status=0).update(next_attempt_at=timezone.now())
-        Lane.objects.update(next_due_at=timezone.now())
+        EndpointQueue.objects.update(next_due_at=timezone.now())
         assert drain() == 0
         assert len(it.requests) == sent
         assert set(Delivery.objects.values_list("status", flat=True)) <= {0, 1}

@@ -86,5 +86,5 @@ def test_all_owners_of_a_page_are_read_at_once(admin_client, address, make):
 def test_nobody_is_named_without_a_query_for_each(django_assert_num_queries):
     users = [User.objects.create(username=name) for name in ("ada", "ben")]
     with django_assert_num_queries(1):
-        known = owners.named({str(it.pk) for it in users})
+        known = owners.describe({str(it.pk) for it in users})
     assert {it.name for it in known.values()} == {"ada", "ben"}

@@ -174,7 +174,7 @@ def verify(request, secret):
 
 
 def drain():
-    return engine.drain(linger=timedelta(0))
+    return engine.dispatch(linger=timedelta(0))
 
 
 @pytest.mark.django_db(transaction=True)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from recording import payloads, webhooks
 from recording.payloads import TARGET, build, prefix
 from webhooks_core import ids
-from webhooks_core.profiles import Happening
+from webhooks_core.profiles import EventContext
 from webhooks_core.times import iso
 
 # Lone surrogates cannot be imported: JSON with them is refused.
@@ -42,13 +42,13 @@ CONTENT = st.fixed_dictionaries(
 
 
 def body_of(data):
-    happening = Happening(
+    happening = EventContext(
         id=ids.make("evt_"),
         type=webhooks.SUMMARY_COMPLETED,
         owner="1",
         created_at=iso(timezone.now()),
         data=data,
-        context={},
+        metadata={},
     )
     return orjson.dumps(webhooks.envelope(happening))
 

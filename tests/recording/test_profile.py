@@ -12,7 +12,7 @@ import pytest
 
 from recording import webhooks
 from webhooks_core import profiles
-from webhooks_core.profiles import Happening, Ping, Sending
+from webhooks_core.profiles import EventContext, PingEvent, SigningContext
 
 PROFILE = profiles.get("recording")
 
@@ -39,7 +39,7 @@ def test_the_limits_are_those_of_the_spec():
 
 def test_the_test_event_is_the_ping_that_the_api_sends():
     assert PROFILE.ping is not None
-    assert PROFILE.ping("ep_1") == Ping("webhook.ping", {"endpoint_id": "ep_1"})
+    assert PROFILE.ping("ep_1") == PingEvent("webhook.ping", {"endpoint_id": "ep_1"})
 
 
 @pytest.mark.spec("recording", "event types")
@@ -52,7 +52,7 @@ def test_the_event_types_are_those_of_the_spec():
 )
 def test_the_headers_of_an_attempt():
     body = b'{"id":"evt_1"}'
-    sending = Sending(
+    sending = SigningContext(
         event_id="evt_1",
         event_type="summary.completed",
         delivery_id="dlv_1",
@@ -73,8 +73,8 @@ def test_the_headers_of_an_attempt():
 
 @pytest.mark.spec("recording", "event envelope: all fields always present")
 def test_the_envelope_has_four_fields_in_order():
-    happening = Happening(
-        id="evt_1", type="t", owner="1", created_at="now", data={"a": 1}, context={}
+    happening = EventContext(
+        id="evt_1", type="t", owner="1", created_at="now", data={"a": 1}, metadata={}
     )
     assert (
         orjson.dumps(PROFILE.envelope(happening))
@@ -92,7 +92,7 @@ def test_the_envelope_has_four_fields_in_order():
     ],
 )
 def test_which_lists_receive(types, event_type, expected):
-    assert PROFILE.receives(types, event_type) is expected
+    assert PROFILE.matches(types, event_type) is expected
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_a_token_is_stored_as_a_hash_alone(text):
     assert len(text) == len("rec_pat_") + 36
     row = PersonalToken.objects.values().get()
     assert not any(text in str(value) for value in row.values())
-    assert row["shown"] == text[:12]
+    assert row["display_prefix"] == text[:12]
 
 
 def test_a_live_token_names_its_user(text, user):

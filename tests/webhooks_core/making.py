@@ -32,4 +32,4 @@ def only() -> Delivery:
 
 def drain(**options) -> int:
     """Send what is due now; do not wait for what is due later."""
-    return engine.drain(**{"linger": timedelta(0)} | options)
+    return engine.dispatch(**{"linger": timedelta(0)} | options)

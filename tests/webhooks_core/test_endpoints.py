@@ -15,7 +15,7 @@ from tests.webhooks_core.dispatch.desk import Desk, failed
 from tests.webhooks_core.making import endpoint, event, only
 from webhooks_core import endpoints
 from webhooks_core.endpoints import QuotaExceededError
-from webhooks_core.models import Delivery, Endpoint, EndpointSecret, Lane
+from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EndpointSecret
 
 pytestmark = pytest.mark.usefixtures("plain")
 at_once = pytest.mark.usefixtures("commits_at_once")
@@ -44,7 +44,7 @@ def test_a_race_for_the_last_slots_is_won_as_often_as_there_are_slots(use_profil
     assert won.count(True) == 5
     slots = Endpoint.objects.order_by("slot").values_list("slot", flat=True)
     assert list(slots) == [0, 1, 2, 3, 4]
-    assert EndpointSecret.objects.count() == Lane.objects.count() == 5
+    assert EndpointSecret.objects.count() == EndpointQueue.objects.count() == 5
 
 
 @at_once
@@ -57,7 +57,7 @@ class TestQuota:
         assert (
             Endpoint.objects.count()
             == EndpointSecret.objects.count()
-            == Lane.objects.count()
+            == EndpointQueue.objects.count()
             == 1
         )
 
@@ -128,7 +128,7 @@ class TestChangeOfUrl:
         Endpoint.objects.update(status=Endpoint.Status.DISABLED)
         calls.clear()
         endpoints.update(target, url=OTHER)
-        assert calls == ["webhooks_core.tasks.drain"]
+        assert calls == ["webhooks_core.tasks.dispatch"]
         assert [it.url for it in Desk().claim()] == [OTHER]
 
 
@@ -232,7 +232,7 @@ class TestPause:
         assert len(desk.claim()) == 1
 
     def test_inactivity_ends_what_waits_where_the_product_says_so(self, use_profile):
-        use_profile(inactive_ends_waiting=True)
+        use_profile(inactive_fails_pending=True)
         target = endpoint(URL)
         event()
         endpoints.update(target, active=False)

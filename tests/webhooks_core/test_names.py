@@ -14,8 +14,8 @@ from tests.webhooks_core.making import drain, endpoint, event
 from tests.webhooks_core.network.hostile import PATIENCE_S, TIMEOUT_S, post
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Attempt, Delivery
-from webhooks_core.network.addresses import Reach
-from webhooks_core.network.transport import Request
+from webhooks_core.network.addresses import AllowedNetworks
+from webhooks_core.network.transport import OutgoingRequest
 from webhooks_core.network.url_policy import own_listener
 from webhooks_core.outcomes import Outcome
 
@@ -70,11 +70,18 @@ def test_names_whose_servers_hang_hold_up_no_other_name(monkeypatch):
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     with receiver(204) as it, Sender() as sender:
-        base = Request(
-            1, 1, 9, it.url, b"{}", lambda _: {}, TIMEOUT_S, Reach(loopback=True)
+        base = OutgoingRequest(
+            1,
+            1,
+            9,
+            it.url,
+            b"{}",
+            lambda _: {},
+            TIMEOUT_S,
+            AllowedNetworks(loopback=True),
         )
         slow = [
-            base._replace(key=n, lane=n, url=f"http://slow{n % 20}.example/")
+            base._replace(key=n, queue=n, url=f"http://slow{n % 20}.example/")
             for n in range(2, 62)
         ]
         quick = it.url.replace("127.0.0.1", "quick.example")

@@ -13,7 +13,7 @@ from django.utils import timezone
 from tests.receiver import receiver
 from tests.webhooks_core.making import drain, endpoint, event, only
 from webhooks_core import ids, publishing
-from webhooks_core.models import Delivery, Endpoint, Event, Lane
+from webhooks_core.models import Delivery, Endpoint, EndpointQueue, Event
 from webhooks_core.publishing import (
     UnknownEventTypeError,
     continue_fan_outs,
@@ -43,7 +43,7 @@ def test_nothing_is_stored_or_called_when_the_caller_rolls_back(calls):
     with pytest.raises(CallerError):
         publish_and_fail()
     assert (Event.objects.count(), Delivery.objects.count()) == (0, 0)
-    assert Lane.objects.get().next_due_at is None
+    assert EndpointQueue.objects.get().next_due_at is None
     assert calls == []
 
 
@@ -52,16 +52,16 @@ def test_nothing_is_called_before_the_commit(calls):
     with transaction.atomic():
         event()
         assert calls == []
-        assert Lane.objects.get().next_due_at is None
-    assert calls == ["webhooks_core.tasks.drain"]
-    assert Lane.objects.get().next_due_at is not None
+        assert EndpointQueue.objects.get().next_due_at is None
+    assert calls == ["webhooks_core.tasks.dispatch"]
+    assert EndpointQueue.objects.get().next_due_at is not None
 
 
 def test_a_wake_up_that_fails_fails_nobody(monkeypatch):
     def explode(*_: object, **__: object) -> None:
         raise RuntimeError("anything")
 
-    monkeypatch.setattr(notify, "ring", explode)
+    monkeypatch.setattr(notify, "notify", explode)
     endpoint(URL)
     event()
     assert only().status == Delivery.Status.PENDING

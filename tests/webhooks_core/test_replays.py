@@ -13,7 +13,7 @@ from django.utils import timezone
 from tests.receiver import receiver
 from tests.webhooks_core.making import drain, endpoint, event, only
 from webhooks_core import endpoints, replays
-from webhooks_core.models import Delivery, Lane
+from webhooks_core.models import Delivery, EndpointQueue
 from webhooks_core.replays import NotSubscribedError
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
@@ -38,7 +38,7 @@ def test_a_replay_is_a_new_delivery_of_the_same_bytes(failed):
     made = replays.replay(first)
     assert drain() == 1
     made.refresh_from_db()
-    assert (made.status, made.copy, made.trigger) == (1, 1, "replay")
+    assert (made.status, made.replay_number, made.trigger) == (1, 1, "replay")
     assert it.requests[-1].body == bytes(first.event.body)
     first.refresh_from_db()
     assert first.status == Delivery.Status.FAILED
@@ -54,10 +54,10 @@ def test_all_that_failed_is_counted_and_sent_at_a_pace(failed):
     )
     assert queued == 3
     assert [(it.queued, it.total) for it in seen] == [(3, 3)]
-    due = Delivery.objects.filter(copy=1).order_by("pk")
+    due = Delivery.objects.filter(replay_number=1).order_by("pk")
     times = [it.next_attempt_at for it in due if it.next_attempt_at]
     assert [times[n + 1] - times[n] for n in (0, 1)] == [timedelta(seconds=10)] * 2
-    assert Lane.objects.get().next_due_at == times[0]
+    assert EndpointQueue.objects.get().next_due_at == times[0]
     with time_machine.travel(timezone.now() + timedelta(seconds=30)):
         assert drain() == 3
     assert set(due.values_list("status", flat=True)) == {1}
@@ -117,7 +117,7 @@ def test_the_command_replays_one_delivery(failed, capsys):
     one = Delivery.objects.earliest("pk").public_id
     call_command("webhooks_replay", delivery=one, dry_run=True)
     call_command("webhooks_replay", delivery=one)
-    made = Delivery.objects.get(copy=1)
+    made = Delivery.objects.get(replay_number=1)
     assert f"queued as {made.public_id}" in capsys.readouterr().out
 
 

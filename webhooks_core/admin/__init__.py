@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from webhooks_core.admin.deliveries import DeliveryAdmin
-from webhooks_core.admin.dispatchers import ShiftAdmin
+from webhooks_core.admin.dispatchers import DispatcherLeaseAdmin
 from webhooks_core.admin.endpoints import EndpointAdmin
 from webhooks_core.admin.events import EventAdmin
 
-__all__ = ["DeliveryAdmin", "EndpointAdmin", "EventAdmin", "ShiftAdmin"]
+__all__ = ["DeliveryAdmin", "DispatcherLeaseAdmin", "EndpointAdmin", "EventAdmin"]

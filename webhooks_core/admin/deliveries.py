@@ -51,7 +51,7 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
     empty_hint = "An event makes one for each endpoint that receives its type."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Delivery]:
-        attempts = Attempt.objects.defer("answer").order_by("number")
+        attempts = Attempt.objects.defer("response_body").order_by("number")
         return (
             super()
             .get_queryset(request)
@@ -171,7 +171,7 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
             "pretty": display.pretty(raw),
             "headers": sent,
             "curl": display.curl(delivery, sent, body) if sent else "",
-            "copies": copies.exclude(pk=delivery.pk).order_by("-copy")[:20],
+            "copies": copies.exclude(pk=delivery.pk).order_by("-replay_number")[:20],
             "awaits_answer": _awaits_answer(delivery, now),
             "may_act": self.has_act_permission(request),
         }

@@ -19,7 +19,7 @@ from webhooks_core.admin import health
 from webhooks_core.admin.base import HistoryAdmin
 from webhooks_core.admin.endpoints import badge, failures
 from webhooks_core.admin.health import HOURS, Day
-from webhooks_core.models import Attempt, Bell, Endpoint, Shift
+from webhooks_core.models import Attempt, DispatcherLease, Endpoint, EngineState
 from webhooks_core.outcomes import Outcome
 
 # The last day, but of a busy system no more than its newest attempts.
@@ -27,16 +27,16 @@ ATTEMPTS_LOOKED_AT = 100_000
 WORST = 10
 
 
-@admin.register(Shift)
-class ShiftAdmin(HistoryAdmin[Shift]):
+@admin.register(DispatcherLease)
+class DispatcherLeaseAdmin(HistoryAdmin[DispatcherLease]):
     list_display = ("__str__", "host", "pid", "started_at", "ended_at", "attempts")
-    fields = (*list_display[1:], "lease_until")
+    fields = (*list_display[1:], "expires_at")
     empty_hint = "The task cluster makes one as soon as something is due: does it run?"
-    change_list_template = "admin/webhooks_core/shift/list.html"
+    change_list_template = "admin/webhooks_core/dispatcherlease/list.html"
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.dashboard)
-        name = "webhooks_core_shift_dashboard"
+        name = "webhooks_core_dispatcherlease_dashboard"
         return [path("dashboard/", view, name=name), *super().get_urls()]
 
     def dashboard(self, request: HttpRequest) -> HttpResponse:
@@ -50,13 +50,13 @@ class ShiftAdmin(HistoryAdmin[Shift]):
             "opts": self.opts,
             "now": now,
             "oldest_due": now - late if late else None,
-            "shifts": Shift.objects.live(now).order_by("pk"),
-            "bell": Bell.objects.first(),
+            "shifts": DispatcherLease.objects.live(now).order_by("pk"),
+            "bell": EngineState.objects.first(),
             "day": hours(now),
             "attempts_looked_at": f"{ATTEMPTS_LOOKED_AT:,}",
             "worst": worst(now),
         }
-        template = "admin/webhooks_core/shift/dashboard.html"
+        template = "admin/webhooks_core/dispatcherlease/dashboard.html"
         return TemplateResponse(request, template, context)
 
 

@@ -48,7 +48,7 @@ def state(delivery: Delivery) -> SafeString:
         return badge("good", "Delivered")
     if delivery.status == Delivery.Status.FAILED:
         return badge("bad", "Failed")
-    if delivery.claim is not None:
+    if delivery.claimed_by is not None:
         return badge("busy", "Sending")
     if is_held(delivery):
         return badge("quiet", "Held")
@@ -57,13 +57,13 @@ def state(delivery: Delivery) -> SafeString:
 
 def is_held(delivery: Delivery) -> bool:
     """Tell whether a delivery waits for its endpoint, whatever time it was due at."""
-    is_idle = delivery.status == Delivery.Status.PENDING and delivery.claim is None
+    is_idle = delivery.status == Delivery.Status.PENDING and delivery.claimed_by is None
     return is_idle and not delivery.endpoint.is_receiving
 
 
 def result(attempt: Attempt) -> str:
     """Return how an attempt ended in a word or two: `http 503`, `dns`."""
-    return f"{attempt.outcome} {attempt.code or ''}".rstrip()
+    return f"{attempt.outcome} {attempt.status_code or ''}".rstrip()
 
 
 def tone(attempt: Attempt) -> str:
@@ -108,7 +108,7 @@ class Step:
 
 def timeline(attempts: Iterable[Attempt]) -> list[Step]:
     return [
-        Step(it, tone(it), result(it), _error(it), Text.of(bytes(it.answer)))
+        Step(it, tone(it), result(it), _error(it), Text.of(bytes(it.response_body)))
         for it in attempts
     ]
 
@@ -140,7 +140,7 @@ def headers(delivery: Delivery, *, now: datetime) -> Mapping[str, str] | None:
 def custom_names(endpoint: Endpoint) -> list[str]:
     """Return the names of an endpoint's own headers. Raises SecretUnreadableError."""
     sealed = endpoint.custom_headers
-    return [] if sealed is None else list(json.loads(sealed.reveal()))
+    return [] if sealed is None else list(json.loads(sealed.decrypt()))
 
 
 def curl(delivery: Delivery, sent: Mapping[str, str], body: Text) -> str:

@@ -182,7 +182,7 @@ class EndpointAdmin(RotationAdmin):
             return self.back(request, endpoint, text, "ERROR")
         ping = dialect.ping(endpoint.public_id)
         event = publishing.publish_test(
-            endpoint, event_type=ping.type, data=ping.data, **ping.context
+            endpoint, event_type=ping.type, data=ping.data, **ping.metadata
         )
         self.log_change(request, endpoint, f"Sent the test event {event.public_id}.")
         made = Delivery.objects.get(event=event)
@@ -315,7 +315,7 @@ def _own_headers(endpoint: Endpoint) -> str:
 
 def _recent(endpoint: Endpoint) -> list[tuple[Delivery, SafeString, str]]:
     """Return the newest deliveries, each with its state and how its last attempt ended."""
-    attempts = Attempt.objects.defer("answer").order_by("number")
+    attempts = Attempt.objects.defer("response_body").order_by("number")
     rows = (
         Delivery.objects.page(endpoint, number=1, size=RECENT)
         .select_related("event", "endpoint")

@@ -74,9 +74,9 @@ class StatusFilter(DeliveryFilter):
         if status is None:
             return queryset
         if status == self.HELD:
-            return queryset.held()
+            return queryset.suspended()
         if status == self.PENDING:
-            return queryset.tried()
+            return queryset.dispatchable()
         known = status in dict(self.lookup_choices)
         return queryset.filter(status=status) if known else queryset.none()
 

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 
 from webhooks_core import profiles
 from webhooks_core.models import Endpoint, Event
-from webhooks_core.profiles import Owner
+from webhooks_core.profiles import OwnerInfo
 
 
 def name(
@@ -41,12 +41,14 @@ def with_product(row: Endpoint | Event) -> SafeString:
     return format_html("{}<br>{}", row.profile, shown(row))
 
 
-def _named(profile: str, owners: set[str]) -> dict[str, Owner]:
+def _named(profile: str, owners: set[str]) -> dict[str, OwnerInfo]:
     known = {it.name: it for it in profiles.registered()}.get(profile)
-    return dict(known.name_owners(owners)) if known and known.name_owners else {}
+    return (
+        dict(known.describe_owners(owners)) if known and known.describe_owners else {}
+    )
 
 
-def _shown(owner: Owner, site: AdminSite, request: HttpRequest) -> SafeString:
+def _shown(owner: OwnerInfo, site: AdminSite, request: HttpRequest) -> SafeString:
     """Return the name, as a link for those who may see the page behind it."""
     model = apps.get_model(owner.model)
     if not site.is_registered(model):

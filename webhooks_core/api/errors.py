@@ -42,7 +42,7 @@ E = TypeVar("E", bound=ApiError)
 
 
 @dataclass(frozen=True)
-class Answers(Generic[E]):
+class ErrorHandler(Generic[E]):
     """Turns whatever was raised into an error of one product, and that into an answer."""
 
     base: type[E]
@@ -74,7 +74,7 @@ class Answers(Generic[E]):
         if told is None:
             return None
         if told.status_code == 503:
-            log.error("a needed service is away", exc_info=error)
+            log.error("dependency unavailable", exc_info=error)
         return Response(told.body, status=told.status_code, headers=told.headers)
 
     def response_for(

@@ -17,7 +17,12 @@ from drf_spectacular.utils import (
 from webhooks_core import profiles
 from webhooks_core.api.errors import ApiError
 from webhooks_core.api.json_schema import DATE_TIME, STRING, object_of, ref
-from webhooks_core.profiles import EventType, Happening, Sending, WebhookProfile
+from webhooks_core.profiles import (
+    EventContext,
+    EventType,
+    SigningContext,
+    WebhookProfile,
+)
 
 SAMPLE_ID = "0d1k3v5m9a2c4e6g8i0k2m4o6q"
 SAMPLE_OWNER = "acme"
@@ -30,7 +35,7 @@ Answers = Mapping[int, tuple[Shape | None, Any]]
 
 
 @dataclass(frozen=True)
-class Describer:
+class ProductAutoSchema:
     """Describes one product: `error` names its shape of errors, `common` those of every call."""
 
     prefix: str
@@ -125,13 +130,13 @@ def add_webhooks(result: Shape, **_: Any) -> Shape:
 
 def _delivery(profile: WebhookProfile, event_type: EventType) -> Shape:
     envelope = profile.envelope(
-        Happening(
+        EventContext(
             id=f"{profile.event_prefix}{SAMPLE_ID}",
             type=event_type.name,
             owner=SAMPLE_OWNER,
             created_at=SAMPLE_TIME,
             data=event_type.sample,
-            context=profile.sample_context,
+            metadata=profile.sample_metadata,
         )
     )
     known: Shape = {
@@ -156,7 +161,7 @@ def _headers(
     profile: WebhookProfile, event_type: EventType, envelope: Shape
 ) -> list[Shape]:
     """Describe the headers of a delivery by those of an example."""
-    sending = Sending(
+    sending = SigningContext(
         event_id=f"{profile.event_prefix}{SAMPLE_ID}",
         event_type=event_type.name,
         delivery_id=f"{profile.delivery_prefix}{SAMPLE_ID}",

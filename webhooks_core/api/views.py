@@ -128,7 +128,7 @@ class IgnoreAccept(BaseContentNegotiation):
         return JSONRenderer(), JSONRenderer.media_type
 
 
-class JSONView(APIView):
+class ProductAPIView(APIView):
     """Checks, in this order: method, caller, throttle; then the method's own checks."""
 
     parser_classes: Sequence[type[BaseParser]] = (StrictJSONParser,)

@@ -7,7 +7,7 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable
 
 
-def whole(least: int, most: int = 10**9) -> Callable[[str], int]:
+def integer_between(least: int, most: int = 10**9) -> Callable[[str], int]:
     """Return a reader of whole numbers from `least` to `most`."""
 
     def read(text: str) -> int:

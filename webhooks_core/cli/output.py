@@ -12,11 +12,11 @@ from typing import Any
 import orjson
 
 
-def offer_json(parser: ArgumentParser) -> None:
+def add_json_argument(parser: ArgumentParser) -> None:
     """Add --json to a command."""
     parser.add_argument("--json", action="store_true", help="for machines")
 
 
-def answer(told: Mapping[str, Any], words: str, *, as_json: bool) -> str:
+def format_output(told: Mapping[str, Any], words: str, *, as_json: bool) -> str:
     """Return what is to be printed: `told` as JSON on one line, or the words."""
     return orjson.dumps(told).decode() if as_json else words

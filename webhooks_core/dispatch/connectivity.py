@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from webhooks_core.network.addresses import Reach
+from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.url_policy import is_local
 from webhooks_core.outcomes import REACHED, UNREACHED, Outcome
 
@@ -22,14 +22,14 @@ PROBES = 8
 TRY_ONE_EVERY = timedelta(minutes=10)
 
 
-class Held(NamedTuple):
+class ProbeTarget(NamedTuple):
     """A receiver that waits for the network; connecting to it tells whether it is back."""
 
     url: str
-    reach: Reach
+    networks: AllowedNetworks
 
 
-class Network:
+class Connectivity:
     """What the attempts of a shift tell of its machine's network.
 
     It is away when within a minute attempts to two hosts of two owners, none of them on this
@@ -39,7 +39,7 @@ class Network:
     def __init__(self, offline_since: datetime | None = None) -> None:
         self.offline_since = offline_since
         self._failed: dict[tuple[str, str], datetime] = {}
-        self._held: dict[tuple[str, str], Held] = {}
+        self._held: dict[tuple[str, str], ProbeTarget] = {}
         self._probed_at = offline_since
         self._tried_at: datetime | None = None
 
@@ -47,7 +47,7 @@ class Network:
     def is_offline(self) -> bool:
         return self.offline_since is not None
 
-    def note(
+    def record(
         self, owner: str, url: str, outcome: Outcome | None, now: datetime
     ) -> bool:
         """Learn from the end of an attempt; tell whether it shows that the network is back."""
@@ -70,23 +70,23 @@ class Network:
         owners, hosts = ({it[n] for it in recent} for n in (0, 1))
         return len(owners) > 1 and len(hosts) > 1
 
-    def lose(self, now: datetime) -> None:
+    def mark_offline(self, now: datetime) -> None:
         self.offline_since = self._tried_at = now
         self._probed_at = None
 
-    def find(self) -> None:
+    def mark_online(self) -> None:
         self.offline_since = None
         self._failed.clear()
         self._held.clear()
 
-    def holds(self, owner: str, url: str, reach: Reach) -> bool:
+    def postpones(self, owner: str, url: str, reach: AllowedNetworks) -> bool:
         """Tell whether attempts to a url are postponed now."""
         if not self.is_offline or is_local(url):
             return False
-        self._held[owner, _host(url)] = Held(url, reach)
+        self._held[owner, _host(url)] = ProbeTarget(url, reach)
         return True
 
-    def exempts(self, lanes: Sequence[int], now: datetime) -> int | None:
+    def trial_queue(self, lanes: Sequence[int], now: datetime) -> int | None:
         """Return the lane that may make one attempt now and then; mostly None."""
         if not self.is_offline or not lanes:
             return None
@@ -99,7 +99,7 @@ class Network:
         self._tried_at = now
         return random.choice(lanes)  # noqa: S311 - so that not always the same one pays
 
-    def to_probe(self, now: datetime) -> list[Held]:
+    def probe_targets(self, now: datetime) -> list[ProbeTarget]:
         """Return whom to connect to now, those first of whom nothing bad is known."""
         if not self.is_offline or not self._held:
             return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from webhooks_core.network.transport import Answer
+from webhooks_core.network.transport import AttemptResult
 from webhooks_core.outcomes import Outcome
 from webhooks_core.profiles import WebhookProfile
 
@@ -13,7 +13,7 @@ MAX_INTERRUPTIONS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Decision:
     """Delivered, to be tried again after `pause_s`, or (neither) failed for good."""
 
     delivered: bool = False
@@ -25,9 +25,9 @@ class Verdict:
         return not self.delivered and self.pause_s is None
 
 
-def judge(profile: WebhookProfile, *, tried: int, answer: Answer) -> Verdict:
+def decide(profile: WebhookProfile, *, tried: int, answer: AttemptResult) -> Decision:
     """Return what an answer means; `tried` counts the attempts that we saw the end of."""
     if answer.outcome == Outcome.OK:
-        return Verdict(delivered=True)
+        return Decision(delivered=True)
     pause = profile.retry.delay_after(tried, retry_after=answer.retry_after)
-    return Verdict(pause_s=pause, error=answer.error)
+    return Decision(pause_s=pause, error=answer.error)

@@ -19,21 +19,21 @@ from django.utils import timezone
 
 from webhooks_core import publishing
 from webhooks_core.dispatch import leases, sweep
-from webhooks_core.dispatch.claims import PASSING, Claim, Claims
-from webhooks_core.dispatch.connectivity import WINDOW, Network
-from webhooks_core.dispatch.queues import TAKE_AT_ONCE, Lanes
+from webhooks_core.dispatch.claims import TRANSIENT_ERRORS, Claim, OpenClaims
+from webhooks_core.dispatch.connectivity import WINDOW, Connectivity
+from webhooks_core.dispatch.queues import TAKE_AT_ONCE, LeasedQueues
 from webhooks_core.dispatch.rate_limit import SECOND
-from webhooks_core.dispatch.results import settle_all
+from webhooks_core.dispatch.results import record_results
 from webhooks_core.dispatch.sender import Sender
-from webhooks_core.models import Endpoint, Event, Lane, Shift
-from webhooks_core.network.error_classes import LACKING, NO_PORT
-from webhooks_core.network.transport import Answer
+from webhooks_core.models import DispatcherLease, Endpoint, EndpointQueue, Event
+from webhooks_core.network.error_classes import NO_LOCAL_RESOURCES, NO_PORT
+from webhooks_core.network.transport import AttemptResult
 from webhooks_core.outcomes import Outcome
 from webhooks_core.stats import has_arrived_since
 from webhooks_core.worker import notify
-from webhooks_core.worker.listener import Doorbell
+from webhooks_core.worker.listener import Listener
 
-SHIFT_S = 20.0
+RUN_S = 20.0
 # Due within this time is waited for. Longer than a sweep's period and the scheduler's tick
 # together, so that no retry is late for want of a shift.
 LINGER = timedelta(seconds=95)
@@ -55,11 +55,11 @@ def never() -> bool:
     return False
 
 
-def drain(
+def dispatch(
     *,
     stop: Callable[[], bool] = never,
     linger: timedelta = LINGER,
-    shift_s: float = SHIFT_S,
+    shift_s: float = RUN_S,
     stay: bool = False,
 ) -> int:
     """Send what is due, and what falls due within `linger`; return the number of attempts.
@@ -68,15 +68,15 @@ def drain(
     `stop()` turns true: what has not been started is given back, open requests are awaited.
     With `stay` it waits for work that nobody has published yet, and calls a successor.
     """
-    shift = leases.start()
+    shift = leases.acquire()
     if shift is None:
         return 0
-    with _only_its_own_garbage(), Sender() as sender, Doorbell() as doorbell:
-        works = _Drain(shift, sender, doorbell, stop=stop, linger=linger, stay=stay)
+    with _only_its_own_garbage(), Sender() as sender, Listener() as doorbell:
+        works = Dispatcher(shift, sender, doorbell, stop=stop, linger=linger, stay=stay)
         attempts = works.run(shift_s)
     # A commit between our last look and the end of the shift found us alive and did not call.
     if not stop() and (stay or due_by(timezone.now() + linger, shift)):
-        notify.call()
+        notify.wake_dispatcher()
     return attempts
 
 
@@ -93,9 +93,9 @@ def _only_its_own_garbage() -> Iterator[None]:
         gc.unfreeze()
 
 
-def due_by(time: datetime, shift: Shift) -> bool:
+def due_by(time: datetime, shift: DispatcherLease) -> bool:
     """Tell whether a free lane, or one of this shift's, has work by a time, or gets some."""
-    due = Lane.objects.due(time, owner=shift.pk)
+    due = EndpointQueue.objects.due(time, lease=shift.pk)
     return due.exists() or Event.objects.fanning_out().exists()
 
 
@@ -103,21 +103,21 @@ def _shielded(chore: Callable[[], object]) -> bool:
     """Do what is no delivery, and may fail without holding up any; tell whether it did much."""
     try:
         return bool(chore())
-    except PASSING:
+    except TRANSIENT_ERRORS:
         raise
     except Exception as error:
         log.exception(
-            "a chore failed", chore=chore.__name__, error=type(error).__name__
+            "housekeeping failed", chore=chore.__name__, error=type(error).__name__
         )
         return False
 
 
-class _Drain:
+class Dispatcher:
     def __init__(
         self,
-        shift: Shift,
+        shift: DispatcherLease,
         sender: Sender,
-        doorbell: Doorbell,
+        doorbell: Listener,
         *,
         stop: Callable[[], bool],
         linger: timedelta,
@@ -130,10 +130,10 @@ class _Drain:
         self._linger = linger
         # One who stays is enough.
         self._stay = stay and shift.slot == 0
-        self._lanes = Lanes(shift)
-        self._network = Network(shift.offline_since)
-        self._claims = Claims(shift, self._lanes, self._network)
-        self._unsettled: list[tuple[Claim, Answer]] = []
+        self._lanes = LeasedQueues(shift)
+        self._network = Connectivity(shift.offline_since)
+        self._claims = OpenClaims(shift, self._lanes, self._network)
+        self._unsettled: list[tuple[Claim, AttemptResult]] = []
         self._renewed = time.monotonic()
         self._tended = 0.0
         self._attempts = 0
@@ -149,14 +149,14 @@ class _Drain:
                     break
             self._leave()
         finally:
-            self._guarded(lambda: leases.end(self._shift, attempts=self._attempts))
+            self._guarded(lambda: leases.release(self._shift, attempts=self._attempts))
         return self._attempts
 
     def _work(self) -> bool:
         """Look, claim, send, settle: one round. False when there is nothing to stay for."""
         now = timezone.now()
-        self._busy = self._lanes.take_due(now) == TAKE_AT_ONCE
-        self._sender.submit(self._claims.take(now))
+        self._busy = self._lanes.lease_due(now) == TAKE_AT_ONCE
+        self._sender.submit(self._claims.claim_due(now))
         if not self._round():
             return True  # called: what else there is to do can wait
         self._watch_network()
@@ -182,7 +182,7 @@ class _Drain:
         while time.monotonic() < until and not self._stop():
             self._doorbell.wait()
             now = timezone.now()
-            if (next_at and next_at <= now) or self._lanes.are_called(now):
+            if (next_at and next_at <= now) or self._lanes.has_due(now):
                 return True
         return False
 
@@ -202,9 +202,9 @@ class _Drain:
 
     def _call_another(self) -> None:
         """Ask for help while lanes wait that we have no hands for."""
-        at_work = Shift.objects.live(timezone.now()).count()
-        if at_work < settings.WEBHOOK_DRAINERS:
-            notify.call(at_work=at_work)
+        at_work = DispatcherLease.objects.live(timezone.now()).count()
+        if at_work < settings.WEBHOOK_DISPATCHERS:
+            notify.wake_dispatcher(at_work=at_work)
 
     def _expects_work(self, now: datetime) -> bool:
         """Tell whether anything is due soon, in our lanes or in free ones, or may come."""
@@ -217,73 +217,74 @@ class _Drain:
         self._lanes.release(
             lane.pk
             for lane in self._lanes.values()
-            if not lane.claimed and (lane.look_at is None or lane.look_at > near)
+            if not lane.claimed
+            and (lane.next_check_at is None or lane.next_check_at > near)
         )
 
-    def _receive(self, answers: list[Answer]) -> None:
+    def _receive(self, answers: list[AttemptResult]) -> None:
         now = timezone.now()
         for it in answers:
             claim, answer = self._claims.pop(it.key), self._own_up(it)
             self._unsettled.append((claim, answer))
             self._adapt(claim.endpoint, answer, now)
             owner, url = claim.endpoint.owner, claim.endpoint.url
-            outcome = answer.outcome if answer.shows_network else None
-            if self._network.note(owner, url, outcome, now):
-                self._sender.found()
+            outcome = answer.outcome if answer.proves_network else None
+            if self._network.record(owner, url, outcome, now):
+                self._sender.mark_reached()
 
-    def _own_up(self, answer: Answer) -> Answer:
+    def _own_up(self, answer: AttemptResult) -> AttemptResult:
         """Pause a lane for which this machine lacked something.
 
         What may be the receiver's address is a failure at last.
         """
         lane = self._lanes[answer.lane]
-        if answer.error not in {LACKING, NO_PORT}:
+        if answer.error not in {NO_LOCAL_RESOURCES, NO_PORT}:
             lane.lacked = 0
             return answer
         if answer.error == NO_PORT:
             lane.lacked += 1
             if lane.lacked > LACKED_AT_MOST:
                 return answer._replace(outcome=Outcome.CONNECT)
-        lane.held_until = timezone.now() + SECOND
+        lane.not_before = timezone.now() + SECOND
         return answer
 
     def _watch_network(self) -> None:
         """Postpone all attempts while this machine has no network, and look for it."""
         now = timezone.now()
         if self._network.is_offline:
-            for held in self._network.to_probe(now):
-                self._sender.probe(held.url, held.reach)
+            for held in self._network.probe_targets(now):
+                self._sender.probe(held.url, held.networks)
             if self._sender.has_reached():
-                self._network.find()
-                leases.tell_network(self._shift, offline_since=None)
-                log.warning("the network is back", shift=self._shift.pk)
+                self._network.mark_online()
+                leases.set_offline_since(self._shift, offline_since=None)
+                log.warning("network restored", lease=self._shift.pk)
         elif self._network.is_suspect(now):
             if has_arrived_since(now - WINDOW):
-                self._network.find()
+                self._network.mark_online()
                 return
-            self._network.lose(now)
-            leases.tell_network(self._shift, offline_since=now)
-            log.error("no network: attempts are postponed", shift=self._shift.pk)
+            self._network.mark_offline(now)
+            leases.set_offline_since(self._shift, offline_since=now)
+            log.error("network lost", lease=self._shift.pk)
 
-    def _adapt(self, endpoint: Endpoint, answer: Answer, now: datetime) -> None:
+    def _adapt(self, endpoint: Endpoint, answer: AttemptResult, now: datetime) -> None:
         """Give quick receivers wider windows, slow ones the narrowest."""
         lane = self._lanes[answer.lane]
         if answer.outcome is None or answer.is_slow:
             lane.narrow()
-        elif lane.is_thirsty and lane.is_due(now):
+        elif lane.has_room and lane.is_due(now):
             lane.widen(endpoint, answer.duration_ms)
 
     def _settle(self) -> None:
         if not self._unsettled:
             return
         now = timezone.now()
-        settled = settle_all(self._shift, self._unsettled, now=now)
+        settled = record_results(self._shift, self._unsettled, now=now)
         for _, answer in self._unsettled:
             if answer.outcome is None:  # given back
-                self._lanes[answer.lane].expect(now)
+                self._lanes[answer.lane].schedule(now)
         for it in settled:
             if it.retry_at:
-                self._lanes[it.answer.lane].expect(it.retry_at)
+                self._lanes[it.answer.lane].schedule(it.retry_at)
         self._attempts += len(settled)
         self._unsettled = []
 
@@ -294,7 +295,7 @@ class _Drain:
 
     def _leave(self) -> None:
         """Let a successor start, then await what is open and give the lanes back."""
-        self._sender.withdraw()
+        self._sender.release_unstarted()
         if not self._lost:
             self._guarded(self._hand_over)
         while self._claims or self._unsettled:
@@ -306,10 +307,10 @@ class _Drain:
     def _hand_over(self) -> None:
         # The successor comes at once, and buries whose lease seems to be over.
         self._renew(every_s=0)
-        leases.give_up_slot(self._shift)
+        leases.release_slot(self._shift)
         self._release_idle()
         if self._stay and not self._stop():
-            notify.call()
+            notify.wake_dispatcher()
 
     def _round_and_release(self) -> bool:
         self._round()
@@ -327,7 +328,7 @@ class _Drain:
         ]
         self._lanes.release(idle)
         if idle and not self._stop() and self._is_near():
-            notify.call()
+            notify.wake_dispatcher()
 
     def _is_near(self) -> bool:
         return due_by(timezone.now() + self._linger, self._shift)
@@ -344,11 +345,11 @@ class _Drain:
                 if self._in_doubt:
                     self._reconcile()
                 return work() is not False
-            except leases.LostError:
+            except leases.LeaseLostError:
                 self._lost = True
                 return False
-            except PASSING as error:
-                log.warning("the database is away", error=type(error).__name__)
+            except TRANSIENT_ERRORS as error:
+                log.warning("database unavailable", error=type(error).__name__)
                 self._in_doubt = True
                 if time.monotonic() > until or connection.in_atomic_block:
                     return False
@@ -358,9 +359,9 @@ class _Drain:
     def _reconcile(self) -> None:
         """Learn what the database kept of our last words. Raises LostError."""
         with transaction.atomic():
-            leases.hold(self._shift)
+            leases.lock(self._shift)
             self._lanes.reload(timezone.now())
-            self._claims.give_back_unheard(
+            self._claims.release_unconfirmed(
                 settling=[claim.pk for claim, _ in self._unsettled]
             )
         self._in_doubt = False

@@ -16,8 +16,8 @@ from django.db.models import Q
 from django.utils import timezone
 
 from webhooks_core.dispatch import leases
-from webhooks_core.dispatch.rate_limit import Pace, is_held
-from webhooks_core.models import Endpoint, Lane, Shift
+from webhooks_core.dispatch.rate_limit import RateWindow, is_held
+from webhooks_core.models import DispatcherLease, Endpoint, EndpointQueue
 
 MAX_LANES = 2000
 # A few at a time, so that shifts that start together share what is due.
@@ -30,7 +30,7 @@ LANES_PER_QUERY = 100
 
 
 @dataclass(slots=True)
-class LaneState:
+class QueueState:
     """What a shift knows of a lane it owns.
 
     `window` is how many deliveries may be claimed at once: twice what may be in flight, and
@@ -39,7 +39,7 @@ class LaneState:
     `look_at` is when the next delivery is due; None means that none is known.
 
     The lane of an endpoint with a rate or a strict order is `exact`: it claims nothing that
-    could not be sent at once. `pace` is kept for one with a rate, which may be `held_until` a
+    could not be sent at once. `pace` is kept for one with a rate, which may be `not_before` a
     time by what it, or its last owner, claimed a moment ago. `lacked` counts, in a row, attempts
     for which this machine had no port or address.
     """
@@ -47,26 +47,26 @@ class LaneState:
     pk: int
     window: int = 0
     claimed: int = 0
-    look_at: datetime | None = None
+    next_check_at: datetime | None = None
     exact: bool = False
-    pace: Pace | None = None
-    held_until: datetime | None = None
+    pace: RateWindow | None = None
+    not_before: datetime | None = None
     lacked: int = 0
 
     @property
-    def is_thirsty(self) -> bool:
+    def has_room(self) -> bool:
         # More than half-full windows are left alone: fewer and larger claims cost less.
         full = self.window - 1 if self.exact else self.window // 2
         return not self.claimed or self.claimed <= full
 
     def is_due(self, now: datetime) -> bool:
         return (
-            self.look_at is not None
-            and self.look_at <= now
-            and not is_held(self.held_until, now)
+            self.next_check_at is not None
+            and self.next_check_at <= now
+            and not is_held(self.not_before, now)
         )
 
-    def allow(self, endpoint: Endpoint, now: datetime) -> int:
+    def capacity(self, endpoint: Endpoint, now: datetime) -> int:
         """Open the window for an endpoint; return how many more may be claimed."""
         rate = endpoint.rate_per_second
         self.exact = endpoint.in_order or rate is not None
@@ -78,20 +78,20 @@ class LaneState:
         if rate is None:
             self.pace = None
             return room
-        self.pace = self.pace or Pace()
+        self.pace = self.pace or RateWindow()
         left = self.pace.left(rate, now)
-        self.held_until = None if left else self.pace.more_at(now)
+        self.not_before = None if left else self.pace.more_at(now)
         return min(room, left)
 
-    def rest(self, now: datetime) -> datetime | None:
+    def release_not_before(self, now: datetime) -> datetime | None:
         """Return until when whoever takes the lane next must hold it."""
         if self.pace and (until := self.pace.free_at(now)):
             return until
-        return self.held_until if is_held(self.held_until, now) else None
+        return self.not_before if is_held(self.not_before, now) else None
 
-    def expect(self, at: datetime) -> None:
+    def schedule(self, at: datetime) -> None:
         """Note that a delivery is due at a time."""
-        self.look_at = min(self.look_at or at, at)
+        self.next_check_at = min(self.next_check_at or at, at)
 
     def widen(self, endpoint: Endpoint, duration_ms: int) -> None:
         """Double the window, up to what a receiver takes ahead that answers in such a time."""
@@ -102,38 +102,38 @@ class LaneState:
         self.window = 0
 
 
-class Lanes:
+class LeasedQueues:
     """The lanes of one shift, in memory and in the database."""
 
-    def __init__(self, shift: Shift) -> None:
+    def __init__(self, shift: DispatcherLease) -> None:
         self._shift = shift
-        self._owned: dict[int, LaneState] = {}
+        self._owned: dict[int, QueueState] = {}
 
     def __len__(self) -> int:
         return len(self._owned)
 
-    def __getitem__(self, pk: int) -> LaneState:
+    def __getitem__(self, pk: int) -> QueueState:
         return self._owned[pk]
 
-    def values(self) -> Iterable[LaneState]:
+    def values(self) -> Iterable[QueueState]:
         return self._owned.values()
 
-    def take_due(self, now: datetime) -> int:
+    def lease_due(self, now: datetime) -> int:
         """Lease lanes with work, and hear the bells of our own; return how many."""
-        if not self.are_called(now):
+        if not self.has_due(now):
             return 0
         room = min(max(MAX_LANES - len(self), 1), TAKE_AT_ONCE)
         # The bell is silenced before the deliveries are read: what is committed in between
         # rings again.
         lease = _lease_at_once if connection.vendor == "postgresql" else _lease
         mine = lease(self._shift, now, room)
-        for pk, held_until in mine.items():
+        for pk, not_before in mine.items():
             if pk not in self._owned:
-                self._owned[pk] = LaneState(pk, held_until=held_until)
-            self._owned[pk].look_at = now
+                self._owned[pk] = QueueState(pk, not_before=not_before)
+            self._owned[pk].next_check_at = now
         return len(mine)
 
-    def are_called(self, now: datetime) -> bool:
+    def has_due(self, now: datetime) -> bool:
         """Tell whether take_due() would find any: for one who waits, many times a second."""
         at = connection.ops.adapt_datetimefield_value(now)
         with connection.cursor() as cursor:
@@ -143,61 +143,65 @@ class Lanes:
     def next_at(self) -> datetime | None:
         """Return when the first of our own is due, by what we know."""
         known = [
-            max(it.look_at, it.held_until or it.look_at)
+            max(it.next_check_at, it.not_before or it.next_check_at)
             for it in self._owned.values()
-            if it.look_at
+            if it.next_check_at
         ]
         return min(known, default=None)
 
-    def due(self, now: datetime) -> list[LaneState]:
+    def due(self, now: datetime) -> list[QueueState]:
         """Return those that have work and room for it, the emptiest first."""
         return sorted(
-            (it for it in self._owned.values() if it.is_due(now) and it.is_thirsty),
-            key=lambda lane: (lane.claimed, lane.look_at),
+            (it for it in self._owned.values() if it.is_due(now) and it.has_room),
+            key=lambda lane: (lane.claimed, lane.next_check_at),
         )
 
     def reload(self, now: datetime) -> None:
         """Learn from the database what is ours: it may not have heard our last words."""
-        owned = Lane.objects.filter(owner=self._shift.pk)
+        owned = EndpointQueue.objects.filter(leased_by=self._shift.pk)
         self._owned = {
-            pk: self._owned.get(pk) or LaneState(pk, held_until=held_until)
-            for pk, held_until in owned.values_list("pk", "held_until")
+            pk: self._owned.get(pk) or QueueState(pk, not_before=not_before)
+            for pk, not_before in owned.values_list("pk", "not_before")
         }
         for lane in self._owned.values():
-            lane.look_at = now
+            lane.next_check_at = now
 
     def release(self, pks: Iterable[int]) -> None:
         """Give lanes back, each with the time of its next delivery."""
         pks, now = list(pks), timezone.now()
         if not pks:
             return
-        mine = Lane.objects.filter(owner=self._shift.pk)
+        mine = EndpointQueue.objects.filter(leased_by=self._shift.pk)
         with transaction.atomic():
             for pk in pks:
-                if look_at := self._owned[pk].look_at:
+                if look_at := self._owned[pk].next_check_at:
                     later = Q(next_due_at=None) | Q(next_due_at__gt=look_at)
                     mine.filter(later, pk=pk).update(next_due_at=look_at)
-                if rest := self._owned[pk].rest(now):
-                    mine.filter(pk=pk).update(held_until=rest)
-            mine.filter(pk__in=pks).update(owner=None)
+                if rest := self._owned[pk].release_not_before(now):
+                    mine.filter(pk=pk).update(not_before=rest)
+            mine.filter(pk__in=pks).update(leased_by=None)
         for pk in pks:
             del self._owned[pk]
 
 
 # As LaneQuerySet.due, which the ORM would compose anew each time for twice what it costs.
 _CALLED = (
-    "SELECT EXISTS (SELECT 1 FROM webhooks_core_lane"
-    " WHERE next_due_at <= %s AND (owner IS NULL OR owner = %s))"
+    "SELECT EXISTS (SELECT 1 FROM webhooks_core_endpointqueue"
+    " WHERE next_due_at <= %s AND (leased_by IS NULL OR leased_by = %s))"
 )
 
 
-def _lease(shift: Shift, now: datetime, room: int) -> dict[int, datetime | None]:
+def _lease(
+    shift: DispatcherLease, now: datetime, room: int
+) -> dict[int, datetime | None]:
     """Make lanes ours; return until when each is held. Raises LostError."""
     with transaction.atomic():
-        leases.hold(shift)
-        due = Lane.objects.due(now, owner=shift.pk)[:room]
-        mine = dict(due.values_list("pk", "held_until"))
-        Lane.objects.filter(pk__in=list(mine)).update(owner=shift.pk, next_due_at=None)
+        leases.lock(shift)
+        due = EndpointQueue.objects.due(now, lease=shift.pk)[:room]
+        mine = dict(due.values_list("pk", "not_before"))
+        EndpointQueue.objects.filter(pk__in=list(mine)).update(
+            leased_by=shift.pk, next_due_at=None
+        )
     return mine
 
 
@@ -206,32 +210,32 @@ def _lease(shift: Shift, now: datetime, room: int) -> dict[int, datetime | None]
 # be on disk when it returns: a claim that follows is, and takes along what was written before.
 _LEASE = """
     WITH living AS (
-        SELECT id FROM webhooks_core_shift WHERE id = %s AND ended_at IS NULL FOR UPDATE
+        SELECT id FROM webhooks_core_dispatcherlease WHERE id = %s AND ended_at IS NULL FOR UPDATE
     ), due AS (
-        SELECT lane.endpoint_id FROM webhooks_core_lane lane, living
-        WHERE lane.next_due_at <= %s AND (lane.owner IS NULL OR lane.owner = living.id)
-        ORDER BY lane.next_due_at LIMIT %s FOR UPDATE OF lane SKIP LOCKED
+        SELECT queue.endpoint_id FROM webhooks_core_endpointqueue queue, living
+        WHERE queue.next_due_at <= %s AND (queue.leased_by IS NULL OR queue.leased_by = living.id)
+        ORDER BY queue.next_due_at LIMIT %s FOR UPDATE OF queue SKIP LOCKED
     )
-    UPDATE webhooks_core_lane lane SET owner = living.id, next_due_at = NULL
-    FROM due, living WHERE lane.endpoint_id = due.endpoint_id
-    RETURNING lane.endpoint_id, lane.held_until,
+    UPDATE webhooks_core_endpointqueue queue SET leased_by = living.id, next_due_at = NULL
+    FROM due, living WHERE queue.endpoint_id = due.endpoint_id
+    RETURNING queue.endpoint_id, queue.not_before,
         set_config('synchronous_commit', 'off', true)
 """
 
 
 def _lease_at_once(
-    shift: Shift, now: datetime, room: int
+    shift: DispatcherLease, now: datetime, room: int
 ) -> dict[int, datetime | None]:
     with connection.cursor() as cursor:
         cursor.execute(_LEASE, (shift.pk, now, room))
-        mine = {pk: held_until for pk, held_until, _ in cursor.fetchall()}
+        mine = {pk: not_before for pk, not_before, _ in cursor.fetchall()}
     if not mine:  # others were quicker, or this shift is buried
         with transaction.atomic():
-            leases.hold(shift)
+            leases.lock(shift)
     return mine
 
 
-class Head(NamedTuple):
+class DueDelivery(NamedTuple):
     """A waiting delivery near the head of its lane; `size` is that of its event in bytes.
 
     `later` is when it is due, None for one that is due already.
@@ -240,46 +244,46 @@ class Head(NamedTuple):
     pk: int
     public_id: str
     event_pk: int
-    lane: int
+    queue: int
     attempts: int
     interruptions: int
     size: int
     later: datetime | None
 
 
-class Wanted(NamedTuple):
+class ClaimLimit(NamedTuple):
     """How many deliveries of a lane are wanted, and whether strictly in the events' order."""
 
-    lane: int
+    queue: int
     room: int
     in_order: bool = False
 
 
-def heads(wanted: Sequence[Wanted], now: datetime) -> list[Head]:
+def due_deliveries(wanted: Sequence[ClaimLimit], now: datetime) -> list[DueDelivery]:
     """Return the earliest waiting deliveries of each lane: one more than asked for.
 
     The extra one tells when the lane must be looked at again. One indexed range per lane:
     the cost does not grow with the backlog. Written in SQL, since the ORM has no such query
     and its model instances would be half of the cost of a claim.
     """
-    found: list[Head] = []
+    found: list[DueDelivery] = []
     at = connection.ops.adapt_datetimefield_value(now)
     for start in range(0, len(wanted), LANES_PER_QUERY):
         part = wanted[start : start + LANES_PER_QUERY]
         sql = " UNION ALL ".join(_NEXT if it.in_order else _HEAD for it in part)
-        params = [value for it in part for value in (at, it.lane, it.room + 1)]
+        params = [value for it in part for value in (at, it.queue, it.room + 1)]
         with connection.cursor() as cursor:
             cursor.execute(sql, params)
             found += map(_head, cursor.fetchall())
     return found
 
 
-def _head(row: tuple[Any, ...]) -> Head:
+def _head(row: tuple[Any, ...]) -> DueDelivery:
     later = row[-1]
     if isinstance(later, str):  # SQLite does not know that an expression is a time
         later = datetime.fromisoformat(later).replace(tzinfo=connection.timezone)
-        return Head._make((*row[:-1], later))
-    return Head._make(row)
+        return DueDelivery._make((*row[:-1], later))
+    return DueDelivery._make(row)
 
 
 # Times that have come need not be read: that alone would be a quarter of a claim's cost.
@@ -288,7 +292,7 @@ _WAITING = (
     " d.interruptions, e.size,"
     " CASE WHEN d.next_attempt_at > %s THEN d.next_attempt_at END"
     " FROM webhooks_core_delivery d JOIN webhooks_core_event e ON e.id = d.event_id"
-    " WHERE d.endpoint_id = %s AND d.status = 0 AND d.claim IS NULL"
+    " WHERE d.endpoint_id = %s AND d.status = 0 AND d.claimed_by IS NULL"
 )
 _HEAD = f"{_WAITING} ORDER BY d.next_attempt_at, d.id LIMIT %s) AS head"
 # Whatever its own time: the first one is due or keeps the others waiting.

@@ -10,7 +10,7 @@ SECOND = timedelta(seconds=1)
 STALE_AFTER_S = 1.0
 
 
-class Pace:
+class RateWindow:
     """What was claimed within the last second: at most `rate` within any second.
 
     A clock that is set back makes what seems to lie ahead of us count from now on.

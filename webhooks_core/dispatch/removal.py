@@ -11,11 +11,11 @@ from webhooks_core.dispatch.rate_limit import STALE_AFTER_S
 from webhooks_core.models import (
     Attempt,
     Delivery,
+    DispatcherLease,
     Endpoint,
+    EndpointQueue,
     EndpointSecret,
     Event,
-    Lane,
-    Shift,
     Trace,
 )
 
@@ -34,7 +34,7 @@ def remove_owner(*, profile: str, owner: str) -> None:
         pks = _locked(endpoints)
         deliveries = Delivery.objects.filter(endpoint__in=pks)
         pending = deliveries.filter(status=Delivery.Status.PENDING)
-        if pending.filter(claim__isnull=False).exists():
+        if pending.filter(claimed_by__isnull=False).exists():
             time.sleep(STALE_AFTER_S + HANDOVER_S)
         events = Event.objects.filter(profile=profile, owner=owner)
         events = events.exclude(delivery__endpoint__static_key__isnull=False)
@@ -42,7 +42,7 @@ def remove_owner(*, profile: str, owner: str) -> None:
         _delete(deliveries)
         _delete(Trace.objects.filter(event__in=events.values("pk")))
         _delete(events)
-        for model in (EndpointSecret, Lane):
+        for model in (EndpointSecret, EndpointQueue):
             _delete(model.objects.filter(endpoint__in=pks))
         _delete(Endpoint.objects.filter(pk__in=pks))
 
@@ -53,8 +53,10 @@ def _locked(endpoints: Any) -> list[int]:
     Shifts come first, as in a claim: until the commit none of them claims anything. Then the
     lanes, so that no shift that begins meanwhile gets one, and the endpoints.
     """
-    list(Shift.objects.filter(ended_at=None).order_by("pk").select_for_update())
-    lanes = Lane.objects.filter(endpoint__in=endpoints).order_by("pk")
+    list(
+        DispatcherLease.objects.filter(ended_at=None).order_by("pk").select_for_update()
+    )
+    lanes = EndpointQueue.objects.filter(endpoint__in=endpoints).order_by("pk")
     list(lanes.select_for_update())
     return [it.pk for it in endpoints.order_by("pk").select_for_update().only("pk")]
 

@@ -13,11 +13,11 @@ from django.db import connection, transaction
 from django.db.models import F
 
 from webhooks_core import notices, tracing
-from webhooks_core.dispatch.claims import PASSING, Claim
-from webhooks_core.dispatch.decisions import Verdict, judge
-from webhooks_core.models import Delivery, Endpoint, Shift
+from webhooks_core.dispatch.claims import TRANSIENT_ERRORS, Claim
+from webhooks_core.dispatch.decisions import Decision, decide
+from webhooks_core.models import Delivery, DispatcherLease, Endpoint
 from webhooks_core.models.lookups import among
-from webhooks_core.network.transport import Answer
+from webhooks_core.network.transport import AttemptResult
 from webhooks_core.profiles import NoticeKind
 
 UNWRITABLE = "the database refused the text of this error"
@@ -25,52 +25,58 @@ UNWRITABLE = "the database refused the text of this error"
 log = structlog.stdlib.get_logger(__name__)
 
 
-class Settled(NamedTuple):
+class RecordedResult(NamedTuple):
     """One ended attempt, judged. `retry_at` is when to try again, None for never."""
 
     claim: Claim
-    answer: Answer
-    verdict: Verdict
+    answer: AttemptResult
+    verdict: Decision
     retry_at: datetime | None
 
 
-def settle_all(
-    shift: Shift, ended: Sequence[tuple[Claim, Answer]], *, now: datetime
-) -> list[Settled]:
+def record_results(
+    shift: DispatcherLease,
+    ended: Sequence[tuple[Claim, AttemptResult]],
+    *,
+    now: datetime,
+) -> list[RecordedResult]:
     """As settle(), but one result that cannot be written does not keep the others from it."""
     try:
         return settle(shift, ended, now=now)
-    except PASSING:
+    except TRANSIENT_ERRORS:
         raise
     except Exception as error:  # noqa: BLE001 - whatever one row does, the others are written
-        log.error("results cannot be written together", error=type(error).__name__)  # noqa: TRY400 - one line
+        log.error("batch result write failed", error=type(error).__name__)  # noqa: TRY400 - one line
     return [it for one in ended for it in _settle_one(shift, *one, now)]
 
 
 def _settle_one(
-    shift: Shift, claim: Claim, answer: Answer, now: datetime
-) -> list[Settled]:
+    shift: DispatcherLease, claim: Claim, answer: AttemptResult, now: datetime
+) -> list[RecordedResult]:
     """Write one result, at need without what the receiver said; at worst the delivery ends."""
     bare = answer._replace(error=UNWRITABLE if answer.error else "", body=b"")
     for result in (answer, bare):
         try:
             return settle(shift, [(claim, result)], now=now)
-        except PASSING:
+        except TRANSIENT_ERRORS:
             raise
         except Exception as error:  # noqa: BLE001 - as above
             kind = type(error).__name__
             log.error(  # noqa: TRY400 - one line
-                "a result cannot be written",
-                delivery=claim.head.public_id,
+                "result write failed",
+                delivery=claim.due.public_id,
                 error=kind,
             )
-    Delivery.objects.claimed([claim.pk], claim=shift.pk).fail(error=UNWRITABLE)
+    Delivery.objects.claimed([claim.pk], claimed_by=shift.pk).fail(error=UNWRITABLE)
     return []
 
 
 def settle(
-    shift: Shift, ended: Sequence[tuple[Claim, Answer]], *, now: datetime
-) -> list[Settled]:
+    shift: DispatcherLease,
+    ended: Sequence[tuple[Claim, AttemptResult]],
+    *,
+    now: datetime,
+) -> list[RecordedResult]:
     """Write how attempts ended, fenced by the shift; return them judged.
 
     Endpoints come before deliveries, as everywhere, so that two writers cannot deadlock.
@@ -79,7 +85,7 @@ def settle(
     with transaction.atomic():
         settled = _judge_all(_held(shift, ended), now)
         _count(settled, now)
-        Delivery.objects.unclaim(untried, claim=shift.pk)
+        Delivery.objects.release(untried, claimed_by=shift.pk)
         _move(shift, settled, now)
         _record(settled)
     tracing.ended(answer for _, answer in ended)
@@ -90,42 +96,44 @@ def settle(
 
 
 def _held(
-    shift: Shift, ended: Sequence[tuple[Claim, Answer]]
-) -> list[tuple[Claim, Answer]]:
+    shift: DispatcherLease, ended: Sequence[tuple[Claim, AttemptResult]]
+) -> list[tuple[Claim, AttemptResult]]:
     """Return what this shift still holds: the rest was settled or taken away before."""
     pks = [claim.pk for claim, _ in ended]
     held = set(
-        Delivery.objects.claimed(pks, claim=shift.pk).values_list("pk", flat=True)
+        Delivery.objects.claimed(pks, claimed_by=shift.pk).values_list("pk", flat=True)
     )
     return [(claim, answer) for claim, answer in ended if claim.pk in held]
 
 
-def _judge_all(ended: Iterable[tuple[Claim, Answer]], now: datetime) -> list[Settled]:
+def _judge_all(
+    ended: Iterable[tuple[Claim, AttemptResult]], now: datetime
+) -> list[RecordedResult]:
     """Judge what was tried. What failed alike waits alike, jitter included."""
-    verdicts: dict[tuple[object, ...], Verdict] = {}
-    settled: list[Settled] = []
+    verdicts: dict[tuple[object, ...], Decision] = {}
+    settled: list[RecordedResult] = []
     for claim, answer in ended:
         if answer.outcome is None:
             continue
-        alike = (answer.code, answer.error, answer.retry_after)
-        key = (claim.head.lane, claim.tried, *alike)
+        alike = (answer.status_code, answer.error, answer.retry_after)
+        key = (claim.due.queue, claim.tried, *alike)
         if key not in verdicts:
-            verdicts[key] = judge(claim.profile, tried=claim.tried, answer=answer)
+            verdicts[key] = decide(claim.profile, tried=claim.tried, answer=answer)
         settled.append(
-            Settled(claim, answer, verdicts[key], _retry_at(verdicts[key], now))
+            RecordedResult(claim, answer, verdicts[key], _retry_at(verdicts[key], now))
         )
     return settled
 
 
-def _retry_at(verdict: Verdict, now: datetime) -> datetime | None:
+def _retry_at(verdict: Decision, now: datetime) -> datetime | None:
     return None if verdict.pause_s is None else now + timedelta(seconds=verdict.pause_s)
 
 
-def _count(settled: Iterable[Settled], now: datetime) -> None:
+def _count(settled: Iterable[RecordedResult], now: datetime) -> None:
     """Count failures in a row per endpoint, and disable those that reach the limit."""
-    runs: dict[int, list[Settled]] = defaultdict(list)
+    runs: dict[int, list[RecordedResult]] = defaultdict(list)
     for it in settled:
-        runs[it.claim.head.lane].append(it)
+        runs[it.claim.due.queue].append(it)
     if len(runs) > 1:
         _lock(runs)
     clean = [pk for pk, run in runs.items() if all(it.verdict.delivered for it in run)]
@@ -146,7 +154,7 @@ def _lock(pks: Collection[int]) -> None:
 
 
 def _count_alike(
-    pk: int, part: Sequence[Settled], *, delivered: bool, now: datetime
+    pk: int, part: Sequence[RecordedResult], *, delivered: bool, now: datetime
 ) -> None:
     """Count successes or failures that came in a row, as if one by one."""
     if delivered:
@@ -158,19 +166,21 @@ def _count_alike(
     limit = part[0].claim.profile.disable_after
     if limit and Endpoint.objects.disable_failing(threshold=limit, pks=[pk]):
         endpoint, error = part[-1].claim.endpoint, part[-1].verdict.error
-        notices.give(endpoint, NoticeKind.DISABLED, failures=limit, error=error)
+        notices.send(endpoint, NoticeKind.DISABLED, failures=limit, error=error)
 
 
-def _notice_recovery(success: Settled) -> None:
+def _notice_recovery(success: RecordedResult) -> None:
     """Give notice when a success ends a row of failures, as the endpoint was when claimed."""
     endpoint = success.claim.endpoint
     if (failures := endpoint.consecutive_failures) < notices.RECOVERED_AFTER:
         return
     if Endpoint.objects.recover(pk=endpoint.pk, after=notices.RECOVERED_AFTER):
-        notices.give(endpoint, NoticeKind.RECOVERED, failures=failures)
+        notices.send(endpoint, NoticeKind.RECOVERED, failures=failures)
 
 
-def _move(shift: Shift, settled: Iterable[Settled], now: datetime) -> None:
+def _move(
+    shift: DispatcherLease, settled: Iterable[RecordedResult], now: datetime
+) -> None:
     """Move deliveries to their next state: one UPDATE for all that share it."""
     delivered: list[int] = []
     others: dict[tuple[int, datetime | None, str], list[int]] = defaultdict(list)
@@ -178,22 +188,24 @@ def _move(shift: Shift, settled: Iterable[Settled], now: datetime) -> None:
         if it.verdict.delivered:
             delivered.append(it.claim.pk)
         else:
-            key = (it.claim.head.lane, it.retry_at, it.verdict.error)
+            key = (it.claim.due.queue, it.retry_at, it.verdict.error)
             others[key].append(it.claim.pk)
     if delivered:
-        Delivery.objects.deliver(delivered, claim=shift.pk, at=now)
+        Delivery.objects.deliver(delivered, claimed_by=shift.pk, at=now)
     for (_, retry_at, error), pks in others.items():
         if retry_at:
-            Delivery.objects.reschedule(pks, claim=shift.pk, at=retry_at, error=error)
+            Delivery.objects.reschedule(
+                pks, claimed_by=shift.pk, at=retry_at, error=error
+            )
         else:
-            Delivery.objects.claimed(pks, claim=shift.pk).fail(error=error)
+            Delivery.objects.claimed(pks, claimed_by=shift.pk).fail(error=error)
 
 
 # By hand: half of the time of bulk_create goes into composing SQL. A commit that the database
 # did not confirm is written again, hence the conflicts.
 _INSERT = (
     "INSERT INTO webhooks_core_attempt"
-    " (delivery_id, number, started_at, duration_ms, outcome, code, error, answer) %s"
+    " (delivery_id, number, started_at, duration_ms, outcome, status_code, error, response_body) %s"
     " ON CONFLICT DO NOTHING"
 )
 _INSERT_EACH = _INSERT % f"VALUES ({', '.join(['%s'] * 8)})"
@@ -212,7 +224,7 @@ def _time_adapter() -> Callable[[datetime], datetime | str]:
     return lambda value: str(value.astimezone(zone).replace(tzinfo=None))
 
 
-def _record(settled: Iterable[Settled]) -> None:
+def _record(settled: Iterable[RecordedResult]) -> None:
     adapted = _time_adapter()
     rows = [
         (
@@ -221,7 +233,7 @@ def _record(settled: Iterable[Settled]) -> None:
             adapted(answer.started_at),
             answer.duration_ms,
             str(answer.outcome),
-            answer.code,
+            answer.status_code,
             answer.error[:512],
             answer.body,
         )
@@ -236,10 +248,10 @@ def _record(settled: Iterable[Settled]) -> None:
             )
 
 
-def _log_failure(it: Settled) -> None:
+def _log_failure(it: RecordedResult) -> None:
     log.warning(
         "delivery failed",
-        delivery=it.claim.head.public_id,
+        delivery=it.claim.due.public_id,
         endpoint=it.claim.endpoint.public_id,
         attempts=it.claim.number,
         error=it.verdict.error,

@@ -15,12 +15,12 @@ from django.utils import timezone
 
 from webhooks_core.models import (
     Attempt,
-    Bell,
     Delivery,
+    DispatcherLease,
     Endpoint,
+    EndpointQueue,
+    EngineState,
     Event,
-    Lane,
-    Shift,
     Trace,
 )
 
@@ -43,7 +43,7 @@ def remove_old(before: datetime, *, for_s: float) -> int:
     of every call.
     """
     until, removed, reached = time.monotonic() + for_s, 0, _reached()
-    Shift.objects.filter(ended_at__lt=before).delete()
+    DispatcherLease.objects.filter(ended_at__lt=before).delete()
     rest = _old(before, after=reached)
     for events in chain(rest, _old(before, after=None)) if reached else rest:
         count = _remove([pk for _, pk in events], before, until)
@@ -60,7 +60,7 @@ def remove_old(before: datetime, *, for_s: float) -> int:
 
 def _reached() -> Position | None:
     """Return the last event that this cycle has looked at; None at its beginning."""
-    bell = Bell.objects.filter(pk=1).first()
+    bell = EngineState.objects.filter(pk=1).first()
     if bell is None or bell.retention_at is None:
         return None
     return bell.retention_at, bell.retention_event or 0
@@ -68,7 +68,7 @@ def _reached() -> Position | None:
 
 def _keep(reached: Position | None) -> None:
     at, event = reached or (None, None)
-    Bell.objects.filter(pk=1).update(retention_at=at, retention_event=event)
+    EngineState.objects.filter(pk=1).update(retention_at=at, retention_event=event)
 
 
 def _old(before: datetime, *, after: Position | None) -> Iterator[list[Position]]:
@@ -130,7 +130,7 @@ def _staying(before: datetime) -> QuerySet[Delivery]:
 
 
 def _waits() -> Q:
-    wanted = Q(endpoint__in=Endpoint.objects.subscribed()) | Q(claim__isnull=False)
+    wanted = Q(endpoint__in=Endpoint.objects.subscribed()) | Q(claimed_by__isnull=False)
     return wanted & Q(status=Delivery.Status.PENDING)
 
 
@@ -146,5 +146,6 @@ def _is_wanted_elsewhere() -> bool:
     """Tell whether this worker should rather begin a shift."""
     now = timezone.now()
     return (
-        not Shift.objects.live(now).exists() and Lane.objects.due(now, owner=0).exists()
+        not DispatcherLease.objects.live(now).exists()
+        and EndpointQueue.objects.due(now, lease=0).exists()
     )

@@ -15,12 +15,12 @@ from typing import Self
 import uvloop
 
 from webhooks_core.dispatch.rate_limit import STALE_AFTER_S
-from webhooks_core.network.addresses import Reach
+from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.deadlines import Deadlines
 from webhooks_core.network.transport import (
-    Answer,
+    AttemptResult,
     Client,
-    Request,
+    OutgoingRequest,
     attempt,
     client,
     connects,
@@ -37,7 +37,7 @@ class _Lane:
     __slots__ = ("running", "waiting")
 
     def __init__(self) -> None:
-        self.waiting: deque[tuple[float, Request]] = deque()
+        self.waiting: deque[tuple[float, OutgoingRequest]] = deque()
         self.running = 0
 
 
@@ -45,14 +45,14 @@ class Sender:
     """Makes attempts, at most `limit` at once per lane and MAX_IN_FLIGHT or so in all."""
 
     def __init__(self) -> None:
-        self._answers: deque[Answer] = deque()
+        self._answers: deque[AttemptResult] = deque()
         self._idle = threading.Event()
         self._reached = threading.Event()
         self._lanes: dict[int, _Lane] = {}
-        self._hungry: dict[int, None] = {}
+        self._awaiting_slot: dict[int, None] = {}
         self._running = 0
         self._tasks: set[asyncio.Task[None]] = set()
-        self._clients: dict[Reach, Client] = {}
+        self._clients: dict[AllowedNetworks, Client] = {}
         self._loop = uvloop.new_event_loop()
         self._deadlines = Deadlines(self._loop)
         self._thread = threading.Thread(target=self._loop.run_forever, name="sender")
@@ -69,27 +69,27 @@ class Sender:
 
     # What the owner of the database calls.
 
-    def submit(self, requests: Sequence[Request]) -> None:
+    def submit(self, requests: Sequence[OutgoingRequest]) -> None:
         """Take requests; each gives exactly one answer."""
         if requests:
             self._idle.clear()
             self._loop.call_soon_threadsafe(self._accept, requests)
 
-    def collect(self, *, wait_s: float) -> list[Answer]:
+    def collect(self, *, wait_s: float) -> list[AttemptResult]:
         """Return what has ended, after `wait_s` seconds or as soon as all is done."""
         self._idle.wait(wait_s)
         return [self._answers.popleft() for _ in range(len(self._answers))]
 
-    def withdraw(self) -> None:
+    def release_unstarted(self) -> None:
         """Give back everything that has not been started."""
         self._idle.clear()
         self._loop.call_soon_threadsafe(self._give_back_all)
 
-    def probe(self, url: str, reach: Reach) -> None:
+    def probe(self, url: str, reach: AllowedNetworks) -> None:
         """Try to connect to a receiver; `has_reached()` tells whether anybody was there."""
         self._loop.call_soon_threadsafe(self._probe, url, reach)
 
-    def found(self) -> None:
+    def mark_reached(self) -> None:
         """Note that somebody was reached in another way."""
         self._reached.set()
 
@@ -101,10 +101,10 @@ class Sender:
 
     # What runs in the loop.
 
-    def _probe(self, url: str, reach: Reach) -> None:
+    def _probe(self, url: str, reach: AllowedNetworks) -> None:
         self._start(self._look(url, reach))
 
-    async def _look(self, url: str, reach: Reach) -> None:
+    async def _look(self, url: str, reach: AllowedNetworks) -> None:
         if await connects(url, reach):
             self._reached.set()
 
@@ -113,20 +113,20 @@ class Sender:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _accept(self, requests: Sequence[Request]) -> None:
+    def _accept(self, requests: Sequence[OutgoingRequest]) -> None:
         self._idle.clear()  # the last lane may have ended since submit() did this
         now = self._loop.time()
         for request in requests:
-            lane = self._lanes.setdefault(request.lane, _Lane())
+            lane = self._lanes.setdefault(request.queue, _Lane())
             lane.waiting.append((now, request))
-        for pk in {request.lane: None for request in requests}:
+        for pk in {request.queue: None for request in requests}:
             self._run(pk)
 
     def _run(self, pk: int) -> None:
         """Start as many runners as the lane's limit and ours allow."""
         lane = self._lanes[pk]
         wanted = min(len(lane.waiting), self._limit(lane) - lane.running)
-        at_once = bool(lane.waiting) and lane.waiting[0][1].at_once
+        at_once = bool(lane.waiting) and lane.waiting[0][1].immediate
         most = MAX_IN_FLIGHT + AT_ONCE_IN_FLIGHT * at_once
         for _ in range(min(wanted, most - self._running)):
             lane.running += 1
@@ -136,7 +136,7 @@ class Sender:
             if at_once:
                 self._drop(pk, lane)
             else:
-                self._hungry[pk] = None
+                self._awaiting_slot[pk] = None
 
     def _limit(self, lane: _Lane) -> int:
         return lane.waiting[0][1].limit if lane.waiting else 0
@@ -148,11 +148,11 @@ class Sender:
             if self._loop.time() - since > STALE_AFTER_S:
                 self._return(request)
                 continue
-            answer = await attempt(request, self._client(request.reach))
+            answer = await attempt(request, self._client(request.networks))
             self._answers.append(answer)
             if answer.is_slow:
                 self._give_back(lane)
-            if self._hungry:
+            if self._awaiting_slot:
                 break  # others wait for a place: go to the end of the line
         self._finish(pk, lane)
 
@@ -160,20 +160,20 @@ class Sender:
         lane.running -= 1
         self._running -= 1
         if lane.waiting:
-            self._hungry[pk] = None
+            self._awaiting_slot[pk] = None
         elif not lane.running:
             del self._lanes[pk]
-        while self._hungry and self._running < MAX_IN_FLIGHT:
-            hungry = next(iter(self._hungry))
-            del self._hungry[hungry]
-            if hungry in self._lanes:
-                self._run(hungry)
+        while self._awaiting_slot and self._running < MAX_IN_FLIGHT:
+            pk = next(iter(self._awaiting_slot))
+            del self._awaiting_slot[pk]
+            if pk in self._lanes:
+                self._run(pk)
         if not self._lanes:
             self._idle.set()
 
-    def _return(self, request: Request) -> None:
+    def _return(self, request: OutgoingRequest) -> None:
         now = datetime.now(UTC)
-        self._answers.append(Answer(request.key, request.lane, now, None))
+        self._answers.append(AttemptResult(request.key, request.queue, now, None))
 
     def _give_back(self, lane: _Lane) -> None:
         while lane.waiting:
@@ -186,13 +186,13 @@ class Sender:
             del self._lanes[pk]
 
     def _give_back_all(self) -> None:
-        self._hungry.clear()
+        self._awaiting_slot.clear()
         for pk, lane in list(self._lanes.items()):
             self._drop(pk, lane)
         if not self._lanes:
             self._idle.set()
 
-    def _client(self, reach: Reach) -> Client:
+    def _client(self, reach: AllowedNetworks) -> Client:
         if reach not in self._clients:
             self._clients[reach] = client(reach, self._deadlines)
         return self._clients[reach]

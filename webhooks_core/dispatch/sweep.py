@@ -13,7 +13,7 @@ from django.utils import timezone
 from webhooks_core import profiles
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.retention import remove_old
-from webhooks_core.models import Bell, Delivery, Endpoint, Event, Lane
+from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EngineState, Event
 
 EVERY = timedelta(seconds=20)
 # Of a minute, between two scheduled sweeps.
@@ -25,38 +25,40 @@ log = structlog.stdlib.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
+class SweepReport:
     """What one sweep did: `buried` and `rung` are repairs, `removed` is retention."""
 
-    buried: int = 0
-    rung: int = 0
+    expired_leases: int = 0
+    repaired_queues: int = 0
     removed: int = 0
 
     def __bool__(self) -> bool:
         return any(getattr(self, field.name) for field in fields(self))
 
 
-def sweep(*, retention_s: float = RETENTION_S) -> Swept:
+def sweep(*, retention_s: float = RETENTION_S) -> SweepReport:
     """Bury the dead, mend what a clock or a crash did to due times, and remove what is old.
 
     The last for at most `retention_s` seconds, and only while nobody waits for a worker.
     """
     now = timezone.now()
     before = now - timedelta(days=settings.WEBHOOK_RETENTION_DAYS)
-    bring_forward(now)
-    swept = Swept(
-        buried=leases.bury_dead(),
-        rung=ring_forgotten(now),
+    repair_due_times(now)
+    swept = SweepReport(
+        expired_leases=leases.expire_dead(),
+        repaired_queues=repair_queues(now),
         removed=remove_old(before, for_s=retention_s) if retention_s else 0,
     )
-    if swept.buried or swept.rung:
-        log.warning("sweep repaired", buried=swept.buried, rung=swept.rung)
+    if swept.expired_leases or swept.repaired_queues:
+        log.warning(
+            "sweep repaired", buried=swept.expired_leases, rung=swept.repaired_queues
+        )
     return swept
 
 
 def is_due() -> bool:
     """Tell whether nobody has swept for a while; cheaper than to try."""
-    return Bell.objects.filter(_stale(timezone.now())).exists()
+    return EngineState.objects.filter(_stale(timezone.now())).exists()
 
 
 def _stale(now: datetime) -> Q:
@@ -70,18 +72,18 @@ def sweep_if_due() -> bool:
     A shift has no time to remove what is old.
     """
     now = timezone.now()
-    if not Bell.objects.filter(_stale(now)).update(swept_at=now):
+    if not EngineState.objects.filter(_stale(now)).update(swept_at=now):
         return False
     return bool(sweep(retention_s=0))
 
 
-def sweep_as_scheduled() -> Swept:
+def sweep_as_scheduled() -> SweepReport:
     """Sweep whenever the last one was, and leave the time as a worker's sign of life."""
-    Bell.objects.update_or_create(pk=1, defaults={"swept_at": timezone.now()})
+    EngineState.objects.update_or_create(pk=1, defaults={"swept_at": timezone.now()})
     return sweep()
 
 
-def ring_forgotten(now: datetime) -> int:
+def repair_queues(now: datetime) -> int:
     """Ring free lanes that let their earliest delivery pass; return how many.
 
     A publisher that died between its commit and its call leaves such a lane. What waits for
@@ -89,19 +91,23 @@ def ring_forgotten(now: datetime) -> int:
     """
     overdue = (
         _attended()
-        .annotate(head=Delivery.objects.head())
+        .annotate(head=Delivery.objects.next_due())
         .filter(pk=OuterRef("pk"), head__lt=now - GRACE)
     )
-    forgotten = Lane.objects.filter(
-        Q(next_due_at=None) | Q(next_due_at__gt=now), Exists(overdue), owner=None
+    forgotten = EndpointQueue.objects.filter(
+        Q(next_due_at=None) | Q(next_due_at__gt=now), Exists(overdue), leased_by=None
     )
-    rung = Lane.objects.ring(list(forgotten.values_list("pk", flat=True)), at=now)
+    rung = EndpointQueue.objects.mark_due(
+        list(forgotten.values_list("pk", flat=True)), at=now
+    )
     if rung:
-        Bell.objects.filter(pk=1).update(rung=F("rung") + rung)
+        EngineState.objects.filter(pk=1).update(
+            repaired_queues=F("repaired_queues") + rung
+        )
     return rung
 
 
-def bring_forward(now: datetime) -> None:
+def repair_due_times(now: datetime) -> None:
     """Make due what was due when it was published, in a future that is yet to come again.
 
     The clock was set back since, or another machine's is ahead of ours.
@@ -112,7 +118,7 @@ def bring_forward(now: datetime) -> None:
     )
     if lanes := set(untried.values_list("endpoint", flat=True)):
         untried.update(next_attempt_at=now)
-        Lane.objects.ring(list(lanes), at=now)
+        EndpointQueue.objects.mark_due(list(lanes), at=now)
 
 
 def _attended() -> QuerySet[Endpoint]:
@@ -121,7 +127,7 @@ def _attended() -> QuerySet[Endpoint]:
     for profile in profiles.registered():
         if profile.enabled:
             enabled |= Q(profile=profile.name)
-        if profile.inactive_ends_waiting:
+        if profile.inactive_fails_pending:
             ending |= Q(profile=profile.name, active=False)
     receiving = Endpoint.objects.receiving().filter(enabled)
     return receiving | Endpoint.objects.filter(ending)

@@ -8,17 +8,17 @@ from webhooks_core.models.deliveries import (
     Event,
     Trace,
 )
-from webhooks_core.models.dispatchers import Bell, Shift
-from webhooks_core.models.endpoints import Endpoint, EndpointSecret, Lane
+from webhooks_core.models.dispatchers import DispatcherLease, EngineState
+from webhooks_core.models.endpoints import Endpoint, EndpointQueue, EndpointSecret
 
 __all__ = [
     "Attempt",
-    "Bell",
     "Delivery",
+    "DispatcherLease",
     "Endpoint",
+    "EndpointQueue",
     "EndpointSecret",
+    "EngineState",
     "Event",
-    "Lane",
-    "Shift",
     "Trace",
 ]

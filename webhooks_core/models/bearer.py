@@ -12,11 +12,11 @@ from django.utils import timezone
 USE_IS_WRITTEN_EVERY = timedelta(hours=1)
 
 
-class BearerRow(models.Model):
-    """A token of some bearer; `shown`, its first characters, tells tokens apart in lists."""
+class BearerToken(models.Model):
+    """A token of some bearer; `display_prefix`, its first characters, tells tokens apart in lists."""
 
     name = models.CharField(max_length=100, blank=True)
-    shown = models.CharField(max_length=24)
+    display_prefix = models.CharField(max_length=24)
     digest = models.CharField(max_length=64, unique=True)
     created_at = models.DateTimeField(default=timezone.now)
     last_used_at = models.DateTimeField(null=True)
@@ -26,7 +26,7 @@ class BearerRow(models.Model):
         abstract = True
 
     def __str__(self) -> str:
-        return self.shown
+        return self.display_prefix
 
     def use(self, now: datetime) -> bool:
         """Note a use, at most once an hour; True if this call wrote it."""
@@ -39,7 +39,7 @@ class BearerRow(models.Model):
         return rows.update(last_used_at=now) == 1
 
 
-Row = TypeVar("Row", bound=BearerRow)
+Row = TypeVar("Row", bound=BearerToken)
 
 
 class BearerQuerySet(models.QuerySet[Row]):

@@ -12,7 +12,7 @@ from django.db import models
 from django.db.models import Case, F, OuterRef, Q, Subquery, When
 from django.utils import timezone
 
-from webhooks_core.models.endpoints import MAX_IN_FLIGHT, Endpoint, Lane
+from webhooks_core.models.endpoints import MAX_IN_FLIGHT, Endpoint, EndpointQueue
 from webhooks_core.models.lookups import IdList, among
 from webhooks_core.outcomes import Outcome
 
@@ -83,17 +83,17 @@ class Trace(models.Model):
 class DeliveryQuerySet(models.QuerySet["Delivery"]):
     def waiting(self) -> Self:
         """Pending ones that no shift is trying at this moment."""
-        return self.filter(status=Delivery.Status.PENDING, claim=None)
+        return self.filter(status=Delivery.Status.PENDING, claimed_by=None)
 
-    def held(self) -> Self:
+    def suspended(self) -> Self:
         """Waiting ones that no time makes due: their endpoint receives nothing now."""
         return self.waiting().exclude(endpoint__in=Endpoint.objects.receiving())
 
-    def tried(self) -> Self:
+    def dispatchable(self) -> Self:
         """Pending ones that are not held: each is being tried, or has a time for it."""
         receiving = Q(endpoint__in=Endpoint.objects.receiving())
         pending = self.filter(status=Delivery.Status.PENDING)
-        return pending.filter(receiving | Q(claim__isnull=False))
+        return pending.filter(receiving | Q(claimed_by__isnull=False))
 
     def page(self, endpoint: Endpoint, *, number: int, size: int) -> Self:
         """Return a page of an endpoint's deliveries, newest first; the first page is 1.
@@ -119,7 +119,7 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
     def in_flight(self, endpoints: models.QuerySet[Endpoint]) -> Self:
         """Those of these that are being tried at some endpoints: always the earliest due."""
         first = self._pending(endpoints, "next_attempt_at", "pk", most=MAX_IN_FLIGHT)
-        return self.filter(among(list(first)), claim__isnull=False)
+        return self.filter(among(list(first)), claimed_by__isnull=False)
 
     def _pending(
         self, endpoints: models.QuerySet[Endpoint], *order: str, most: int
@@ -133,7 +133,7 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         lists = endpoints.order_by().values_list(IdList(first), flat=True)
         return chain.from_iterable(filter(None, lists))
 
-    def head(self) -> Any:
+    def next_due(self) -> Any:
         """Return when the delivery that is next for the outer query's endpoint is due.
 
         Where order counts that is the earliest event's, elsewhere the earliest due one.
@@ -145,44 +145,46 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
             When(in_order=True, then=Subquery(first)), default=Subquery(earliest)
         )
 
-    def claim(self, pks: Sequence[int], *, claim: int) -> int:
+    def claim(self, pks: Sequence[int], *, claimed_by: int) -> int:
         """Take these for one attempt each; return how many were still to be had."""
         return (
             self.waiting()
             .filter(among(pks))
-            .update(claim=claim, attempts=F("attempts") + 1)
+            .update(claimed_by=claimed_by, attempts=F("attempts") + 1)
         )
 
-    def unclaim(self, pks: Sequence[int], *, claim: int) -> int:
+    def release(self, pks: Sequence[int], *, claimed_by: int) -> int:
         """Give back what was claimed and never tried."""
-        return self.claimed(pks, claim=claim).update(
-            claim=None, attempts=F("attempts") - 1
+        return self.claimed(pks, claimed_by=claimed_by).update(
+            claimed_by=None, attempts=F("attempts") - 1
         )
 
-    def claimed(self, pks: Sequence[int], *, claim: int) -> Self:
+    def claimed(self, pks: Sequence[int], *, claimed_by: int) -> Self:
         """The fence: those of `pks` that this claim still holds."""
-        return self.filter(among(pks), claim=claim, status=Delivery.Status.PENDING)
-
-    def held_by(self, shift_pk: int) -> Self:
-        """Those that a shift has claimed, found by its lanes: no index holds the claim."""
-        lanes = Lane.objects.filter(owner=shift_pk).values("pk")
         return self.filter(
-            endpoint__in=lanes, claim=shift_pk, status=Delivery.Status.PENDING
+            among(pks), claimed_by=claimed_by, status=Delivery.Status.PENDING
         )
 
-    def deliver(self, pks: Sequence[int], *, claim: int, at: datetime) -> int:
-        return self.claimed(pks, claim=claim).update(
+    def claimed_by(self, shift_pk: int) -> Self:
+        """Those that a shift has claimed, found by its lanes: no index holds the claim."""
+        lanes = EndpointQueue.objects.filter(leased_by=shift_pk).values("pk")
+        return self.filter(
+            endpoint__in=lanes, claimed_by=shift_pk, status=Delivery.Status.PENDING
+        )
+
+    def deliver(self, pks: Sequence[int], *, claimed_by: int, at: datetime) -> int:
+        return self.claimed(pks, claimed_by=claimed_by).update(
             status=Delivery.Status.DELIVERED,
             delivered_at=at,
             next_attempt_at=None,
-            claim=None,
+            claimed_by=None,
         )
 
     def reschedule(
-        self, pks: Sequence[int], *, claim: int, at: datetime, error: str
+        self, pks: Sequence[int], *, claimed_by: int, at: datetime, error: str
     ) -> int:
-        return self.claimed(pks, claim=claim).update(
-            next_attempt_at=at, last_error=error, claim=None
+        return self.claimed(pks, claimed_by=claimed_by).update(
+            next_attempt_at=at, last_error=error, claimed_by=None
         )
 
     def fail(self, *, error: str) -> int:
@@ -190,7 +192,7 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         return self.filter(status=Delivery.Status.PENDING).update(
             status=Delivery.Status.FAILED,
             next_attempt_at=None,
-            claim=None,
+            claimed_by=None,
             last_error=error,
         )
 
@@ -204,9 +206,9 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
 class Delivery(models.Model):
     """One event for one endpoint, and all that is known about sending it.
 
-    `next_attempt_at` is set exactly while the delivery is pending. `claim` is the id of the
+    `next_attempt_at` is set exactly while the delivery is pending. `claimed_by` is the id of the
     shift that is trying it now; no index holds it, so that PostgreSQL can claim in place.
-    `copy` counts the replays of an event to an endpoint from 1. `interruptions` are attempts of which we saw no end: they
+    `replay_number` counts the replays of an event to an endpoint from 1. `interruptions` are attempts of which we saw no end: they
     count in `attempts`, but neither against the receiver nor the retry policy.
     """
 
@@ -230,14 +232,14 @@ class Delivery(models.Model):
     attempts = models.PositiveIntegerField(default=0)
     interruptions = models.PositiveSmallIntegerField(default=0)
     next_attempt_at = models.DateTimeField(null=True, default=timezone.now)
-    claim = models.BigIntegerField(null=True)
+    claimed_by = models.BigIntegerField(null=True)
     last_error = models.CharField(max_length=512, blank=True)
     delivered_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
     trigger = models.CharField(
         max_length=8, choices=Trigger.choices, default=Trigger.EVENT
     )
-    copy = models.PositiveIntegerField(default=0)
+    replay_number = models.PositiveIntegerField(default=0)
 
     objects = DeliveryQuerySet.as_manager()
 
@@ -245,11 +247,11 @@ class Delivery(models.Model):
         verbose_name_plural = "deliveries"
         constraints = [
             models.UniqueConstraint(
-                fields=["event", "endpoint", "copy"], name="delivery_once"
+                fields=["event", "endpoint", "replay_number"], name="delivery_once"
             ),
             models.CheckConstraint(
                 condition=Q(status=0, next_attempt_at__isnull=False)
-                | (~Q(status=0) & Q(next_attempt_at=None, claim=None)),
+                | (~Q(status=0) & Q(next_attempt_at=None, claimed_by=None)),
                 name="delivery_due_while_pending",
             ),
             models.CheckConstraint(
@@ -293,9 +295,9 @@ class Attempt(models.Model):
     started_at = models.DateTimeField()
     duration_ms = models.PositiveIntegerField(default=0)
     outcome = models.CharField(max_length=16, choices=Outcome.choices)
-    code = models.PositiveSmallIntegerField(null=True)
+    status_code = models.PositiveSmallIntegerField(null=True)
     error = models.CharField(max_length=512, blank=True)
-    answer = models.BinaryField(default=b"")
+    response_body = models.BinaryField(default=b"")
 
     class Meta:
         constraints = [

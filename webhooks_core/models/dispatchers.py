@@ -9,38 +9,38 @@ from django.db import models
 from django.utils import timezone
 
 
-class ShiftQuerySet(models.QuerySet["Shift"]):
+class DispatcherLeaseQuerySet(models.QuerySet["DispatcherLease"]):
     def live(self, now: datetime) -> Self:
         """Those that claim work and renew their lease."""
-        return self.filter(slot__isnull=False, lease_until__gt=now)
+        return self.filter(slot__isnull=False, expires_at__gt=now)
 
 
-class Shift(models.Model):
+class DispatcherLease(models.Model):
     """One run of the drain. Its id is the fence: what it claimed carries it.
 
     `slot` is held while it takes new work; a shift that only waits for its last answers has
-    given the slot to its successor. `lease_until` passes only when the shift died or hangs.
+    given the slot to its successor. `expires_at` passes only when the shift died or hangs.
     """
 
     slot = models.PositiveSmallIntegerField(null=True, unique=True)
     host = models.CharField(max_length=255)
     pid = models.PositiveIntegerField()
     # Where the pid has its meaning: one start of one kernel, and a namespace in it.
-    machine = models.CharField(max_length=128, blank=True)
+    boot_id = models.CharField(max_length=128, blank=True)
     started_at = models.DateTimeField(default=timezone.now)
-    lease_until = models.DateTimeField()
+    expires_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     attempts = models.PositiveIntegerField(default=0)
     # Since when it postpones what it would send, for its machine has no network.
     offline_since = models.DateTimeField(null=True)
 
-    objects = ShiftQuerySet.as_manager()
+    objects = DispatcherLeaseQuerySet.as_manager()
 
     def __str__(self) -> str:
-        return f"shift {self.pk}"
+        return f"lease {self.pk}"
 
 
-class Bell(models.Model):
+class EngineState(models.Model):
     """One row: when a drain was last called, so that a burst of events calls only one.
 
     `buried` (dead shifts) and `rung` (forgotten lanes) count all repairs ever made.
@@ -49,12 +49,12 @@ class Bell(models.Model):
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
-    called_at = models.DateTimeField(null=True)
+    woken_at = models.DateTimeField(null=True)
     swept_at = models.DateTimeField(null=True)
-    buried = models.PositiveBigIntegerField(default=0)
-    rung = models.PositiveBigIntegerField(default=0)
+    expired_leases = models.PositiveBigIntegerField(default=0)
+    repaired_queues = models.PositiveBigIntegerField(default=0)
     retention_at = models.DateTimeField(null=True)
     retention_event = models.BigIntegerField(null=True)
 
     def __str__(self) -> str:
-        return "bell"
+        return "engine state"

@@ -12,7 +12,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from webhooks_core import profiles
-from webhooks_core.encryption import SealedField
+from webhooks_core.encryption import EncryptedTextField
 
 # No limit that a drain could reach with one endpoint.
 MAX_IN_FLIGHT = 512
@@ -105,7 +105,7 @@ class Endpoint(models.Model):
     standard_headers = models.BooleanField(
         default=False, help_text="Send the Standard Webhooks headers too."
     )
-    custom_headers = SealedField(null=True, blank=True)
+    custom_headers = EncryptedTextField(null=True, blank=True)
 
     objects = EndpointQuerySet.as_manager()
 
@@ -170,7 +170,7 @@ class Endpoint(models.Model):
         """Why deliveries that wait for this endpoint have failed; empty if they may wait."""
         if self.deleted_at is not None:
             return "endpoint deleted"
-        if not self.active and profiles.get(self.profile).inactive_ends_waiting:
+        if not self.active and profiles.get(self.profile).inactive_fails_pending:
             return "endpoint inactive"
         return ""
 
@@ -179,7 +179,7 @@ class Endpoint(models.Model):
 
         Raises SecretUnreadableError.
         """
-        return [it.value.reveal() for it in self.endpointsecret_set.current(now)]
+        return [it.value.decrypt() for it in self.endpointsecret_set.current(now)]
 
 
 class EndpointSecretQuerySet(models.QuerySet["EndpointSecret"]):
@@ -193,7 +193,7 @@ class EndpointSecret(models.Model):
     """A signing secret; `expires_at` is the end of its overlap with a newer one."""
 
     endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE)
-    value = SealedField()
+    value = EncryptedTextField()
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField(null=True, blank=True)
 
@@ -203,8 +203,8 @@ class EndpointSecret(models.Model):
         return f"secret {self.pk}"
 
 
-class LaneQuerySet(models.QuerySet["Lane"]):
-    def ring(self, endpoint_ids: Sequence[int], *, at: datetime) -> int:
+class EndpointQueueQuerySet(models.QuerySet["EndpointQueue"]):
+    def mark_due(self, endpoint_ids: Sequence[int], *, at: datetime) -> int:
         """Say that work for these endpoints is due at a time; return how many were told.
 
         Lanes that know of earlier work are not written to.
@@ -212,41 +212,43 @@ class LaneQuerySet(models.QuerySet["Lane"]):
         later = Q(next_due_at=None) | Q(next_due_at__gt=at)
         return self.filter(later, pk__in=endpoint_ids).update(next_due_at=at)
 
-    def due(self, now: datetime, *, owner: int) -> Self:
+    def due(self, now: datetime, *, lease: int) -> Self:
         """Those with work that this shift may take: nobody's, and its own."""
         return self.filter(
-            Q(owner=None) | Q(owner=owner), next_due_at__lte=now
+            Q(leased_by=None) | Q(leased_by=lease), next_due_at__lte=now
         ).order_by("next_due_at")
 
 
-class Lane(models.Model):
+class EndpointQueue(models.Model):
     """The hot row of an endpoint. Scheduling reads lanes only.
 
     A free lane's `next_due_at` is the time of its earliest delivery. A shift that owns a lane
     keeps that time in memory; then `next_due_at` is a bell by which publishers call it.
-    `held_until` is what its last owner knew of its endpoint's rate: nothing is claimed before.
+    `not_before` is what its last owner knew of its endpoint's rate: nothing is claimed before.
     """
 
     endpoint = models.OneToOneField(
-        Endpoint, on_delete=models.CASCADE, primary_key=True
+        Endpoint, on_delete=models.CASCADE, primary_key=True, related_name="queue"
     )
     next_due_at = models.DateTimeField(null=True)
-    owner = models.BigIntegerField(null=True)
-    held_until = models.DateTimeField(null=True)
+    leased_by = models.BigIntegerField(null=True)
+    not_before = models.DateTimeField(null=True)
 
-    objects = LaneQuerySet.as_manager()
+    objects = EndpointQueueQuerySet.as_manager()
 
     class Meta:
         indexes = [
             models.Index(
                 fields=["next_due_at"],
                 condition=Q(next_due_at__isnull=False),
-                name="lane_due",
+                name="queue_due",
             ),
             models.Index(
-                fields=["owner"], condition=Q(owner__isnull=False), name="lane_owner"
+                fields=["leased_by"],
+                condition=Q(leased_by__isnull=False),
+                name="queue_leased_by",
             ),
         ]
 
     def __str__(self) -> str:
-        return f"lane {self.pk}"
+        return f"queue {self.pk}"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from django.apps import apps
 from django.db.models import Model, QuerySet
 
-from webhooks_core.encryption import SealedField, SecretUnreadableError
+from webhooks_core.encryption import EncryptedTextField, SecretUnreadableError
 from webhooks_core.models import Endpoint, EndpointSecret
 
 # A deleted endpoint is never sent to again: nobody needs to read its secrets.
@@ -18,7 +18,7 @@ OF_THE_LIVING: dict[type[Model], dict[str, Any]] = {
 }
 
 
-class Resealed(NamedTuple):
+class Reencrypted(NamedTuple):
     """What `reseal` did: values under the first key, and those that no key opens."""
 
     resealed: int
@@ -29,7 +29,7 @@ def columns() -> Iterator[tuple[type[Model], str]]:
     """Yield every model with a sealed field, and that field's name."""
     for model in apps.get_models():
         for field in model._meta.concrete_fields:  # noqa: SLF001 - Django's public name
-            if isinstance(field, SealedField):
+            if isinstance(field, EncryptedTextField):
                 yield model, field.name
 
 
@@ -46,7 +46,7 @@ def unreadable() -> int:
     return sum(not _is_readable(row, name) for row, name in rows())
 
 
-def reseal() -> Resealed:
+def reencrypt() -> Reencrypted:
     """Encrypt everything with the first key. What changes meanwhile is left as it becomes."""
     resealed = unreadable = 0
     for row, name in rows():
@@ -54,12 +54,12 @@ def reseal() -> Resealed:
             resealed += _reseal(row, name)
         else:
             unreadable += 1
-    return Resealed(resealed, unreadable)
+    return Reencrypted(resealed, unreadable)
 
 
 def _is_readable(row: Model, name: str) -> bool:
     try:
-        getattr(row, name).reveal()
+        getattr(row, name).decrypt()
     except SecretUnreadableError:
         return False
     return True
@@ -68,4 +68,4 @@ def _is_readable(row: Model, name: str) -> bool:
 def _reseal(row: Model, name: str) -> int:
     old = getattr(row, name)
     same: QuerySet[Model] = QuerySet(type(row)).filter(**{"pk": row.pk, name: old})
-    return same.update(**{name: old.resealed()})
+    return same.update(**{name: old.reencrypted()})

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 # IANA's special-purpose registries. A table of our own, because `is_global` differs between
 # Python releases and calls some relays global (NAT64, 6to4, site-local).
-_NOT_PUBLIC: tuple[Network, ...] = tuple(
+_NOT_PUBLIC: tuple[IPNetwork, ...] = tuple(
     ipaddress.ip_network(text)
     for text in (
         "0.0.0.0/8",  # this network
@@ -36,7 +36,7 @@ _NOT_PUBLIC: tuple[Network, ...] = tuple(
 )
 # Only 2000::/3 is handed out as global unicast; these parts of it are not for hosts.
 _GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
-_NOT_PUBLIC_V6: tuple[Network, ...] = tuple(
+_NOT_PUBLIC_V6: tuple[IPNetwork, ...] = tuple(
     ipaddress.ip_network(text)
     for text in (
         "2001::/23",  # protocol assignments: Teredo, benchmarks, ORCHID
@@ -60,14 +60,14 @@ def is_public(address: Address) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class AllowedNetworks:
     """The addresses that a request may go to: public ones and those named here.
 
     `nothing` overrides the rest: no address may be connected to.
     """
 
     loopback: bool = False
-    networks: tuple[Network, ...] = ()
+    networks: tuple[IPNetwork, ...] = ()
     nothing: bool = False
 
     def allows(self, text: str) -> bool:

@@ -25,18 +25,18 @@ _LACKING = frozenset(
     }
 )
 _RESOLVER_LACKING = frozenset({socket.EAI_SYSTEM, socket.EAI_MEMORY})
-LACKING = "this machine has no descriptor or memory left"
+NO_LOCAL_RESOURCES = "this machine has no descriptor or memory left"
 # The same of its ports, unless the receiver has an address that we can never reach.
 NO_PORT = "this machine has no address or port left"
 
 
-def lack_of(error: BaseException) -> str:
+def local_failure(error: BaseException) -> str:
     """Return for want of what this machine could not even try; nothing when it could."""
     causes = [it for it in _chain(error) if isinstance(it, OSError)]
     names = {it.errno for it in causes if isinstance(it, socket.gaierror)}
     others = {it.errno for it in causes if not isinstance(it, socket.gaierror)}
     if names & _RESOLVER_LACKING or others & _LACKING:
-        return LACKING
+        return NO_LOCAL_RESOURCES
     return NO_PORT if errno.EADDRNOTAVAIL in others else ""
 
 

@@ -15,7 +15,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class ThreadEach(Executor):
+class ThreadPerTask(Executor):
     """Runs each call in a new thread, up to `most` at once; the others fail for want of one.
 
     getaddrinfo cannot be interrupted, and a pool would be full of names that hang. Nobody waits
@@ -67,4 +67,4 @@ def _run(future: Future[Any], call: Callable[[], Any]) -> None:
         future.set_exception(error)
 
 
-THREADS = ThreadEach()
+THREADS = ThreadPerTask()

@@ -19,10 +19,14 @@ from aiohttp.connector import Connection
 from yarl import URL
 
 from webhooks_core.encryption import SecretUnreadableError
-from webhooks_core.network.addresses import Reach
+from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.certificates import client_context
 from webhooks_core.network.deadlines import Deadlines
-from webhooks_core.network.error_classes import BlockedAddressError, classify, lack_of
+from webhooks_core.network.error_classes import (
+    BlockedAddressError,
+    classify,
+    local_failure,
+)
 from webhooks_core.network.resolver_threads import THREADS
 from webhooks_core.outcomes import Outcome
 
@@ -38,7 +42,7 @@ KEEP_ALIVE_S = 15.0
 USER_AGENT = "Signpost"
 
 
-class Request(NamedTuple):
+class OutgoingRequest(NamedTuple):
     """One attempt to be made. `lane` groups requests of which `limit` may run at once.
 
     One that cannot start `at_once` is given back rather than sent later than its rate allows.
@@ -47,18 +51,18 @@ class Request(NamedTuple):
     """
 
     key: int
-    lane: int
+    queue: int
     limit: int
     url: str
     body: bytes
     sign: Callable[[int], Mapping[str, str]]
     timeout_s: float
-    reach: Reach
-    at_once: bool = False
+    networks: AllowedNetworks
+    immediate: bool = False
     delivery_id: str = ""
 
 
-class Answer(NamedTuple):
+class AttemptResult(NamedTuple):
     """How an attempt ended; `outcome` None means that it was given back untried.
 
     Then `error` says why, if it was not for want of time. `shows_network` is false for one who
@@ -69,11 +73,11 @@ class Answer(NamedTuple):
     lane: int
     started_at: datetime
     outcome: Outcome | None
-    code: int | None = None
+    status_code: int | None = None
     error: str = ""
     retry_after: float | None = None
     body: bytes = b""
-    shows_network: bool = True
+    proves_network: bool = True
     duration_ms: int = 0
 
     @property
@@ -94,7 +98,7 @@ class GuardedResolver(AbstractResolver):
     A name whose servers hang keeps one thread, however often it is asked for.
     """
 
-    def __init__(self, reach: Reach) -> None:
+    def __init__(self, reach: AllowedNetworks) -> None:
         self._reach = reach
         self._open: dict[_Question, asyncio.Future[list[Any]]] = {}
 
@@ -175,7 +179,7 @@ def _note_connected() -> None:
         way.connected = True
 
 
-def guarded_socket(reach: Reach, address_info: Any) -> socket.socket:
+def guarded_socket(reach: AllowedNetworks, address_info: Any) -> socket.socket:
     """Make a socket for an address that may be called; nothing can connect without it.
 
     This is the check that counts: literal addresses and later resolutions pass here too.
@@ -210,7 +214,7 @@ class _Handler(ResponseHandler):
 class _Connector(aiohttp.TCPConnector):
     """Connects within `reach` only and keeps connections."""
 
-    def __init__(self, reach: Reach) -> None:
+    def __init__(self, reach: AllowedNetworks) -> None:
         super().__init__(
             limit=0,
             resolver=GuardedResolver(reach),
@@ -243,7 +247,7 @@ class Client(NamedTuple):
     deadlines: Deadlines
 
 
-def client(reach: Reach, deadlines: Deadlines) -> Client:
+def client(reach: AllowedNetworks, deadlines: Deadlines) -> Client:
     """Return a client that connects within `reach` only, keeps connections, and is not curious.
 
     No cookies, no redirects, no decompression, no proxies or credentials from the environment.
@@ -276,15 +280,15 @@ class _Finding(NamedTuple):
     shows_network: bool = True
 
 
-async def attempt(request: Request, client: Client) -> Answer:
+async def attempt(request: OutgoingRequest, client: Client) -> AttemptResult:
     """Make one attempt within its deadline; raises nothing but a cancellation."""
     wall, started = datetime.now(UTC), time.perf_counter()
     found = await _try(request, client, int(wall.timestamp()))
     duration_ms = round((time.perf_counter() - started) * 1000)
-    return Answer(request.key, request.lane, wall, *found, duration_ms)
+    return AttemptResult(request.key, request.queue, wall, *found, duration_ms)
 
 
-async def _try(request: Request, client: Client, timestamp: int) -> _Finding:
+async def _try(request: OutgoingRequest, client: Client, timestamp: int) -> _Finding:
     _way.set(way := _Way())
     try:
         headers = request.sign(timestamp)
@@ -296,7 +300,7 @@ async def _try(request: Request, client: Client, timestamp: int) -> _Finding:
     except TimeoutError:
         return _late(way, request.timeout_s)
     except Exception as error:  # noqa: BLE001 - whatever a receiver does, the others go on
-        if lack := lack_of(error):
+        if lack := local_failure(error):
             return _Finding(None, error=lack)
         outcome, text = classify(error)
         return _Finding(outcome, error=text)
@@ -311,7 +315,7 @@ def _late(way: _Way, timeout_s: float) -> _Finding:
 
 
 async def _post(
-    request: Request,
+    request: OutgoingRequest,
     session: aiohttp.ClientSession,
     headers: Mapping[str, str],
     way: _Way,
@@ -367,7 +371,7 @@ def retry_after(value: str) -> float | None:
     return None
 
 
-async def connects(url: str, reach: Reach) -> bool:
+async def connects(url: str, reach: AllowedNetworks) -> bool:
     """Tell whether a receiver can be connected to, at any of its addresses. Nothing is sent."""
     target = URL(url)
     with suppress(Exception):  # whatever it was: nobody was reached
@@ -380,7 +384,7 @@ async def connects(url: str, reach: Reach) -> bool:
     return False
 
 
-async def _opens(found: ResolveResult, reach: Reach) -> bool:
+async def _opens(found: ResolveResult, reach: AllowedNetworks) -> bool:
     address = (found["host"], found["port"])
     info = (found["family"], socket.SOCK_STREAM, 0, "", address)
     with suppress(Exception):  # its protocol may have no way out of here

@@ -10,8 +10,8 @@ from urllib.parse import SplitResult, urlsplit
 
 from yarl import URL
 
-from webhooks_core.network.addresses import Network, Reach
-from webhooks_core.network.resolver_threads import ThreadEach
+from webhooks_core.network.addresses import AllowedNetworks, IPNetwork
+from webhooks_core.network.resolver_threads import ThreadPerTask
 
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 NOT_PUBLIC = "url must lead to public addresses only"
@@ -24,7 +24,7 @@ _NO_SUCH_NAME = frozenset(
 )
 
 # A resolver that hangs keeps its thread, never the caller.
-_resolvers = ThreadEach(most=16)
+_resolvers = ThreadPerTask(most=16)
 
 
 def own_listener(base_url: str) -> frozenset[tuple[str, int]]:
@@ -49,7 +49,7 @@ def is_local(url: str) -> bool:
     return host in LOCAL_HOSTS or host.startswith("127.")
 
 
-class TargetError(ValueError):
+class UrlRefusedError(ValueError):
     """A URL that no webhook may be sent to; the message says why, without addresses."""
 
 
@@ -66,34 +66,36 @@ class UrlPolicy:
     own: frozenset[tuple[str, int]] = frozenset()
     max_length: int = 2048
 
-    def reach(self, url: str, *, networks: tuple[Network, ...] = ()) -> Reach:
+    def reach(
+        self, url: str, *, networks: tuple[IPNetwork, ...] = ()
+    ) -> AllowedNetworks:
         """Return the addresses that a connection for this URL may be made to."""
         try:
             parts = urlsplit(url)
             # What was somebody else's address when it was accepted may be ours by now.
             own = _address(parts) in self.own
         except ValueError:  # nothing can be sent there anyway
-            return Reach(nothing=True)
+            return AllowedNetworks(nothing=True)
         if own:
-            return Reach(nothing=True)
+            return AllowedNetworks(nothing=True)
         local = parts.hostname in LOCAL_HOSTS and parts.scheme in self.local_schemes
-        return Reach(loopback=local, networks=networks)
+        return AllowedNetworks(loopback=local, networks=networks)
 
     def check_syntax(self, url: str) -> SplitResult:
         """Return the parts of an acceptable URL. Raises TargetError."""
         if len(url) > self.max_length:
-            raise TargetError(f"url is longer than {self.max_length} characters")
+            raise UrlRefusedError(f"url is longer than {self.max_length} characters")
         if not _PRINTABLE.fullmatch(url) or "\\" in url:
-            raise TargetError("url holds characters that a URL cannot have")
+            raise UrlRefusedError("url holds characters that a URL cannot have")
         parts = _split(url)
         if parts.username is not None or parts.password is not None:
-            raise TargetError("url must not hold a user name or password")
+            raise UrlRefusedError("url must not hold a user name or password")
         if "#" in url:
-            raise TargetError("url must not hold a fragment")
+            raise UrlRefusedError("url must not hold a fragment")
         self._check_scheme(parts)
         self._check_own(parts)
         if _is_below_localhost(parts.hostname or ""):
-            raise TargetError(NOT_PUBLIC)
+            raise UrlRefusedError(NOT_PUBLIC)
         return parts
 
     def _check_scheme(self, parts: SplitResult) -> None:
@@ -101,13 +103,13 @@ class UrlPolicy:
         schemes = self.local_schemes if local else self.schemes
         if parts.scheme not in schemes:
             names = " or ".join(sorted(schemes, reverse=True))
-            raise TargetError(f"url must start with {names}://")
+            raise UrlRefusedError(f"url must start with {names}://")
 
     def _check_own(self, parts: SplitResult) -> None:
         if _address(parts) in self.own:
-            raise TargetError("url must not lead to this service itself")
+            raise UrlRefusedError("url must not lead to this service itself")
 
-    def check(self, url: str, *, networks: tuple[Network, ...] = ()) -> None:
+    def check(self, url: str, *, networks: tuple[IPNetwork, ...] = ()) -> None:
         """Accept a URL for an endpoint or raise TargetError.
 
         A definite "no such name" is refused; a resolver that fails or is slow is not, since
@@ -115,10 +117,10 @@ class UrlPolicy:
         """
         parts = self.check_syntax(url)
         reach = self.reach(url, networks=networks)
-        if parts.hostname in LOCAL_HOSTS and reach == Reach():
-            raise TargetError(NOT_PUBLIC)  # whatever a resolver makes of the name
+        if parts.hostname in LOCAL_HOSTS and reach == AllowedNetworks():
+            raise UrlRefusedError(NOT_PUBLIC)  # whatever a resolver makes of the name
         if not reach.allows_all(_resolve(parts.hostname or "")):
-            raise TargetError(NOT_PUBLIC)
+            raise UrlRefusedError(NOT_PUBLIC)
 
 
 def _is_below_localhost(host: str) -> bool:
@@ -136,13 +138,13 @@ def _split(url: str) -> SplitResult:
         same = (seen.raw_host or "").lower() == (parts.hostname or "").lower()
         same = same and seen.explicit_port == port
     except ValueError as error:
-        raise TargetError("url is malformed") from error
+        raise UrlRefusedError("url is malformed") from error
     # Nobody needs an escape in a host's name, and resolvers differ about it.
     escaped = "%" in parts.netloc
     if not parts.hostname or not same or escaped or parts.hostname.startswith("."):
-        raise TargetError("url is malformed")
+        raise UrlRefusedError("url is malformed")
     if port == 0:
-        raise TargetError("url must not use port 0")
+        raise UrlRefusedError("url must not use port 0")
     return parts
 
 
@@ -155,10 +157,10 @@ def _resolve(host: str) -> list[str]:
         future.cancel()  # one that still waits for a thread need not start
         return []
     except UnicodeError as error:
-        raise TargetError("url is malformed") from error
+        raise UrlRefusedError("url is malformed") from error
     except socket.gaierror as error:
         if error.errno in _NO_SUCH_NAME:
-            raise TargetError("url names a host that does not exist") from error
+            raise UrlRefusedError("url names a host that does not exist") from error
         return []
     except OSError:
         return []

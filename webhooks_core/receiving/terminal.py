@@ -8,13 +8,13 @@ from typing import Any
 
 import orjson
 
-from webhooks_core.receiving.verification import Received, Verdict
+from webhooks_core.receiving.verification import Received, Verification
 
 MAX_SHOWN = 20_000
 MARKS = {True: "✔", False: "✘", None: "·"}
 
 
-def harmless(text: str, *, keep: str = "") -> str:
+def escape_terminal(text: str, *, keep: str = "") -> str:
     """Return a text with every character that is not plainly visible written as an escape."""
     return "".join(
         c if c.isprintable() or c in keep else c.encode("unicode_escape").decode()
@@ -22,12 +22,12 @@ def harmless(text: str, *, keep: str = "") -> str:
     )
 
 
-def one_line(received: Received, verdict: Verdict, status: int) -> str:
+def one_line(received: Received, verdict: Verification, status: int) -> str:
     """Return what happened on one line."""
     names = (received.event_type or "no type", received.event_id, received.delivery_id)
-    shown = "  ".join(harmless(name)[:200] for name in names if name)
+    shown = "  ".join(escape_terminal(name)[:200] for name in names if name)
     clock = time.strftime("%H:%M:%S", time.localtime(received.at))
-    return f"{clock}  {MARKS[verdict.verified]} {shown}  ({harmless(verdict.told)}) → {status}"
+    return f"{clock}  {MARKS[verdict.verified]} {shown}  ({escape_terminal(verdict.told)}) → {status}"
 
 
 def body(received: Received) -> str:
@@ -36,12 +36,12 @@ def body(received: Received) -> str:
         text = orjson.dumps(received.json(), option=orjson.OPT_INDENT_2).decode()
     except (ValueError, TypeError):  # not JSON, or nested too deeply
         text = received.body.decode("utf-8", "backslashreplace")
-    shown = harmless(text[:MAX_SHOWN], keep="\n")
+    shown = escape_terminal(text[:MAX_SHOWN], keep="\n")
     rest = len(text) - MAX_SHOWN
     return shown if rest <= 0 else f"{shown}\n… {rest} more characters"
 
 
-def as_json(received: Received, verdict: Verdict, status: int) -> str:
+def as_json(received: Received, verdict: Verification, status: int) -> str:
     """Return everything as one line of JSON in ASCII, the body to the letter as text."""
     record: dict[str, Any] = {
         "received_at": received.at,

@@ -61,7 +61,7 @@ class Received:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verification:
     """Whether a signature holds: `verified` is None when there was no secret to check with."""
 
     verified: bool | None
@@ -75,21 +75,21 @@ def known_headers() -> list[str]:
 
 def examine(
     received: Received, *, secrets: Sequence[str], tolerance_s: float
-) -> Verdict:
+) -> Verification:
     """Check the signature against each secret; say which part fails when none fits."""
     signed_by = received.signed_by
     if not signed_by:
-        return Verdict(False, f"not signed: no {' or '.join(known_headers())}")
+        return Verification(False, f"not signed: no {' or '.join(known_headers())}")
     if not secrets:
         told = f"{signed_by[0].name} signature, not checked: no secret was given"
-        return Verdict(None, told)
+        return Verification(None, told)
     told = ""
     for profile in signed_by:
         fault = _fault(received, profile, secrets, tolerance_s)
         if not fault:
-            return Verdict(True, f"{profile.name} signature verified")
+            return Verification(True, f"{profile.name} signature verified")
         told = told or f"{profile.name} signature refused: {fault}"
-    return Verdict(False, told)
+    return Verification(False, told)
 
 
 def _fault(

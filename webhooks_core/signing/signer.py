@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import orjson
 
 from webhooks_core import profiles
-from webhooks_core.encryption import Sealed
+from webhooks_core.encryption import EncryptedText
 from webhooks_core.models import Endpoint, EndpointSecret
 from webhooks_core.models.lookups import among
-from webhooks_core.profiles import Sending
+from webhooks_core.profiles import SigningContext
 from webhooks_core.signing.signatures import standard_signature
 
 
@@ -25,32 +25,32 @@ class Body(NamedTuple):
     bytes: bytes
 
 
-def signers(endpoints: Sequence[Endpoint], now: datetime) -> dict[int, Signer]:
+def signers(endpoints: Sequence[Endpoint], now: datetime) -> dict[int, RequestSigner]:
     """Return who signs for each endpoint, by its primary key, with the secrets of now."""
     sealed: dict[int, list[Any]] = {it.pk: [] for it in endpoints}
     theirs = EndpointSecret.objects.filter(among(sealed, of="endpoint_id"))
     for pk, secret in theirs.current(now).values_list("endpoint_id", "value"):
         sealed[pk].append(secret)
-    return {it.pk: Signer(it, sealed[it.pk]) for it in endpoints}
+    return {it.pk: RequestSigner(it, sealed[it.pk]) for it in endpoints}
 
 
-class Signer:
+class RequestSigner:
     """Makes the requests of one endpoint, as it is at this moment."""
 
-    def __init__(self, endpoint: Endpoint, sealed: Sequence[Sealed]) -> None:
+    def __init__(self, endpoint: Endpoint, sealed: Sequence[EncryptedText]) -> None:
         self._endpoint = endpoint
         self._profile = profiles.get(endpoint.profile)
         self._sealed = sealed
 
     @cached_property
     def _secrets(self) -> list[str]:
-        return [secret.reveal() for secret in self._sealed]
+        return [secret.decrypt() for secret in self._sealed]
 
     def headers(
         self, delivery_id: str, event: Body, timestamp: int
     ) -> Mapping[str, str]:
         """Return the headers of an attempt. Raises SecretUnreadableError."""
-        sending = Sending(
+        sending = SigningContext(
             event_id=event.public_id,
             event_type=event.type,
             delivery_id=delivery_id,
@@ -68,10 +68,10 @@ class Signer:
     @cached_property
     def _custom_headers(self) -> dict[str, str]:
         sealed = self._endpoint.custom_headers
-        return {} if sealed is None else dict(orjson.loads(sealed.reveal()))
+        return {} if sealed is None else dict(orjson.loads(sealed.decrypt()))
 
 
-def standard_headers(sending: Sending) -> dict[str, str]:
+def standard_headers(sending: SigningContext) -> dict[str, str]:
     """Return the headers of Standard Webhooks, whose message id is the event's."""
     signature = standard_signature(
         sending.secrets, sending.event_id, sending.timestamp, sending.body

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from django.db import DatabaseError, connection
 
-from webhooks_core.models import Lane
+from webhooks_core.models import EndpointQueue
 
 LOOK_EVERY_S = 0.2
 ASK_EVERY_S = 0.04
@@ -23,24 +23,24 @@ ASK_EVERY_S = 0.04
 # One statement and one commit, which need not be on disk when it returns: a call that a crash
 # of the server takes away is repaired by the sweep. Lanes that know of earlier work ring nobody.
 _RING = (
-    "WITH rung AS (UPDATE webhooks_core_lane SET next_due_at = %s WHERE endpoint_id = ANY(%s)"
+    "WITH rung AS (UPDATE webhooks_core_endpointqueue SET next_due_at = %s WHERE endpoint_id = ANY(%s)"
     " AND (next_due_at IS NULL OR next_due_at > %s) RETURNING 1)"
     " SELECT pg_notify('webhooks_core', ''), set_config('synchronous_commit', 'off', true)"
     " FROM rung LIMIT 1"
 )
 
 
-def ring(endpoint_ids: Sequence[int], *, at: datetime) -> None:
+def notify(endpoint_ids: Sequence[int], *, at: datetime) -> None:
     """Tell the lanes of these endpoints that work is due at a time, and whoever waits for it."""
     # Inside a transaction it would be the caller's commit that is not on disk.
     if connection.vendor != "postgresql" or connection.in_atomic_block:
-        Lane.objects.ring(endpoint_ids, at=at)
+        EndpointQueue.objects.mark_due(endpoint_ids, at=at)
         return
     with connection.cursor() as cursor:
         cursor.execute(_RING, (at, list(endpoint_ids), at))
 
 
-class Doorbell:
+class Listener:
     """What a waiting shift listens to, on the database connection of its thread."""
 
     def __init__(self) -> None:

@@ -18,10 +18,10 @@ from django_q.brokers.redis_broker import Redis as RedisBroker
 from django_q.tasks import async_task
 from redis import Redis
 
-from webhooks_core.models import Bell, Shift
+from webhooks_core.models import DispatcherLease, EngineState
 from webhooks_core.worker import listener
 
-DRAIN = "webhooks_core.tasks.drain"
+DRAIN = "webhooks_core.tasks.dispatch"
 # A call that was not followed by a shift within this time is made again.
 CALL_AGAIN_AFTER = timedelta(seconds=5)
 
@@ -45,13 +45,15 @@ class _Rings:
         for pk, at in self._at.items():
             together[at].append(pk)
         for at, endpoint_ids in together.items():
-            ring(endpoint_ids, at=at)
+            notify(endpoint_ids, at=at)
 
 
 _rings = threading.local()
 
 
-def ring_on_commit(endpoint_ids: Sequence[int], *, at: datetime | None = None) -> None:
+def notify_on_commit(
+    endpoint_ids: Sequence[int], *, at: datetime | None = None
+) -> None:
     """Ring once the caller's transaction has committed; whatever fails then fails nobody.
 
     All that one transaction publishes rings once. A savepoint that is rolled back takes the
@@ -73,29 +75,29 @@ def _is_pending(rings: _Rings) -> bool:
     )
 
 
-def ring(endpoint_ids: Sequence[int], *, at: datetime | None = None) -> None:
+def notify(endpoint_ids: Sequence[int], *, at: datetime | None = None) -> None:
     """Tell the lanes of these endpoints when they have work, and call a drain if none runs.
 
     Runs after the commit, so that no caller's transaction holds the hot rows.
     """
-    listener.ring(endpoint_ids, at=at or timezone.now())
-    call()
+    listener.notify(endpoint_ids, at=at or timezone.now())
+    wake_dispatcher()
 
 
-def call(*, at_work: int = 0) -> bool:
+def wake_dispatcher(*, at_work: int = 0) -> bool:
     """Queue a drain unless more than `at_work` shifts are, or one is called already.
 
     Tells whether one was queued. A shift at work looks at the lanes many times a second.
     """
     now = timezone.now()
-    if Shift.objects.live(now).count() > at_work:
+    if DispatcherLease.objects.live(now).count() > at_work:
         return False
-    stale = Q(called_at=None) | Q(called_at__lt=now - CALL_AGAIN_AFTER)
-    in_future = Q(called_at__gt=now + CALL_AGAIN_AFTER)  # the clock was set back
-    if Bell.objects.filter(stale | in_future).update(called_at=now):
+    stale = Q(woken_at=None) | Q(woken_at__lt=now - CALL_AGAIN_AFTER)
+    in_future = Q(woken_at__gt=now + CALL_AGAIN_AFTER)  # the clock was set back
+    if EngineState.objects.filter(stale | in_future).update(woken_at=now):
         return enqueue(DRAIN)
     # `manage.py flush` removes the row; without it nobody would ever be called again.
-    _, is_new = Bell.objects.get_or_create(pk=1, defaults={"called_at": now})
+    _, is_new = EngineState.objects.get_or_create(pk=1, defaults={"woken_at": now})
     return is_new and enqueue(DRAIN)
 
 

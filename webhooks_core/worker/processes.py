@@ -15,7 +15,7 @@ PR_SET_PDEATHSIG = 1
 LOOK_EVERY_S = 0.25
 
 
-def die_with(parent: int) -> None:
+def exit_with_parent(parent: int) -> None:
     """Have this process killed as soon as `parent`, the process that started it, has died.
 
     Linux does it at once (prctl(2), PR_SET_PDEATHSIG); elsewhere a thread looks.
@@ -30,11 +30,11 @@ def die_with(parent: int) -> None:
 
 
 def watch(parent: int) -> None:
-    """Kill this process within a moment of its parent's death: die_with() without a kernel."""
+    """Kill this process within a moment of its parent's death: exit_with_parent() without a kernel."""
     threading.Thread(target=_look, args=(parent,), daemon=True).start()
 
 
-def children_die_with_us() -> None:
+def kill_children_on_exit() -> None:
     """Have every process that is forked from now on, by this one or by its children, do so."""
     _prctl()  # loaded before the fork: a library must not be looked for in a fresh child
     os.register_at_fork(before=_remember, after_in_child=_follow)
@@ -48,7 +48,7 @@ def _remember() -> None:
 
 
 def _follow() -> None:
-    die_with(_forking[0])
+    exit_with_parent(_forking[0])
 
 
 @cache
@@ -67,7 +67,7 @@ def _die() -> None:
 
 
 @cache
-def this_machine() -> str:
+def boot_id() -> str:
     """Return what tells the processes of this machine from all others; "" where unknown.
 
     Host names repeat, and containers share a kernel but not their pids.

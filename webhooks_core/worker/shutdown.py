@@ -20,6 +20,6 @@ def is_set() -> bool:
     return _flag[0] != 0
 
 
-def forget() -> None:
+def clear() -> None:
     """Take the wish back."""
     _flag[0] = 0

@@ -10,7 +10,7 @@ from django.utils import timezone
 from benchmarks.deliveries.sending import COMMON
 from webhooks_core import profiles
 from webhooks_core.models import Delivery
-from webhooks_core.profiles import Sending
+from webhooks_core.profiles import SigningContext
 
 TIMEOUT_S = 10.0
 session = requests.Session()
@@ -21,7 +21,7 @@ def deliver(pk: int) -> None:
     """Send one delivery; kept connections, nothing of the engine."""
     delivery = Delivery.objects.select_related("event", "endpoint").get(pk=pk)
     event, body = delivery.event, bytes(delivery.event.body)
-    sending = Sending(
+    sending = SigningContext(
         event_id=event.public_id,
         event_type=event.type,
         delivery_id=delivery.public_id,

@@ -49,7 +49,7 @@ _DRAMATIQ = (
     "-t",
     "8",
 )
-_QCLUSTER = ("manage.py", "qcluster", "--deaf-after", "100000")
+_QCLUSTER = ("manage.py", "qcluster", "--unresponsive-after", "100000")
 
 RECORDED = {
     "django-q2": Peer("django_q", "queue_django_q", _QCLUSTER, True, False),

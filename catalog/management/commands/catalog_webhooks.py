@@ -11,9 +11,9 @@ from django.core.management.base import BaseCommand, CommandError
 from catalog.conf import option
 from catalog.webhooks import EVENT_TYPES, OWNER, PROFILE
 from webhooks_core import endpoints, url_access
-from webhooks_core.cli.output import answer, offer_json
+from webhooks_core.cli.output import add_json_argument, format_output
 from webhooks_core.models import Endpoint
-from webhooks_core.network.url_policy import TargetError
+from webhooks_core.network.url_policy import UrlRefusedError
 
 
 class Command(BaseCommand):
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         remove = actions.add_parser("remove", help="ends what waits for a receiver")
         remove.add_argument("id")
         for one in (add, shown, remove):
-            offer_json(one)
+            add_json_argument(one)
 
     def handle(self, *args: Any, action: str, json: bool, **options: Any) -> None:
         if action == "add":
@@ -48,7 +48,7 @@ class Command(BaseCommand):
         for endpoint in Endpoint.objects.of(PROFILE, OWNER).order_by("pk"):
             events = ", ".join(endpoint.event_types) or "all events"
             words = f"{endpoint.public_id} {endpoint.url} ({events})"
-            self.stdout.write(answer(document(endpoint), words, as_json=as_json))
+            self.stdout.write(format_output(document(endpoint), words, as_json=as_json))
 
     def add(self, url: str, event_types: Sequence[str], *, as_json: bool) -> None:
         if not option("CATALOG_EVENTS"):
@@ -58,19 +58,21 @@ class Command(BaseCommand):
             created = endpoints.create(
                 profile=PROFILE, owner=OWNER, url=url, event_types=event_types
             )
-        except TargetError as error:
+        except UrlRefusedError as error:
             raise CommandError(f"{error}.") from error
         except endpoints.QuotaExceededError as error:
             raise CommandError("There are as many receivers as may be.") from error
         told = document(created.endpoint) | {"secret": created.secret}
         words = f"{created.endpoint.public_id} {created.secret}"
-        self.stdout.write(answer(told, words, as_json=as_json))
+        self.stdout.write(format_output(told, words, as_json=as_json))
 
     def remove(self, public_id: str, *, as_json: bool) -> None:
         found = Endpoint.objects.of(PROFILE, OWNER).filter(public_id=public_id).first()
         if found is None or not endpoints.delete(found):
             raise CommandError("There is no such receiver.")
-        self.stdout.write(answer({"removed": public_id}, "Removed.", as_json=as_json))
+        self.stdout.write(
+            format_output({"removed": public_id}, "Removed.", as_json=as_json)
+        )
 
 
 def document(endpoint: Endpoint) -> dict[str, Any]:

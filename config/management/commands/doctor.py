@@ -34,7 +34,7 @@ class Command(BaseCommand):
         well = not any(it.level in bad for it in findings)
         if json:
             told = [it._asdict() for it in findings]
-            answer = orjson.dumps({"well": well, "findings": told}).decode()
+            answer = orjson.dumps({"ok": well, "findings": told}).decode()
             self.stdout.write(answer)
         else:
             for it in findings:

@@ -136,7 +136,11 @@ def _programs(listener: socket.socket | None, *, with_worker: bool) -> list[Prog
 
 def _command(*arguments: str) -> list[str]:
     manage = str(settings.BASE_DIR / "manage.py")
-    own = ("--skip-checks", "--die-with", str(os.getpid()))  # the checks have been made
+    own = (
+        "--skip-checks",
+        "--exit-with-parent",
+        str(os.getpid()),
+    )  # the checks have been made
     return [sys.executable, manage, *arguments, *own]
 
 

@@ -11,7 +11,7 @@ from django.core import checks
 from django.core.management.base import BaseCommand, CommandError
 
 from config.serving import server, sockets
-from webhooks_core.cli.argument_types import whole
+from webhooks_core.cli.argument_types import integer_between
 from webhooks_core.worker import processes
 
 
@@ -24,9 +24,12 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="default: %(default)s")
         parser.add_argument("--port", default="8000", help="default: %(default)s")
-        parser.add_argument("--fd", type=whole(0), help=SUPPRESS)
+        parser.add_argument("--fd", type=integer_between(0), help=SUPPRESS)
         parser.add_argument(
-            "--die-with", type=int, metavar="PID", help="end when this parent dies"
+            "--exit-with-parent",
+            type=int,
+            metavar="PID",
+            help="end when this parent dies",
         )
 
     def handle(
@@ -35,11 +38,11 @@ class Command(BaseCommand):
         host: str,
         port: str,
         fd: int | None,
-        die_with: int | None,
+        exit_with_parent: int | None,
         **options: Any,
     ) -> None:
-        if die_with is not None:
-            processes.die_with(die_with)
+        if exit_with_parent is not None:
+            processes.exit_with_parent(exit_with_parent)
         listener = _listener(host, port) if fd is None else _inherited(fd)
         settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
         from config.asgi import application

@@ -12,7 +12,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.utils import timezone
 
-from gateway.chat.context import Exchange
+from gateway.chat.context import ChatContext
 from gateway.chat.metering.tokens import Usage
 from gateway.chat.models import ModelPrice, UsageRecord
 
@@ -37,7 +37,7 @@ NANO_PER_TOKEN = Decimal(1000)
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class CompletedRequest:
     """An exchange that has ended, without what it held on to (its body, above all)."""
 
     at: datetime
@@ -56,7 +56,7 @@ class Ended:
     estimated: bool = False
 
     @classmethod
-    def of(cls, exchange: Exchange) -> Ended:
+    def of(cls, exchange: ChatContext) -> CompletedRequest:
         usage, is_estimated = exchange.counted()
         caller = exchange.caller
         return cls(
@@ -89,7 +89,7 @@ class Ended:
         return min(round(price.cost(self.usage) * NANO_PER_TOKEN), MAX_SUM)
 
 
-def write(ended: Sequence[Ended]) -> None:
+def write(ended: Sequence[CompletedRequest]) -> None:
     """Write what ended, all or nothing. Raises DatabaseError."""
     with transaction.atomic():
         prices = {it.model: it for it in ModelPrice.objects.all()}
@@ -128,7 +128,7 @@ def prune(days: int) -> int:
             return deleted
 
 
-def _record(it: Ended, cost: int | None) -> tuple[Any, ...]:
+def _record(it: CompletedRequest, cost: int | None) -> tuple[Any, ...]:
     """Return the values of RECORD's columns."""
     return (
         connection.ops.adapt_datetimefield_value(it.at),
@@ -172,7 +172,7 @@ def _insert(rows: Iterable[tuple[Any, ...]]) -> None:
 Sums = dict[tuple[Any, ...], list[float]]
 
 
-def _sums(it: Ended, cost: int | None) -> tuple[int, ...]:
+def _sums(it: CompletedRequest, cost: int | None) -> tuple[int, ...]:
     failed = int(it.outcome >= 400)
     prompt, completion, *_ = _counts(it.usage)
     return (1, failed, prompt or 0, completion or 0, cost or 0, int(it.estimated))
@@ -187,21 +187,21 @@ def _summed(rows: Iterable[tuple[tuple[Any, ...], Sequence[float]]]) -> Sums:
     return found
 
 
-def _days(ended: Sequence[Ended], costs: Sequence[int | None]) -> Sums:
+def _days(ended: Sequence[CompletedRequest], costs: Sequence[int | None]) -> Sums:
     return _summed(
         ((it.tenant, it.at.date(), it.principal, it.model), _sums(it, cost))
         for it, cost in zip(ended, costs, strict=True)
     )
 
 
-def _totals(ended: Sequence[Ended], costs: Sequence[int | None]) -> Sums:
+def _totals(ended: Sequence[CompletedRequest], costs: Sequence[int | None]) -> Sums:
     return _summed(
         ((it.model, it.outcome), _sums(it, cost))
         for it, cost in zip(ended, costs, strict=True)
     )
 
 
-def _buckets(ended: Sequence[Ended]) -> Sums:
+def _buckets(ended: Sequence[CompletedRequest]) -> Sums:
     return _summed(
         ((metric, it.model, bisect_left(BUCKETS, seconds)), (1, seconds))
         for it in ended

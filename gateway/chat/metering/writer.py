@@ -13,10 +13,10 @@ import structlog
 from django.conf import settings
 from django.db import Error, InterfaceError, OperationalError, transaction
 
-from gateway.chat.context import Exchange
-from gateway.chat.http_messages import Incoming
+from gateway.chat.context import ChatContext
+from gateway.chat.http_messages import ChatRequest
 from gateway.chat.metering import usage
-from gateway.chat.metering.usage import Ended
+from gateway.chat.metering.usage import CompletedRequest
 from gateway.identity import Caller
 from gateway.policy import record_denial
 
@@ -35,15 +35,15 @@ log = structlog.stdlib.get_logger(__name__)
 
 
 @dataclass(slots=True)
-class Writer:
+class UsageWriter:
     """Keeps what happened until a task of the loop has written it; `in_thread` runs that."""
 
     in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
-    write: Callable[[Sequence[Ended]], None] = usage.write
+    write: Callable[[Sequence[CompletedRequest]], None] = usage.write
     write_denial: Callable[..., Any] = record_denial
     prune: Callable[[], Any] = lambda: usage.prune(settings.CHAT_USAGE_RETENTION_DAYS)
     lost: int = 0
-    _ended: deque[Ended] = field(default_factory=deque)
+    _ended: deque[CompletedRequest] = field(default_factory=deque)
     _denials: deque[dict[str, Any]] = field(default_factory=deque)
     _something: asyncio.Event = field(default_factory=asyncio.Event)
     _task: asyncio.Task[None] | None = None
@@ -53,11 +53,11 @@ class Writer:
     def start(self) -> None:
         self._task = asyncio.create_task(self._run())
 
-    def record(self, exchange: Exchange) -> None:
-        self._keep(self._ended, Ended.of(exchange))
+    def record(self, exchange: ChatContext) -> None:
+        self._keep(self._ended, CompletedRequest.of(exchange))
 
     def deny(
-        self, *, caller: Caller, action: str, model: str, incoming: Incoming
+        self, *, caller: Caller, action: str, model: str, incoming: ChatRequest
     ) -> None:
         denial = {
             "caller": caller,

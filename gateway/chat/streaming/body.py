@@ -9,7 +9,7 @@ from time import monotonic
 
 import structlog
 
-from gateway.chat.context import CLIENT_GONE, Exchange
+from gateway.chat.context import CLIENT_GONE, ChatContext
 from gateway.chat.errors import (
     AFTER_FIRST_CHUNK,
     ChatError,
@@ -17,8 +17,8 @@ from gateway.chat.errors import (
     look_up,
 )
 from gateway.chat.fallback import Opened
-from gateway.chat.streaming.timeouts import Watch
-from gateway.chat.streaming.transform import Relay
+from gateway.chat.streaming.timeouts import StreamTimeout
+from gateway.chat.streaming.transform import ChunkTransformer
 
 # How long the usage is waited for after the finish reason, which ends the answer itself.
 USAGE_WAIT_S = 2.0
@@ -29,7 +29,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 
 async def events(
-    exchange: Exchange, opened: Opened, end: Callable[[Exchange, int], None]
+    exchange: ChatContext, opened: Opened, end: Callable[[ChatContext, int], None]
 ) -> AsyncGenerator[bytes]:
     """Yield the framed events of a stream, those together that came together.
 
@@ -53,28 +53,28 @@ async def events(
         end(exchange, CLIENT_GONE)
 
 
-def _note_tokens(exchange: Exchange, relay: Relay) -> None:
+def _note_tokens(exchange: ChatContext, relay: ChunkTransformer) -> None:
     exchange.usage = relay.usage or exchange.usage
     exchange.completion_characters = relay.characters
 
 
-async def _relayed(exchange: Exchange, opened: Opened) -> AsyncGenerator[bytes]:
+async def _relayed(exchange: ChatContext, opened: Opened) -> AsyncGenerator[bytes]:
     """Yield what is ready, then read on. Raises what the upstream's failure stands for."""
     relay, timeouts = opened.relay, exchange.endpoint.timeouts
     try:
-        yield relay.drain()
+        yield relay.flush()
         if opened.fault is not None:
             raise opened.fault
-        with Watch(timeouts.total_s, elapsed_s=exchange.elapsed()) as watch:
+        with StreamTimeout(timeouts.total_s, elapsed_s=exchange.elapsed()) as watch:
             heard_at = monotonic()
             while not relay.is_done:
-                watch.expect(_patience(relay, timeouts.idle_s, heard_at))
+                watch.start(_patience(relay, timeouts.idle_s, heard_at))
                 payloads = await anext(opened.events, None)
-                watch.rest()
+                watch.stop()
                 if payloads is None:
                     break
-                relay.take(payloads)
-                if data := relay.drain():
+                relay.feed(payloads)
+                if data := relay.flush():
                     yield data
                 if payloads:
                     heard_at = monotonic()
@@ -88,7 +88,7 @@ async def _relayed(exchange: Exchange, opened: Opened) -> AsyncGenerator[bytes]:
         raise UpstreamServiceError("the stream ended in the middle")
 
 
-def _patience(relay: Relay, idle_s: float, heard_at: float) -> float:
+def _patience(relay: ChunkTransformer, idle_s: float, heard_at: float) -> float:
     """Return for how many seconds the next read is waited for."""
     if not relay.has_finished:
         return idle_s
@@ -103,7 +103,7 @@ async def _read_out(upstream: AsyncGenerator[list[bytes]]) -> None:
                 pass
 
 
-def _failure(exchange: Exchange, error: Exception) -> bytes:
+def _failure(exchange: ChatContext, error: Exception) -> bytes:
     if isinstance(error, TimeoutError):
         error = UpstreamServiceError("the upstream went silent")
     exchange.error_status, _ = look_up(AFTER_FIRST_CHUNK, error, exchange.request_id)

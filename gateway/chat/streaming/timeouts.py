@@ -8,7 +8,7 @@ from types import TracebackType
 from webhooks_core.network.deadlines import NEVER, Ending
 
 
-class Watch(Ending):
+class StreamTimeout(Ending):
     """Ends a block with TimeoutError when what `expect()` announced does not come in time.
 
     Cheaper than a time-out around every read: the timer is moved only when it fires early.
@@ -24,13 +24,13 @@ class Watch(Ending):
         self._due = NEVER
         self._timer: asyncio.TimerHandle | None = None
 
-    def expect(self, seconds: float) -> None:
+    def start(self, seconds: float) -> None:
         """Something must come within so many seconds, unless all of it ends before."""
         self._due = min(self._loop.time() + seconds, self._end)
         if self._timer is None or self._timer.when() > self._due:
             self._arm()
 
-    def rest(self) -> None:
+    def stop(self) -> None:
         """It came: what happens until the next expect() takes as long as it takes."""
         self._due = NEVER
 

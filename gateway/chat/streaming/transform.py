@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.chat import exact_json
-from gateway.chat.formats import Dialect
+from gateway.chat.formats import ApiFormat
 from gateway.chat.metering.tokens import Usage, text_length
 from gateway.chat.streaming import chunks
 from gateway.chat.streaming.chunks import Chunk, Template
 from gateway.chat.streaming.sse import DONE, frame
 
 
-class Relay:
+class ChunkTransformer:
     """The state of one stream: takes the upstream's events, holds what goes to the client.
 
     A chunk that finishes all choices is held back until the next event, so that usage
@@ -20,7 +20,7 @@ class Relay:
     """
 
     def __init__(
-        self, dialect: Dialect, *, model: str, wants_usage: bool, choices: int = 1
+        self, dialect: ApiFormat, *, model: str, wants_usage: bool, choices: int = 1
     ) -> None:
         self._dialect = dialect
         self._model = model
@@ -38,7 +38,7 @@ class Relay:
         self.is_done = False
         self.chunks = 0
 
-    def take(self, payloads: list[bytes]) -> None:
+    def feed(self, payloads: list[bytes]) -> None:
         """Take events in; what came before a fault can still be drained.
 
         Raises InvalidRequestError, UpstreamServiceError.
@@ -126,7 +126,7 @@ class Relay:
         """Whether the upstream said in either way that this was all."""
         return self.is_done or self.has_finished
 
-    def drain(self) -> bytes:
+    def flush(self) -> bytes:
         """Return the events that are ready to be sent, framed."""
         if not self._ready:
             return b""
@@ -141,4 +141,4 @@ class Relay:
     def rest(self) -> bytes:
         """Return what is ready and what was held back."""
         self._release()
-        return self.drain()
+        return self.flush()

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from gateway import configuration
-from webhooks_core.cli.output import answer, offer_json
+from webhooks_core.cli.output import add_json_argument, format_output
 
 
 class Command(BaseCommand):
@@ -17,7 +17,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, help="YAML, as GATEWAY_CONFIG names")
-        offer_json(parser)
+        add_json_argument(parser)
 
     def handle(self, *args: Any, file: Path, json: bool, **options: Any) -> None:
         try:
@@ -30,4 +30,4 @@ class Command(BaseCommand):
             "models": len(found.models),
         }
         words = "{file}: sound; {subscriptions} static subscriptions, {models} models"
-        self.stdout.write(answer(told, words.format(**told), as_json=json))
+        self.stdout.write(format_output(told, words.format(**told), as_json=json))

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from gateway import keys
-from webhooks_core.cli.output import answer, offer_json
+from webhooks_core.cli.output import add_json_argument, format_output
 from webhooks_core.times import iso
 
 
@@ -22,7 +22,7 @@ class Command(BaseCommand):
             "--days", type=int, help=f"until it expires, 1 to {keys.MAX_DAYS}"
         )
         parser.add_argument("--name", default="", help="a name for lists")
-        offer_json(parser)
+        add_json_argument(parser)
 
     def handle(
         self,
@@ -46,4 +46,4 @@ class Command(BaseCommand):
             "key": created.text,
             "expires_at": iso(ends) if ends else None,
         }
-        self.stdout.write(answer(told, created.text, as_json=json))
+        self.stdout.write(format_output(told, created.text, as_json=json))

@@ -20,7 +20,7 @@ from gateway import event_schema, events
 from gateway.events import MAX_DATA_DEPTH, Origin, is_deeper
 from gateway.identity import is_name
 from gateway.webhooks import EVENT_TYPES
-from webhooks_core.cli.output import answer, offer_json
+from webhooks_core.cli.output import add_json_argument, format_output
 
 
 class Command(BaseCommand):
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         data.add_argument(
             "--file", help="a file with a JSON object; - is standard input"
         )
-        offer_json(parser)
+        add_json_argument(parser)
 
     def handle(self, *args: Any, tenant: str, **options: Any) -> None:
         if not is_name(tenant):
@@ -47,7 +47,7 @@ class Command(BaseCommand):
                 origin=Origin.system(tenant), event_type=options["type"], data=data
             )
         told = {"event_id": event.public_id, "type": event.type}
-        self.stdout.write(answer(told, event.public_id, as_json=options["json"]))
+        self.stdout.write(format_output(told, event.public_id, as_json=options["json"]))
 
 
 def _data(event_type: str, text: str | None, file: str | None) -> Mapping[str, Any]:

@@ -40,7 +40,7 @@ class Command(BaseCommand):
 def columns(key: GatewayKey, now: datetime) -> dict[str, Any]:
     return {
         "id": key.pk,
-        "key": f"{key.shown}…",
+        "key": f"{key.display_prefix}…",
         "tenant": key.tenant,
         "principal": key.principal,
         "state": key.state(now),

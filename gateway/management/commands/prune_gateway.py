@@ -8,14 +8,14 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from gateway import retention
-from webhooks_core.cli.output import answer, offer_json
+from webhooks_core.cli.output import add_json_argument, format_output
 
 
 class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        offer_json(parser)
+        add_json_argument(parser)
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
         # As often as it takes: nobody's time-out is waiting here.
@@ -25,4 +25,4 @@ class Command(BaseCommand):
             documents += removed.documents
         told = {"decisions": decisions, "documents": documents}
         words = f"removed {decisions} decisions, {documents} documents"
-        self.stdout.write(answer(told, words, as_json=json))
+        self.stdout.write(format_output(told, words, as_json=json))

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from gateway import keys
 from gateway.models import GatewayKey
-from webhooks_core.cli.output import answer, offer_json
+from webhooks_core.cli.output import add_json_argument, format_output
 
 
 class Command(BaseCommand):
@@ -19,7 +19,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "ids", nargs="+", type=int, metavar="ID", help="as list_gateway_keys shows"
         )
-        offer_json(parser)
+        add_json_argument(parser)
 
     def handle(self, *args: Any, ids: list[int], json: bool, **options: Any) -> None:
         # What does not fit the column cannot be a key.
@@ -30,4 +30,4 @@ class Command(BaseCommand):
             raise CommandError(f"there is no key with id {names}; nothing was revoked")
         revoked = keys.revoke(possible)
         told = {"revoked": revoked}
-        self.stdout.write(answer(told, f"revoked {revoked}", as_json=json))
+        self.stdout.write(format_output(told, f"revoked {revoked}", as_json=json))

@@ -13,21 +13,21 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from gateway import configuration, static_subscriptions
-from webhooks_core.cli.output import answer, offer_json
+from webhooks_core.cli.output import add_json_argument, format_output
 
 
 class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        offer_json(parser)
+        add_json_argument(parser)
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
-        done = static_subscriptions.synchronise(configuration.current())
+        done = static_subscriptions.sync(configuration.current())
         if options["verbosity"] == 0:
             return
         words = (
             f"static subscriptions: {done.created} created, {done.updated} updated, "
             f"{done.removed} removed"
         )
-        self.stdout.write(answer(asdict(done), words, as_json=json))
+        self.stdout.write(format_output(asdict(done), words, as_json=json))

@@ -13,7 +13,7 @@ from recording import recordings
 from recording.activity import InactiveAccountError
 from recording.documents import MAX_BYTES, DocumentError
 from recording.management.accounts import user_named
-from webhooks_core.cli.output import answer, offer_json
+from webhooks_core.cli.output import add_json_argument, format_output
 
 
 class Command(BaseCommand):
@@ -25,7 +25,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--no-event", action="store_true", help="store only; publish nothing"
         )
-        offer_json(parser)
+        add_json_argument(parser)
 
     def handle(
         self, *args: Any, file: str, account: str, no_event: bool, **options: Any
@@ -50,7 +50,7 @@ class Command(BaseCommand):
             "ignored": list(imported.ignored),
         }
         words = f"{done} {imported.recording.audio_id}: {event_id or 'no event'}"
-        self.stdout.write(answer(told, words, as_json=options["json"]))
+        self.stdout.write(format_output(told, words, as_json=options["json"]))
 
     def read(self, file: str) -> bytes:
         """Return the file's bytes, one more than the limit at most."""

@@ -42,7 +42,7 @@ def document(token: PersonalToken, now: datetime) -> dict[str, Any]:
     """Return what `columns` tells, for programs: null for never."""
     return {
         "id": token.pk,
-        "token": token.shown,
+        "token": token.display_prefix,
         "user": token.user.get_username(),
         "state": token.state(now),
         "created_at": iso(token.created_at),
@@ -55,7 +55,7 @@ def document(token: PersonalToken, now: datetime) -> dict[str, Any]:
 def columns(token: PersonalToken, now: datetime) -> tuple[str, ...]:
     return (
         str(token.pk),
-        f"{token.shown}…",
+        f"{token.display_prefix}…",
         token.user.get_username(),
         token.state(now),
         iso(token.created_at),

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from recording import tokens
-from webhooks_core.cli.output import answer, offer_json
+from webhooks_core.cli.output import add_json_argument, format_output
 
 
 class Command(BaseCommand):
@@ -18,11 +18,11 @@ class Command(BaseCommand):
         parser.add_argument(
             "--days", type=int, default=0, help="only those that ended so long ago"
         )
-        offer_json(parser)
+        add_json_argument(parser)
 
     def handle(self, *args: Any, days: int, json: bool, **options: Any) -> None:
         if not 0 <= days <= tokens.MAX_DAYS:
             raise CommandError(f"--days must be between 0 and {tokens.MAX_DAYS}")
         deleted = tokens.prune(days=days)
         told = {"deleted": deleted}
-        self.stdout.write(answer(told, f"deleted {deleted}", as_json=json))
+        self.stdout.write(format_output(told, f"deleted {deleted}", as_json=json))

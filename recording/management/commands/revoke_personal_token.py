@@ -12,7 +12,7 @@ from django.utils import timezone
 from recording.management.accounts import user_named
 from recording.models import PersonalToken
 from recording.models.tokens import PersonalTokenQuerySet
-from webhooks_core.cli.output import answer, offer_json
+from webhooks_core.cli.output import add_json_argument, format_output
 
 
 class Command(BaseCommand):
@@ -28,7 +28,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--user", help="together with --all")
         parser.add_argument("--all", action="store_true", help="all tokens of --user")
-        offer_json(parser)
+        add_json_argument(parser)
 
     def handle(
         self, *args: Any, ids: list[int], user: str | None, **options: Any
@@ -41,7 +41,7 @@ class Command(BaseCommand):
             revoked = rows.revoke(timezone.now())
         told = {"revoked": revoked}
         words = f"revoked {revoked}"
-        self.stdout.write(answer(told, words, as_json=options["json"]))
+        self.stdout.write(format_output(told, words, as_json=options["json"]))
 
 
 def of_user(username: str) -> PersonalTokenQuerySet:

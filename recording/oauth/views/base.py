@@ -36,12 +36,12 @@ def endpoint(*methods: str, throttle: str = "") -> Callable[[View], View]:
         @wraps(view)
         def answer(request: HttpRequest, **kwargs: str) -> HttpResponse:
             if request.method in methods:
-                return cors.opened(_answer(view, request, throttle, kwargs))
+                return cors.with_cors(_answer(view, request, throttle, kwargs))
             allowed = (*methods, "OPTIONS")
             if request.method == "OPTIONS":
                 told = respond(status=204, headers={"Allow": ", ".join(allowed)})
-                return cors.opened(told, methods=methods)
-            return cors.opened(MethodNotAllowedError(allowed).response())
+                return cors.with_cors(told, methods=methods)
+            return cors.with_cors(MethodNotAllowedError(allowed).response())
 
         return answer
 
@@ -58,7 +58,7 @@ def _answer(
     except OAuthError as error:
         return error.response()
     except (OperationalError, InterfaceError, RedisError):
-        log.exception("a service that oauth needs is away")
+        log.exception("dependency unavailable")
         return UnavailableError(retry_after=5).response()
     except Exception:
         # Clients of OAuth expect JSON, always.

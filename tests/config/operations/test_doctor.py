@@ -13,7 +13,7 @@ from config.operations import doctor, health
 from tests.config.operations.test_health import no_database
 from tests.webhooks_core import making
 from webhooks_core import tasks
-from webhooks_core.models import Bell, Endpoint
+from webhooks_core.models import Endpoint, EngineState
 
 
 def run(*options: str) -> tuple[int, dict[str, list[str]]]:
@@ -25,7 +25,7 @@ def run(*options: str) -> tuple[int, dict[str, list[str]]]:
     except SystemExit as end:
         code = int(str(end.code))
     answer = json.loads(out.getvalue())
-    assert answer["well"] is (code == 0)
+    assert answer["ok"] is (code == 0)
     found: dict[str, list[str]] = {}
     for it in answer["findings"]:
         assert it["told"]
@@ -83,7 +83,7 @@ def test_a_missing_schedule_is_told(sound):
 
 
 def test_a_missing_bell_is_told(sound):
-    Bell.objects.all().delete()
+    EngineState.objects.all().delete()
     assert run()[1]["schedule"] == ["failed"]
 
 

@@ -15,7 +15,7 @@ from django.utils import timezone
 from config.operations import health
 from tests.webhooks_core import making
 from webhooks_core import stats, tasks
-from webhooks_core.models import Bell, Delivery, Endpoint
+from webhooks_core.models import Delivery, Endpoint, EngineState
 
 ELSEWHERE = "203.0.113.9"
 
@@ -100,7 +100,7 @@ def test_a_redis_that_is_away_is_not_ready(client, worked, settings, free_port):
 
 def test_silent_workers_degrade_but_do_not_take_the_web_away(client, db):
     silent = timezone.now() - stats.SILENT_AFTER - timedelta(seconds=1)
-    Bell.objects.update_or_create(pk=1, defaults={"swept_at": silent})
+    EngineState.objects.update_or_create(pk=1, defaults={"swept_at": silent})
     code, body = ask(client)
     assert (code, body["status"]) == (200, "degraded")
     assert "qcluster" in body["checks"]["worker"]["detail"]
@@ -109,10 +109,10 @@ def test_silent_workers_degrade_but_do_not_take_the_web_away(client, db):
 
 
 def test_a_scheduled_sweep_is_a_sign_of_life(db):
-    Bell.objects.all().delete()
-    assert stats.heard_at(timezone.now()) is None
+    EngineState.objects.all().delete()
+    assert stats.last_seen_at(timezone.now()) is None
     tasks.sweep()
-    assert stats.heard_at(timezone.now()) is not None
+    assert stats.last_seen_at(timezone.now()) is not None
 
 
 def test_a_late_delivery_is_told(client, worked, plain):

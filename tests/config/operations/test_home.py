@@ -12,7 +12,7 @@ from config.operations import links
 from tests.config.operations.test_health import no_database
 from tests.webhooks_core import making
 from webhooks_core import endpoints, stats, tasks
-from webhooks_core.models import Delivery, Endpoint, Lane
+from webhooks_core.models import Delivery, Endpoint, EndpointQueue
 
 ELSEWHERE = {"REMOTE_ADDR": "203.0.113.9"}
 
@@ -93,7 +93,7 @@ def test_the_state_tells_what_waits_and_what_fails(client, db, plain):
     making.event()
     Endpoint.objects.filter(url__endswith="1").update(consecutive_failures=2)
     Endpoint.objects.filter(url__endswith="2").update(status=Endpoint.Status.DISABLED)
-    Delivery.objects.filter(endpoint__url__endswith="0").update(claim=7)
+    Delivery.objects.filter(endpoint__url__endswith="0").update(claimed_by=7)
     figures = stats.figures(timezone.now())
     assert (figures.endpoints, figures.failing, figures.disabled) == (3, 1, 1)
     assert (figures.waiting, figures.in_flight, figures.shifts) == (2, 1, 0)
@@ -111,9 +111,9 @@ def test_what_waits_is_counted_to_a_bound_and_held_apart(
     endpoints.pause(paused)
     one = Delivery.objects.filter(endpoint=live).order_by("pk")[:1]
     Delivery.objects.filter(pk__in=list(one.values_list("pk", flat=True))).update(
-        claim=7
+        claimed_by=7
     )
-    Lane.objects.filter(pk=live.pk).update(owner=7)
+    EndpointQueue.objects.filter(pk=live.pk).update(leased_by=7)
     figures = stats.figures(timezone.now())
     assert (figures.waiting, figures.held, figures.in_flight) == (7, 4, 1)
     monkeypatch.setattr(stats, "COUNTED_AT_MOST", 3)

@@ -21,7 +21,13 @@ from tests.receiver import receiver
 from tests.webhooks_core import making
 from webhooks_core import tasks
 from webhooks_core.dispatch import leases
-from webhooks_core.models import Attempt, Bell, Delivery, Lane, Shift
+from webhooks_core.models import (
+    Attempt,
+    Delivery,
+    DispatcherLease,
+    EndpointQueue,
+    EngineState,
+)
 
 ELSEWHERE = {"REMOTE_ADDR": "203.0.113.9"}
 GRAPHQL_ERRORS = "signpost_graphql_errors_total"
@@ -104,14 +110,16 @@ def test_repairs_are_counted(client, db, plain):
     making.event()
     now = timezone.now()
     Delivery.objects.update(next_attempt_at=now - timedelta(minutes=1))
-    Lane.objects.update(next_due_at=None)
-    Shift.objects.create(slot=0, host="h", pid=1, lease_until=now - 2 * leases.LEASE)
-    Bell.objects.get_or_create(pk=1)
+    EndpointQueue.objects.update(next_due_at=None)
+    DispatcherLease.objects.create(
+        slot=0, host="h", pid=1, expires_at=now - 2 * leases.LEASE
+    )
+    EngineState.objects.get_or_create(pk=1)
     tasks.sweep()
     tasks.sweep()
     seen = scrape(client)
-    assert seen["signpost_sweeper_repairs_total", "dead_shift"] == 1
-    assert seen["signpost_sweeper_repairs_total", "forgotten_lane"] == 1
+    assert seen["signpost_webhook_repairs_total", "expired_lease"] == 1
+    assert seen["signpost_webhook_repairs_total", "stale_queue"] == 1
     assert seen["signpost_webhook_oldest_due_seconds",] >= 60
     assert seen["signpost_worker_silent_seconds",] < 60
 

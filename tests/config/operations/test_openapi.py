@@ -13,7 +13,7 @@ from config.operations.health import CHECKS
 from tests.fuzzing import DESCRIBED, DOCUMENT, assert_as_described, bounded
 from webhooks_core import profiles
 from webhooks_core.api import openapi
-from webhooks_core.profiles import Sending
+from webhooks_core.profiles import SigningContext
 from webhooks_core.receiving.verification import Received, examine
 
 OURS = DESCRIBED.include(path_regex=r"^/(healthz|readyz|metrics|openapi.json)")
@@ -58,7 +58,7 @@ def test_the_webhooks_are_the_event_types_of_the_registered_products():
     for profile in profiles.registered():
         for name in profile.event_types:
             headers, example = described(DOCUMENT["webhooks"][name])
-            sending = Sending("evt_1", name, "dlv_1", 1, b"{}", ["s"])
+            sending = SigningContext("evt_1", name, "dlv_1", 1, b"{}", ["s"])
             sent = profile.delivery_headers(sending).keys() - {"Content-Type"}
             assert headers == sent
             assert example["type"] == name

@@ -17,7 +17,7 @@ from django.db import connections
 from config import asgi
 from config.operations import own_requests, reach, stream_probe
 from config.operations.reach import Level
-from config.serving.wsgi_bridge import Bridge
+from config.serving.wsgi_bridge import WSGIBridge
 from config.wsgi import application as wsgi_application
 from tests.config.serving.test_server import served
 
@@ -37,7 +37,7 @@ def without_connections(environ, start_response):
 
 @pytest.fixture
 def instance(settings, transactional_db, monkeypatch) -> Iterator[str]:
-    bridge = Bridge(without_connections, threads=1)
+    bridge = WSGIBridge(without_connections, threads=1)
     monkeypatch.setattr(asgi, "everything_else", bridge)
     with served(asgi.application) as settings.BASE_URL:
         yield settings.BASE_URL

@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from config.serving import server, sockets
-from config.serving.wsgi_bridge import Bridge
+from config.serving.wsgi_bridge import WSGIBridge
 from tests.running import until
 
 FORGED = {
@@ -42,7 +42,7 @@ def served(application) -> Iterator[str]:
 @contextmanager
 def bridged(application, *, threads: int = 1) -> Iterator[str]:
     """Serve a WSGI application through the bridge, which knows nothing of a lifespan."""
-    it = Bridge(application, threads=threads)
+    it = WSGIBridge(application, threads=threads)
 
     async def with_lifespan(scope, receive, send):
         if scope["type"] == "http":

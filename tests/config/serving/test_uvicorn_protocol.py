@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from config.serving import uvicorn_protocol
-from config.serving.uvicorn_protocol import Answers, Connection
+from config.serving.uvicorn_protocol import BufferedTransport, HttpProtocol
 from tests.config.serving.test_server import served
 from tests.running import until
 
@@ -26,7 +26,7 @@ class Served:
     """A client's socket, and the server's side of its connection."""
 
     socket: socket.socket
-    ends: list[Connection]
+    ends: list[HttpProtocol]
     answer: threading.Event = field(default_factory=threading.Event)
 
     def send(self, data: bytes) -> None:
@@ -56,19 +56,19 @@ class Served:
 
 @pytest.fixture
 def client(monkeypatch) -> Iterator[Served]:
-    ends: list[Connection] = []
-    made, lost = Connection.connection_made, Connection.connection_lost
+    ends: list[HttpProtocol] = []
+    made, lost = HttpProtocol.connection_made, HttpProtocol.connection_lost
 
-    def note_made(self: Connection, transport: Any) -> None:
+    def note_made(self: HttpProtocol, transport: Any) -> None:
         ends.append(self)
         made(self, transport)
 
-    def note_lost(self: Connection, exc: Exception | None) -> None:
+    def note_lost(self: HttpProtocol, exc: Exception | None) -> None:
         ends.remove(self)
         lost(self, exc)
 
-    monkeypatch.setattr(Connection, "connection_made", note_made)
-    monkeypatch.setattr(Connection, "connection_lost", note_lost)
+    monkeypatch.setattr(HttpProtocol, "connection_made", note_made)
+    monkeypatch.setattr(HttpProtocol, "connection_lost", note_lost)
 
     async def application(scope: Any, receive: Any, send: Any) -> None:
         """Answer at once, or when a test says so, or at length: by what the path says."""
@@ -213,7 +213,7 @@ def written(*steps: Any) -> tuple[list[bytes], str]:
 
     async def write() -> tuple[list[bytes], str]:
         wire = Wire()
-        transport = Answers(wire, asyncio.get_running_loop())
+        transport = BufferedTransport(wire, asyncio.get_running_loop())
         for step in steps:
             step(transport)
         await asyncio.sleep(0)
@@ -239,14 +239,14 @@ def test_what_nothing_follows_goes_out_by_itself():
 
 def test_what_is_held_is_sent_before_the_end_and_forgotten_by_a_reset():
     head = lambda it: it.write(b"head")  # noqa: E731
-    assert written(head, Answers.close) == ([b"head"], "closed")
-    assert written(head, Answers.abort) == ([], "aborted")
+    assert written(head, BufferedTransport.close) == ([b"head"], "closed")
+    assert written(head, BufferedTransport.abort) == ([], "aborted")
     assert written(head, lambda it: it._transport.close()) == ([], "closed")
 
 
 def test_what_is_held_counts_as_unsent():
     async def size() -> int:
-        transport = Answers(Wire(), asyncio.get_running_loop())
+        transport = BufferedTransport(Wire(), asyncio.get_running_loop())
         transport.write(b"head")
         return transport.get_write_buffer_size()
 

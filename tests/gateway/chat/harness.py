@@ -13,10 +13,10 @@ from typing import Any
 import requests
 import uvicorn
 
-from config.serving.uvicorn_protocol import Connection
+from config.serving.uvicorn_protocol import HttpProtocol
 from gateway.chat import asgi
-from gateway.chat.context import Exchange
-from gateway.chat.fallback import Calls
+from gateway.chat.context import ChatContext
+from gateway.chat.fallback import FallbackCaller
 from gateway.chat.metering.limits import Limits
 from gateway.chat.routing import Router
 from gateway.chat.service import Service
@@ -266,10 +266,10 @@ COMPLETION = {
 class Kept:
     """A recorder that keeps what it is told, as it was then: the writer does so too."""
 
-    ended: list[Exchange] = field(default_factory=list)
+    ended: list[ChatContext] = field(default_factory=list)
     denied: list[tuple[str, str]] = field(default_factory=list)
 
-    def record(self, exchange: Exchange) -> None:
+    def record(self, exchange: ChatContext) -> None:
         self.ended.append(replace(exchange))
 
     def deny(self, *, action: str, model: str, **_: Any) -> None:
@@ -363,7 +363,7 @@ def running(gateway: Gateway) -> Iterator[Gateway]:
     async def serve() -> None:
         gateway.client = http.session()
         gateway.service = Service(
-            calls=Calls(registry.connect(gateway.client), gateway.router),
+            calls=FallbackCaller(registry.connect(gateway.client), gateway.router),
             catalogue=gateway.known,
             recorder=gateway.kept,
             limits=gateway.limits,
@@ -376,7 +376,7 @@ def running(gateway: Gateway) -> Iterator[Gateway]:
         config = uvicorn.Config(
             application,
             port=0,
-            http=Connection,
+            http=HttpProtocol,
             lifespan="off",
             log_config=None,
             proxy_headers=False,

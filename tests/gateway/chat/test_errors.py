@@ -357,12 +357,12 @@ def test_a_fault_that_arrives_with_the_first_chunk_comes_after_it(gateway, upstr
 def test_after_the_first_chunk_any_other_failure_is_internal(
     gateway, upstream, monkeypatch
 ):
-    from gateway.chat.streaming.transform import Relay
+    from gateway.chat.streaming.transform import ChunkTransformer
 
     def fail(_):
         raise RuntimeError("a bug of ours")
 
-    monkeypatch.setattr(Relay, "last", fail)
+    monkeypatch.setattr(ChunkTransformer, "last", fail)
     parts = STREAM[0], 0.02, DONE
     assert last_of(gateway, upstream, *parts) == (500, INTERNAL)
 

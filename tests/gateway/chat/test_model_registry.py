@@ -15,7 +15,7 @@ from django.test import Client
 from gateway.chat import model_registry
 from gateway.chat.metering.usage import write
 from gateway.chat.metrics import ChatCollector
-from gateway.chat.model_registry import CachedCatalogue, load
+from gateway.chat.model_registry import ModelRegistry, load
 from gateway.chat.models import (
     ModelEndpoint,
     ModelPrice,
@@ -123,7 +123,7 @@ def test_the_catalogue_is_loaded_once_for_many_and_again_when_it_is_old():
         return function()
 
     async def run() -> list[int]:
-        known = CachedCatalogue(here, load=database, clock=lambda: clock.now)
+        known = ModelRegistry(here, load=database, clock=lambda: clock.now)
         calls = []
         await asyncio.gather(*(known.endpoints() for _ in range(5)))
         calls.append(database.calls)
@@ -151,7 +151,7 @@ def test_the_catalogue_outlives_a_short_outage_of_the_database(failure):
         return function()
 
     async def run() -> None:
-        known = CachedCatalogue(here, load=database, clock=lambda: clock.now)
+        known = ModelRegistry(here, load=database, clock=lambda: clock.now)
         await known.endpoints()
         database.away = True
         clock.now += model_registry.OUTAGE_S - 1
@@ -173,7 +173,7 @@ def test_a_database_that_hangs_is_waited_for_only_so_long(monkeypatch):
         return function()
 
     async def run() -> None:
-        known = CachedCatalogue(here, load=database, clock=lambda: clock.now)
+        known = ModelRegistry(here, load=database, clock=lambda: clock.now)
         await known.endpoints()
         monkeypatch.setattr(model_registry, "WAIT_S", 0.0)
         hangs.set()
@@ -319,17 +319,17 @@ def test_metrics_tell_requests_tokens_costs_and_times(django_assert_num_queries)
         for sample in family.samples
     }
     small = ("model", "small")
-    tokens = "gateway_chat_tokens_total"
-    assert found["gateway_chat_requests_total", small, ("status", "200")] == 1
-    assert found["gateway_chat_requests_total", small, ("status", "500")] == 1
+    tokens = "signpost_chat_tokens_total"
+    assert found["signpost_chat_requests_total", small, ("status", "200")] == 1
+    assert found["signpost_chat_requests_total", small, ("status", "500")] == 1
     assert found[tokens, ("kind", "prompt"), small] == 18
     assert found[tokens, ("kind", "completion"), small] == 4
-    assert found["gateway_chat_cost_total", small] == pytest.approx(22e-6)
-    assert found["gateway_chat_estimated_requests_total", small] == 1
-    first = "gateway_chat_first_chunk_seconds"
+    assert found["signpost_chat_cost_total", small] == pytest.approx(22e-6)
+    assert found["signpost_chat_estimated_requests_total", small] == 1
+    first = "signpost_chat_first_chunk_seconds"
     assert found[f"{first}_bucket", ("le", "0.025"), small] == 1
     assert found[f"{first}_count", small] == 1
-    duration = "gateway_chat_duration_seconds"
+    duration = "signpost_chat_duration_seconds"
     assert found[f"{duration}_bucket", ("le", "120"), small] == 1
     assert found[f"{duration}_bucket", ("le", "+Inf"), small] == 2
     assert found[f"{duration}_sum", small] == pytest.approx(201.5)

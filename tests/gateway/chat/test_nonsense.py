@@ -13,7 +13,7 @@ from gateway.chat import exact_json, formats
 from gateway.chat.errors import SYNCHRONOUS, ChatError
 from gateway.chat.streaming import chunks
 from gateway.chat.streaming.sse import EventReader
-from gateway.chat.streaming.transform import Relay
+from gateway.chat.streaming.transform import ChunkTransformer
 from gateway.chat.upstreams import anthropic, http, messages
 from tests.gateway.chat.upstreams.anthropic_cases import CASES
 from tests.gateway.chat.upstreams.test_anthropic import MESSAGE, TEXT_STREAM, stopped
@@ -62,10 +62,10 @@ EVENTS: list[Any] = [*TEXT_STREAM, *STREAM, *stopped("end_turn"), {"type": "erro
 @given(st.lists(spoiled(EVENTS), max_size=6))
 def test_spoiled_events_of_anthropic(events):
     translation = anthropic.Translation(lambda _: None)
-    relay = Relay(formats.CONTRACT, model="claude", wants_usage=True)
+    relay = ChunkTransformer(formats.CONTRACT, model="claude", wants_usage=True)
     with suppress(ChatError):
         for event in [*STREAM[:5], *events, *STREAM[5:]]:
-            relay.take(list(translation.of(event)))
+            relay.feed(list(translation.of(event)))
     relay.rest()
 
 
@@ -111,10 +111,13 @@ def test_errors_of_any_shape(value, status):
 
 @given(st.lists(st.binary(max_size=30) | st.sampled_from([b"data: ", b"\n\n", b"{}", b"[DONE]", b"\r"])))  # fmt: skip
 def test_bytes_of_any_kind(parts):
-    reader, relay = EventReader(), Relay(formats.OPENAI, model="x", wants_usage=False)
+    reader, relay = (
+        EventReader(),
+        ChunkTransformer(formats.OPENAI, model="x", wants_usage=False),
+    )
     with suppress(ChatError):
         for part in parts:
-            relay.take(reader.feed(part))
+            relay.feed(reader.feed(part))
     relay.rest()
 
 

@@ -250,11 +250,11 @@ def test_purging_keeps_what_lives_and_deletes_what_cannot_matter(app, visitor):
     tokens = app.tokens()
     unused = App.registered(visitor)
     fresh = app.refresh(tokens["refresh_token"]).json()
-    call_command("purge_oauth", stdout=StringIO())
+    call_command("prune_oauth", stdout=StringIO())
     assert (Grant.objects.count(), RefreshToken.objects.count()) == (1, 2)
     assert access.authenticate(fresh["access_token"])
     with time_machine.travel(start + timedelta(days=2)):
-        call_command("purge_oauth", stdout=StringIO())
+        call_command("prune_oauth", stdout=StringIO())
         assert (Grant.objects.count(), RefreshToken.objects.count()) == (0, 2)
         assert AccessToken.objects.count() == 1
         call_command("cleartokens", stdout=StringIO())
@@ -262,13 +262,13 @@ def test_purging_keeps_what_lives_and_deletes_what_cannot_matter(app, visitor):
         assert late.status_code == 200
     with time_machine.travel(start + timedelta(days=91)):
         out = StringIO()
-        call_command("purge_oauth", stdout=out)
+        call_command("prune_oauth", stdout=out)
         assert "applications: 1" in out.getvalue()
         assert not Application.objects.filter(client_id=unused.client_id).exists()
         assert RefreshToken.objects.count() == 1
         assert app.refresh(late.json()["refresh_token"]).status_code == 200
     with time_machine.travel(start + timedelta(days=200)):
-        call_command("purge_oauth", stdout=StringIO())
+        call_command("prune_oauth", stdout=StringIO())
         assert not Application.objects.exists()
         assert not RefreshToken.objects.exists()
 
@@ -284,12 +284,12 @@ def test_clients_of_operators_are_never_purged(db):
     arguments = ["public", "authorization-code", "--redirect-uris", REDIRECT]
     call_command("createapplication", *arguments, stdout=StringIO())
     with time_machine.travel(timezone.now() + timedelta(days=1000)):
-        call_command("purge_oauth", stdout=StringIO())
+        call_command("prune_oauth", stdout=StringIO())
     assert Application.objects.count() == 1
 
 
 @pytest.mark.django_db
 def test_the_worker_purges_every_hour():
-    schedule = Schedule.objects.get(name="oauth: purge")
+    schedule = Schedule.objects.get(name="oauth: prune")
     assert schedule.schedule_type == Schedule.HOURLY
     assert set(import_string(schedule.func)().values()) == {0}

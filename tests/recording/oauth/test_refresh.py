@@ -90,7 +90,7 @@ def test_the_count_of_siblings_goes_with_its_token(app):
         app.refresh(first)
     assert str(Rotation.objects.get()) == "siblings: 1"
     with time_machine.travel(start + timedelta(days=91)):
-        prune.purge()
+        prune.prune()
     assert not Rotation.objects.exists()
 
 

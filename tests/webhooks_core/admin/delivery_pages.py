@@ -26,7 +26,13 @@ def make(number) -> None:
     target, one = endpoint(NOWHERE), event()
     Delivery.objects.all().delete()
     Delivery.objects.bulk_create(
-        Delivery(public_id=f"dlv_{n}", event=one, endpoint=target, copy=n, attempts=2)
+        Delivery(
+            public_id=f"dlv_{n}",
+            event=one,
+            endpoint=target,
+            replay_number=n,
+            attempts=2,
+        )
         for n in range(number)
     )
     Attempt.objects.bulk_create(
@@ -36,7 +42,7 @@ def make(number) -> None:
             started_at=timezone.now(),
             duration_ms=10 * n,
             outcome="http",
-            code=500 + n,
+            status_code=500 + n,
         )
         for it in Delivery.objects.all()
         for n in (1, 2)

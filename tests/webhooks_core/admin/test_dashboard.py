@@ -12,11 +12,17 @@ from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT, looker, page, que
 from tests.webhooks_core.making import drain, endpoint, event
 from webhooks_core import endpoints
 from webhooks_core.admin import dispatchers
-from webhooks_core.models import Attempt, Bell, Delivery, Endpoint, Shift
+from webhooks_core.models import (
+    Attempt,
+    Delivery,
+    DispatcherLease,
+    Endpoint,
+    EngineState,
+)
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 
-DASHBOARD = "/admin/webhooks_core/shift/dashboard/"
+DASHBOARD = "/admin/webhooks_core/dispatcherlease/dashboard/"
 
 
 def test_an_idle_system_says_so(admin_client):
@@ -44,9 +50,9 @@ def test_the_oldest_due_delivery_of_those_that_may_be_sent_is_told(admin_client)
 def test_who_works_and_the_last_sweep_are_told(admin_client):
     now = timezone.now()
     later, earlier = now + timedelta(minutes=1), now - timedelta(minutes=1)
-    Shift.objects.create(slot=0, host="alive", pid=1, lease_until=later)
-    Shift.objects.create(slot=1, host="dead", pid=2, lease_until=earlier)
-    Bell.objects.update_or_create(pk=1, defaults={"swept_at": now})
+    DispatcherLease.objects.create(slot=0, host="alive", pid=1, expires_at=later)
+    DispatcherLease.objects.create(slot=1, host="dead", pid=2, expires_at=earlier)
+    EngineState.objects.update_or_create(pk=1, defaults={"swept_at": now})
     text = page(admin_client, DASHBOARD)
     assert "on alive (process 1)" in text
     assert "dead" not in text
@@ -54,9 +60,13 @@ def test_who_works_and_the_last_sweep_are_told(admin_client):
 
 
 def test_what_sweeps_repaired_is_told(admin_client):
-    Bell.objects.update_or_create(pk=1, defaults={"buried": 0, "rung": 0})
+    EngineState.objects.update_or_create(
+        pk=1, defaults={"expired_leases": 0, "repaired_queues": 0}
+    )
     assert "nothing, ever" in page(admin_client, DASHBOARD)
-    Bell.objects.update(buried=1, rung=2, called_at=timezone.now())
+    EngineState.objects.update(
+        expired_leases=1, repaired_queues=2, woken_at=timezone.now()
+    )
     text = page(admin_client, DASHBOARD)
     assert "1 dead shift (a worker died)" in text
     assert "2 forgotten lanes (a publisher died)" in text
@@ -64,10 +74,10 @@ def test_what_sweeps_repaired_is_told(admin_client):
 
 
 def test_a_call_that_no_shift_has_followed_is_told(admin_client):
-    Bell.objects.update_or_create(pk=1, defaults={"called_at": None})
+    EngineState.objects.update_or_create(pk=1, defaults={"woken_at": None})
     assert "A shift was called" not in page(admin_client, DASHBOARD)
     at = timezone.now()
-    Bell.objects.update(called_at=at)
+    EngineState.objects.update(woken_at=at)
     text = page(admin_client, DASHBOARD)
     assert f"at {at:%Y-%m-%d %H:%M:%S} UTC, and none has come yet" in text
 
@@ -119,9 +129,9 @@ def test_the_dashboard_costs_the_same_queries_however_much_there_is(admin_client
 
 def test_shifts_are_listed_and_never_edited(admin_client):
     now = timezone.now()
-    one = Shift.objects.create(slot=0, host="alive", pid=1, lease_until=now)
-    assert "alive" in page(admin_client, "/admin/webhooks_core/shift/")
-    address = f"/admin/webhooks_core/shift/{one.pk}/change/"
+    one = DispatcherLease.objects.create(slot=0, host="alive", pid=1, expires_at=now)
+    assert "alive" in page(admin_client, "/admin/webhooks_core/dispatcherlease/")
+    address = f"/admin/webhooks_core/dispatcherlease/{one.pk}/change/"
     assert "alive" in page(admin_client, address)
     assert admin_client.post(address, {"host": "x"}).status_code == 403
 

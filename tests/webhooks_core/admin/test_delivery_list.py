@@ -99,7 +99,7 @@ def test_what_is_held_is_found_by_its_word_and_is_not_pending(
     make(2)
     Endpoint.objects.update(**change_of)
     held, sending = Delivery.objects.order_by("pk")
-    Delivery.objects.filter(pk=sending.pk).update(claim=1)
+    Delivery.objects.filter(pk=sending.pk).update(claimed_by=1)
     target = endpoint(NOWHERE, owner="bob")
     event(owner="bob")
     tried = Delivery.objects.get(endpoint=target)
@@ -113,7 +113,7 @@ def test_what_is_held_is_found_by_its_word_and_is_not_pending(
 
 
 def test_an_error_that_repeats_its_result_is_not_told_twice():
-    told = Attempt(outcome="http", code=503, error="HTTP 503")
+    told = Attempt(outcome="http", status_code=503, error="HTTP 503")
     more = Attempt(outcome="connect", error="the connection was refused")
     steps = display.timeline([told, more])
     assert [it.error for it in steps] == ["", "the connection was refused"]

@@ -49,8 +49,8 @@ def test_chosen_deliveries_are_resent_oldest_first(admin_client):
     chosen = {"action": "resend_selected", "_selected_action": pks}
     answer = admin_client.post(LIST, chosen, follow=True)
     assert "Queued 3 of 3 again." in answer.content.decode()
-    copies = Delivery.objects.filter(copy=1).order_by("pk")
-    firsts = Delivery.objects.filter(copy=0).order_by("pk")
+    copies = Delivery.objects.filter(replay_number=1).order_by("pk")
+    firsts = Delivery.objects.filter(replay_number=0).order_by("pk")
     assert [it.event_id for it in copies] == [it.event_id for it in firsts]
     assert LogEntry.objects.count() == 3
 

@@ -116,7 +116,12 @@ def test_the_list_costs_the_same_queries_however_long(admin_client):
 def attempts_of(target, number) -> None:
     one = event(owner="bob")
     made = Delivery.objects.bulk_create(
-        Delivery(public_id=f"dlv_{target.pk}_{n}", event=one, endpoint=target, copy=n)
+        Delivery(
+            public_id=f"dlv_{target.pk}_{n}",
+            event=one,
+            endpoint=target,
+            replay_number=n,
+        )
         for n in range(1, number)
     )
     Attempt.objects.bulk_create(
@@ -223,7 +228,7 @@ def test_the_secret_is_shown_nowhere(admin_client):
     secret = EndpointSecret.objects.get().value
     for address in (LIST, change(target), f"{LIST}{target.pk}/history/"):
         text = page(admin_client, address)
-        assert secret.reveal() not in text
+        assert secret.decrypt() not in text
         assert secret.ciphertext not in text
 
 

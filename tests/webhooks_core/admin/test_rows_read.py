@@ -28,10 +28,10 @@ def many(monkeypatch) -> list[str]:
     """Thousands of delivered ones, and three old ones of every other kind; return their ids."""
     monkeypatch.setattr(base, "LISTED_AT_MOST", SHOWN)
     make(ROWS)
-    Delivery.objects.filter(copy__gte=3).update(
+    Delivery.objects.filter(replay_number__gte=3).update(
         status=Delivery.Status.DELIVERED, delivered_at=NOW, next_attempt_at=None
     )
-    rare = Delivery.objects.filter(copy__lt=3)
+    rare = Delivery.objects.filter(replay_number__lt=3)
     paused = endpoints.pause(endpoint("http://127.0.0.1:9/paused", owner="bob"))
     rare.update(endpoint=paused, trigger="replay")
     Attempt.objects.filter(delivery__in=rare).update(outcome="tls")
@@ -101,9 +101,9 @@ def test_what_an_endpoint_tries_while_it_is_disabled_is_pending_however_deep(
 ):
     make(60)
     Endpoint.objects.update(status=Endpoint.Status.DISABLED)
-    early = Delivery.objects.get(copy=7)
+    early = Delivery.objects.get(replay_number=7)
     soon = NOW - timedelta(minutes=1)
-    Delivery.objects.filter(pk=early.pk).update(claim=1, next_attempt_at=soon)
+    Delivery.objects.filter(pk=early.pk).update(claimed_by=1, next_attempt_at=soon)
     monkeypatch.setattr(base, "LISTED_AT_MOST", 10)
     endpoint(NOWHERE, owner="carol")
     found = shown_ids(page(admin_client, f"{LIST}?status__exact=0"))

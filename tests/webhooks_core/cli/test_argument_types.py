@@ -7,18 +7,18 @@ from argparse import ArgumentTypeError
 import pytest
 from django.core.management import CommandError, call_command
 
-from webhooks_core.cli.argument_types import seconds, whole
+from webhooks_core.cli.argument_types import integer_between, seconds
 
 
 @pytest.mark.parametrize(("text", "number"), [("1", 1), ("10", 10), ("007", 7)])
 def test_whole_numbers_within_bounds_are_read(text, number):
-    assert whole(1, 10)(text) == number
+    assert integer_between(1, 10)(text) == number
 
 
 @pytest.mark.parametrize("text", ["0", "11", "-1", "", "x", "1.0", "²", "9" * 5000])
 def test_whole_numbers_beyond_bounds_are_refused(text):
     with pytest.raises(ArgumentTypeError, match=r"from 1 to 10$"):
-        whole(1, 10)(text)
+        integer_between(1, 10)(text)
 
 
 @pytest.mark.parametrize("text", ["-1", "3601", "nan", "inf", "", "x"])
@@ -31,10 +31,10 @@ def test_seconds_beyond_bounds_are_refused(text):
 @pytest.mark.parametrize(
     ("command", "options"),
     [
-        ("qcluster", ["--deaf-after=0"]),
-        ("qcluster", ["--deaf-after=nan"]),
-        ("webhooks_drain", ["--linger=-1"]),
-        ("webhooks_drain", ["--linger=nan"]),
+        ("qcluster", ["--unresponsive-after=0"]),
+        ("qcluster", ["--unresponsive-after=nan"]),
+        ("webhooks_dispatch", ["--linger=-1"]),
+        ("webhooks_dispatch", ["--linger=nan"]),
         ("webhooks_verify", ["-", "--tolerance=nan"]),
         ("webhooks_verify", ["-", "--tolerance=-1"]),
         ("demo", ["--timeout=nan"]),

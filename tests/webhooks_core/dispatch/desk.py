@@ -8,26 +8,26 @@ from datetime import UTC, datetime
 from django.utils import timezone
 
 from webhooks_core.dispatch import leases
-from webhooks_core.dispatch.claims import Claim, Claims
-from webhooks_core.dispatch.connectivity import WINDOW, Network
-from webhooks_core.dispatch.queues import Lanes
-from webhooks_core.dispatch.results import Settled, settle
-from webhooks_core.models import Shift
-from webhooks_core.network.transport import Answer, Request
+from webhooks_core.dispatch.claims import Claim, OpenClaims
+from webhooks_core.dispatch.connectivity import WINDOW, Connectivity
+from webhooks_core.dispatch.queues import LeasedQueues
+from webhooks_core.dispatch.results import RecordedResult, settle
+from webhooks_core.models import DispatcherLease
+from webhooks_core.network.transport import AttemptResult, OutgoingRequest
 from webhooks_core.outcomes import Outcome
 from webhooks_core.stats import has_arrived_since
 
 
-def ok(request: Request) -> Answer:
-    return Answer(request.key, request.lane, datetime.now(UTC), Outcome.OK, 204)
+def ok(request: OutgoingRequest) -> AttemptResult:
+    return AttemptResult(request.key, request.queue, datetime.now(UTC), Outcome.OK, 204)
 
 
 def failed(
-    request: Request, code: int = 500, retry_after: float | None = None
-) -> Answer:
-    return Answer(
+    request: OutgoingRequest, code: int = 500, retry_after: float | None = None
+) -> AttemptResult:
+    return AttemptResult(
         request.key,
-        request.lane,
+        request.queue,
         datetime.now(UTC),
         Outcome.HTTP,
         code,
@@ -36,59 +36,59 @@ def failed(
     )
 
 
-def timed_out(request: Request) -> Answer:
-    return Answer(
+def timed_out(request: OutgoingRequest) -> AttemptResult:
+    return AttemptResult(
         request.key,
-        request.lane,
+        request.queue,
         datetime.now(UTC),
         Outcome.TIMEOUT,
         error="no answer within 1 s",
     )
 
 
-def unreached(request: Request) -> Answer:
-    return Answer(
+def unreached(request: OutgoingRequest) -> AttemptResult:
+    return AttemptResult(
         request.key,
-        request.lane,
+        request.queue,
         datetime.now(UTC),
         Outcome.DNS,
         error="the host name could not be resolved",
     )
 
 
-def untried(request: Request) -> Answer:
-    return Answer(request.key, request.lane, datetime.now(UTC), None)
+def untried(request: OutgoingRequest) -> AttemptResult:
+    return AttemptResult(request.key, request.queue, datetime.now(UTC), None)
 
 
 class Desk:
     def __init__(self) -> None:
-        shift = leases.start()
+        shift = leases.acquire()
         assert shift is not None
-        self.shift: Shift = shift
-        self.lanes = Lanes(shift)
-        self.network = Network(shift.offline_since)
-        self.claims = Claims(shift, self.lanes, self.network)
+        self.shift: DispatcherLease = shift
+        self.lanes = LeasedQueues(shift)
+        self.network = Connectivity(shift.offline_since)
+        self.claims = OpenClaims(shift, self.lanes, self.network)
 
-    def claim(self) -> list[Request]:
+    def claim(self) -> list[OutgoingRequest]:
         """Lease what is due and claim from it; return the requests to be made."""
         now = timezone.now()
-        self.lanes.take_due(now)
-        return self.claims.take(now)
+        self.lanes.lease_due(now)
+        return self.claims.claim_due(now)
 
-    def settle(self, answers: Sequence[Answer]) -> list[Settled]:
-        ended: list[tuple[Claim, Answer]] = [
+    def settle(self, answers: Sequence[AttemptResult]) -> list[RecordedResult]:
+        ended: list[tuple[Claim, AttemptResult]] = [
             (self.claims.pop(answer.key), answer) for answer in answers
         ]
         now = timezone.now()
         settled = settle(self.shift, ended, now=now)
         for it in settled:
             if it.retry_at:
-                self.lanes[it.answer.lane].expect(it.retry_at)
+                self.lanes[it.answer.lane].schedule(it.retry_at)
         for claim, answer in ended:
             if answer.outcome is None:
-                self.lanes[answer.lane].expect(now)
+                self.lanes[answer.lane].schedule(now)
             owner, url = claim.endpoint.owner, claim.endpoint.url
-            if self.network.note(owner, url, answer.outcome, now):
+            if self.network.record(owner, url, answer.outcome, now):
                 self.find_network()
         self.watch_network()
         return settled
@@ -99,16 +99,16 @@ class Desk:
         if not self.network.is_suspect(now):
             return
         if has_arrived_since(now - WINDOW):
-            self.network.find()
+            self.network.mark_online()
         else:
-            self.network.lose(now)
-            leases.tell_network(self.shift, offline_since=now)
+            self.network.mark_offline(now)
+            leases.set_offline_since(self.shift, offline_since=now)
 
     def find_network(self) -> None:
-        self.network.find()
-        leases.tell_network(self.shift, offline_since=None)
+        self.network.mark_online()
+        leases.set_offline_since(self.shift, offline_since=None)
 
     def leave(self) -> None:
         """Release the lanes without open claims, and end the shift."""
         self.lanes.release(it.pk for it in self.lanes.values() if not it.claimed)
-        leases.end(self.shift, attempts=0)
+        leases.release(self.shift, attempts=0)

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Count, F, Q
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
-from webhooks_core.models import Delivery, Endpoint, Lane, Shift
+from webhooks_core.models import Delivery, DispatcherLease, Endpoint, EndpointQueue
 
 
 class Books(RuleBasedStateMachine):
@@ -30,19 +30,19 @@ class Books(RuleBasedStateMachine):
     def what_is_claimed_is_claimed_by_the_owner_of_its_lane_and_by_nobody_dead(
         self,
     ) -> None:
-        living = Shift.objects.filter(ended_at=None).values("pk")
-        claimed = Delivery.objects.filter(claim__isnull=False)
-        assert not claimed.exclude(endpoint__lane__owner=F("claim")).exists()
-        assert not claimed.exclude(claim__in=living).exists()
-        owned = Lane.objects.filter(owner__isnull=False)
-        assert not owned.exclude(owner__in=living).exists()
+        living = DispatcherLease.objects.filter(ended_at=None).values("pk")
+        claimed = Delivery.objects.filter(claimed_by__isnull=False)
+        assert not claimed.exclude(endpoint__queue__leased_by=F("claimed_by")).exists()
+        assert not claimed.exclude(claimed_by__in=living).exists()
+        owned = EndpointQueue.objects.filter(leased_by__isnull=False)
+        assert not owned.exclude(leased_by__in=living).exists()
 
     @invariant()
     def attempts_are_counted_once(self) -> None:
         interrupted = Q(attempt__outcome="interrupted")
         rows = Delivery.objects.annotate(
             made=Count("attempt"), cut=Count("attempt", filter=interrupted)
-        ).values_list("attempts", "interruptions", "claim", "made", "cut")
+        ).values_list("attempts", "interruptions", "claimed_by", "made", "cut")
         for attempts, interruptions, claim, made, cut in rows:
             assert attempts == made + (claim is not None)
             assert interruptions == cut

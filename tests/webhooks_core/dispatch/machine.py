@@ -26,10 +26,10 @@ from tests.webhooks_core.dispatch.invariants import Books
 from tests.webhooks_core.making import endpoint, event
 from webhooks_core import endpoints
 from webhooks_core.dispatch import leases, rate_limit
-from webhooks_core.dispatch.results import Settled
+from webhooks_core.dispatch.results import RecordedResult
 from webhooks_core.dispatch.sweep import sweep
-from webhooks_core.models import Attempt, Delivery, Endpoint, Shift
-from webhooks_core.network.transport import Request
+from webhooks_core.models import Attempt, Delivery, DispatcherLease, Endpoint
+from webhooks_core.network.transport import OutgoingRequest
 from webhooks_core.worker import notify
 
 START = datetime(2026, 11, 21, 8, tzinfo=UTC)
@@ -62,7 +62,7 @@ class Worker:
 
     def __init__(self) -> None:
         self.desk = Desk()
-        self.open: list[Request] = []
+        self.open: list[OutgoingRequest] = []
 
 
 class Engine(Books):
@@ -115,7 +115,7 @@ class Engine(Books):
     def publish(self, call_is_lost: bool, count: int) -> None:
         with pytest.MonkeyPatch.context() as patch:
             if call_is_lost:
-                patch.setattr(notify, "ring", lambda *_, **__: None)
+                patch.setattr(notify, "notify", lambda *_, **__: None)
             for _ in range(count):
                 for owner in OWNERS:
                     event(owner)
@@ -180,7 +180,7 @@ class Engine(Books):
         buried, offline = self.is_buried(worker), worker.desk.network.is_offline
         try:
             claimed = worker.desk.claim()
-        except leases.LostError:
+        except leases.LeaseLostError:
             assert buried
             self.settle(worker, [ok(it) for it in worker.open])
             self.workers.remove(worker)
@@ -191,10 +191,10 @@ class Engine(Books):
             worker.open += claimed
             self.check_limits(claimed)
 
-    def check_limits(self, claimed: list[Request]) -> None:
+    def check_limits(self, claimed: list[OutgoingRequest]) -> None:
         now = timezone.now()
-        for pk in {request.lane for request in claimed}:
-            mine = [request.key for request in claimed if request.lane == pk]
+        for pk in {request.queue for request in claimed}:
+            mine = [request.key for request in claimed if request.queue == pk]
             target = Endpoint.objects.get(pk=pk)
             recent = [at for at in self.claims[pk] if now - SECOND < at]
             self.claims[pk] = [*recent, *[now] * len(mine)]
@@ -205,7 +205,7 @@ class Engine(Books):
                 first = pending.order_by("event", "pk").first()
                 assert first is not None
                 assert mine == [first.pk]
-                assert pending.exclude(claim=None).count() == 1
+                assert pending.exclude(claimed_by=None).count() == 1
 
     @precondition(lambda self: self.workers)
     @rule(pick=picks)
@@ -285,7 +285,7 @@ class Engine(Books):
         return self.workers[pick % len(self.workers)]
 
     def is_buried(self, worker: Worker) -> bool:
-        shift = Shift.objects.get(pk=worker.desk.shift.pk)
+        shift = DispatcherLease.objects.get(pk=worker.desk.shift.pk)
         return shift.ended_at is not None
 
     def settle(self, worker: Worker, answers: list[Any]) -> None:
@@ -297,7 +297,7 @@ class Engine(Books):
         for it in settled:
             self.count(it)
 
-    def count(self, it: Settled) -> None:
+    def count(self, it: RecordedResult) -> None:
         pk = it.claim.endpoint.pk
         status, count = self.counters[pk]
         count = 0 if it.verdict.delivered else count + 1
@@ -307,7 +307,9 @@ class Engine(Books):
         now = timezone.now()
         lanes = worker.desk.lanes.values()
         return any(
-            it.look_at and it.look_at <= now and rate_limit.is_held(it.held_until, now)
+            it.next_check_at
+            and it.next_check_at <= now
+            and rate_limit.is_held(it.not_before, now)
             for it in lanes
         )
 
@@ -321,7 +323,7 @@ class Engine(Books):
             later = max(timezone.now(), last.next_attempt_at) + timedelta(seconds=40)
             self.traveller.move_to(later)
             sweep()
-            Shift.objects.update(offline_since=None)
+            DispatcherLease.objects.update(offline_since=None)
             worker = Worker()
             while (claimed := worker.desk.claim()) or self.is_held(worker):
                 self.check_limits(claimed)
@@ -333,6 +335,6 @@ class Engine(Books):
         stuck = Delivery.objects.filter(status=Delivery.Status.PENDING)
         assert not stuck.filter(endpoint__in=Endpoint.objects.receiving()).exists()
         assert not stuck.filter(endpoint__deleted_at__isnull=False).exists()
-        assert not stuck.filter(claim__isnull=False).exists()
+        assert not stuck.filter(claimed_by__isnull=False).exists()
         # Each was ended by as many attempts as there are rows for it, none invented.
         assert Attempt.objects.filter(delivery__status=0, outcome="ok").count() == 0

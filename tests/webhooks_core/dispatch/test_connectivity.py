@@ -24,11 +24,11 @@ from tests.webhooks_core.network.hostile import (
 from webhooks_core import stats
 from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch import leases
-from webhooks_core.dispatch.connectivity import TRY_ONE_EVERY, Network
+from webhooks_core.dispatch.connectivity import TRY_ONE_EVERY, Connectivity
 from webhooks_core.dispatch.sender import Sender
-from webhooks_core.models import Attempt, Delivery, Endpoint, Shift
+from webhooks_core.models import Attempt, Delivery, DispatcherLease, Endpoint
 from webhooks_core.network import transport
-from webhooks_core.network.addresses import Reach
+from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.outcomes import Outcome
 from webhooks_core.worker import processes
 
@@ -54,17 +54,17 @@ A, B = ("alice", "https://a.example/"), ("bob", "https://b.example/")
     ],
 )
 def test_the_network_is_suspected_only_when_all_fails_for_several(_case, seen, suspect):
-    network = Network()
+    network = Connectivity()
     for owner, url, outcome in seen:
-        network.note(owner, url, outcome, NOW)
+        network.record(owner, url, outcome, NOW)
     assert network.is_suspect(NOW) is suspect
 
 
-def offline() -> Network:
-    network = Network()
+def offline() -> Connectivity:
+    network = Connectivity()
     for owner, url in (A, B):
-        network.note(owner, url, DNS, NOW)
-    network.lose(NOW)
+        network.record(owner, url, DNS, NOW)
+    network.mark_offline(NOW)
     return network
 
 
@@ -84,58 +84,60 @@ def test_silence_on_a_kept_connection_shows_no_network(first):
         last = send(sender, request_to(it.url, timeout_s=TIMEOUT_S))
         assert it.accepted == 1
     assert last.outcome == Outcome.TIMEOUT
-    assert last.shows_network is (first == "fresh")
+    assert last.proves_network is (first == "fresh")
 
 
 def test_old_failures_mean_nothing():
-    network = Network()
-    network.note(*A, DNS, NOW)
+    network = Connectivity()
+    network.record(*A, DNS, NOW)
     later = NOW + timedelta(seconds=61)
-    network.note(*B, DNS, later)
+    network.record(*B, DNS, later)
     assert not network.is_suspect(later)
 
 
 def test_only_what_leaves_this_machine_is_held():
     network = offline()
-    assert network.holds(*A, Reach())
-    assert not network.holds("alice", "http://localhost:9/", Reach())
-    network.find()
-    assert not network.holds(*A, Reach())
+    assert network.postpones(*A, AllowedNetworks())
+    assert not network.postpones("alice", "http://localhost:9/", AllowedNetworks())
+    network.mark_online()
+    assert not network.postpones(*A, AllowedNetworks())
 
 
 def test_those_are_probed_first_of_whom_nothing_bad_is_known():
     network = offline()
     for number in range(20):
-        network.holds(f"owner {number}", f"https://{number}.example/", Reach())
-    network.holds(*A, Reach())
-    probed = network.to_probe(NOW)
+        network.postpones(
+            f"owner {number}", f"https://{number}.example/", AllowedNetworks()
+        )
+    network.postpones(*A, AllowedNetworks())
+    probed = network.probe_targets(NOW)
     assert len(probed) == 8
     assert A[1] not in [held.url for held in probed]
-    network.holds(*A, Reach())
-    assert network.to_probe(NOW + timedelta(seconds=1)) == []
-    assert len(network.to_probe(NOW + timedelta(seconds=2))) == 1
+    network.postpones(*A, AllowedNetworks())
+    assert network.probe_targets(NOW + timedelta(seconds=1)) == []
+    assert len(network.probe_targets(NOW + timedelta(seconds=2))) == 1
 
 
 def test_one_attempt_is_made_now_and_then_all_the_same():
     network = offline()
-    assert network.exempts([1, 2], NOW + timedelta(minutes=9)) is None
-    assert network.exempts([1, 2], NOW + timedelta(minutes=10)) in {1, 2}
-    assert network.exempts([1, 2], NOW + timedelta(minutes=10)) is None
+    assert network.trial_queue([1, 2], NOW + timedelta(minutes=9)) is None
+    assert network.trial_queue([1, 2], NOW + timedelta(minutes=10)) in {1, 2}
+    assert network.trial_queue([1, 2], NOW + timedelta(minutes=10)) is None
 
 
 def test_the_shifts_that_follow_each_other_try_no_more_often_than_one_does():
     shift, tried, shifts_worked = timedelta(seconds=20), 0, 6000
     for number in range(shifts_worked):
-        network, start = Network(NOW), NOW + number * shift
-        tried += any(network.exempts([1], at) for at in (start, start + shift))
+        network, start = Connectivity(NOW), NOW + number * shift
+        tried += any(network.trial_queue([1], at) for at in (start, start + shift))
     expected = shifts_worked * shift / TRY_ONE_EVERY
     assert expected / 2 < tried < 2 * expected
 
 
 def test_one_success_ends_it():
     network = offline()
-    assert network.note(*A, OK, NOW)
-    network.find()
+    assert network.record(*A, OK, NOW)
+    network.mark_online()
     assert not network.is_offline
 
 
@@ -174,7 +176,7 @@ def test_a_receiver_is_reached_at_whichever_of_its_addresses_answers(monkeypatch
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     with receiver(204) as it:
         url = it.url.replace("127.0.0.1", "both.example")
-        assert asyncio.run(transport.connects(url, Reach(loopback=True)))
+        assert asyncio.run(transport.connects(url, AllowedNetworks(loopback=True)))
     assert it.requests == []
 
 
@@ -212,10 +214,10 @@ class TestDrain:
         assert 2 <= made <= 16  # what was in flight when it was noticed
         assert Delivery.objects.filter(status=1).count() == 40 - made
         assert not Endpoint.objects.filter(consecutive_failures__gt=4).exists()
-        assert Shift.objects.get().offline_since is None
+        assert DispatcherLease.objects.get().offline_since is None
 
     def is_postponing(self) -> bool:
-        return Shift.objects.filter(offline_since__isnull=False).exists()
+        return DispatcherLease.objects.filter(offline_since__isnull=False).exists()
 
     def test_while_it_lasts_no_count_moves_and_little_is_asked(self, names):
         subscribe("http://127.0.0.1:9/", "alice", "bob")
@@ -250,7 +252,7 @@ class TestDrain:
             endpoint(it.url, owner="carol")
             event("carol")
             drain()
-            Attempt.objects.update(outcome="http", code=500)
+            Attempt.objects.update(outcome="http", status_code=500)
             Endpoint.objects.update(url="https://elsewhere.example/")
             subscribe("http://127.0.0.1:9/", "alice", "bob")
             for owner in ("alice", "bob"):
@@ -264,15 +266,15 @@ class TestDrain:
         assert not stats.has_arrived_since(since)
 
     def test_an_old_shift_of_this_machine_tells_nothing(self):
-        Shift.objects.create(
+        DispatcherLease.objects.create(
             host="x",
             pid=1,
-            machine=processes.this_machine(),
-            lease_until=timezone.now(),
+            boot_id=processes.boot_id(),
+            expires_at=timezone.now(),
             ended_at=timezone.now() - timedelta(minutes=6),
             offline_since=timezone.now() - timedelta(hours=1),
         )
-        made = leases.start()
+        made = leases.acquire()
         assert made is not None
         assert made.offline_since is None
 

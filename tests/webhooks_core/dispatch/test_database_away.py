@@ -17,20 +17,26 @@ from tests.receiver import receiver
 from tests.webhooks_core.making import drain, endpoint, event
 from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch import leases, results
-from webhooks_core.dispatch.claims import Claims
-from webhooks_core.dispatch.queues import Lanes
-from webhooks_core.models import Attempt, Delivery, Endpoint, Lane, Shift
+from webhooks_core.dispatch.claims import OpenClaims
+from webhooks_core.dispatch.queues import LeasedQueues
+from webhooks_core.models import (
+    Attempt,
+    Delivery,
+    DispatcherLease,
+    Endpoint,
+    EndpointQueue,
+)
 from webhooks_core.models.deliveries import DeliveryQuerySet
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 
 POINTS: dict[str, tuple[object, str]] = {
-    "a lane is leased": (Lanes, "take_due"),
+    "a lane is leased": (LeasedQueues, "lease_due"),
     "deliveries are claimed": (DeliveryQuerySet, "claim"),
     "answers are settled": (results, "_record"),
-    "lanes are released": (Lanes, "release"),
+    "lanes are released": (LeasedQueues, "release"),
     "the lease is renewed": (leases, "renew"),
-    "the slot is given up": (leases, "give_up_slot"),
+    "the slot is given up": (leases, "release_slot"),
     "the shift ends": (leases, "_free"),
 }
 
@@ -105,15 +111,15 @@ def test_nothing_is_lost_and_nothing_counted_twice_when(outage_at, point, kept):
     )
     waiting = Delivery.objects.filter(endpoint=failing)
     assert (
-        list(waiting.values_list("status", "attempts", "interruptions", "claim"))
+        list(waiting.values_list("status", "attempts", "interruptions", "claimed_by"))
         == [(0, 1, 0, None)] * 2
     )
     failing.refresh_from_db()
     assert failing.consecutive_failures == 2
     assert Attempt.objects.count() == 4
-    assert not Lane.objects.exclude(owner=None).exists()
-    assert not Shift.objects.filter(ended_at=None).exists()
-    due = Lane.objects.get(pk=failing.pk).next_due_at
+    assert not EndpointQueue.objects.exclude(leased_by=None).exists()
+    assert not DispatcherLease.objects.filter(ended_at=None).exists()
+    due = EndpointQueue.objects.get(pk=failing.pk).next_due_at
     assert due == waiting.earliest("next_attempt_at").next_attempt_at
 
 
@@ -153,11 +159,13 @@ def test_what_is_unwritten_when_patience_ends_is_sent_again_by_the_next_shift(
         event()
         with monkeypatch.context() as patch:
             patch.setattr(results, "_record", away)
-            patch.setattr(leases, "end", lambda *_, **__: None)  # the worker is killed
+            patch.setattr(
+                leases, "release", lambda *_, **__: None
+            )  # the worker is killed
             drain()
         claimed = Delivery.objects.get()
-        assert claimed.claim is not None
-        assert Lane.objects.get().owner == claimed.claim
+        assert claimed.claimed_by is not None
+        assert EndpointQueue.objects.get().leased_by == claimed.claimed_by
         with time_machine.travel(timezone.now() + timedelta(seconds=20)):
             assert drain() == 1
     assert len(it.requests) == 2
@@ -169,14 +177,14 @@ def test_a_claim_that_was_never_heard_of_is_given_back_untried(monkeypatch):
     with receiver(204) as it:
         endpoint(it.url)
         event()
-        shift = leases.start()
+        shift = leases.acquire()
         assert shift is not None
-        lanes = Lanes(shift)
-        lanes.take_due(timezone.now())
-        Delivery.objects.claim([Delivery.objects.get().pk], claim=shift.pk)
-        claims = Claims(shift, lanes)
-        assert claims.give_back_unheard(settling=[]) == 1
-    assert Delivery.objects.values_list("attempts", "claim").get() == (0, None)
+        lanes = LeasedQueues(shift)
+        lanes.lease_due(timezone.now())
+        Delivery.objects.claim([Delivery.objects.get().pk], claimed_by=shift.pk)
+        claims = OpenClaims(shift, lanes)
+        assert claims.release_unconfirmed(settling=[]) == 1
+    assert Delivery.objects.values_list("attempts", "claimed_by").get() == (0, None)
 
 
 def test_counters_are_not_touched_by_results_that_were_settled_already(outage_at):

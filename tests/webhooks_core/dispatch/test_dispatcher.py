@@ -12,7 +12,14 @@ from django.utils import timezone
 from tests.receiver import receiver
 from tests.webhooks_core.making import drain, endpoint, event, only
 from webhooks_core import endpoints
-from webhooks_core.models import Attempt, Bell, Delivery, Endpoint, Lane, Shift
+from webhooks_core.models import (
+    Attempt,
+    Delivery,
+    DispatcherLease,
+    Endpoint,
+    EndpointQueue,
+    EngineState,
+)
 from webhooks_core.signing.signatures import verify_timestamped
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
@@ -42,7 +49,7 @@ def test_an_event_arrives_signed_and_the_delivery_says_so():
     assert delivery.delivered_at is not None
     assert delivery.next_attempt_at is None
     attempt = Attempt.objects.get()
-    assert (attempt.number, attempt.outcome, attempt.code) == (1, "ok", 204)
+    assert (attempt.number, attempt.outcome, attempt.status_code) == (1, "ok", 204)
 
 
 def test_a_failure_is_retried_with_the_same_bytes_and_a_fresh_signature():
@@ -156,21 +163,21 @@ def test_nothing_is_left_behind_by_a_shift():
         event()
         event()
         drain()
-    shift = Shift.objects.get()
+    shift = DispatcherLease.objects.get()
     assert shift.slot is None
     assert shift.ended_at is not None
     assert shift.attempts == 2
-    lane = Lane.objects.get()
-    assert lane.owner is None
+    lane = EndpointQueue.objects.get()
+    assert lane.leased_by is None
     waiting = Delivery.objects.get(status=Delivery.Status.PENDING)
     assert lane.next_due_at == waiting.next_attempt_at
-    assert waiting.claim is None
+    assert waiting.claimed_by is None
 
 
 def test_only_one_shift_takes_a_slot(settings):
-    settings.WEBHOOK_DRAINERS = 1
-    Shift.objects.create(
-        slot=0, host="other", pid=1, lease_until=timezone.now() + timedelta(seconds=9)
+    settings.WEBHOOK_DISPATCHERS = 1
+    DispatcherLease.objects.create(
+        slot=0, host="other", pid=1, expires_at=timezone.now() + timedelta(seconds=9)
     )
     with receiver(204) as it:
         endpoint(it.url)
@@ -183,11 +190,11 @@ def test_what_a_dead_shift_had_claimed_is_sent_again():
     with receiver(204) as it:
         endpoint(it.url)
         event()
-        dead = Shift.objects.create(
-            slot=0, host="x", pid=1, lease_until=timezone.now() - timedelta(seconds=1)
+        dead = DispatcherLease.objects.create(
+            slot=0, host="x", pid=1, expires_at=timezone.now() - timedelta(seconds=1)
         )
-        Lane.objects.update(owner=dead.pk, next_due_at=None)
-        Delivery.objects.claim([only().pk], claim=dead.pk)
+        EndpointQueue.objects.update(leased_by=dead.pk, next_due_at=None)
+        Delivery.objects.claim([only().pk], claimed_by=dead.pk)
         assert drain() == 1
     delivery = only()
     assert delivery.status == Delivery.Status.DELIVERED
@@ -204,11 +211,11 @@ def test_a_lane_whose_call_was_lost_is_found_by_the_sweep():
     with receiver(204) as it:
         endpoint(it.url)
         event()
-        Lane.objects.update(next_due_at=None)
+        EndpointQueue.objects.update(next_due_at=None)
         with time_machine.travel(timezone.now() + timedelta(seconds=10)):
             from webhooks_core.dispatch.sweep import sweep
 
-            assert sweep().rung == 1
+            assert sweep().repaired_queues == 1
             assert drain() == 1
     assert len(it.requests) == 1
 
@@ -217,7 +224,7 @@ def test_a_shift_with_more_lanes_than_hands_calls_another(settings, calls, monke
     from webhooks_core.dispatch import dispatcher as engine
     from webhooks_core.dispatch import queues
 
-    settings.WEBHOOK_DRAINERS = 2
+    settings.WEBHOOK_DISPATCHERS = 2
     monkeypatch.setattr(queues, "TAKE_AT_ONCE", 2)
     monkeypatch.setattr(engine, "TAKE_AT_ONCE", 2)
     with receiver(204) as it:
@@ -225,6 +232,6 @@ def test_a_shift_with_more_lanes_than_hands_calls_another(settings, calls, monke
             endpoint(it.url, owner=f"owner {number}")
             event(f"owner {number}")
         calls.clear()
-        Bell.objects.update(called_at=None)
+        EngineState.objects.update(woken_at=None)
         assert drain() == 6
-    assert calls == ["webhooks_core.tasks.drain"]
+    assert calls == ["webhooks_core.tasks.dispatch"]

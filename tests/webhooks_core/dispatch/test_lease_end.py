@@ -13,7 +13,7 @@ from tests.receiver import receiver
 from tests.webhooks_core.making import drain, endpoint, event, only
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.sender import Sender
-from webhooks_core.models import Bell, Delivery, Lane, Shift
+from webhooks_core.models import Delivery, DispatcherLease, EndpointQueue, EngineState
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 
@@ -40,7 +40,7 @@ def test_a_shift_whose_time_is_over_calls_a_successor_for_the_rest(calls):
         calls.clear()
         made = drain(shift_s=0.2)
         assert 0 < made < 20
-        assert calls == ["webhooks_core.tasks.drain"]
+        assert calls == ["webhooks_core.tasks.dispatch"]
         assert drain() == 20 - made
     assert Delivery.objects.filter(status=Delivery.Status.DELIVERED).count() == 20
 
@@ -53,7 +53,7 @@ def test_a_shift_calls_a_successor_for_a_retry_that_it_does_not_wait_for(
         event()
         calls.clear()
         drain(linger=timedelta(seconds=90), shift_s=0.1)
-    assert calls == ["webhooks_core.tasks.drain"]
+    assert calls == ["webhooks_core.tasks.dispatch"]
 
 
 def test_stop_gives_back_what_was_not_started_and_awaits_what_was(calls):
@@ -75,11 +75,11 @@ def test_stop_gives_back_what_was_not_started_and_awaits_what_was(calls):
     kept = Delivery.objects.filter(status=Delivery.Status.PENDING)
     assert list(sent.values_list("attempts", "interruptions")) == [(1, 0)] * 2
     assert (
-        list(kept.values_list("attempts", "interruptions", "claim"))
+        list(kept.values_list("attempts", "interruptions", "claimed_by"))
         == [(0, 0, None)] * 4
     )
-    assert Lane.objects.get().owner is None
-    assert Shift.objects.get().ended_at is not None
+    assert EndpointQueue.objects.get().leased_by is None
+    assert DispatcherLease.objects.get().ended_at is not None
     assert calls == []
 
 
@@ -87,19 +87,19 @@ def test_stop_gives_back_what_was_not_started_and_awaits_what_was(calls):
 def test_a_successor_finds_a_lease_that_holds_whatever_the_clock_did(monkeypatch, jump):
     """It would bury a shift that only waits for its last answers."""
     dead: list[int] = []
-    withdraw, give_up = Sender.withdraw, leases.give_up_slot
+    withdraw, give_up = Sender.release_unstarted, leases.release_slot
     with time_machine.travel(timezone.now(), tick=True) as clock:
 
         def withdraw_later(sender: Sender) -> None:
             clock.shift(jump)
             withdraw(sender)
 
-        def give_up_slot(shift: Shift) -> None:
+        def give_up_slot(shift: DispatcherLease) -> None:
             give_up(shift)
-            dead.append(leases.bury_dead())
+            dead.append(leases.expire_dead())
 
-        monkeypatch.setattr(Sender, "withdraw", withdraw_later)
-        monkeypatch.setattr(leases, "give_up_slot", give_up_slot)
+        monkeypatch.setattr(Sender, "release_unstarted", withdraw_later)
+        monkeypatch.setattr(leases, "release_slot", give_up_slot)
         assert drain() == 0
     assert dead == [0]
 
@@ -108,17 +108,17 @@ def test_a_commit_after_the_last_look_of_a_shift_is_called_for(calls, monkeypatc
     """The shift still held its slot when the publisher looked, so only the shift can call."""
     with receiver(204) as it:
         endpoint(it.url)
-        real = leases.end
+        real = leases.release
 
         def end_late(shift, *, attempts):
-            Shift.objects.filter(pk=shift.pk).update(slot=0)
+            DispatcherLease.objects.filter(pk=shift.pk).update(slot=0)
             event()
-            Shift.objects.filter(pk=shift.pk).update(slot=None)
+            DispatcherLease.objects.filter(pk=shift.pk).update(slot=None)
             real(shift, attempts=attempts)
 
-        monkeypatch.setattr(leases, "end", end_late)
+        monkeypatch.setattr(leases, "release", end_late)
         assert drain() == 0
-    assert calls == ["webhooks_core.tasks.drain"]
-    assert Bell.objects.get().called_at is not None
+    assert calls == ["webhooks_core.tasks.dispatch"]
+    assert EngineState.objects.get().woken_at is not None
     assert only().status == Delivery.Status.PENDING
-    assert Lane.objects.due(timezone.now(), owner=0).exists()
+    assert EndpointQueue.objects.due(timezone.now(), lease=0).exists()

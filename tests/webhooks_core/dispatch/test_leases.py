@@ -16,7 +16,7 @@ from tests.webhooks_core.dispatch.desk import Desk, failed, ok
 from tests.webhooks_core.making import drain, endpoint, event, only
 from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch import leases
-from webhooks_core.models import Attempt, Delivery, Lane, Shift
+from webhooks_core.models import Attempt, Delivery, DispatcherLease, EndpointQueue
 from webhooks_core.worker import processes
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
@@ -29,37 +29,37 @@ def later(seconds: float):
 
 
 def test_there_are_as_many_shifts_as_slots(settings):
-    settings.WEBHOOK_DRAINERS = 2
-    first, second = leases.start(), leases.start()
+    settings.WEBHOOK_DISPATCHERS = 2
+    first, second = leases.acquire(), leases.acquire()
     assert first is not None
     assert second is not None
     assert {first.slot, second.slot} == {0, 1}
-    assert leases.start() is None
-    leases.give_up_slot(first)
-    third = leases.start()
+    assert leases.acquire() is None
+    leases.release_slot(first)
+    third = leases.acquire()
     assert third is not None
     assert third.slot == 0
 
 
 def test_a_lost_race_for_the_last_slot_gives_no_shift(settings, monkeypatch):
-    settings.WEBHOOK_DRAINERS = 1
-    leases.start()
+    settings.WEBHOOK_DISPATCHERS = 1
+    leases.acquire()
     # Both looked while the slot was free; the unique column decides.
-    monkeypatch.setattr(type(Shift.objects.all()), "exists", lambda _: False)
-    assert leases.start() is None
+    monkeypatch.setattr(type(DispatcherLease.objects.all()), "exists", lambda _: False)
+    assert leases.acquire() is None
 
 
 def test_a_lease_lasts_as_long_as_it_is_renewed():
-    shift = leases.start()
+    shift = leases.acquire()
     assert shift is not None
     with later(14):
-        assert leases.bury_dead() == 0
+        assert leases.expire_dead() == 0
         assert leases.renew(shift)
     with later(28):
-        assert leases.bury_dead() == 0
+        assert leases.expire_dead() == 0
     with later(30):
-        assert leases.bury_dead() == 1
-        assert leases.bury_dead() == 0
+        assert leases.expire_dead() == 1
+        assert leases.expire_dead() == 0
         assert not leases.renew(shift)
 
 
@@ -68,21 +68,21 @@ def test_a_shift_that_gave_up_its_slot_is_buried_too_when_it_dies():
     event()
     dead = Desk()
     dead.claim()
-    leases.give_up_slot(dead.shift)
+    leases.release_slot(dead.shift)
     with later(16):
-        assert leases.bury_dead() == 1
-    assert only().claim is None
+        assert leases.expire_dead() == 1
+    assert only().claimed_by is None
 
 
 def test_a_lease_from_before_the_clock_was_set_back_is_void():
     endpoint(URL)
     event()
     with later(3600):
-        Lane.objects.update(next_due_at=timezone.now())
+        EndpointQueue.objects.update(next_due_at=timezone.now())
         Desk().claim()
-    assert Shift.objects.live(timezone.now()).exists()
-    assert leases.bury_dead() == 1
-    assert not Shift.objects.live(timezone.now()).exists()
+    assert DispatcherLease.objects.live(timezone.now()).exists()
+    assert leases.expire_dead() == 1
+    assert not DispatcherLease.objects.live(timezone.now()).exists()
 
 
 def test_five_interruptions_end_a_delivery_and_count_against_nobody():
@@ -91,10 +91,10 @@ def test_five_interruptions_end_a_delivery_and_count_against_nobody():
     for _ in range(5):
         dead = Desk()
         assert len(dead.claim()) == 1
-        Shift.objects.filter(pk=dead.shift.pk).update(
-            lease_until=timezone.now() - timedelta(seconds=1)
+        DispatcherLease.objects.filter(pk=dead.shift.pk).update(
+            expires_at=timezone.now() - timedelta(seconds=1)
         )
-        assert leases.bury_dead() == 1
+        assert leases.expire_dead() == 1
     delivery = only()
     assert (delivery.status, delivery.attempts, delivery.interruptions) == (2, 5, 5)
     assert delivery.last_error == "interrupted: the worker died"
@@ -110,7 +110,7 @@ def test_interruptions_do_not_shorten_the_retries():
     for _ in range(4):
         dead = Desk()
         dead.claim()
-        leases.end(dead.shift, attempts=0)
+        leases.release(dead.shift, attempts=0)
     for minutes in (0, 2, 10):
         with later(60 * minutes):
             desk = Desk()
@@ -127,15 +127,15 @@ def test_who_comes_back_from_the_dead_leases_and_claims_nothing():
     endpoint(URL)
     event()
     stalled = Desk()
-    stalled.lanes.take_due(timezone.now())
+    stalled.lanes.lease_due(timezone.now())
     with later(20):
-        assert leases.bury_dead() == 1
-        with pytest.raises(leases.LostError):
-            stalled.lanes.take_due(timezone.now())
-        with pytest.raises(leases.LostError):
-            stalled.claims.take(timezone.now())
-    assert Lane.objects.get().owner is None
-    assert (only().claim, only().attempts) == (None, 0)
+        assert leases.expire_dead() == 1
+        with pytest.raises(leases.LeaseLostError):
+            stalled.lanes.lease_due(timezone.now())
+        with pytest.raises(leases.LeaseLostError):
+            stalled.claims.claim_due(timezone.now())
+    assert EndpointQueue.objects.get().leased_by is None
+    assert (only().claimed_by, only().attempts) == (None, 0)
 
 
 def test_a_lane_has_one_owner_also_after_the_first_one_comes_back():
@@ -148,8 +148,8 @@ def test_a_lane_has_one_owner_also_after_the_first_one_comes_back():
         [again] = heir.claim()
         assert again.key == request.key
         assert stalled.settle([ok(request)]) == []
-        stalled.lanes.release([request.lane])
-        assert Lane.objects.get().owner == heir.shift.pk
+        stalled.lanes.release([request.queue])
+        assert EndpointQueue.objects.get().leased_by == heir.shift.pk
         heir.settle([ok(again)])
     delivery = only()
     assert (delivery.status, delivery.attempts, delivery.interruptions) == (1, 2, 1)
@@ -164,8 +164,10 @@ def test_a_shift_that_was_buried_stops_and_leaves_the_lanes_to_its_heir(monkeypa
 
         def bury_at_third() -> bool:
             if len(it.requests) == 3:
-                Shift.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
-                leases.bury_dead()
+                DispatcherLease.objects.update(
+                    expires_at=timezone.now() - timedelta(seconds=1)
+                )
+                leases.expire_dead()
             return False
 
         drain(stop=bury_at_third)
@@ -173,7 +175,7 @@ def test_a_shift_that_was_buried_stops_and_leaves_the_lanes_to_its_heir(monkeypa
         it.delay = 0.0
         drain()
     assert set(Delivery.objects.values_list("status", flat=True)) == {1}
-    assert not Lane.objects.exclude(owner=None).exists()
+    assert not EndpointQueue.objects.exclude(leased_by=None).exists()
 
 
 def test_a_shift_does_not_bury_itself_when_the_clock_jumps_forward():
@@ -192,32 +194,34 @@ def test_a_shift_does_not_bury_itself_when_the_clock_jumps_forward():
     assert Delivery.objects.values_list("status", "interruptions").get() == (1, 0)
 
 
-@pytest.mark.skipif(not processes.this_machine(), reason="the machine is not known")
+@pytest.mark.skipif(not processes.boot_id(), reason="the machine is not known")
 class TestAProcessThatIsGone:
     def gone(self) -> int:
         process = subprocess.Popen([sys.executable, "-c", ""])
         process.wait()
         return process.pid
 
-    def shift(self, **fields) -> Shift:
+    def shift(self, **fields) -> DispatcherLease:
         lease = timezone.now() + timedelta(seconds=10)
-        known = {"machine": processes.this_machine(), "pid": os.getpid()} | fields
-        return Shift.objects.create(slot=0, host="x", lease_until=lease, **known)
+        known = {"boot_id": processes.boot_id(), "pid": os.getpid()} | fields
+        return DispatcherLease.objects.create(
+            slot=0, host="x", expires_at=lease, **known
+        )
 
     def test_its_shift_is_buried_before_its_lease_is_over(self):
         self.shift(pid=self.gone())
-        assert leases.bury_dead() == 1
-        assert leases.bury_dead() == 0
+        assert leases.expire_dead() == 1
+        assert leases.expire_dead() == 0
 
     def test_a_living_one_keeps_its_shift(self):
         self.shift()
-        assert leases.bury_dead() == 0
+        assert leases.expire_dead() == 0
 
     def test_another_machine_s_pids_mean_nothing_here(self):
-        self.shift(pid=self.gone(), machine="another")
-        assert leases.bury_dead() == 0
+        self.shift(pid=self.gone(), boot_id="another")
+        assert leases.expire_dead() == 0
 
     def test_where_the_machine_is_unknown_the_lease_decides(self, monkeypatch):
-        monkeypatch.setattr(processes, "this_machine", lambda: "")
-        self.shift(pid=self.gone(), machine="")
-        assert leases.bury_dead() == 0
+        monkeypatch.setattr(processes, "boot_id", lambda: "")
+        self.shift(pid=self.gone(), boot_id="")
+        assert leases.expire_dead() == 0

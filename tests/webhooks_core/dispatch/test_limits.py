@@ -16,7 +16,13 @@ from webhooks_core import endpoints, publishing, replays, stats
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.sweep import sweep
 from webhooks_core.endpoints import LimitError
-from webhooks_core.models import Attempt, Delivery, Endpoint, Lane, Shift
+from webhooks_core.models import (
+    Attempt,
+    Delivery,
+    DispatcherLease,
+    Endpoint,
+    EndpointQueue,
+)
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
 
@@ -74,8 +80,10 @@ class TestRate:
         if how == "leaves":
             first.leave()
         else:
-            Shift.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
-            assert leases.bury_dead() == 1
+            DispatcherLease.objects.update(
+                expires_at=timezone.now() - timedelta(seconds=1)
+            )
+            assert leases.expire_dead() == 1
         second = Desk()
         assert second.claim() == []
         clock.shift(0.9)
@@ -103,7 +111,7 @@ class TestRate:
         desk.settle([ok(it) for it in desk.claim()])
         clock.shift(-3600)
         Delivery.objects.waiting().update(next_attempt_at=timezone.now())
-        Lane.objects.update(next_due_at=timezone.now())
+        EndpointQueue.objects.update(next_due_at=timezone.now())
         assert desk.claim() == []
         clock.shift(1.1)
         assert len(desk.claim()) == 1
@@ -157,7 +165,7 @@ class TestOrder:
             desk.settle([failed(claimed[0])])
             clock.shift(301)
         Endpoint.objects.update(status=Endpoint.Status.ACTIVE)
-        Lane.objects.update(next_due_at=timezone.now())
+        EndpointQueue.objects.update(next_due_at=timezone.now())
         assert sent_of(desk.claim()) == [second]
 
     @pytest.mark.parametrize("how", ["leaves", "dies"])
@@ -171,8 +179,10 @@ class TestOrder:
             desk.leave()
             clock.shift(61)
         else:
-            Shift.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
-            leases.bury_dead()
+            DispatcherLease.objects.update(
+                expires_at=timezone.now() - timedelta(seconds=1)
+            )
+            leases.expire_dead()
         assert sent_of(Desk().claim()) == [first]
 
     def test_what_was_given_back_untried_is_first_again(self, clock):
@@ -198,11 +208,11 @@ class TestOrder:
         desk.settle([failed(it) for it in desk.claim()])
         desk.leave()
         clock.shift(30)
-        assert sweep().rung == 0
+        assert sweep().repaired_queues == 0
         assert stats.oldest_due(timezone.now()) == timedelta(0)
         clock.shift(40)
-        Lane.objects.update(next_due_at=None)
-        assert sweep().rung == 1
+        EndpointQueue.objects.update(next_due_at=None)
+        assert sweep().repaired_queues == 1
         assert stats.oldest_due(timezone.now()) == timedelta(seconds=10)
 
     def test_when_order_no_longer_counts_the_others_go_at_once(self, clock):

@@ -23,7 +23,7 @@ OWNER: dict[str, Any] = {"profile": "recording", "owner": "1"}
 @pytest.mark.skipif("connection.vendor != 'postgresql'", reason="SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_a_removal_beside_results_of_two_endpoints_succeeds(monkeypatch):
-    settle_all, count_alike = results.settle_all, results._count_alike
+    settle_all, count_alike = results.record_results, results._count_alike
     ended, counting = [], threading.Event()
 
     def together(shift, some, *, now):
@@ -37,11 +37,11 @@ def test_a_removal_beside_results_of_two_endpoints_succeeds(monkeypatch):
 
     def drain():
         try:
-            engine.drain(linger=timedelta(0), shift_s=5)
+            engine.dispatch(linger=timedelta(0), shift_s=5)
         finally:
             connection.close()
 
-    monkeypatch.setattr(engine, "settle_all", together)
+    monkeypatch.setattr(engine, "record_results", together)
     monkeypatch.setattr(results, "_count_alike", slow)
     with receiver(500) as failing, receiver(200) as working:
         for url in (failing.url, working.url):

@@ -152,7 +152,11 @@ def test_what_was_not_tried_is_as_if_it_had_not_been_claimed():
     assert only().attempts == 1
     desk.settle([untried(request)])
     delivery = only()
-    assert (delivery.attempts, delivery.claim, delivery.last_error) == (0, None, "")
+    assert (delivery.attempts, delivery.claimed_by, delivery.last_error) == (
+        0,
+        None,
+        "",
+    )
     assert Attempt.objects.count() == 0
     target.refresh_from_db()
     assert target.consecutive_failures == 0
@@ -166,7 +170,7 @@ def test_results_of_a_buried_shift_change_nothing():
     late = Desk()
     first, second = late.claim()
     with time_machine.travel(timezone.now() + timedelta(seconds=20)):
-        assert leases.bury_dead() == 1
+        assert leases.expire_dead() == 1
     kept = list(Delivery.objects.order_by("pk").values())
     assert late.settle([ok(first), failed(second)]) == []
     assert list(Delivery.objects.order_by("pk").values()) == kept

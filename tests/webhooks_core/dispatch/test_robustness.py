@@ -20,9 +20,15 @@ from tests.receiver import receiver
 from tests.webhooks_core.making import drain, endpoint, event
 from webhooks_core import endpoints
 from webhooks_core.dispatch import claims, queues, results
-from webhooks_core.models import Attempt, Delivery, Endpoint, EndpointSecret, Lane
+from webhooks_core.models import (
+    Attempt,
+    Delivery,
+    Endpoint,
+    EndpointQueue,
+    EndpointSecret,
+)
 from webhooks_core.network import transport
-from webhooks_core.network.resolver_threads import ThreadEach
+from webhooks_core.network.resolver_threads import ThreadPerTask
 from webhooks_core.worker import notify
 
 URL = "http://127.0.0.1:9/hook"
@@ -43,12 +49,12 @@ class TestAPoisonousRow:
                 event()
             assert drain() == 6
         assert set(Delivery.objects.values_list("status", "attempts")) == {(1, 1)}
-        assert not Attempt.objects.exclude(answer=b"").exists()
+        assert not Attempt.objects.exclude(response_body=b"").exists()
 
     def test_one_that_cannot_be_written_at_all_ends_and_the_others_go_on(
         self, monkeypatch
     ):
-        self.poison(monkeypatch, lambda answer: answer.code == 500)
+        self.poison(monkeypatch, lambda answer: answer.status_code == 500)
         with receiver(204) as it, receiver(500) as bad:
             endpoint(it.url)
             failing = endpoint(bad.url)
@@ -61,7 +67,7 @@ class TestAPoisonousRow:
         }
         others = Delivery.objects.exclude(endpoint=failing)
         assert set(others.values_list("status", flat=True)) == {1}
-        assert not Lane.objects.exclude(owner=None).exists()
+        assert not EndpointQueue.objects.exclude(leased_by=None).exists()
 
     def poison(self, monkeypatch, is_bad) -> None:
         real = results._record
@@ -77,27 +83,27 @@ class TestAPoisonousRow:
     def test_an_endpoint_that_cannot_be_claimed_from_holds_up_no_other(
         self, monkeypatch
     ):
-        real, asked = queues.heads, []
+        real, asked = queues.due_deliveries, []
         with receiver(204) as it:
             bad = endpoint(it.url)
             endpoint(it.url)
 
             def heads(wanted, now):
                 asked.append(wanted)
-                if bad.pk in [one.lane for one in wanted]:
+                if bad.pk in [one.queue for one in wanted]:
                     raise DataError("bad row")
                 return real(wanted, now)
 
-            monkeypatch.setattr(claims, "heads", heads)
+            monkeypatch.setattr(claims, "due_deliveries", heads)
             for _ in range(3):
                 event()
             assert drain() == 3
             assert len(asked) < 20  # not again and again
-            lane = Lane.objects.get(pk=bad.pk)
+            lane = EndpointQueue.objects.get(pk=bad.pk)
             assert lane.next_due_at is not None
             assert lane.next_due_at > timezone.now() + timedelta(seconds=30)
-            monkeypatch.setattr(claims, "heads", real)
-            Lane.objects.update(next_due_at=timezone.now())
+            monkeypatch.setattr(claims, "due_deliveries", real)
+            EndpointQueue.objects.update(next_due_at=timezone.now())
             assert drain() == 3
 
 
@@ -140,7 +146,11 @@ class TestNamesThatHang:
     def test_so_many_that_no_thread_is_left_count_against_nobody_else(
         self, monkeypatch, plain
     ):
-        go, asking, threads = threading.Event(), threading.Event(), ThreadEach(most=1)
+        go, asking, threads = (
+            threading.Event(),
+            threading.Event(),
+            ThreadPerTask(most=1),
+        )
         monkeypatch.setattr(transport, "THREADS", threads)
 
         def hang() -> None:
@@ -158,7 +168,7 @@ class TestNamesThatHang:
         assert Endpoint.objects.get().consecutive_failures == 0
 
     def test_no_more_threads_than_allowed_and_each_can_be_used_again(self):
-        go, threads = threading.Event(), ThreadEach(most=3)
+        go, threads = threading.Event(), ThreadPerTask(most=3)
         for _ in range(2):
             go.clear()
             futures = [threads.submit(go.wait, 10) for _ in range(4)]
@@ -174,7 +184,7 @@ class TestNamesThatHang:
             raise RuntimeError("can't start new thread")
 
         monkeypatch.setattr(threading.Thread, "start", start)
-        threads = ThreadEach()
+        threads = ThreadPerTask()
         for _ in range(2):
             with pytest.raises(socket.gaierror) as caught:
                 threads.submit(int).result(1)
@@ -199,7 +209,7 @@ class TestDumps:
         call_command("loaddata", str(file), stdout=io.StringIO())
         again = Endpoint.objects.get()
         assert again.secrets(now=timezone.now()) == [secret]
-        assert "hidden" in again.custom_headers.reveal()
+        assert "hidden" in again.custom_headers.decrypt()
 
     @pytest.mark.parametrize("value", ["whsec_••••••••", "whsec_plain", ""])
     def test_what_is_no_ciphertext_is_refused(self, value):
@@ -217,13 +227,13 @@ class TestRings:
     @pytest.fixture
     def rung(self, monkeypatch) -> list[list[int]]:
         made: list[list[int]] = []
-        real = notify.ring
+        real = notify.notify
 
         def ring(endpoint_ids, *, at=None):
             made.append(sorted(endpoint_ids))
             real(endpoint_ids, at=at)
 
-        monkeypatch.setattr(notify, "ring", ring)
+        monkeypatch.setattr(notify, "notify", ring)
         return made
 
     def test_a_transaction_rings_once_whatever_it_publishes(self, rung):
@@ -264,13 +274,13 @@ class TestRings:
         soon, late = (timezone.now() + timedelta(hours=it) for it in (1, 2))
         with transaction.atomic():
             for at in (late, soon, late):
-                notify.ring_on_commit([target.pk], at=at)
-        assert Lane.objects.get().next_due_at == soon
+                notify.notify_on_commit([target.pk], at=at)
+        assert EndpointQueue.objects.get().next_due_at == soon
         with transaction.atomic():
-            notify.ring_on_commit([target.pk], at=soon)
-            notify.ring_on_commit([target.pk])
-            notify.ring_on_commit([target.pk], at=soon)
-        due = Lane.objects.get().next_due_at
+            notify.notify_on_commit([target.pk], at=soon)
+            notify.notify_on_commit([target.pk])
+            notify.notify_on_commit([target.pk], at=soon)
+        due = EndpointQueue.objects.get().next_due_at
         assert due is not None
         assert due <= timezone.now()
 

@@ -9,26 +9,26 @@ import pytest
 from tests.receiver import receiver
 from webhooks_core.dispatch import sender as module
 from webhooks_core.dispatch.sender import Sender
-from webhooks_core.network.addresses import Reach
-from webhooks_core.network.transport import Answer, Request
+from webhooks_core.network.addresses import AllowedNetworks
+from webhooks_core.network.transport import AttemptResult, OutgoingRequest
 from webhooks_core.outcomes import Outcome
 
 
 def request(key: int, url: str, *, lane: int = 1, limit: int = 4, timeout_s=2.0):
-    return Request(
+    return OutgoingRequest(
         key=key,
-        lane=lane,
+        queue=lane,
         limit=limit,
         url=url,
         body=b"{}",
         sign=lambda _: {"Content-Type": "application/json"},
         timeout_s=timeout_s,
-        reach=Reach(loopback=True),
+        networks=AllowedNetworks(loopback=True),
     )
 
 
-def collect(sender: Sender, count: int) -> list[Answer]:
-    answers: list[Answer] = []
+def collect(sender: Sender, count: int) -> list[AttemptResult]:
+    answers: list[AttemptResult] = []
     for _ in range(500):
         answers += sender.collect(wait_s=0.02)
         if len(answers) >= count:
@@ -82,7 +82,7 @@ def test_withdrawing_gives_back_what_was_not_started_only():
             if it.requests:
                 break
             threading.Event().wait(0.02)
-        sender.withdraw()
+        sender.release_unstarted()
         answers = collect(sender, 4)
     assert sorted(str(answer.outcome) for answer in answers) == [
         "None",
@@ -128,7 +128,7 @@ def test_one_that_must_start_at_once_is_given_its_chance_while_all_are_slow(
     monkeypatch.setattr(module, "MAX_IN_FLIGHT", 2)
     with receiver(204, delay=0.5) as slow, receiver(204) as quick, Sender() as sender:
         sender.submit([request(n, slow.url, lane=n) for n in range(2)])
-        paced = request(2, quick.url, lane=2)._replace(at_once=True)
+        paced = request(2, quick.url, lane=2)._replace(immediate=True)
         sender.submit([paced])
         answers = collect(sender, 3)
     assert [it.outcome for it in answers if it.key == 2] == [Outcome.OK]

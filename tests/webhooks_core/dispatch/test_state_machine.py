@@ -22,7 +22,7 @@ def test_nothing_is_lost_whatever_happens_in_whatever_order(settings_for_search)
 
 @pytest.fixture
 def settings_for_search(settings) -> Any:
-    settings.WEBHOOK_DRAINERS = 3
+    settings.WEBHOOK_DISPATCHERS = 3
     return search()
 
 

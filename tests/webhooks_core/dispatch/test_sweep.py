@@ -12,8 +12,16 @@ from tests.webhooks_core.dispatch.desk import Desk, failed, ok
 from tests.webhooks_core.making import endpoint, event, only
 from webhooks_core import endpoints, replays, tasks
 from webhooks_core.dispatch import retention
-from webhooks_core.dispatch.sweep import Swept, sweep, sweep_if_due
-from webhooks_core.models import Attempt, Bell, Delivery, Endpoint, Event, Lane, Shift
+from webhooks_core.dispatch.sweep import SweepReport, sweep, sweep_if_due
+from webhooks_core.models import (
+    Attempt,
+    Delivery,
+    DispatcherLease,
+    Endpoint,
+    EndpointQueue,
+    EngineState,
+    Event,
+)
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
 
@@ -26,7 +34,7 @@ def later(**ago: float):
 
 def forget() -> None:
     """What a publisher leaves that dies between its commit and its call."""
-    Lane.objects.update(next_due_at=None)
+    EndpointQueue.objects.update(next_due_at=None)
 
 
 def test_a_quiet_system_needs_no_repair():
@@ -36,7 +44,7 @@ def test_a_quiet_system_needs_no_repair():
     [request] = desk.claim()
     desk.settle([ok(request)])
     desk.leave()
-    assert sweep() == Swept()
+    assert sweep() == SweepReport()
     assert not sweep()
 
 
@@ -47,12 +55,12 @@ def test_a_lane_that_missed_its_work_is_rung_once_it_is_overdue(lost):
     if lost == "never rung":
         forget()
     else:
-        Lane.objects.update(next_due_at=timezone.now() + timedelta(days=1))
-    assert sweep().rung == 0  # the call may still be on its way
+        EndpointQueue.objects.update(next_due_at=timezone.now() + timedelta(days=1))
+    assert sweep().repaired_queues == 0  # the call may still be on its way
     with later(seconds=6):
-        assert sweep().rung == 1
-        assert sweep().rung == 0
-        assert Lane.objects.due(timezone.now(), owner=0).exists()
+        assert sweep().repaired_queues == 1
+        assert sweep().repaired_queues == 0
+        assert EndpointQueue.objects.due(timezone.now(), lease=0).exists()
 
 
 def test_a_lane_that_a_shift_owns_is_left_to_it():
@@ -63,8 +71,8 @@ def test_a_lane_that_a_shift_owns_is_left_to_it():
     event()
     forget()
     with later(seconds=10):
-        assert sweep() == Swept()
-    assert Lane.objects.get().owner == desk.shift.pk
+        assert sweep() == SweepReport()
+    assert EndpointQueue.objects.get().leased_by == desk.shift.pk
 
 
 def test_what_waits_for_later_is_not_rung():
@@ -76,9 +84,9 @@ def test_what_waits_for_later_is_not_rung():
     desk.leave()
     forget()
     with later(seconds=50):
-        assert sweep().rung == 0
+        assert sweep().repaired_queues == 0
     with later(seconds=70):
-        assert sweep().rung == 1
+        assert sweep().repaired_queues == 1
 
 
 @pytest.mark.parametrize(
@@ -95,7 +103,7 @@ def test_what_waits_for_an_endpoint_that_receives_nothing_is_not_rung(fields):
     forget()
     Endpoint.objects.update(**fields)
     with later(seconds=10):
-        assert sweep().rung == 0
+        assert sweep().repaired_queues == 0
 
 
 def test_what_waits_while_the_product_is_switched_off_is_no_repair(use_profile):
@@ -104,13 +112,13 @@ def test_what_waits_while_the_product_is_switched_off_is_no_repair(use_profile):
     forget()
     use_profile(enabled=False)
     with later(seconds=10):
-        assert sweep().rung == 0
+        assert sweep().repaired_queues == 0
 
 
 @pytest.mark.parametrize("ended", ["deleted", "inactive"])
 def test_a_delivery_published_while_its_endpoint_ended_is_ended_too(use_profile, ended):
     """The publisher had read the endpoint before, and its call was lost."""
-    use_profile(inactive_ends_waiting=True)
+    use_profile(inactive_fails_pending=True)
     target = endpoint(URL)
     event()
     forget()
@@ -119,31 +127,31 @@ def test_a_delivery_published_while_its_endpoint_ended_is_ended_too(use_profile,
     else:
         Endpoint.objects.update(active=False)
     with later(seconds=10):
-        assert sweep().rung == 1
+        assert sweep().repaired_queues == 1
         assert Desk().claim() == []
     assert only().status == Delivery.Status.FAILED
     assert only().last_error == f"endpoint {ended}"
-    assert Lane.objects.filter(endpoint=target).exists()
+    assert EndpointQueue.objects.filter(endpoint=target).exists()
 
 
 def test_dead_shifts_are_buried_and_living_ones_are_not(settings):
-    settings.WEBHOOK_DRAINERS = 2
+    settings.WEBHOOK_DISPATCHERS = 2
     endpoint(URL)
     event()
     dead = Desk()
     dead.claim()
     with later(seconds=16):
         living = Desk()
-        assert Shift.objects.get(pk=dead.shift.pk).ended_at is not None
-        assert sweep() == Swept()
-        assert Shift.objects.get(pk=living.shift.pk).ended_at is None
+        assert DispatcherLease.objects.get(pk=dead.shift.pk).ended_at is not None
+        assert sweep() == SweepReport()
+        assert DispatcherLease.objects.get(pk=living.shift.pk).ended_at is None
     with later(seconds=40):
-        assert sweep().buried == 1
+        assert sweep().expired_leases == 1
 
 
 def test_the_task_calls_a_drain_when_there_is_none(calls):
     tasks.sweep()
-    assert calls == ["webhooks_core.tasks.drain"]
+    assert calls == ["webhooks_core.tasks.dispatch"]
 
 
 def test_the_task_calls_nobody_when_somebody_is_there(calls):
@@ -165,7 +173,7 @@ def test_what_was_published_before_the_clock_was_set_back_is_due_at_once():
     sweep()
     due = Delivery.objects.filter(next_attempt_at__lte=timezone.now())
     assert due.get() == untried
-    assert Lane.objects.due(timezone.now(), owner=0).exists()
+    assert EndpointQueue.objects.due(timezone.now(), lease=0).exists()
     kept = Delivery.objects.get(pk=retried.pk)
     assert kept.next_attempt_at == retried.next_attempt_at  # its pause has begun
 
@@ -181,19 +189,19 @@ def test_clocks_that_differ_a_little_move_nothing():
 
 def test_sweeps_of_many_workers_are_one():
     assert sweep_if_due() is False
-    swept_at = Bell.objects.get().swept_at
+    swept_at = EngineState.objects.get().swept_at
     assert swept_at is not None
     sweep_if_due()
-    assert Bell.objects.get().swept_at == swept_at
+    assert EngineState.objects.get().swept_at == swept_at
     with later(seconds=21):
         sweep_if_due()
-    assert Bell.objects.filter(swept_at__gt=swept_at).exists()
+    assert EngineState.objects.filter(swept_at__gt=swept_at).exists()
 
 
 def test_a_sweep_in_the_future_does_not_stop_sweeps_after_the_clock_is_set_back():
-    Bell.objects.update(swept_at=timezone.now() + timedelta(hours=1))
+    EngineState.objects.update(swept_at=timezone.now() + timedelta(hours=1))
     sweep_if_due()
-    assert Bell.objects.filter(swept_at__lte=timezone.now()).exists()
+    assert EngineState.objects.filter(swept_at__lte=timezone.now()).exists()
 
 
 @pytest.fixture
@@ -302,9 +310,9 @@ def test_retention_begins_anew_after_the_end_of_its_cycle(old, monkeypatch):
     monkeypatch.setattr(retention, "EVENTS", 2)
     endpoints.pause(old)
     assert sweep(retention_s=1e-9).removed == 2
-    assert Bell.objects.get().retention_at is not None
+    assert EngineState.objects.get().retention_at is not None
     assert sweep().removed == 0
-    assert Bell.objects.get().retention_at is None
+    assert EngineState.objects.get().retention_at is None
     endpoints.delete(old)
     assert sweep().removed == 1
 
@@ -364,8 +372,10 @@ def test_shifts_of_long_ago_are_forgotten():
     desk.leave()
     living = Desk()
     with later(days=31):
-        Shift.objects.filter(pk=living.shift.pk).update(
-            lease_until=timezone.now() + timedelta(seconds=9)
+        DispatcherLease.objects.filter(pk=living.shift.pk).update(
+            expires_at=timezone.now() + timedelta(seconds=9)
         )
         sweep()
-    assert list(Shift.objects.values_list("pk", flat=True)) == [living.shift.pk]
+    assert list(DispatcherLease.objects.values_list("pk", flat=True)) == [
+        living.shift.pk
+    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhooks_core.dispatch.queues import LaneState
+from webhooks_core.dispatch.queues import QueueState
 from webhooks_core.models import Endpoint
 
 pytestmark = pytest.mark.spec("webhooks_core", "a window for every endpoint")
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spec("webhooks_core", "a window for every endpoint")
     ],
 )
 def test_a_window_grows_to_what_a_receiver_takes_in_half_a_second(duration_ms, windows):
-    lane, endpoint = LaneState(1, window=8), Endpoint(max_in_flight=4)
+    lane, endpoint = QueueState(1, window=8), Endpoint(max_in_flight=4)
     for window in windows:
         lane.widen(endpoint, duration_ms)
         assert lane.window == window

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 def page(number: int, size: int = 10) -> list[tuple[int, str]]:
     rows = Delivery.objects.page(Endpoint.objects.get(), number=number, size=size)
-    return list(rows.values_list("copy", "event__type"))
+    return list(rows.values_list("replay_number", "event__type"))
 
 
 @pytest.mark.parametrize("counted_from", [0, 20, 10_000])

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from webhooks_core.dispatch.sender import Sender
-from webhooks_core.network.addresses import Reach
-from webhooks_core.network.transport import Answer, Request
+from webhooks_core.network.addresses import AllowedNetworks
+from webhooks_core.network.transport import AttemptResult, OutgoingRequest
 from webhooks_core.outcomes import Outcome
 
 TIMEOUT_S = 0.5
@@ -146,26 +146,26 @@ def answers_unread(connection: socket.socket, server: Hostile) -> None:
     server.stopped.wait(0.2)
 
 
-def post(url: str, **fields: Any) -> Answer:
+def post(url: str, **fields: Any) -> AttemptResult:
     """Make one attempt as the drain makes it."""
     with Sender() as sender:
         return send(sender, request_to(url, **fields))
 
 
-def request_to(url: str, *, loopback: bool = True, **fields: Any) -> Request:
-    return Request(
+def request_to(url: str, *, loopback: bool = True, **fields: Any) -> OutgoingRequest:
+    return OutgoingRequest(
         key=1,
-        lane=1,
+        queue=1,
         limit=1,
         url=url,
         body=fields.get("body", b"{}"),
         sign=lambda _: {"Content-Type": "application/json"},
         timeout_s=fields.get("timeout_s", PATIENCE_S),
-        reach=Reach(loopback=loopback),
+        networks=AllowedNetworks(loopback=loopback),
     )
 
 
-def send(sender: Sender, request: Request) -> Answer:
+def send(sender: Sender, request: OutgoingRequest) -> AttemptResult:
     sender.submit([request])
     for _ in range(3000):
         if answers := sender.collect(wait_s=0.02):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhooks_core.network.addresses import Reach, is_public
+from webhooks_core.network.addresses import AllowedNetworks, is_public
 
 # From the IANA special-purpose registries, written out anew: the test must not read the table
 # that it tests.
@@ -117,7 +117,7 @@ def test_the_borders_of_ipv6_networks_are_where_the_registry_has_them(text):
 )
 def test_ordinary_hosts_are_public(text):
     assert is_public(ipaddress.ip_address(text))
-    assert Reach().allows(text)
+    assert AllowedNetworks().allows(text)
 
 
 @given(address=st.ip_addresses(v=6))
@@ -130,7 +130,7 @@ def test_nothing_outside_of_global_unicast_is_public(address):
 def test_a_mapped_address_is_what_it_maps(address):
     mapped = ipaddress.IPv6Address(f"::ffff:{address}")
     assert is_public(mapped) == is_public(address)
-    for reach in (Reach(), Reach(loopback=True)):
+    for reach in (AllowedNetworks(), AllowedNetworks(loopback=True)):
         assert reach.allows(str(mapped)) == reach.allows(str(address))
 
 
@@ -143,18 +143,18 @@ def test_what_the_standard_library_calls_private_is_never_public(address):
 
 @pytest.mark.parametrize("text", ["127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1"])
 def test_loopback_is_reached_only_where_it_is_allowed(text):
-    assert not Reach().allows(text)
-    assert Reach(loopback=True).allows(text)
+    assert not AllowedNetworks().allows(text)
+    assert AllowedNetworks(loopback=True).allows(text)
 
 
 @pytest.mark.parametrize("text", ["0.0.0.1", "::", "10.0.0.1", "169.254.169.254"])
 def test_loopback_opens_nothing_but_loopback(text):
-    assert not Reach(loopback=True).allows(text)
+    assert not AllowedNetworks(loopback=True).allows(text)
 
 
 def test_named_networks_are_reached_and_their_neighbours_are_not():
     networks = (ipaddress.ip_network("10.1.0.0/16"), ipaddress.ip_network("fd00::/64"))
-    reach = Reach(networks=networks)
+    reach = AllowedNetworks(networks=networks)
     assert reach.allows("10.1.255.255")
     assert reach.allows("::ffff:10.1.0.1")
     assert reach.allows("fd00::1")
@@ -169,15 +169,15 @@ def test_named_networks_are_reached_and_their_neighbours_are_not():
     "text", ["", "localhost", "1.2.3", "08.8.8.8", "8.8.8.8 ", "a.b"]
 )
 def test_what_is_no_address_is_not_reached(text):
-    assert not Reach(loopback=True).allows(text)
+    assert not AllowedNetworks(loopback=True).allows(text)
 
 
 @pytest.mark.parametrize("text", ["fe80::1%eth0", "fe80::1%1", "::1%1"])
 def test_scoped_addresses_are_not_reached(text):
-    assert not Reach().allows(text)
+    assert not AllowedNetworks().allows(text)
 
 
 def test_one_address_that_is_not_public_spoils_them_all():
-    assert Reach().allows_all(["8.8.8.8", "2606:4700::1"])
-    assert not Reach().allows_all(["8.8.8.8", "127.0.0.1"])
-    assert not Reach().allows_all(["10.0.0.1", "8.8.8.8"])
+    assert AllowedNetworks().allows_all(["8.8.8.8", "2606:4700::1"])
+    assert not AllowedNetworks().allows_all(["8.8.8.8", "127.0.0.1"])
+    assert not AllowedNetworks().allows_all(["10.0.0.1", "8.8.8.8"])

@@ -40,8 +40,8 @@ from tests.webhooks_core.network.hostile import (
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Attempt, Endpoint
 from webhooks_core.network import transport
-from webhooks_core.network.addresses import Reach
-from webhooks_core.network.transport import READ_AT_MOST, Request
+from webhooks_core.network.addresses import AllowedNetworks
+from webhooks_core.network.transport import READ_AT_MOST, OutgoingRequest
 from webhooks_core.outcomes import Outcome
 
 CASES: dict[str, tuple[Behaviour, tuple[Outcome, int | None, str]]] = {
@@ -185,7 +185,7 @@ def test_a_receiver_that(case, names):
     with Hostile(behave).running() as it:
         url = it.url.replace("127.0.0.1", "hook.example")
         answer = post(url, body=body, timeout_s=timeout_s)
-        assert (answer.outcome, answer.code, answer.error) == expected
+        assert (answer.outcome, answer.status_code, answer.error) == expected
     assert len(answer.body) <= 4096
     assert "127.0.0.1" not in answer.error
     assert it.accepted == 1
@@ -272,9 +272,16 @@ def test_a_kept_connection_that_was_closed_silently_is_no_failure(how):
         if how == "reset":
             reset(connection)
 
-    def request(key: int, url: str) -> Request:
-        return Request(
-            key, 1, 1, url, b"{}", lambda _: {}, PATIENCE_S, Reach(loopback=True)
+    def request(key: int, url: str) -> OutgoingRequest:
+        return OutgoingRequest(
+            key,
+            1,
+            1,
+            url,
+            b"{}",
+            lambda _: {},
+            PATIENCE_S,
+            AllowedNetworks(loopback=True),
         )
 
     with Hostile(behave).running() as it, Sender() as sender:
@@ -316,8 +323,10 @@ def test_hostile_receivers_hurt_no_other_and_their_answers_can_be_stored(use_pro
         expected = late if CASES[case][1] == LATE else CASES[case][1]
         assert tried.exists()
         for attempt in tried:
-            assert (attempt.outcome, attempt.code, attempt.error) == expected
-            assert "127.0.0.1" not in bytes(attempt.answer).decode(errors="replace")
+            assert (attempt.outcome, attempt.status_code, attempt.error) == expected
+            assert "127.0.0.1" not in bytes(attempt.response_body).decode(
+                errors="replace"
+            )
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from yarl import URL
 
 from tests.running import until
 from webhooks_core.network import url_policy
-from webhooks_core.network.url_policy import TargetError, UrlPolicy
+from webhooks_core.network.url_policy import UrlPolicy, UrlRefusedError
 
 STRICT = UrlPolicy(own=frozenset({("signpost.example", 443)}))
 LOCAL = UrlPolicy(
@@ -152,7 +152,7 @@ def test_ordinary_urls_are_accepted(url):
 )
 def test_malformed_and_devious_urls_are_refused(_case, url):
     for policy in (STRICT, LOCAL):
-        with pytest.raises(TargetError):
+        with pytest.raises(UrlRefusedError):
             policy.check(url)
 
 
@@ -198,7 +198,7 @@ def test_malformed_and_devious_urls_are_refused(_case, url):
     ],
 )
 def test_hosts_that_are_not_public_are_refused_without_telling_an_address(host):
-    with pytest.raises(TargetError) as caught:
+    with pytest.raises(UrlRefusedError) as caught:
         STRICT.check(f"https://{host}/")
     assert not any(letter.isdigit() for letter in str(caught.value))
 
@@ -215,7 +215,7 @@ def test_hosts_that_are_not_public_are_refused_without_telling_an_address(host):
 )
 def test_this_machine_is_accepted_by_three_names_where_the_policy_says_so(url):
     LOCAL.check(url)
-    with pytest.raises(TargetError):
+    with pytest.raises(UrlRefusedError):
         STRICT.check(url)
 
 
@@ -225,9 +225,9 @@ def test_this_machine_is_accepted_by_three_names_where_the_policy_says_so(url):
 )
 def test_no_other_name_of_this_machine_is_accepted(host):
     for scheme in ("http", "https"):
-        with pytest.raises(TargetError):
+        with pytest.raises(UrlRefusedError):
             LOCAL.check(f"{scheme}://{host}:9000/")
-        with pytest.raises(TargetError):
+        with pytest.raises(UrlRefusedError):
             OPEN.check(f"{scheme}://{host}:9000/")
 
 
@@ -239,18 +239,18 @@ def test_no_other_name_of_this_machine_is_accepted(host):
 def test_names_below_localhost_are_refused_by_name(host, policy, monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", answers("93.184.215.14"))
     for scheme in policy.schemes:
-        with pytest.raises(TargetError, match="public addresses only"):
+        with pytest.raises(UrlRefusedError, match="public addresses only"):
             policy.check_syntax(f"{scheme}://{host}/")
 
 
 def test_localhost_needs_no_resolver_to_be_refused(monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", answers("93.184.215.14"))
-    with pytest.raises(TargetError, match="public addresses only"):
+    with pytest.raises(UrlRefusedError, match="public addresses only"):
         STRICT.check("https://localhost/")
 
 
 def test_https_to_this_machine_stays_refused_where_only_http_is_local():
-    with pytest.raises(TargetError, match="http://"):
+    with pytest.raises(UrlRefusedError, match="http://"):
         LOCAL.check("https://localhost:9000/")
 
 
@@ -265,7 +265,7 @@ def test_https_to_this_machine_stays_refused_where_only_http_is_local():
     ],
 )
 def test_our_own_listener_is_refused_by_all_its_names(url):
-    with pytest.raises(TargetError, match="itself"):
+    with pytest.raises(UrlRefusedError, match="itself"):
         LOCAL.check(url)
     LOCAL.check(url.replace(":8000", ":8001").replace(":08000", ":8001"))
 
@@ -281,7 +281,7 @@ def test_our_own_listener_is_refused_by_all_its_names(url):
     ],
 )
 def test_our_public_name_is_refused_however_it_is_written(url):
-    with pytest.raises(TargetError, match="itself"):
+    with pytest.raises(UrlRefusedError, match="itself"):
         STRICT.check(url)
     STRICT.check("https://signpost.example:444/")
 
@@ -290,7 +290,7 @@ def test_a_url_may_have_2048_characters_and_no_more():
     url = "https://hooks.example/" + "a" * 2026
     assert len(url) == 2048
     STRICT.check(url)
-    with pytest.raises(TargetError, match="longer than 2048"):
+    with pytest.raises(UrlRefusedError, match="longer than 2048"):
         STRICT.check(url + "a")
 
 
@@ -306,14 +306,14 @@ def test_a_url_may_have_2048_characters_and_no_more():
 )
 def test_a_name_of_which_one_address_is_not_public_is_refused(monkeypatch, addresses):
     monkeypatch.setattr(socket, "getaddrinfo", answers(*addresses))
-    with pytest.raises(TargetError, match="public addresses only"):
+    with pytest.raises(UrlRefusedError, match="public addresses only"):
         STRICT.check("https://rebind.example/")
 
 
 def test_networks_that_staff_allowed_are_accepted(monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", answers("10.1.2.3"))
     STRICT.check("https://inside.example/", networks=(ip_network("10.1.0.0/16"),))
-    with pytest.raises(TargetError):
+    with pytest.raises(UrlRefusedError):
         STRICT.check("https://inside.example/", networks=(ip_network("10.2.0.0/16"),))
 
 
@@ -329,7 +329,7 @@ def test_a_name_that_does_not_exist_is_refused(monkeypatch, code):
     monkeypatch.setattr(
         socket, "getaddrinfo", failing(socket.gaierror(code, "unknown"))
     )
-    with pytest.raises(TargetError, match="does not exist"):
+    with pytest.raises(UrlRefusedError, match="does not exist"):
         STRICT.check("https://nowhere.example/")
 
 
@@ -351,7 +351,7 @@ def test_a_label_that_is_too_long_is_malformed(monkeypatch):
     monkeypatch.setattr(
         socket, "getaddrinfo", failing(UnicodeEncodeError("idna", "", 0, 1, "long"))
     )
-    with pytest.raises(TargetError, match="malformed"):
+    with pytest.raises(UrlRefusedError, match="malformed"):
         STRICT.check("https://" + "a" * 64 + ".example/")
 
 
@@ -383,7 +383,7 @@ def test_what_is_accepted_means_the_same_to_both_parsers(middle, scheme):
     url = f"{scheme}{middle}"
     try:
         STRICT.check_syntax(url)
-    except TargetError:
+    except UrlRefusedError:
         return
     assert urlsplit(url).hostname == (URL(url).host or "").lower()
     assert (urlsplit(url).port or 443) == URL(url).port

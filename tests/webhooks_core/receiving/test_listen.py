@@ -282,7 +282,7 @@ def test_an_answer_can_be_late(listen):
 
 
 def test_json_is_one_object_a_line_on_standard_output(listen):
-    it = listen("--json", WEBHOOKS_LISTEN_SECRETS=f"other,{SECRET}")
+    it = listen("--json", WEBHOOK_LISTEN_SECRETS=f"other,{SECRET}")
     it.post(**fresh())
     it.process.wait_for('"verified"')
     record = json.loads(next(line for line in it.process.lines if line[0] == "{"))

@@ -12,7 +12,7 @@ from cryptography.fernet import Fernet
 from django.db import connection
 
 from tests.webhooks_core.making import endpoint
-from webhooks_core.encryption import MASK, Sealed, SecretUnreadableError
+from webhooks_core.encryption import MASK, EncryptedText, SecretUnreadableError
 from webhooks_core.models import Endpoint, EndpointSecret
 from webhooks_core.signing import secrets
 
@@ -30,14 +30,14 @@ def test_a_new_secret_is_the_prefix_and_32_random_bytes():
 
 def test_what_is_sealed_is_revealed_by_any_of_the_keys(settings):
     settings.WEBHOOK_SECRET_KEYS = [OLD]
-    sealed = Sealed.of("whsec_x")
+    sealed = EncryptedText.encrypt("whsec_x")
     settings.WEBHOOK_SECRET_KEYS = [NEW, OLD]
-    assert sealed.reveal() == "whsec_x"
-    again = sealed.resealed()
+    assert sealed.decrypt() == "whsec_x"
+    again = sealed.reencrypted()
     settings.WEBHOOK_SECRET_KEYS = [NEW]
-    assert again.reveal() == "whsec_x"
+    assert again.decrypt() == "whsec_x"
     with pytest.raises(SecretUnreadableError):
-        sealed.reveal()
+        sealed.decrypt()
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_what_cannot_be_decrypted_is_an_error_and_never_the_ciphertext(
     settings, ciphertext
 ):
     settings.WEBHOOK_SECRET_KEYS = [NEW]
-    sealed = Sealed(ciphertext)
-    for read in (sealed.reveal, sealed.resealed):
+    sealed = EncryptedText(ciphertext)
+    for read in (sealed.decrypt, sealed.reencrypted):
         with pytest.raises(SecretUnreadableError) as caught:
             read()
         assert ciphertext == "" or ciphertext not in str(caught.value)
@@ -58,11 +58,11 @@ def test_what_cannot_be_decrypted_is_an_error_and_never_the_ciphertext(
 
 @pytest.mark.parametrize("text", ["", "whsec_x", "é測🎧", "a\0b", "x" * 10_000])
 def test_any_text_survives(text):
-    assert Sealed.of(text).reveal() == text
+    assert EncryptedText.encrypt(text).decrypt() == text
 
 
 def test_a_sealed_text_shows_itself_nowhere(caplog):
-    sealed = Sealed.of("whsec_hidden")
+    sealed = EncryptedText.encrypt("whsec_hidden")
     logging.getLogger("x").warning("made %s %r", sealed, sealed)
     shown = [str(sealed), repr(sealed), f"{sealed}", f"{[sealed]}", str(vars(sealed))]
     shown += [caplog.text, str(pickle.dumps(sealed)), repr(copy.deepcopy(sealed))]
@@ -80,7 +80,7 @@ def test_the_database_holds_ciphertext_and_the_model_reveals_it():
         [(stored,)] = cursor.fetchall()
     assert not stored.startswith("whsec_")
     assert row.value.ciphertext == stored
-    assert row.value.reveal().startswith("whsec_")
+    assert row.value.decrypt().startswith("whsec_")
     row.save()
     row.refresh_from_db()
     assert row.value.ciphertext == stored  # saving again encrypts nothing twice
@@ -95,6 +95,6 @@ def test_one_unreadable_secret_spoils_no_query(settings):
     settings.WEBHOOK_SECRET_KEYS = [NEW]
     endpoint(URL)
     rows = list(EndpointSecret.objects.order_by("pk"))
-    assert rows[1].value.reveal().startswith("whsec_")
+    assert rows[1].value.decrypt().startswith("whsec_")
     with pytest.raises(SecretUnreadableError):
-        rows[0].value.reveal()
+        rows[0].value.decrypt()

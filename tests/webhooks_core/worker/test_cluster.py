@@ -227,7 +227,7 @@ def test_a_killed_busy_worker_is_replaced_and_the_others_go_on(start, give):
 
 
 def test_a_cluster_through_which_no_task_gets_is_started_again(start, give):
-    cluster = start("--deaf-after", "2")
+    cluster = start("--unresponsive-after", "2")
     for process in cluster.children(sentinel_of(cluster)):
         os.kill(process, signal.SIGSTOP)
     cluster.wait_for("no task was run for 2 s")
@@ -237,11 +237,11 @@ def test_a_cluster_through_which_no_task_gets_is_started_again(start, give):
 
 @pytest.mark.parametrize("who", ["a worker", "the monitor", "the pusher"])
 def test_a_frozen_process_is_killed_and_replaced_and_the_others_go_on(start, give, who):
-    cluster = start("--deaf-after", "25")
+    cluster = start("--unresponsive-after", "25")
     parts = cluster.children(sentinel_of(cluster))
     victim = parts[{"a worker": 0, "the monitor": 2, "the pusher": 3}[who]]
     os.kill(victim, signal.SIGSTOP)
-    cluster.wait_for("a task process is frozen: it is killed")
+    cluster.wait_for("frozen task process killed")
     until(lambda: victim not in cluster.family(), "its end")
     assert signed(give("sign")) in cluster.family()
     assert "no task was run" not in cluster.output
@@ -250,7 +250,7 @@ def test_a_frozen_process_is_killed_and_replaced_and_the_others_go_on(start, giv
 
 
 def test_a_frozen_sentinel_is_killed_and_replaced(start, give):
-    cluster = start("--deaf-after", "25")
+    cluster = start("--unresponsive-after", "25")
     os.kill(sentinel_of(cluster), signal.SIGSTOP)
     cluster.wait_for("the sentinel is frozen")
     assert signed(give("sign")) in cluster.family()
@@ -258,7 +258,7 @@ def test_a_frozen_sentinel_is_killed_and_replaced(start, give):
 
 
 def test_long_tasks_in_all_workers_are_not_taken_for_deafness(start, give):
-    cluster = start("--deaf-after", "6")
+    cluster = start("--unresponsive-after", "6")
     files = [give("work_until_stopped"), give("work_until_stopped")]
     workers = {signed(file) for file in files}
     before = set(cluster.family())
@@ -268,7 +268,7 @@ def test_long_tasks_in_all_workers_are_not_taken_for_deafness(start, give):
 
 
 def test_a_pause_of_the_whole_machine_is_nobody_s_fault(start, give):
-    cluster = start("--deaf-after", "6")
+    cluster = start("--unresponsive-after", "6")
     before = set(cluster.family())
     for number in (signal.SIGSTOP, signal.SIGCONT):
         for pid in before:
@@ -280,7 +280,7 @@ def test_a_pause_of_the_whole_machine_is_nobody_s_fault(start, give):
 
 
 def test_an_idle_cluster_is_not_taken_for_a_deaf_one(start, give):
-    cluster = start("--deaf-after", "6")
+    cluster = start("--unresponsive-after", "6")
     before = set(cluster.family())
     time.sleep(10)
     assert signed(give("sign")) in before
@@ -309,7 +309,7 @@ def test_a_cluster_whose_starter_is_gone_does_not_stay(database):
     variables = environment(DATABASE_URL=f"sqlite:///{database}")
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    arguments = ("manage.py", "qcluster", "--die-with", str(dead.pid))
+    arguments = ("manage.py", "qcluster", "--exit-with-parent", str(dead.pid))
     with running(*arguments, environment=variables) as cluster:
         assert cluster.status() == -signal.SIGKILL
 

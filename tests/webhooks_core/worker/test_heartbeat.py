@@ -6,7 +6,7 @@ import pytest
 from django_q.signing import SignedPackage
 
 from webhooks_core.worker.cluster import heartbeat
-from webhooks_core.worker.cluster.heartbeat import BeatingBroker
+from webhooks_core.worker.cluster.heartbeat import HeartbeatBroker
 
 
 class Hands:
@@ -29,17 +29,17 @@ def run(task):
 
 
 def test_a_beat_follows_the_tasks_and_leaves_them_alone():
-    first, second, beaten = BeatingBroker(
+    first, second, beaten = HeartbeatBroker(
         Hands([(1, "a"), (2, "b")]), every_s=0, lost_after_s=60
     ).dequeue()
     assert (first, second) == ((1, "a"), (2, "b"))
-    before = heartbeat.heard_at()
+    before = heartbeat.last_heartbeat_at()
     run(beaten)
-    assert heartbeat.heard_at() > before
+    assert heartbeat.last_heartbeat_at() > before
 
 
 def test_the_next_beat_follows_only_when_the_one_before_was_heard():
-    broker = BeatingBroker(Hands(), every_s=0, lost_after_s=60)
+    broker = HeartbeatBroker(Hands(), every_s=0, lost_after_s=60)
     [beaten] = broker.dequeue()
     assert broker.dequeue() == []
     run(beaten)
@@ -47,12 +47,12 @@ def test_the_next_beat_follows_only_when_the_one_before_was_heard():
 
 
 def test_a_beat_that_was_lost_is_sent_again():
-    broker = BeatingBroker(Hands(), every_s=60, lost_after_s=0)
+    broker = HeartbeatBroker(Hands(), every_s=60, lost_after_s=0)
     assert [len(broker.dequeue()) for _ in range(2)] == [1, 1]
 
 
 def test_beats_keep_their_distance():
-    broker = BeatingBroker(Hands(), every_s=60, lost_after_s=60)
+    broker = HeartbeatBroker(Hands(), every_s=60, lost_after_s=60)
     [beaten] = broker.dequeue()
     run(beaten)
     assert broker.dequeue() == []
@@ -64,7 +64,7 @@ def test_a_queue_that_is_away_makes_nobody_deaf(monkeypatch):
             raise ConnectionError
 
     monkeypatch.setattr(heartbeat, "PAUSE_S", 0.0)
-    broker = BeatingBroker(Away(), every_s=0, lost_after_s=60)
+    broker = HeartbeatBroker(Away(), every_s=0, lost_after_s=60)
     [beaten] = broker.dequeue()
     run(beaten)
     assert len(broker.dequeue()) == 1
@@ -74,4 +74,4 @@ def test_a_queue_that_is_away_makes_nobody_deaf(monkeypatch):
 
 
 def test_all_else_is_the_brokers_own():
-    assert BeatingBroker(Hands(), every_s=0, lost_after_s=0).list_key == "signpost"
+    assert HeartbeatBroker(Hands(), every_s=0, lost_after_s=0).list_key == "signpost"

@@ -14,34 +14,34 @@ from tests.receiver import Receiver, receiver
 from tests.webhooks_core.making import endpoint, event, only
 from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch import leases
-from webhooks_core.models import Delivery, Lane, Shift
+from webhooks_core.models import Delivery, DispatcherLease, EndpointQueue
 from webhooks_core.worker import listener, notify
-from webhooks_core.worker.listener import Doorbell
+from webhooks_core.worker.listener import Listener
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 
-DRAIN = "webhooks_core.tasks.drain"
+DRAIN = "webhooks_core.tasks.dispatch"
 
 
 @contextmanager
 def staying(monkeypatch) -> Iterator[None]:
     """Run a shift in another thread, as a worker does, which waits for work by now."""
     waits, stop = threading.Event(), threading.Event()
-    real = Doorbell.wait
+    real = Listener.wait
 
-    def wait(self: Doorbell) -> None:
+    def wait(self: Listener) -> None:
         if self._listens() or connection.vendor != "postgresql":
             waits.set()
         real(self)
 
     def work() -> None:
         try:
-            engine.drain(stop=stop.is_set, stay=True, shift_s=60)
+            engine.dispatch(stop=stop.is_set, stay=True, shift_s=60)
         finally:
             connection.close()
 
-    monkeypatch.setattr(Doorbell, "wait", wait)
-    lane = Lane.objects.get()
+    monkeypatch.setattr(Listener, "wait", wait)
+    lane = EndpointQueue.objects.get()
     thread = threading.Thread(target=work)
     thread.start()
     try:
@@ -49,7 +49,7 @@ def staying(monkeypatch) -> Iterator[None]:
         yield
     finally:
         stop.set()
-        notify.ring([lane.pk])  # it may be in the middle of a wait
+        notify.notify([lane.pk])  # it may be in the middle of a wait
         thread.join()
 
 
@@ -73,7 +73,9 @@ def test_a_waiting_shift_hears_a_commit_without_looking(monkeypatch, calls):
 
 def test_a_commit_that_is_not_heard_is_seen_at_the_next_look(monkeypatch, calls):
     monkeypatch.setattr(
-        listener, "ring", lambda pks, *, at: Lane.objects.ring(pks, at=at)
+        listener,
+        "notify",
+        lambda pks, *, at: EndpointQueue.objects.mark_due(pks, at=at),
     )
     monkeypatch.setattr(listener, "_version", lambda: 0)
     with receiver(204) as it:
@@ -85,21 +87,23 @@ def test_a_commit_that_is_not_heard_is_seen_at_the_next_look(monkeypatch, calls)
 
 
 def test_a_shift_that_stays_waits_for_its_time_and_calls_a_successor(calls):
-    assert engine.drain(stay=True, shift_s=0.2) == 0
+    assert engine.dispatch(stay=True, shift_s=0.2) == 0
     assert calls == [DRAIN]
-    assert not Shift.objects.exists()  # it waited in vain: there is nothing to tell
+    assert (
+        not DispatcherLease.objects.exists()
+    )  # it waited in vain: there is nothing to tell
 
 
 def test_a_shift_that_is_stopped_calls_nobody(calls):
-    assert engine.drain(stay=True, stop=lambda: True) == 0
+    assert engine.dispatch(stay=True, stop=lambda: True) == 0
     assert calls == []
 
 
 def test_one_who_stays_is_enough(settings, calls):
-    settings.WEBHOOK_DRAINERS = 2
-    first = leases.start()
+    settings.WEBHOOK_DISPATCHERS = 2
+    first = leases.acquire()
     assert first is not None
-    assert engine.drain(stay=True, shift_s=3600) == 0
+    assert engine.dispatch(stay=True, shift_s=3600) == 0
     assert calls == []
 
 
@@ -109,11 +113,11 @@ def test_a_ring_inside_a_transaction_leaves_its_commit_as_it_is():
         pytest.skip("only PostgreSQL has such commits")
     target = endpoint("http://127.0.0.1:9/hook")
     with transaction.atomic():
-        notify.ring([target.pk])
+        notify.notify([target.pk])
         with connection.cursor() as cursor:
             cursor.execute("SHOW synchronous_commit")
             assert cursor.fetchone() == ("on",)
     with connection.cursor() as cursor:
-        notify.ring([target.pk])
+        notify.notify([target.pk])
         cursor.execute("SHOW synchronous_commit")
         assert cursor.fetchone() == ("on",)

@@ -11,7 +11,7 @@ from django_q.brokers.redis_broker import Redis as RedisBroker
 
 from tests.webhooks_core.making import endpoint, event
 from webhooks_core.dispatch import leases
-from webhooks_core.models import Bell, Lane, Shift
+from webhooks_core.models import DispatcherLease, EndpointQueue, EngineState
 from webhooks_core.worker import notify
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
@@ -43,7 +43,7 @@ def test_a_call_that_nobody_answered_is_made_again(calls):
 
 def test_nobody_is_called_while_a_shift_is_at_work(calls):
     endpoint(URL)
-    assert leases.start()
+    assert leases.acquire()
     event()
     assert calls == []
 
@@ -51,12 +51,12 @@ def test_nobody_is_called_while_a_shift_is_at_work(calls):
 @pytest.mark.parametrize("why", ["dead", "leaving"])
 def test_a_shift_that_takes_no_new_work_keeps_nobody_from_calling(calls, why):
     endpoint(URL)
-    shift = leases.start()
+    shift = leases.acquire()
     assert shift is not None
     if why == "leaving":
-        leases.give_up_slot(shift)
+        leases.release_slot(shift)
     else:
-        Shift.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+        DispatcherLease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     event()
     assert len(calls) == 1
 
@@ -64,9 +64,9 @@ def test_a_shift_that_takes_no_new_work_keeps_nobody_from_calling(calls, why):
 def test_the_start_of_a_shift_answers_the_call(calls):
     endpoint(URL)
     event()
-    shift = leases.start()
+    shift = leases.acquire()
     assert shift is not None
-    leases.end(shift, attempts=0)
+    leases.release(shift, attempts=0)
     event()
     assert len(calls) == 2
 
@@ -78,19 +78,19 @@ def test_a_call_from_before_the_clock_was_set_back_does_not_silence_the_bell(cal
     event()
     assert len(calls) == 2
     soon = timezone.now() + timedelta(seconds=5)
-    assert Bell.objects.filter(called_at__lt=soon).exists()
+    assert EngineState.objects.filter(woken_at__lt=soon).exists()
 
 
 def test_work_that_is_due_earlier_moves_the_lane_and_later_work_does_not():
     target = endpoint(URL)
     soon, late = timezone.now(), timezone.now() + timedelta(hours=1)
     for at, expected in [(late, late), (soon, soon), (late, soon)]:
-        notify.ring([target.pk], at=at)
-        assert Lane.objects.get().next_due_at == expected
+        notify.notify([target.pk], at=at)
+        assert EndpointQueue.objects.get().next_due_at == expected
 
 
 def test_a_flushed_database_has_a_bell_again_with_the_first_call(calls):
-    Bell.objects.all().delete()
+    EngineState.objects.all().delete()
     endpoint(URL)
     event()
     assert len(calls) == 1
@@ -119,11 +119,11 @@ class TestBroker:
         monkeypatch.setattr(
             notify, "async_task", lambda _, broker: broker.enqueue(None)
         )
-        assert notify.call() is False
-        assert notify.call() is False  # not again within the next seconds
+        assert notify.wake_dispatcher() is False
+        assert notify.wake_dispatcher() is False  # not again within the next seconds
         assert Away.asked == 1
         with later(6):
-            assert notify.call() is False
+            assert notify.wake_dispatcher() is False
         assert Away.asked == 2
 
     def test_its_failure_is_logged_without_its_address(self, monkeypatch, caplog):
@@ -144,4 +144,4 @@ class TestBroker:
         assert pool.connection_kwargs["socket_timeout"] <= 0.5
         connection = pool.make_connection()
         assert connection.retry.get_retries() == 0
-        assert notify.enqueue("webhooks_core.tasks.drain") is False
+        assert notify.enqueue("webhooks_core.tasks.dispatch") is False

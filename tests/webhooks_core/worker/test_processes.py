@@ -12,7 +12,7 @@ from webhooks_core.worker import processes
 
 STARTER = """
 import os, sys, time
-from webhooks_core import processes
+from webhooks_core.worker import processes
 {rule}
 children = [os.fork() for _ in range(2)]
 print("started", flush=True)
@@ -23,10 +23,10 @@ time.sleep(600)
 @pytest.mark.parametrize(
     ("_case", "rule"),
     [
-        ("by the kernel", "processes.children_die_with_us()"),
+        ("by the kernel", "processes.kill_children_on_exit()"),
         (
             "by looking",
-            "sys.platform = 'elsewhere'; processes.children_die_with_us()",
+            "sys.platform = 'elsewhere'; processes.kill_children_on_exit()",
         ),
     ],
 )
@@ -43,7 +43,7 @@ def test_a_process_whose_parent_is_dead_already_dies_at_once():
         [
             sys.executable,
             "-c",
-            "from webhooks_core import processes as p; p.die_with(1)",
+            "from webhooks_core.worker import processes as p; p.exit_with_parent(1)",
         ],
         check=False,
     )
@@ -52,15 +52,15 @@ def test_a_process_whose_parent_is_dead_already_dies_at_once():
 
 CROSSING = """
 import os
-from webhooks_core import stopping
-seen = [stopping.is_set()]
+from webhooks_core.worker import shutdown
+seen = [shutdown.is_set()]
 if not (child := os.fork()):
-    stopping.request()
+    shutdown.request()
     os._exit(0)
 os.waitpid(child, 0)
-seen.append(stopping.is_set())
-stopping.forget()
-print(*seen, stopping.is_set())
+seen.append(shutdown.is_set())
+shutdown.clear()
+print(*seen, shutdown.is_set())
 """
 
 
@@ -75,7 +75,7 @@ def test_the_wish_to_stop_crosses_a_fork():
     sys.platform != "linux", reason="it is Linux that tells of children"
 )
 def test_the_descendants_of_a_process_are_itself_and_all_that_it_started():
-    arguments = ("-c", STARTER.format(rule="processes.children_die_with_us()"))
+    arguments = ("-c", STARTER.format(rule="processes.kill_children_on_exit()"))
     with running(*arguments, environment=environment()) as family:
         until(lambda: len(family.family()) == 4, "the fork of a fork")
         found = processes.descendants(family.pid)

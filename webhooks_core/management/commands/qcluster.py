@@ -13,7 +13,7 @@ from django_q.management.commands.qcluster import Command as StockCommand
 
 from webhooks_core.cli.argument_types import seconds
 from webhooks_core.worker import processes
-from webhooks_core.worker.cluster.watchdog import ClusterFailedError, Keeper
+from webhooks_core.worker.cluster.watchdog import ClusterFailedError, Watchdog
 
 # Longer than SQLite waits for a lock, shorter than half a minute.
 DEAF_AFTER_S = 25
@@ -27,7 +27,7 @@ class Command(StockCommand):  # type: ignore[misc]
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
         parser.add_argument(
-            "--deaf-after",
+            "--unresponsive-after",
             type=seconds(1, 86_400 * 365),
             default=DEAF_AFTER_S,
             metavar="SECONDS",
@@ -35,7 +35,10 @@ class Command(StockCommand):  # type: ignore[misc]
             "a beat came through to it (%(default)s)",
         )
         parser.add_argument(
-            "--die-with", type=int, metavar="PID", help="end when this parent dies"
+            "--exit-with-parent",
+            type=int,
+            metavar="PID",
+            help="end when this parent dies",
         )
 
     def handle(
@@ -43,15 +46,15 @@ class Command(StockCommand):  # type: ignore[misc]
         *args: Any,
         run_once: bool,
         cluster_name: str | None,
-        deaf_after: float,
-        die_with: int | None,
+        unresponsive_after: float,
+        exit_with_parent: int | None,
         **options: Any,
     ) -> None:
-        if die_with is not None:
-            processes.die_with(die_with)
+        if exit_with_parent is not None:
+            processes.exit_with_parent(exit_with_parent)
         if cluster_name:
             os.environ["Q_CLUSTER_NAME"] = cluster_name
-        processes.children_die_with_us()
+        processes.kill_children_on_exit()
         # Another project may have no such settings.
         log.info(
             "task cluster starts",
@@ -60,6 +63,6 @@ class Command(StockCommand):  # type: ignore[misc]
             address=getattr(settings, "BASE_URL", ""),
         )
         try:
-            Keeper(deaf_after_s=deaf_after).run(once=run_once)
+            Watchdog(unresponsive_after_s=unresponsive_after).run(once=run_once)
         except ClusterFailedError as error:
             raise CommandError(str(error)) from error

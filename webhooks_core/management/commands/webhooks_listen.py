@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from webhooks_core.cli.argument_types import seconds, whole
+from webhooks_core.cli.argument_types import integer_between, seconds
 from webhooks_core.receiving import terminal
 from webhooks_core.receiving.receiver import Receiver
 from webhooks_core.receiving.verification import Received, examine
@@ -29,7 +29,7 @@ class Command(BaseCommand):
         parser.add_argument("--host", default="127.0.0.1", help="default: %(default)s")
         parser.add_argument(
             "--port",
-            type=whole(0, 65_535),
+            type=integer_between(0, 65_535),
             default=9000,
             help="default: %(default)s; 0: any",
         )
@@ -37,7 +37,7 @@ class Command(BaseCommand):
             "--secret",
             action="append",
             default=[],
-            help="a signing secret (repeatable; else WEBHOOKS_LISTEN_SECRETS, which no "
+            help="a signing secret (repeatable; else WEBHOOK_LISTEN_SECRETS, which no "
             "list of processes shows)",
         )
         parser.add_argument(
@@ -64,7 +64,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
         self._options = options
-        self._secrets = [*options["secret"], *settings.WEBHOOKS_LISTEN_SECRETS]
+        self._secrets = [*options["secret"], *settings.WEBHOOK_LISTEN_SECRETS]
         try:
             receiver = Receiver(
                 host,

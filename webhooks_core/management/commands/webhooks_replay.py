@@ -12,7 +12,7 @@ from django.utils.dateparse import parse_datetime, parse_duration
 
 from webhooks_core import replays
 from webhooks_core.cli.argument_types import rate
-from webhooks_core.cli.output import answer, offer_json
+from webhooks_core.cli.output import add_json_argument, format_output
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.replays import NotSubscribedError, Replay
 from webhooks_core.times import iso
@@ -44,7 +44,7 @@ class Command(BaseCommand):
             help="the pace (default: 50)",
         )
         parser.add_argument("--dry-run", action="store_true", help="only count")
-        offer_json(parser)
+        add_json_argument(parser)
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
         try:
@@ -56,7 +56,7 @@ class Command(BaseCommand):
             raise CommandError(
                 "the endpoint is deleted, disabled or inactive: nothing could be sent"
             ) from error
-        self.stdout.write(answer(told, words, as_json=json))
+        self.stdout.write(format_output(told, words, as_json=json))
 
     def _all(self, **options: Any) -> tuple[dict[str, Any], str]:
         endpoint = Endpoint.objects.filter(public_id=options["endpoint"]).first()

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from webhooks_core import endpoints
-from webhooks_core.cli.output import answer, offer_json
+from webhooks_core.cli.output import add_json_argument, format_output
 from webhooks_core.models import Endpoint
 
 MAX_HOURS = 720.0
@@ -28,7 +28,7 @@ class Command(BaseCommand):
             help="how long the old secret signs beside the new one; only for products "
             "that sign with several secrets (default: %(default)g, the old one ends now)",
         )
-        offer_json(parser)
+        add_json_argument(parser)
 
     def handle(
         self,
@@ -54,4 +54,4 @@ class Command(BaseCommand):
             )
         secret = endpoints.rotate_secret(endpoint, overlap=timedelta(hours=overlap))
         told = {"id": id, "secret": secret}
-        self.stdout.write(answer(told, secret, as_json=json))
+        self.stdout.write(format_output(told, secret, as_json=json))

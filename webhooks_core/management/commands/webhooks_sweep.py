@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from webhooks_core.cli.output import answer, offer_json
+from webhooks_core.cli.output import add_json_argument, format_output
 from webhooks_core.dispatch.sweep import sweep
 
 
@@ -16,11 +16,9 @@ class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        offer_json(parser)
+        add_json_argument(parser)
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
         swept = asdict(sweep())
-        words = (
-            "{buried} dead workers, {rung} forgotten endpoints, {removed} old events"
-        )
-        self.stdout.write(answer(swept, words.format(**swept), as_json=json))
+        words = "{expired_leases} expired leases, {repaired_queues} repaired queues, {removed} old events"
+        self.stdout.write(format_output(swept, words.format(**swept), as_json=json))

@@ -42,7 +42,7 @@ class Command(BaseCommand):
             action="append",
             default=[],
             help="what the receiver verifies with (repeatable; else "
-            "WEBHOOKS_LISTEN_SECRETS; else the endpoint's of --delivery)",
+            "WEBHOOK_LISTEN_SECRETS; else the endpoint's of --delivery)",
         )
         parser.add_argument(
             "--delivery",
@@ -61,7 +61,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, body: str, **options: Any) -> None:
         sent = _sent(options["delivery"]) if options["delivery"] else None
-        secrets = options["secret"] or settings.WEBHOOKS_LISTEN_SECRETS
+        secrets = options["secret"] or settings.WEBHOOK_LISTEN_SECRETS
         if not secrets and sent:
             secrets = list(sent.secrets)
         if not secrets:

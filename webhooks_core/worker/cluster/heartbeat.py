@@ -23,26 +23,26 @@ _idle = mmap.mmap(-1, 1)
 log = structlog.stdlib.get_logger(__name__)
 
 
-def beat() -> None:
+def heartbeat() -> None:
     """Write down the time; this is the task that a worker runs."""
     _heard[:] = struct.pack("d", time.monotonic())
 
 
-def heard_at() -> float:
+def last_heartbeat_at() -> float:
     """Return when a worker of this cluster last ran a beat, on the monotonic clock; 0 for never."""
     return float(struct.unpack("d", _heard[:])[0])
 
 
-def tell_idle(*, anybody: bool) -> None:
+def set_idle(*, anybody: bool) -> None:
     """Note whether a worker waits for a task: only then must beats be heard."""
     _idle[0] = anybody
 
 
-def is_anybody_idle() -> bool:
+def has_idle_worker() -> bool:
     return _idle[0] != 0
 
 
-class BeatingBroker:
+class HeartbeatBroker:
     """A broker that slips a beat among the tasks that it hands out, so that beats tell of it too.
 
     The next one follows only when the one before was heard: a busy cluster collects none. A
@@ -75,7 +75,7 @@ class BeatingBroker:
             self._failing_since = self._failing_since or now
             if now - self._failing_since > FAILING_S:
                 raise
-            log.warning("the queue is away", error=type(error).__name__)
+            log.warning("broker unavailable", error=type(error).__name__)
             time.sleep(PAUSE_S)
             return []
         self._failing_since = None
@@ -83,7 +83,11 @@ class BeatingBroker:
 
     def _is_time(self) -> bool:
         age = time.monotonic() - self._sent_at
-        pause = self._every_s if heard_at() >= self._sent_at else self._lost_after_s
+        pause = (
+            self._every_s
+            if last_heartbeat_at() >= self._sent_at
+            else self._lost_after_s
+        )
         return age > pause
 
 
@@ -91,7 +95,7 @@ def _package() -> str:
     task = {
         "id": uuid.uuid4().hex,
         "name": "beat",
-        "func": f"{__name__}.{beat.__name__}",
+        "func": f"{__name__}.{heartbeat.__name__}",
         "args": (),
         "kwargs": {},
         "started": timezone.now(),

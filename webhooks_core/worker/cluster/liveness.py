@@ -16,14 +16,14 @@ EVERY_S = 0.5
 LOOK_S = 1.0
 
 
-class Silence:
+class SilenceTimer:
     """Counts the seconds that somebody has been silent, as far as we were awake to notice."""
 
     def __init__(self) -> None:
         self._seconds = 0.0
         self._looked_at = time.monotonic()
 
-    def grow(self, *, broken: bool) -> float:
+    def update(self, *, broken: bool) -> float:
         """Return how long it has lasted; `broken` says that there was a sign since the last look."""
         now = time.monotonic()
         step, self._looked_at = min(now - self._looked_at, LOOK_S), now
@@ -31,7 +31,7 @@ class Silence:
         return self._seconds
 
 
-class Pulse:
+class Liveness:
     """The pulse of one child process; made by its parent before the fork.
 
     Beaten by a thread: it goes on while the process waits, works or sleeps, and stops with
@@ -41,7 +41,7 @@ class Pulse:
     def __init__(self) -> None:
         self._shared = mmap.mmap(-1, 8)
         self._seen = 0
-        self._silence = Silence()
+        self._silence = SilenceTimer()
 
     @contextmanager
     def of_next_child(self) -> Iterator[None]:
@@ -56,7 +56,7 @@ class Pulse:
         """Return for how many seconds there was no beat; to be asked once a second or more."""
         (count,) = struct.unpack("q", self._shared[:])
         broken, self._seen = count != self._seen, count
-        return self._silence.grow(broken=broken)
+        return self._silence.update(broken=broken)
 
     def beat_once(self) -> None:
         self._shared[:] = struct.pack("q", time.monotonic_ns())
@@ -67,7 +67,7 @@ class Pulse:
             time.sleep(EVERY_S)
 
 
-_expected: list[Pulse] = []
+_expected: list[Liveness] = []
 
 
 def _begin() -> None:

@@ -18,11 +18,11 @@ from django_q.worker import worker
 
 from webhooks_core.worker import notify
 from webhooks_core.worker.cluster import heartbeat
-from webhooks_core.worker.cluster.heartbeat import BeatingBroker
-from webhooks_core.worker.cluster.liveness import Pulse
+from webhooks_core.worker.cluster.heartbeat import HeartbeatBroker
+from webhooks_core.worker.cluster.liveness import Liveness
 from webhooks_core.worker.cluster.locks import harden, timer
 
-# A process without a pulse for this part of `deaf_after_s` is killed, and replaced like any other
+# A process without a pulse for this part of `unresponsive_after_s` is killed, and replaced like any other
 # that died.
 FROZEN_PART, LEAST_FROZEN_S = 0.4, 5.0
 
@@ -43,11 +43,13 @@ class Sentinel(StockSentinel):  # type: ignore[misc]
         stop: Event,
         started: Event,
         *args: Any,
-        deaf_after_s: float,
-        turns: Pulse,
+        unresponsive_after_s: float,
+        turns: Liveness,
     ) -> None:
-        super().__init__(Turns(stop, self._look), started, *args, start=False)
-        self._deaf_after_s = deaf_after_s
+        super().__init__(
+            MonitoredStopEvent(stop, self._look), started, *args, start=False
+        )
+        self._unresponsive_after_s = unresponsive_after_s
         self._turns = turns
         for number in FROM_OUTSIDE:
             signal.signal(number, signal.SIG_IGN)
@@ -59,7 +61,7 @@ class Sentinel(StockSentinel):  # type: ignore[misc]
         self.start()
 
     def spawn_process(self, target: Any, *args: Any) -> Process:
-        pulse = Pulse()
+        pulse = Liveness()
         with pulse.of_next_child():
             process: Process = super().spawn_process(target, *args)
         process.terminate = process.kill  # type: ignore[method-assign]  # SIGTERM is ignored
@@ -69,18 +71,18 @@ class Sentinel(StockSentinel):  # type: ignore[misc]
     def _look(self) -> None:
         """Kill whoever is frozen, tell whether anybody waits for work, and that we go on."""
         self._turns.beat_once()
-        frozen_after = frozen_after_s(self._deaf_after_s)
+        frozen_after = frozen_after_s(self._unresponsive_after_s)
         for process in (*self.pool, self.monitor, self.pusher):
             if process.pulse.silent_s() > frozen_after:
-                log.error("a task process is frozen: it is killed", pid=process.pid)
+                log.error("frozen task process killed", pid=process.pid)
                 process.kill()
-        heartbeat.tell_idle(anybody=any(it.timer.value == -1 for it in self.pool))
+        heartbeat.set_idle(anybody=any(it.timer.value == -1 for it in self.pool))
 
     def spawn_pusher(self) -> Process:
-        broker = BeatingBroker(
+        broker = HeartbeatBroker(
             self.broker,
-            every_s=self._deaf_after_s / 20,
-            lost_after_s=self._deaf_after_s / 3,
+            every_s=self._unresponsive_after_s / 20,
+            lost_after_s=self._unresponsive_after_s / 3,
         )
         return self.spawn_process(pusher, self.task_queue, self.event_out, broker)
 
@@ -96,7 +98,7 @@ class Sentinel(StockSentinel):  # type: ignore[misc]
         )
 
 
-class Turns:
+class MonitoredStopEvent:
     """The wish to stop, as the sentinel waits for it: once in every turn of its loop."""
 
     def __init__(self, event: Event, look: Callable[[], None]) -> None:
@@ -111,18 +113,18 @@ class Turns:
         return self._event.wait(seconds)
 
 
-def frozen_after_s(deaf_after_s: float) -> float:
-    return max(FROZEN_PART * deaf_after_s, LEAST_FROZEN_S)
+def frozen_after_s(unresponsive_after_s: float) -> float:
+    return max(FROZEN_PART * unresponsive_after_s, LEAST_FROZEN_S)
 
 
-def guard(
+def run_sentinel(
     stop: Event,
     started: Event,
     cluster_id: UUID,
     broker: Broker | None,
     timeout_s: int | None,
-    deaf_after_s: float,
-    turns: Pulse,
+    unresponsive_after_s: float,
+    turns: Liveness,
 ) -> None:
     """Be the sentinel's process: work until `stop` is set, and leave no child behind."""
     try:
@@ -132,11 +134,11 @@ def guard(
             cluster_id,
             broker,
             timeout_s,
-            deaf_after_s=deaf_after_s,
+            unresponsive_after_s=unresponsive_after_s,
             turns=turns,
         )
     except Exception as error:  # noqa: BLE001 - whatever it was ends this process, and is told
-        log.error("the sentinel failed", error=f"{type(error).__name__}: {error}")  # noqa: TRY400 - one line
+        log.error("sentinel failed", error=f"{type(error).__name__}: {error}")  # noqa: TRY400 - one line
         sys.exit(1)
     finally:
         for child in active_children():

@@ -13,8 +13,12 @@ from django_q.cluster import Cluster, get_mp_context
 
 from webhooks_core.worker import shutdown
 from webhooks_core.worker.cluster import heartbeat
-from webhooks_core.worker.cluster.liveness import Pulse, Silence
-from webhooks_core.worker.cluster.sentinel import FROM_OUTSIDE, frozen_after_s, guard
+from webhooks_core.worker.cluster.liveness import Liveness, SilenceTimer
+from webhooks_core.worker.cluster.sentinel import (
+    FROM_OUTSIDE,
+    frozen_after_s,
+    run_sentinel,
+)
 
 LOOK_EVERY_S = 0.1
 # An end that comes sooner than this after the start counts as a failed start.
@@ -31,19 +35,19 @@ class ClusterFailedError(Exception):
     """The task processes could not be kept running; the message says why."""
 
 
-class Keeper(Cluster):  # type: ignore[misc]
+class Watchdog(Cluster):  # type: ignore[misc]
     """A cluster that starts its processes again when their sentinel dies or no task gets through.
 
     On SIGTERM or SIGINT the running tasks see `stopping.is_set()`, the cluster finishes what
     it took, and what is not done after GRACE_S is killed. A second signal kills at once.
     """
 
-    def __init__(self, *, deaf_after_s: float) -> None:
+    def __init__(self, *, unresponsive_after_s: float) -> None:
         super().__init__()
-        self._deaf_after_s = deaf_after_s
+        self._unresponsive_after_s = unresponsive_after_s
         self._hurry = False
         self._started_at = self._heard = 0.0
-        self._pulse, self._turns, self._silence = Pulse(), Pulse(), Silence()
+        self._pulse, self._turns, self._silence = Liveness(), Liveness(), SilenceTimer()
 
     def sig_handler(self, _signum: int, _frame: FrameType | None) -> None:
         self._hurry = shutdown.is_set()
@@ -51,17 +55,17 @@ class Keeper(Cluster):  # type: ignore[misc]
 
     def start(self) -> int:
         self.stop_event, self.start_event = Event(), Event()
-        self._pulse, self._turns, self._silence = Pulse(), Pulse(), Silence()
-        heartbeat.tell_idle(anybody=False)
+        self._pulse, self._turns, self._silence = Liveness(), Liveness(), SilenceTimer()
+        heartbeat.set_idle(anybody=False)
         self.sentinel = get_mp_context().Process(
-            target=guard,
+            target=run_sentinel,
             args=(
                 self.stop_event,
                 self.start_event,
                 self.cluster_id,
                 self.broker,
                 self.timeout,
-                self._deaf_after_s,
+                self._unresponsive_after_s,
                 self._turns,
             ),
         )
@@ -82,10 +86,10 @@ class Keeper(Cluster):  # type: ignore[misc]
         while not shutdown.is_set():
             self.start()
             if trouble := self._watch(once=once):
-                log.error("the task processes are started again", reason=trouble)
+                log.error("task processes restarted", reason=trouble)
                 failed = failed + 1 if self._age() < SOON_S else 0
                 # Tasks got through before: what is away now, say the broker, will come back.
-                if failed == FAILED_STARTS and not heartbeat.heard_at():
+                if failed == FAILED_STARTS and not heartbeat.last_heartbeat_at():
                     raise ClusterFailedError(
                         f"gave up after {failed} starts: {trouble}"
                     )
@@ -108,8 +112,8 @@ class Keeper(Cluster):  # type: ignore[misc]
 
     def _trouble(self) -> str:
         if self._is_deaf():
-            return f"no task was run for {self._deaf_after_s:.0f} s"
-        if self._pulse.silent_s() > frozen_after_s(self._deaf_after_s):
+            return f"no task was run for {self._unresponsive_after_s:.0f} s"
+        if self._pulse.silent_s() > frozen_after_s(self._unresponsive_after_s):
             return "the sentinel is frozen"
         if self._turns.silent_s() > STUCK_AFTER_S:
             return "the sentinel is stuck"
@@ -117,9 +121,9 @@ class Keeper(Cluster):  # type: ignore[misc]
 
     def _is_deaf(self) -> bool:
         """Tell whether somebody waited for tasks so long and not even a beat came through."""
-        heard_before, self._heard = self._heard, heartbeat.heard_at()
-        broken = self._heard != heard_before or not heartbeat.is_anybody_idle()
-        return self._silence.grow(broken=broken) > self._deaf_after_s
+        heard_before, self._heard = self._heard, heartbeat.last_heartbeat_at()
+        broken = self._heard != heard_before or not heartbeat.has_idle_worker()
+        return self._silence.update(broken=broken) > self._unresponsive_after_s
 
     def _age(self) -> float:
         return time.monotonic() - self._started_at

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.chat.context import Exchange
+from gateway.chat.context import ChatContext
 from gateway.chat.metering.tokens import Usage
 from gateway.chat.streaming import body
 from tests.gateway.chat.harness import (
@@ -34,7 +34,7 @@ SAID = event(chunk(TEXT[:10])), event(chunk(TEXT[10:15])), event(chunk(TEXT[15:]
 EMPTY = event(chunk(""))
 
 
-def left(gateway: Any, after: bytes, **fields: Any) -> Exchange:
+def left(gateway: Any, after: bytes, **fields: Any) -> ChatContext:
     """Ask, leave when `after` has arrived, and return what was recorded."""
     with socket.create_connection(("127.0.0.1", gateway.port), timeout=10) as client:
         client.sendall(raw_request(**fields))
@@ -44,9 +44,9 @@ def left(gateway: Any, after: bytes, **fields: Any) -> Exchange:
     return recorded(gateway, status=499)
 
 
-def recorded(gateway: Any, *, status: int) -> Exchange:
+def recorded(gateway: Any, *, status: int) -> ChatContext:
     assert gateway.settled(lambda: gateway.kept.ended)
-    exchange: Exchange = gateway.kept.ended[0]
+    exchange: ChatContext = gateway.kept.ended[0]
     assert (len(gateway.kept.ended), exchange.status) == (1, status)
     assert gateway.settled(lambda: gateway.limits.running == 0)
     return exchange

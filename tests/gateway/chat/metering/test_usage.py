@@ -12,7 +12,7 @@ from django.db import OperationalError
 
 from gateway.chat.metering import usage
 from gateway.chat.metering.tokens import MAX_TOKENS, Usage
-from gateway.chat.metering.usage import Ended
+from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.models import (
     ModelPrice,
     UsageBucket,
@@ -25,7 +25,7 @@ NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 WHO = {"tenant": "acme", "principal": "ada", "key_id": None}
 
 
-def ended(**fields: Any) -> Ended:
+def ended(**fields: Any) -> CompletedRequest:
     default: dict[str, Any] = {
         **WHO,
         "at": NOON,
@@ -39,7 +39,7 @@ def ended(**fields: Any) -> Ended:
         "first_chunk_s": 0.02,
         "duration_s": 1.5,
     }
-    return Ended(**default | fields)
+    return CompletedRequest(**default | fields)
 
 
 @pytest.mark.django_db

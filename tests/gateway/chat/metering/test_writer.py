@@ -9,8 +9,8 @@ import pytest
 from django.db import InterfaceError, OperationalError
 
 from gateway.chat.metering import writer as module
-from gateway.chat.metering.usage import Ended
-from gateway.chat.metering.writer import Writer
+from gateway.chat.metering.usage import CompletedRequest
+from gateway.chat.metering.writer import UsageWriter
 from gateway.identity import Caller
 from gateway.models import PolicyDecision
 from tests.gateway.chat.metering.test_usage import ended
@@ -25,7 +25,7 @@ class Sink:
 
     def __init__(self, *failures: Exception) -> None:
         self.failures = list(failures)
-        self.batches: list[list[Ended]] = []
+        self.batches: list[list[CompletedRequest]] = []
         self.denials: list[Any] = []
         self.pruned = 0
 
@@ -37,8 +37,10 @@ class Sink:
     def deny(self, **denial: Any) -> None:
         self.denials.append(denial)
 
-    def writer(self) -> Writer:
-        return Writer(here, write=self.write, write_denial=self.deny, prune=self.prune)
+    def writer(self) -> UsageWriter:
+        return UsageWriter(
+            here, write=self.write, write_denial=self.deny, prune=self.prune
+        )
 
     def prune(self) -> None:
         self.pruned += 1
@@ -162,7 +164,7 @@ def test_the_oldest_are_dropped_when_the_database_stays_away(monkeypatch):
     "gateway", "audit.policy_violation: a policy decision denies an action"
 )
 def test_a_denial_is_a_policy_decision_that_hides_whether_the_model_exists():
-    from gateway.chat.http_messages import Incoming
+    from gateway.chat.http_messages import ChatRequest
 
     async def body() -> bytes:
         return b""
@@ -172,9 +174,9 @@ def test_a_denial_is_a_policy_decision_that_hides_whether_the_model_exists():
         "x-request-id": "req-7",
         "traceparent": f"00-{trace}-b7ad6b7169203331-01",
     }
-    incoming = Incoming("POST", "/v2/chat/completions", headers, "127.0.0.1", body)
+    incoming = ChatRequest("POST", "/v2/chat/completions", headers, "127.0.0.1", body)
     kept: list[dict[str, Any]] = []
-    writer = Writer(here)
+    writer = UsageWriter(here)
     writer.deny(
         caller=Caller("acme", "ada"),
         action="chat.completions",
@@ -229,7 +231,7 @@ def test_stopping_waits_for_a_database_that_hangs_no_longer_than_it_may(monkeypa
         await asyncio.sleep(30)
 
     async def run() -> None:
-        writer = Writer(hang)
+        writer = UsageWriter(hang)
         writer._keep(writer._ended, ended())
         await writer.stop()
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gateway.chat.formats import CONTRACT, OPENAI
 from gateway.chat.streaming.chunks import Template, without_nulls
 from gateway.chat.streaming.sse import EventReader, frame
-from gateway.chat.streaming.transform import Relay
+from gateway.chat.streaming.transform import ChunkTransformer
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
@@ -41,14 +41,14 @@ def raw(text: str, *, ascii_only: bool, **more: Any) -> bytes:
 def test_recognised_chunks_say_what_parsed_ones_say(texts, ascii_only, odd):
     for dialect in (CONTRACT, OPENAI):
         payloads = [raw(text, ascii_only=ascii_only, odd=odd) for text in texts]
-        quick = Relay(dialect, model="small", wants_usage=True)
-        quick.take(payloads)
+        quick = ChunkTransformer(dialect, model="small", wants_usage=True)
+        quick.feed(payloads)
         slow = []
         for payload in payloads:
-            relay = Relay(dialect, model="small", wants_usage=True)
-            relay.take([payload])
-            slow.append(relay.drain())
-        found, expected = quick.drain(), b"".join(slow)
+            relay = ChunkTransformer(dialect, model="small", wants_usage=True)
+            relay.feed([payload])
+            slow.append(relay.flush())
+        found, expected = quick.flush(), b"".join(slow)
         assert _events(found) == _events(expected)
         assert quick.chunks == len(payloads)
 

@@ -14,7 +14,7 @@ import pytest
 import requests
 
 from gateway.chat import asgi
-from gateway.chat.http_messages import Reply
+from gateway.chat.http_messages import ChatResponse
 from gateway.chat.streaming import body as body_module
 from gateway.chat.upstreams import http
 from tests.gateway.chat.harness import (
@@ -122,7 +122,7 @@ def test_a_server_that_cannot_send_any_more_means_that_the_client_has_gone(
 
     async def run() -> None:
         stream = rest()
-        reply = Reply(200, {}, await anext(stream), stream)
+        reply = ChatResponse(200, {}, await anext(stream), stream)
         service = SimpleNamespace(answer=AsyncMock(return_value=reply))
         failures = [error] if refused == "head" else [None, None, error]
         send = AsyncMock(side_effect=failures)

@@ -8,17 +8,17 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from recording.oauth import prune
-from webhooks_core.cli.output import answer, offer_json
+from webhooks_core.cli.output import add_json_argument, format_output
 
 
 class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        offer_json(parser)
+        add_json_argument(parser)
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
-        purged = prune.purge()
+        purged = prune.prune()
         told = {what.replace(" ", "_"): count for what, count in purged.items()}
         words = "\n".join(f"{what}: {count}" for what, count in purged.items())
-        self.stdout.write(answer(told, words, as_json=json))
+        self.stdout.write(format_output(told, words, as_json=json))

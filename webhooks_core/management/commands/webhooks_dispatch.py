@@ -11,8 +11,8 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from webhooks_core.cli.argument_types import seconds
-from webhooks_core.cli.output import answer, offer_json
-from webhooks_core.dispatch.dispatcher import drain
+from webhooks_core.cli.output import add_json_argument, format_output
+from webhooks_core.dispatch.dispatcher import dispatch
 
 
 class Command(BaseCommand):
@@ -26,7 +26,7 @@ class Command(BaseCommand):
             metavar="SECONDS",
             help="wait for work that falls due within this time (default: %(default)s)",
         )
-        offer_json(parser)
+        add_json_argument(parser)
 
     def handle(self, *args: Any, linger: float, json: bool, **options: Any) -> None:
         stopped: list[int] = []
@@ -36,6 +36,8 @@ class Command(BaseCommand):
 
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, stop)
-        attempts = drain(stop=lambda: bool(stopped), linger=timedelta(seconds=linger))
+        attempts = dispatch(
+            stop=lambda: bool(stopped), linger=timedelta(seconds=linger)
+        )
         told = {"attempts": attempts}
-        self.stdout.write(answer(told, f"{attempts} attempts", as_json=json))
+        self.stdout.write(format_output(told, f"{attempts} attempts", as_json=json))

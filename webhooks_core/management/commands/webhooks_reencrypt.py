@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from webhooks_core.cli.output import answer, offer_json
+from webhooks_core.cli.output import add_json_argument, format_output
 from webhooks_core.models import reencryption
 
 
@@ -15,12 +15,12 @@ class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        offer_json(parser)
+        add_json_argument(parser)
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
-        done = reencryption.reseal()
+        done = reencryption.reencrypt()
         words = f"{done.resealed} secrets are under the first key"
-        self.stdout.write(answer(done._asdict(), words, as_json=json))
+        self.stdout.write(format_output(done._asdict(), words, as_json=json))
         if done.unreadable:
             raise CommandError(
                 f"{done.unreadable} secrets cannot be decrypted: add the key that they were "

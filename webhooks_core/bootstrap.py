@@ -1,0 +1,74 @@
+"""Rows that belong to the tables, created after each `migrate`: no migration holds data."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from django.apps import AppConfig, apps
+from django.contrib.auth.management import create_permissions
+from django.db import connections
+from django.db.models.signals import post_migrate  # noqa: TID251 - what Django offers for it
+
+SUPPORT_GROUP = "support"
+SUPPORT_VIEWS = ("attempt", "delivery", "dispatcherlease", "endpoint", "event")
+
+
+def after_migrate(app: AppConfig) -> None:
+    """Create the engine's rows after each `migrate` of its app."""
+    post_migrate.connect(_create_state, sender=app)
+    post_migrate.connect(_create_support_group, sender=app)
+    schedule_after_migrate(
+        app,
+        "webhooks_core.tasks.sweep",
+        name="webhooks: sweep",
+        schedule_type="I",
+        minutes=1,
+    )
+
+
+def schedule_after_migrate(app: AppConfig, func: str, **fields: Any) -> None:
+    """Have django-q2 call `func` for ever, with the `fields` of its Schedule.
+
+    A schedule of this function that is there stays as it is: an operator may have changed it.
+    """
+    create = partial(_create_schedule, func=func, fields={"repeats": -1, **fields})
+    post_migrate.connect(create, sender=app, weak=False, dispatch_uid=func)
+
+
+def _create_state(using: str, **_: Any) -> None:
+    if (states := _rows("webhooks_core.EngineState", using)) is not None:
+        states.get_or_create(pk=1)
+
+
+def _create_schedule(
+    using: str, *, func: str, fields: dict[str, Any], **_: Any
+) -> None:
+    if (schedules := _rows("django_q.Schedule", using)) is not None:
+        schedules.get_or_create(func=func, defaults=fields)
+
+
+def _create_support_group(app_config: AppConfig, using: str, **_: Any) -> None:
+    """Make the group whose members see all of webhooks and change nothing."""
+    groups, permissions = _rows("auth.Group", using), _rows("auth.Permission", using)
+    if groups is None or permissions is None:
+        return
+    group, is_new = groups.get_or_create(name=SUPPORT_GROUP)
+    if is_new:
+        create_permissions(app_config, using=using, verbosity=0)
+        codenames = [f"view_{model}" for model in SUPPORT_VIEWS]
+        group.permissions.set(
+            permissions.filter(
+                content_type__app_label=app_config.label, codename__in=codenames
+            )
+        )
+
+
+def _rows(model_name: str, using: str) -> Any:
+    """Return a model's rows; None while its app is not installed or its table not there."""
+    try:
+        model = apps.get_model(model_name)
+    except LookupError:
+        return None
+    is_there = model._meta.db_table in connections[using].introspection.table_names()  # noqa: SLF001 - public by use
+    return model._default_manager.using(using) if is_there else None  # noqa: SLF001 - public by use
