@@ -121,6 +121,7 @@ def test_an_author_id_beyond_an_int_is_bad_input(ask):
 
 
 @pytest.mark.spec("catalog", "getAllAuthors")
+@pytest.mark.spec("catalog", "authors and categories list their books")
 def test_all_authors_come_by_id_with_their_books(ask):
     silent, author = AuthorFactory.create(), AuthorFactory.create()
     book = BookFactory.create(author=author)

@@ -23,6 +23,7 @@ def draft(**fields):
 
 
 @pytest.mark.spec("catalog", "addBook")
+@pytest.mark.spec("catalog", "a book has an author and perhaps a category")
 def test_a_book_is_added_and_answered(ask):
     author, category = AuthorFactory.create(), CategoryFactory.create()
     book = draft(authorId=author.pk, categoryId=category.pk, name="  Emma ")

@@ -125,6 +125,7 @@ def javascript(name: str, secret: str, given: object, body: bytes) -> bool:
 
 
 @pytest.mark.parametrize(("case", "genuine"), CASES)
+@pytest.mark.spec("recording", "the verifier compares in constant time, before parsing")
 def test_the_python_sample_verifies_recording(case, genuine):
     assert python("verify-recording", *recording(case)) is genuine
 

@@ -56,6 +56,7 @@ def test_the_examples_in_the_sample_are_sound_too(load):
     assert [it.name for it in found.models] == ["echo", "small"]
 
 
+@pytest.mark.spec("gateway", "a static secret may come from an environment variable")
 def test_all_keys_of_webhooks_are_read(load):
     found = load(
         f"""

@@ -108,6 +108,7 @@ def test_ids_of_request_and_trace_are_made_when_the_caller_gives_none(acme):
 
 @pytest.mark.spec("gateway", "Delivery headers")
 @pytest.mark.spec("gateway", "X-Gateway-Signature: t=<unix_ts>,v1=<hex_hmac_sha256>")
+@pytest.mark.spec("gateway", "management paths carry /v1, chat /v2, the signature v1")
 def test_a_delivery_carries_its_headers_and_stripe_verifies_it(acme):
     with receiver(204) as it:
         secret = acme.create(it.url)["secret"]
@@ -151,6 +152,12 @@ def test_our_verifying_helper_judges_freshness_by_its_tolerance(acme):
 
 
 @pytest.mark.spec("gateway", "Delivery semantics 1 and 2")
+@pytest.mark.spec(
+    "gateway",
+    "the event id is stable across retries, prefix evt_",
+    "2xx: delivered, no further attempts",
+    "failure below max_attempts: retry after exponential backoff",
+)
 def test_two_failures_and_a_success_carry_one_id_and_fresh_timestamps(acme):
     with receiver(500, 503, 200) as it:
         made = acme.create(it.url)
@@ -339,6 +346,9 @@ def test_the_list_of_deliveries_costs_the_same_whatever_its_length(
 
 
 @pytest.mark.spec("gateway", "Delivery semantics 3")
+@pytest.mark.spec(
+    "gateway", "a slow or failing subscriber never delays or fails the request"
+)
 def test_a_subscriber_that_cannot_be_reached_fails_nobody(acme, free_port):
     acme.create(f"http://127.0.0.1:{free_port}/hook")
     assert acme.ingest().status_code == 201

@@ -35,6 +35,7 @@ RESULT = [
 
 
 @pytest.mark.spec("gateway", "ingest.completed: data is a dump of the ingest result")
+@pytest.mark.spec("gateway", "ingest.completed: the ingest route emits")
 def test_a_document_is_stored_answered_and_announced_alike(acme):
     made = acme.create()
     text = "# Häfen\n\nSchiffe weichen aus. ⚓"

@@ -34,6 +34,11 @@ ABSENT = "whsub_" + "0" * 26
 
 
 @pytest.mark.spec("gateway", "POST /v1/webhooks/subscriptions: create")
+@pytest.mark.spec(
+    "gateway",
+    "subscription id: a fixed whsub_ prefix",
+    "secret: generated if not supplied, in full once",
+)
 def test_create_returns_the_subscription_with_the_full_secret(acme):
     answer = acme.call("POST", PATH, {"url": URL, "event_types": ["ingest.completed"]})
     assert answer.status_code == 201
@@ -87,6 +92,7 @@ def test_create_takes_all_fields(acme):
     assert "unknown" not in made
 
 
+@pytest.mark.spec("gateway", "event_types: an empty list means all")
 def test_event_types_may_be_missing_and_mean_all(acme):
     assert acme.create()["event_types"] == []
 
@@ -290,6 +296,7 @@ def test_json_by_any_of_its_names_is_read(acme, media_type):
         ("POST", "/{id}/deliveries", {"GET"}),
     ],
 )
+@pytest.mark.spec("gateway", "management paths carry /v1, chat /v2, the signature v1")
 def test_a_wrong_method_is_405_and_says_what_is_allowed(acme, method, path, allowed):
     made = acme.create()
     anonymous = Api(tenant="", principal="")

@@ -14,6 +14,11 @@ pytestmark = pytest.mark.django_db
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
 @pytest.mark.spec("recording", "protected requests carry Authorization: Bearer")
+@pytest.mark.spec(
+    "recording",
+    "an application connects one account by a personal token",
+    "personal tokens use the same Bearer header",
+)
 def test_a_live_token_opens_the_door(api, scheme):
     headers = {"Authorization": f"{scheme} {api.token}"}
     assert api.get("webhooks", headers=headers).status_code == 200

@@ -58,6 +58,11 @@ def endpoint_id(api):
 
 
 @pytest.mark.spec("recording", "Delivery record fields")
+@pytest.mark.spec(
+    "recording",
+    "event_id has the prefix evt_",
+    "delivered_at is empty until delivery succeeds",
+)
 def test_a_waiting_delivery_has_exactly_the_fields_of_the_spec(api, endpoint_id):
     ready(api)
     [record] = records(api, endpoint_id)
@@ -131,7 +136,7 @@ WRONG_COUNTS = [
 
 @pytest.mark.parametrize("value", WRONG_COUNTS)
 @pytest.mark.parametrize("name", ["page", "page_size"])
-@pytest.mark.spec("recording", "not an integer or below 1: 400")
+@pytest.mark.spec("recording", "page (default 1), page_size (default 20, max 100)")
 def test_wrong_pages_are_refused(api, endpoint_id, name, value):
     path = f"webhooks/{endpoint_id}/deliveries?{name}={value}"
     assert name in error_of(api.get(path), 400, "bad_request")
@@ -179,6 +184,9 @@ def drain():
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.spec("recording", "receiving an event: headers, body, signature")
+@pytest.mark.spec(
+    "recording", "every subscribed url receives a signed POST when an event occurs"
+)
 def test_an_imported_recording_arrives_signed_and_its_record_says_so(api):
     with receiver(204) as it:
         created = api.create(url=it.url)
@@ -202,6 +210,13 @@ def test_an_imported_recording_arrives_signed_and_its_record_says_so(api):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.spec("recording", "attempt fails: attempts, last_error, retry in a minute")
+@pytest.mark.spec(
+    "recording",
+    "consecutive_failures resets after a success",
+    "updated_at advances on every delivery attempt",
+    "last_error is the latest failure's reason",
+    "2xx within 5 seconds: delivered, delivered_at set, failures reset",
+)
 def test_a_failure_then_a_success_show_in_the_record_and_the_counter(api):
     with receiver(500, 204) as it:
         endpoint_id = api.create(url=it.url)["endpoint_id"]
@@ -228,7 +243,27 @@ def test_a_failure_then_a_success_show_in_the_record_and_the_counter(api):
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.spec(
+    "recording",
+    "attempts count failures before any HTTP request too",
+    "a timeout or a failure before the request is retried too",
+)
+def test_a_refused_connection_is_an_attempt_and_is_retried(api, free_port):
+    url = f"http://127.0.0.1:{free_port}/"
+    endpoint_id = api.create(url=url)["endpoint_id"]
+    ready(api)
+    assert drain() == 1
+    [record] = records(api, endpoint_id)
+    assert (record["status"], record["attempts"]) == (0, 1)
+    assert record["last_error"] == "the connection was refused"
+    assert Delivery.objects.filter(next_attempt_at__gt=timezone.now()).exists()
+
+
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.spec("recording", "up to 5 retries, then terminal failure (2)")
+@pytest.mark.spec(
+    "recording", "delivery status: 0 pending, 1 delivered, 2 terminal failure"
+)
 def test_after_the_sixth_attempt_a_delivery_has_failed(api):
     with receiver(500) as it:
         endpoint_id = api.create(url=it.url)["endpoint_id"]
@@ -243,7 +278,8 @@ def test_after_the_sixth_attempt_a_delivery_has_failed(api):
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.spec("recording", "disabled after 20 consecutive failed attempts")
+@pytest.mark.spec("recording", "After 20 consecutive failed attempts it is disabled")
+@pytest.mark.spec("recording", "status: 1 active, 2 disabled")
 def test_twenty_failures_disable_and_a_new_url_sends_what_waited(api):
     with receiver(500) as broken, receiver(204) as sound:
         endpoint_id = api.create(url=broken.url)["endpoint_id"]

@@ -25,6 +25,12 @@ def refused(value: Any) -> str:
 
 
 @pytest.mark.spec("recording", "data of summary.completed: fields")
+@pytest.mark.spec(
+    "recording",
+    "transcript: {language?, text, truncated, segments?}",
+    "summaries: items {label, content, format, template_name?}",
+    "transcript segment: {speaker, start, end, text}, in seconds",
+)
 def test_the_fields_are_exactly_those_of_the_spec_and_each_is_kept():
     read_back = read(orjson.dumps(SUMMARY_COMPLETED_SAMPLE))
     assert read_back.content == SUMMARY_COMPLETED_SAMPLE

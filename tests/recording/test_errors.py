@@ -89,6 +89,11 @@ def test_head_answers_as_get_without_a_body(api):
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS"])
 @pytest.mark.spec("recording", "unknown address under /v1 404")
+@pytest.mark.spec(
+    "recording",
+    "recording data is read-only through the interface",
+    "webhook paths carry /v1, OAuth paths no version",
+)
 def test_an_unknown_address_is_404_with_or_without_a_token(api, path, method):
     for header in (f"Bearer {api.token}", ""):
         answer = api.client.generic(
@@ -302,7 +307,7 @@ print(answer.status_code, answer["Retry-After"], answer.content.decode())
 @pytest.mark.parametrize(
     "url", ["postgres://nobody:hidden@127.0.0.1:1/none", "sqlite:////nowhere/none.db"]
 )
-@pytest.mark.spec("recording", "503 unavailable: database away")
+@pytest.mark.spec("recording", "503 unavailable with Retry-After")
 def test_a_database_that_is_away_is_told_as_503(url):
     done = subprocess.run(
         [sys.executable, "-c", ASK],

@@ -31,6 +31,9 @@ IMPOSSIBLE_IDS = [
 
 @pytest.mark.parametrize(("method", "tail", "body"), WITH_ID)
 @pytest.mark.spec("recording", "another account's subscription is 404, never 403")
+@pytest.mark.spec(
+    "recording", "the account creates, lists, updates, deletes and tests subscriptions"
+)
 def test_another_account_s_subscription_is_not_there(api, stranger, method, tail, body):
     endpoint_id = api.create()["endpoint_id"]
     before = api.get("webhooks").json()

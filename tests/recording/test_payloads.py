@@ -72,6 +72,7 @@ def test_a_body_is_over_the_target_only_when_all_but_the_transcript_is(content, 
 
 @pytest.mark.spec("recording", "summaries are never truncated")
 @given(content=CONTENT, target=st.integers(0, 4000))
+@pytest.mark.spec("recording", "a placeholder note is a summary like any other")
 def test_summaries_and_plain_fields_are_never_touched(content, target):
     data = build(content, target=target)
     del content["transcript"], data["transcript"]
@@ -133,7 +134,7 @@ def test_a_body_of_exactly_the_target_is_left_alone():
     assert build(with_text("a" * (room + 1)))["transcript"]["truncated"] is True
 
 
-@pytest.mark.spec("recording", "removing segments leaves truncated false")
+@pytest.mark.spec("recording", "segments removed first, then text cut, truncated true")
 def test_without_its_segments_a_transcript_may_fit_uncut():
     segment = {"speaker": "Ada", "start": 0, "end": 1, "text": "word " * 100}
     transcript = {"text": "word", "segments": [segment] * 5000}
@@ -163,6 +164,11 @@ def test_a_text_that_was_cut_before_stays_marked():
 
 
 @pytest.mark.spec("recording", "only audio_id is guaranteed: absent stays absent")
+@pytest.mark.spec(
+    "recording",
+    "report_id is absent for auto-analyzed recordings",
+    "transcript and summaries may each be omitted",
+)
 def test_what_is_absent_stays_absent():
     assert build({"audio_id": "aud_1"}) == {"audio_id": "aud_1"}
 

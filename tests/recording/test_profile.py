@@ -17,7 +17,7 @@ from webhooks_core.profiles import EventContext, PingEvent, SigningContext
 PROFILE = profiles.get("recording")
 
 
-@pytest.mark.spec("recording", "retries at about 1, 5, 15, 15 and 15 minutes")
+@pytest.mark.spec("recording", "Up to 5 retries at about 1, 5, 15, 15 and 15 minutes")
 def test_the_pauses_are_those_of_the_spec_and_at_most_a_tenth_longer():
     for attempts, pause in enumerate((60, 300, 900, 900, 900), start=1):
         delays = {
@@ -42,13 +42,14 @@ def test_the_test_event_is_the_ping_that_the_api_sends():
     assert PROFILE.ping("ep_1") == PingEvent("webhook.ping", {"endpoint_id": "ep_1"})
 
 
-@pytest.mark.spec("recording", "event types")
+@pytest.mark.spec("recording", "an unknown event type yields 400 bad_request")
 def test_the_event_types_are_those_of_the_spec():
     assert list(PROFILE.event_types) == ["summary.completed", "webhook.ping"]
 
 
+@pytest.mark.spec("recording", 'signature = "sha256=" + hex(HMAC_SHA256(…))')
 @pytest.mark.spec(
-    "recording", "signature = sha256= + hex(HMAC_SHA256(secret, ts.body))"
+    "recording", "the signed timestamp is the header's, the body its exact bytes"
 )
 def test_the_headers_of_an_attempt():
     body = b'{"id":"evt_1"}'
@@ -72,6 +73,11 @@ def test_the_headers_of_an_attempt():
 
 
 @pytest.mark.spec("recording", "event envelope: all fields always present")
+@pytest.mark.spec(
+    "recording",
+    "the event id is unique, with the prefix evt_",
+    "the envelope's created_at is when the event was generated",
+)
 def test_the_envelope_has_four_fields_in_order():
     happening = EventContext(
         id="evt_1", type="t", owner="1", created_at="now", data={"a": 1}, metadata={}

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.spec("recording", "429 too_many_requests: subscription quota exceeded")
+@pytest.mark.spec("recording", "deleting frees the quota")
 def test_the_sixth_subscription_is_refused_and_a_deletion_frees_its_place(api):
     ids = [api.create()["endpoint_id"] for _ in range(5)]
     message = error_of(api.post("webhooks", {"url": URL}), 429, "too_many_requests")
@@ -46,7 +47,8 @@ def test_a_full_quota_is_told_after_the_faults_of_the_fields(api):
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.spec("recording", "5 subscriptions per account")
+@pytest.mark.spec("recording", "Subscriptions per account: 5")
+@pytest.mark.spec("recording", "create has no idempotency key")
 def test_of_many_creations_at_once_only_five_succeed(api):
     def create():
         mine = copy(api)

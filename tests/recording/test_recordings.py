@@ -34,6 +34,7 @@ def data_of(event):
 
 
 @pytest.mark.spec("recording", "the first import publishes whatever fields are there")
+@pytest.mark.spec("recording", "summary.completed fires when a summary is ready")
 def test_the_first_import_publishes(user):
     done = imported(user, {"audio_id": "aud_1"})
     assert done.is_new

@@ -57,6 +57,7 @@ def test_a_synthetic_ping_has_a_ping_s_data(api):
         ("&limit=" + "9" * 40, 10),
     ],
 )
+@pytest.mark.spec("recording", "samples: a top-level array of payloads")
 def test_stored_events_are_shown_to_the_byte_newest_first(api, query, count):
     events = ready(api, 12)
     answer = api.get(PATH + query)

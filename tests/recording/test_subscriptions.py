@@ -112,6 +112,9 @@ def test_unknown_fields_are_ignored(api):
 
 
 @pytest.mark.spec("recording", "Subscription fields")
+@pytest.mark.spec(
+    "recording", "GET /v1/webhooks lists the account's subscriptions as items"
+)
 def test_the_list_shows_each_subscription_with_exactly_the_fields_of_the_spec(api):
     first, second = api.create(), api.create(url=OTHER_URL, events=[])
     answer = api.get("webhooks")
@@ -314,6 +317,7 @@ def test_a_ping_goes_to_that_subscription_alone_whatever_its_events(api, events)
 
 
 @pytest.mark.spec("recording", "a disabled endpoint may be skipped without a record")
+@pytest.mark.spec("recording", "queued confirms the queue, not the delivery")
 def test_a_ping_to_a_disabled_subscription_is_accepted_and_skipped(api):
     endpoint_id = api.create()["endpoint_id"]
     disable(endpoint_id)
@@ -323,6 +327,7 @@ def test_a_ping_to_a_disabled_subscription_is_accepted_and_skipped(api):
     assert Event.objects.get().type == "webhook.ping"
 
 
+@pytest.mark.spec("recording", "times are ISO 8601 in UTC")
 def test_times_are_utc_with_microseconds(api):
     with time_machine.travel("2030-01-02T03:04:05.000006Z", tick=False):
         api.token = Api(api.user).token

@@ -53,6 +53,9 @@ def test_a_live_token_names_its_user(text, user):
     assert authenticate(text) == user
 
 
+@pytest.mark.spec(
+    "recording", "a command creates personal tokens with an expiry in days"
+)
 def test_a_token_lives_for_the_days_given_and_no_longer(user):
     text = tokens.create(user=user, days=1).text
     with after(hours=23):

@@ -85,7 +85,7 @@ class TestQuota:
 
 @at_once
 class TestChangeOfUrl:
-    @pytest.mark.spec("recording", "PATCH rule 4")
+    @pytest.mark.spec("recording", "url actually changed")
     def test_a_new_url_enables_a_disabled_endpoint_and_clears_its_counter(self):
         target = endpoint(URL)
         Endpoint.objects.update(

@@ -136,7 +136,7 @@ def test_a_test_event_goes_to_that_endpoint_alone_whatever_its_types():
     assert delivery.trigger == Delivery.Trigger.TEST
 
 
-@pytest.mark.spec("recording", "an endpoint disabled before dispatch may be skipped")
+@pytest.mark.spec("recording", "a disabled endpoint may be skipped without a record")
 def test_a_test_event_for_a_disabled_endpoint_is_stored_without_a_delivery():
     target = endpoint(URL)
     target.status = Endpoint.Status.DISABLED

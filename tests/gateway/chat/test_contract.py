@@ -63,6 +63,7 @@ def test_every_field_but_model_goes_to_the_upstream_unchanged(gateway, upstream)
 @pytest.mark.spec(
     "gateway", "stream is true: a server-sent event stream of JSON chunks"
 )
+@pytest.mark.spec("gateway", "one response or a server-sent event stream of chunks")
 def test_a_stream_is_chunks_without_empty_fields_and_usage_in_the_last(
     gateway, upstream
 ):
@@ -239,6 +240,8 @@ def test_identity_headers_given_twice_are_refused(gateway):
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH", "OPTIONS"])
+@pytest.mark.spec("gateway", "/chat/completions and /v2/chat/completion")
+@pytest.mark.spec("gateway", "management paths carry /v1, chat /v2, the signature v1")
 def test_other_methods_are_refused(gateway, method):
     answer = requests.request(
         method, f"{gateway.url}/v2/chat/completions", headers=IDENTITY, timeout=5

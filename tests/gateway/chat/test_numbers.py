@@ -56,7 +56,7 @@ def test_a_number_keeps_its_text_on_the_way_to_the_upstream(
 
 
 @PATHS
-@pytest.mark.spec("gateway", "Returns one chat completion response object")
+@pytest.mark.spec("gateway", "stream is false or absent: one chat completion response")
 def test_an_answer_keeps_every_byte_but_the_name(gateway, upstream, path):
     upstream.script = answers(completion())
     answer = gateway.post(path=path)

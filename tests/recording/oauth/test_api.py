@@ -19,6 +19,7 @@ def bearer(token: str) -> dict[str, str]:
 
 
 @pytest.mark.spec("recording", "protected requests carry Authorization: Bearer")
+@pytest.mark.spec("recording", "one account per token")
 def test_an_access_token_opens_the_api_for_its_account_alone(app, account):
     headers = bearer(app.tokens()["access_token"])
     assert Client().get("/v1/webhooks", headers=headers).json() == {"items": []}

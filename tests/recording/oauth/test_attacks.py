@@ -67,6 +67,7 @@ def test_the_replay_of_another_clients_code_revokes_nothing(app, visitor):
         {"code_challenge": "ä" * 43},
     ],
 )
+@pytest.mark.spec("recording", "PKCE with S256 is required")
 def test_pkce_cannot_be_downgraded(app, changes):
     received = app.decide(**changes)
     assert received["error"] == "invalid_request"
@@ -99,6 +100,7 @@ def test_a_short_verifier_is_refused_even_if_it_matches(app):
         ({"scope": "admin"}, "invalid_scope"),
     ],
 )
+@pytest.mark.spec("recording", "GET /oauth/authorize")
 def test_every_error_names_the_issuer_and_returns_the_state(app, changes, error):
     answer = app.visitor.get(app.address(**changes))
     assert answer.status_code == 303

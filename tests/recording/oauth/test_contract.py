@@ -20,6 +20,9 @@ ISSUER = "http://127.0.0.1:8000"
 
 @spec("recording", "Endpoints: OAuth discovery metadata")
 @pytest.mark.django_db
+@pytest.mark.spec(
+    "recording", "metadata: issuer and endpoints", "metadata: what is supported"
+)
 def test_discovery_lists_every_field_of_the_specification():
     answer = Client().get("/.well-known/oauth-authorization-server")
     assert answer.status_code == 200
@@ -41,6 +44,14 @@ def test_discovery_lists_every_field_of_the_specification():
 @spec("recording", "OAuth client registration body")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.django_db
+@pytest.mark.spec(
+    "recording",
+    "registration: redirect_uris and client_name",
+    "registration: none, client_secret_basic and client_secret_post",
+    "registration: scope mcp:connect",
+    "public clients receive no secret, confidential clients do",
+    "POST /oauth/register",
+)
 def test_only_confidential_clients_receive_a_secret(method):
     answer = Client().post(
         "/oauth/register",
@@ -75,6 +86,11 @@ def test_only_confidential_clients_receive_a_secret(method):
 
 
 @pytest.mark.django_db
+@pytest.mark.spec(
+    "recording",
+    "registration: grant types authorization_code, refresh_token",
+    "registration: response type code",
+)
 def test_missing_metadata_takes_the_defaults_of_the_rfc():
     body = {"redirect_uris": [REDIRECT], "client_name": None}
     answer = Client().post("/oauth/register", body, "application/json").json()
@@ -86,6 +102,13 @@ def test_missing_metadata_takes_the_defaults_of_the_rfc():
 @spec("recording", "Token response")
 @spec("recording", "Authentication 2: authorization code with PKCE")
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.spec(
+    "recording",
+    "an application connects one account by OAuth 2.1 with PKCE",
+    "token_type is Bearer",
+    "the token response holds scope and email",
+    "POST /oauth/token: code exchange",
+)
 def test_a_code_becomes_the_token_response_of_the_specification(visitor, method):
     app = App.registered(visitor, method)
     received = app.decide()
@@ -108,6 +131,7 @@ def test_a_code_becomes_the_token_response_of_the_specification(visitor, method)
 
 @spec("recording", "Endpoints: refresh with the registered authentication")
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.spec("recording", "POST /oauth/token: refresh")
 def test_a_refresh_rotates_and_keeps_scope_and_email(visitor, method):
     app = App.registered(visitor, method)
     first = app.tokens()
@@ -120,6 +144,7 @@ def test_a_refresh_rotates_and_keeps_scope_and_email(visitor, method):
     assert [second[name] for name in fixed] == [first[name] for name in fixed]
 
 
+@pytest.mark.spec("recording", "email may be empty and authorizes nothing")
 def test_a_missing_email_is_the_empty_text(app, account):
     account.email = ""
     account.save()
@@ -127,6 +152,9 @@ def test_a_missing_email_is_the_empty_text(app, account):
 
 
 @spec("recording", "Authentication 3: access token lifetime 1 hour")
+@pytest.mark.spec(
+    "recording", "an access token is valid for 1 hour, expires_in is 3600"
+)
 def test_an_access_token_lives_an_hour(app, account):
     token = app.tokens()["access_token"]
     assert access.authenticate(token) == account
@@ -137,6 +165,7 @@ def test_an_access_token_lives_an_hour(app, account):
 
 
 @spec("recording", "Authentication 3: refresh token lifetime 90 days")
+@pytest.mark.spec("recording", "a refresh token is valid for 90 days")
 def test_a_refresh_token_lives_ninety_days_from_each_rotation(app):
     start, first = timezone.now(), app.tokens()["refresh_token"]
     with time_machine.travel(start + timedelta(days=89, hours=23)):
@@ -253,6 +282,7 @@ def test_a_wrong_method_is_told_the_right_one(path, method):
         ),
     ],
 )
+@pytest.mark.spec("recording", "OAuth errors: a top-level error, error_description")
 def test_the_token_endpoint_names_the_fault(app, form, error):
     answer = app.post("/oauth/token", form)
     assert (answer.status_code, answer.json()["error"]) == (400, error)
@@ -282,6 +312,9 @@ def test_a_body_that_is_not_a_form_is_an_invalid_request():
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("used", METHODS)
+@pytest.mark.spec(
+    "recording", "POST /oauth/token: the client's registered authentication"
+)
 def test_only_the_registered_authentication_is_accepted(visitor, method, used):
     app = App.registered(visitor, method)
     code = app.code()

@@ -52,6 +52,7 @@ def test_an_event_arrives_signed_and_the_delivery_says_so():
     assert (attempt.number, attempt.outcome, attempt.status_code) == (1, "ok", 204)
 
 
+@pytest.mark.spec("recording", "at-least-once: a retry carries the same event id")
 def test_a_failure_is_retried_with_the_same_bytes_and_a_fresh_signature():
     with receiver(500, 204) as it:
         endpoint(it.url)

@@ -177,6 +177,10 @@ CASES: dict[str, tuple[Behaviour, tuple[Outcome, int | None, str]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.spec(
+    "recording",
+    "a timeout or a failure before the request is retried too",
+)
 def test_a_receiver_that(case, names):
     behave, expected = CASES[case]
     names["hook.example"] = [["127.0.0.1"]]
@@ -196,6 +200,7 @@ POURING = [case for case in CASES if "pours" in case or "drips its body" in case
 
 
 @pytest.mark.usefixtures("plain", "transactional_db")
+@pytest.mark.spec("gateway", "a delivery times out after timeout_s")
 def test_no_shift_outlives_its_deadline_by_more_than_a_second(use_profile):
     """The best of some runs: a busy machine is late by itself."""
     use_profile(timeout_s=TIMEOUT_S, disable_after=None)

@@ -183,6 +183,7 @@ DIGEST = sha256_signature(SECRET, NOW, BODY).removeprefix("sha256=")
         ("too far ahead", {"now": NOW - 301}),
     ],
 )
+@pytest.mark.spec("recording", "the verifier rejects an old timestamp")
 def test_a_sha256_signature_does_not_hold_with(_case, changes):
     with pytest.raises(SignatureError):
         sha256_check(**changes)

@@ -25,7 +25,7 @@ from tests.gateway.chat.upstreams.anthropic_cases import (
 from tests.gateway.chat.upstreams.test_anthropic import MESSAGE, TOOL, asked
 
 
-@pytest.mark.spec("gateway", "Endpoint does not support request: <message>")
+@pytest.mark.spec("gateway", "synchronous: Endpoint does not support request, 400")
 @pytest.mark.parametrize("row", CASES)
 def test_nothing_vanishes(row):
     for fields, expected in CASES[row]:
