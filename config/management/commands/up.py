@@ -75,7 +75,7 @@ class Command(BaseCommand):
         return None if options["no_web"] else sockets.listen(host, port)
 
     def _prepare(self, *, no_demo: bool, demo: bool, **options: Any) -> None:
-        self.check()
+        self.check(databases=["default"])
         call_command("migrate", interactive=False, verbosity=0)
         call_command("sync_gateway_config", verbosity=0)
         if demo or (settings.LOCAL and not no_demo and demo_data.is_wanted()):
