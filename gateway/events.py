@@ -16,8 +16,8 @@ from gateway.models import PolicyDecision
 from gateway.trace_ids import trace_id
 from gateway.webhooks import EVENT_TYPES, POLICY_VIOLATION, PROFILE
 from webhooks_core import publishing
+from webhooks_core.formats import iso
 from webhooks_core.models import Event
-from webhooks_core.times import iso
 
 # The encoder has a limit of its own, which an envelope must stay below.
 MAX_DATA_DEPTH = 100

@@ -18,8 +18,7 @@ from gateway.errors import BadRequestError, PayloadTooLargeError
 from gateway.events import Origin, is_deeper
 from gateway.models import Chunk, Document
 from gateway.webhooks import INGEST_COMPLETED
-from webhooks_core import ids
-from webhooks_core.times import iso
+from webhooks_core.formats import iso, public_id
 
 PLAIN, MARKDOWN, HTML = "text/plain", "text/markdown", "text/html"
 CONTENT_TYPES = (PLAIN, MARKDOWN, HTML)
@@ -143,7 +142,7 @@ def _document(
     origin: Origin, sent: Text, *, checksum: str, chunk_count: int
 ) -> Document:
     return Document(
-        public_id=ids.make("doc_"),
+        public_id=public_id("doc_"),
         tenant=origin.tenant,
         principal=origin.principal,
         title=sent.title,

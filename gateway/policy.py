@@ -9,7 +9,7 @@ from django.db import transaction
 
 from gateway.identity import Caller
 from gateway.models import PolicyDecision
-from webhooks_core import ids
+from webhooks_core.formats import public_id
 
 Publisher = Callable[[PolicyDecision], object]
 
@@ -40,7 +40,7 @@ def record_denial(
     """
     with transaction.atomic():
         decision = PolicyDecision.objects.create(
-            public_id=ids.make("pol_"),
+            public_id=public_id("pol_"),
             tenant=caller.tenant,
             principal=caller.principal,
             action=action,

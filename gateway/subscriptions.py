@@ -21,9 +21,9 @@ from gateway.webhooks import PROFILE, TEST
 from webhooks_core import endpoints, profiles, publishing, url_access
 from webhooks_core.encryption import MASK
 from webhooks_core.endpoints import Created, QuotaExceededError
+from webhooks_core.formats import iso
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.network.url_policy import UrlRefusedError
-from webhooks_core.times import iso
 
 SUBSCRIPTION_ID = re.compile(r"whsub_[0-9a-v]{26}")
 MAX_DESCRIPTION = 1000

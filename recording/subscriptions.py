@@ -19,12 +19,12 @@ from recording.errors import (
     TooManyRequestsError,
 )
 from recording.webhooks import EVENT_TYPES, PING, PROFILE
-from webhooks_core import endpoints, ids, profiles, publishing, url_access
+from webhooks_core import endpoints, profiles, publishing, url_access
 from webhooks_core.endpoints import Created, QuotaExceededError
+from webhooks_core.formats import iso, public_id
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.network.url_policy import UrlRefusedError
 from webhooks_core.profiles import EventContext
-from webhooks_core.times import iso
 
 ENDPOINT_ID = re.compile(r"ep_[0-9a-v]{26}")
 
@@ -175,7 +175,7 @@ def recent_events(*, account: User, event_type: str, limit: int) -> list[bytes]:
 
 def _synthetic(account: User, event_type: str) -> bytes:
     happening = EventContext(
-        id=ids.make("evt_sample_"),
+        id=public_id("evt_sample_"),
         type=event_type,
         owner=owner_id(account),
         created_at=iso(timezone.now()),

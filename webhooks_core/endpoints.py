@@ -13,8 +13,9 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from webhooks_core import ids, notices, profiles
+from webhooks_core import notices, profiles
 from webhooks_core.encryption import EncryptedText
+from webhooks_core.formats import public_id
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EndpointSecret
 from webhooks_core.network import custom_headers
 from webhooks_core.profiles import NoticeKind
@@ -60,7 +61,7 @@ def create(
     secret = secret or secrets.make()
     while (slot := _free_slot(profile, owner, dialect.quota)) is not None:
         endpoint = Endpoint(
-            public_id=ids.make(dialect.endpoint_prefix),
+            public_id=public_id(dialect.endpoint_prefix),
             profile=profile,
             owner=owner,
             url=url,
@@ -89,7 +90,7 @@ def create_static(
     """
     fields = _clean(fields)
     endpoint = Endpoint(
-        public_id=ids.make(profiles.get(profile).endpoint_prefix),
+        public_id=public_id(profiles.get(profile).endpoint_prefix),
         profile=profile,
         owner=owner,
         static_key=static_key,

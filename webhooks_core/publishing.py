@@ -9,10 +9,9 @@ import orjson
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from webhooks_core import ids, profiles, tracing
+from webhooks_core import formats, profiles, tracing
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.profiles import EventContext, WebhookProfile
-from webhooks_core.times import iso
 from webhooks_core.worker import notify
 
 # More deliveries than this are made by the drain, not by the caller.
@@ -92,7 +91,7 @@ def deliver(
     prefix, now = profiles.get(event.profile).delivery_prefix, timezone.now()
     Delivery.objects.bulk_create(
         Delivery(
-            public_id=ids.make(prefix),
+            public_id=formats.public_id(prefix),
             event=event,
             endpoint_id=endpoint_id,
             next_attempt_at=now,
@@ -116,12 +115,12 @@ def _store(
 ) -> tuple[Event, bool]:
     if known := _known(dialect.name, owner, dedupe_key):
         return known, False
-    now, public_id = timezone.now(), ids.make(dialect.event_prefix)
+    now, public_id = timezone.now(), formats.public_id(dialect.event_prefix)
     context = EventContext(
         id=public_id,
         type=event_type,
         owner=owner,
-        created_at=iso(now),
+        created_at=formats.iso(now),
         data=data,
         metadata=metadata,
     )

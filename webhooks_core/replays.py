@@ -10,7 +10,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import Exists, Max, OuterRef, QuerySet
 from django.utils import timezone
 
-from webhooks_core import ids, profiles
+from webhooks_core import profiles
+from webhooks_core.formats import public_id
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.worker import notify
 
@@ -49,7 +50,7 @@ def _copy(delivery: Delivery, at: datetime) -> Delivery:
     if last is None:  # removed since it was read, with its account or for its age
         raise NotSubscribedError
     made = Delivery.objects.create(
-        public_id=ids.make(profiles.get(delivery.endpoint.profile).delivery_prefix),
+        public_id=public_id(profiles.get(delivery.endpoint.profile).delivery_prefix),
         event_id=delivery.event_id,
         endpoint_id=delivery.endpoint_id,
         trigger=Delivery.Trigger.REPLAY,

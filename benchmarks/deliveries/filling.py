@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from django.db.models import Count
 from django.utils import timezone
 
-from webhooks_core import ids, profiles
+from webhooks_core import formats, profiles
 from webhooks_core.models import (
     Attempt,
     Delivery,
@@ -25,7 +25,6 @@ from webhooks_core.models import (
     Event,
 )
 from webhooks_core.profiles import EventContext
-from webhooks_core.times import iso
 
 PROFILE = "gateway"
 EVENT_TYPE = "ingest.completed"
@@ -58,12 +57,12 @@ def clear() -> None:
 def body(size: int, padding: str) -> tuple[str, bytes]:
     """Return the id and the bytes of a new event that has so many bytes, if it can be so small."""
     dialect = profiles.get(PROFILE)
-    public_id = ids.make(dialect.event_prefix)
+    public_id = formats.public_id(dialect.event_prefix)
     happening = EventContext(
         id=public_id,
         type=EVENT_TYPE,
         owner=OWNER,
-        created_at=iso(timezone.now()),
+        created_at=formats.iso(timezone.now()),
         data={"document_id": "doc_bench", "text": ""},
         metadata=CONTEXT,
     )
@@ -83,7 +82,7 @@ def make_endpoints(url: str, count: int) -> list[Endpoint]:
     with transaction.atomic():
         made = Endpoint.objects.bulk_create(
             Endpoint(
-                public_id=ids.make(dialect.endpoint_prefix),
+                public_id=formats.public_id(dialect.endpoint_prefix),
                 profile=PROFILE,
                 owner=OWNER,
                 url=url,
@@ -114,7 +113,7 @@ def _fill(size: int, *, url: str, endpoints: int, deliveries: int) -> list[int]:
             events = Event.objects.bulk_create(_event(size, pad) for _ in numbers)
             rows = Delivery.objects.bulk_create(
                 Delivery(
-                    public_id=ids.make("dlv_"),
+                    public_id=formats.public_id("dlv_"),
                     event=event,
                     endpoint=made[number % endpoints],
                 )

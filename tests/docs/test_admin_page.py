@@ -14,7 +14,7 @@ from tests.docs.filling import fill_products
 from tests.docs.samples import DOCS
 from tests.webhooks_core.admin.looking import NOWHERE, page, queries_of
 from tests.webhooks_core.making import endpoint, event
-from webhooks_core import ids
+from webhooks_core.formats import public_id
 from webhooks_core.models import Attempt, Delivery, DispatcherLease, Endpoint, Event
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.usefixtures("plain")]
@@ -36,7 +36,7 @@ def fill(*, endpoints: int, deliveries: int) -> None:
     now = timezone.now()
     made = Endpoint.objects.bulk_create(
         Endpoint(
-            public_id=ids.make("ep_"),
+            public_id=public_id("ep_"),
             profile=PROFILES[number % 2],
             owner=str(number),
             url=f"{NOWHERE}{number}",
@@ -48,7 +48,7 @@ def fill(*, endpoints: int, deliveries: int) -> None:
     )
     events = Event.objects.bulk_create(
         Event(
-            public_id=ids.make("evt_"),
+            public_id=public_id("evt_"),
             profile=PROFILES[number % 2],
             owner=str(number),
             type="thing.made",
@@ -59,7 +59,7 @@ def fill(*, endpoints: int, deliveries: int) -> None:
     )
     rows = Delivery.objects.bulk_create(
         Delivery(
-            public_id=ids.make("dlv_"),
+            public_id=public_id("dlv_"),
             event=it,
             endpoint=made[number % len(made)],
             status=(status := STATUSES.get(number % 20, 1)),

@@ -16,8 +16,8 @@ from gateway import chunks
 from gateway.models import Chunk, Document
 from tests.gateway.making import INGEST, JSON, PATH, Api, nothing_stored, upload
 from tests.threads import at_once
+from webhooks_core.formats import iso
 from webhooks_core.models import Event
-from webhooks_core.times import iso
 
 pytestmark = pytest.mark.django_db
 

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from recording import payloads, webhooks
 from recording.payloads import TARGET, build, prefix
-from webhooks_core import ids
+from webhooks_core.formats import iso, public_id
 from webhooks_core.profiles import EventContext
-from webhooks_core.times import iso
 
 # Lone surrogates cannot be imported: JSON with them is refused.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=400)
@@ -43,7 +42,7 @@ CONTENT = st.fixed_dictionaries(
 
 def body_of(data):
     happening = EventContext(
-        id=ids.make("evt_"),
+        id=public_id("evt_"),
         type=webhooks.SUMMARY_COMPLETED,
         owner="1",
         created_at=iso(timezone.now()),

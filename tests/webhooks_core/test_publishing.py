@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from tests.receiver import receiver
 from tests.webhooks_core.making import drain, endpoint, event, only
-from webhooks_core import ids, publishing
+from webhooks_core import formats, publishing
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, Event
 from webhooks_core.publishing import (
     UnknownEventTypeError,
@@ -180,7 +180,7 @@ class TestDedupeKey:
 
     def test_a_conflict_that_is_no_race_is_told(self, monkeypatch):
         known = event()
-        monkeypatch.setattr(ids, "make", lambda _: known.public_id)
+        monkeypatch.setattr(formats, "public_id", lambda _: known.public_id)
         with pytest.raises(IntegrityError):
             event(dedupe_key="new")
 

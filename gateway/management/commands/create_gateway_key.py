@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from gateway import keys
 from webhooks_core.cli.output import add_json_argument, format_output
-from webhooks_core.times import iso
+from webhooks_core.formats import iso
 
 
 class Command(BaseCommand):

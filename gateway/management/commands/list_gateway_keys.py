@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand
 from django.utils import timezone
 
 from gateway.models import GatewayKey
-from webhooks_core.times import iso
+from webhooks_core.formats import iso
 
 
 class Command(BaseCommand):

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from recording import tokens
 from recording.management.accounts import user_named
-from webhooks_core.times import iso
+from webhooks_core.formats import iso
 
 
 class Command(BaseCommand):

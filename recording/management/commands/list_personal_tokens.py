@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from recording.management.accounts import user_named
 from recording.models import PersonalToken
-from webhooks_core.times import iso
+from webhooks_core.formats import iso
 
 HEADINGS = ("id", "token", "user", "state", "created", "expires", "last used", "name")
 

@@ -13,9 +13,9 @@ from django.utils.dateparse import parse_datetime, parse_duration
 from webhooks_core import replays
 from webhooks_core.cli.argument_types import rate
 from webhooks_core.cli.output import add_json_argument, format_output
+from webhooks_core.formats import iso
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.replays import NotSubscribedError, Replay
-from webhooks_core.times import iso
 
 
 class Command(BaseCommand):

@@ -1,20 +1,20 @@
-"""Public ids: shape, order, uniqueness."""
+"""Public ids (shape, order, uniqueness), and times as the APIs write them."""
 
 from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 import time_machine
 
-from webhooks_core import ids
+from webhooks_core import formats
 
 
 @pytest.mark.parametrize("prefix", ["ep_", "dlv_", "evt_", "whsub_", ""])
 def test_an_id_is_its_prefix_and_26_characters(prefix):
-    made = ids.make(prefix)
+    made = formats.public_id(prefix)
     assert re.fullmatch(prefix + "[0-9a-v]{26}", made)
 
 
@@ -25,27 +25,33 @@ def test_ids_sort_by_the_microsecond_they_were_made_in():
     for step in [timedelta(0), *steps]:
         start += step
         with time_machine.travel(start, tick=False):
-            made.append(ids.make("evt_"))
+            made.append(formats.public_id("evt_"))
     assert made == sorted(made)
 
 
 @pytest.mark.parametrize("year", [1970, 2026, 2300, 4000])
 def test_the_time_fits_for_two_thousand_years(year):
     with time_machine.travel(datetime(year, 1, 1, tzinfo=UTC), tick=False):
-        assert len(ids.make("")) == ids.LENGTH
-        earlier = ids.make("")
+        assert len(formats.public_id("")) == formats.LENGTH
+        earlier = formats.public_id("")
     with time_machine.travel(datetime(year, 1, 2, tzinfo=UTC), tick=False):
-        assert ids.make("") > earlier
+        assert formats.public_id("") > earlier
 
 
 def test_ids_of_one_moment_differ_and_their_end_tells_nothing():
     with time_machine.travel(datetime(2026, 11, 21, tzinfo=UTC), tick=False):
-        made = [ids.make("") for _ in range(2000)]
+        made = [formats.public_id("") for _ in range(2000)]
     assert len({it[-14:] for it in made}) == 2000
     assert len({it[:11] for it in made}) == 1
 
 
 def test_threads_make_different_ids():
     with ThreadPoolExecutor(8) as pool:
-        made = list(pool.map(lambda _: ids.make("evt_"), range(4000)))
+        made = list(pool.map(lambda _: formats.public_id("evt_"), range(4000)))
     assert len(set(made)) == 4000
+
+
+def test_a_time_is_written_in_utc_with_microseconds():
+    zone = timezone(timedelta(hours=2))
+    time = datetime(2026, 11, 21, 5, 20, tzinfo=zone)
+    assert formats.iso(time) == "2026-11-21T03:20:00.000000Z"
