@@ -69,8 +69,13 @@ class Validator(OAuth2Validator):
 
     # The authorization endpoint.
 
-    def _create_authorization_code(
-        self, request: Any, code: dict[str, str], expires: Any = None
+    def save_authorization_code(
+        self,
+        client_id: str,
+        code: dict[str, str],
+        request: Any,
+        *args: Any,
+        **kwargs: Any,
     ) -> None:
         lifetime = timedelta(seconds=oauth2_settings.AUTHORIZATION_CODE_EXPIRE_SECONDS)
         Grant.objects.create(
