@@ -38,7 +38,7 @@ KINDS = {
 }
 READING = ("GET", "HEAD")
 RETRY_AFTER_S = "5"
-executor = Executor(schema)
+executor = Executor(schema.graphql_schema)
 
 
 @dataclass

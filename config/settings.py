@@ -192,6 +192,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django_q",
     "rest_framework",
+    "graphene_django",
     "recording.oauth.apps.OAuthConfig",
     "oauth2_provider",
     "axes",
@@ -358,6 +359,7 @@ AXES_LOCKOUT_CALLABLE = "recording.oauth.views.accounts.locked_out"
 # ── The products ────────────────────────────────────────────────────────────────────
 
 REST_FRAMEWORK = third_party.REST_FRAMEWORK
+GRAPHENE = third_party.GRAPHENE
 
 PASSWORD_HASHERS = [
     *global_settings.PASSWORD_HASHERS,  # what people choose

@@ -45,6 +45,12 @@ REST_FRAMEWORK: dict[str, Any] = {
     "UNAUTHENTICATED_USER": None,
 }
 
+GRAPHENE: dict[str, Any] = {
+    "SCHEMA": "catalog.schema.contract.schema",
+    "SCHEMA_OUTPUT": "-.graphql",  # standard output; `manage.py schemas` writes the file
+    "MIDDLEWARE": [],
+}
+
 OAUTH2_PROVIDER: dict[str, Any] = {
     "OAUTH2_SERVER_CLASS": "oauthlib.oauth2.WebApplicationServer",
     "OAUTH2_VALIDATOR_CLASS": "recording.oauth.validator.Validator",

@@ -71,7 +71,7 @@ class Command(BaseCommand):
         if connection.vendor == "postgresql":
             with connection.cursor() as cursor:
                 cursor.execute("VACUUM ANALYZE")  # as autovacuum does within the minute
-        executor = Executor(schema)
+        executor = Executor(schema.graphql_schema)
         self.stdout.write("| operation | answer | ms |\n|---|---:|---:|")
         for name, (query, variables) in QUESTIONS.items():
             request = GraphQLRequest(query, None, variables)

@@ -1,9 +1,8 @@
-"""The schema as graphql-core executes it, and as it is published."""
+"""The schema that GRAPHENE["SCHEMA"] names: what is executed, and what is published."""
 
 from __future__ import annotations
 
 import graphene
-from graphql import GraphQLSchema, print_schema
 
 from catalog.schema.connections import Connections
 from catalog.schema.mutations import Mutation
@@ -17,17 +16,10 @@ class RootQuery(Connections, Query):
         name = "Query"
 
 
-schema: GraphQLSchema = graphene.Schema(
-    query=RootQuery, mutation=Mutation
-).graphql_schema
+schema = graphene.Schema(query=RootQuery, mutation=Mutation)
 
 
 def operations() -> list[str]:
     """Return the names of the fields of Query and Mutation."""
-    roots = (schema.query_type, schema.mutation_type)
+    roots = (schema.graphql_schema.query_type, schema.graphql_schema.mutation_type)
     return [name for root in roots if root for name in root.fields]
-
-
-def sdl() -> str:
-    """Return the schema in GraphQL's schema definition language."""
-    return print_schema(schema) + "\n"

@@ -5,21 +5,46 @@ from __future__ import annotations
 from typing import Any
 
 import graphene
+from graphene_django import DjangoObjectType
 from graphql import GraphQLResolveInfo
 
+from catalog import models
 
-def answered(
+
+def resolve_response_name(
     _name: str, _default: Any, row: dict[str, Any], info: GraphQLResolveInfo
 ) -> Any:
-    """Take a field from an object that a plan's level has built: it has the answer's keys."""
+    """Return a field of an object that a level has built: its keys are the response names."""
     return row[str(info.path.key)]
 
 
-class Book(graphene.ObjectType):
+class RowType(DjangoObjectType):
+    """A type whose values are dicts from a compiled level instead of model instances.
+
+    Each field is declared, because graphene-django derives non-null fields from the columns
+    and a query per row from the relations.
+    """
+
+    class Meta:
+        abstract = True
+
+    # Those of DjangoObjectType expect model instances.
+    is_type_of = None
+    resolve_id = None
+
+    @classmethod
+    def __init_subclass_with_meta__(cls, **options: Any) -> None:
+        super().__init_subclass_with_meta__(
+            default_resolver=resolve_response_name, **options
+        )
+
+
+class Book(RowType):
     """A book, with its author and, where it has one, its category."""
 
     class Meta:
-        default_resolver = answered
+        model = models.Book
+        fields = ("id", "name", "page_count", "author", "category")
 
     id = graphene.ID()
     name = graphene.String()
@@ -28,11 +53,12 @@ class Book(graphene.ObjectType):
     category = graphene.Field(lambda: Category)
 
 
-class Author(graphene.ObjectType):
+class Author(RowType):
     """Who wrote a book."""
 
     class Meta:
-        default_resolver = answered
+        model = models.Author
+        fields = ("id", "first_name", "last_name")
 
     id = graphene.ID()
     first_name = graphene.String()
@@ -41,11 +67,12 @@ class Author(graphene.ObjectType):
     books = graphene.List(Book, description="The author's books, the oldest first.")
 
 
-class Category(graphene.ObjectType):
+class Category(RowType):
     """What kind of book a book is."""
 
     class Meta:
-        default_resolver = answered
+        model = models.Category
+        fields = ("id", "name", "description")
 
     id = graphene.ID()
     name = graphene.String()

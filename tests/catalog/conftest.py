@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
+from graphene_django.utils.testing import graphql_query
 
 from tests.catalog.factories import (
     AuthorFactory,
@@ -19,11 +18,8 @@ def ask(client, db):
     """POST an operation; return the decoded answer."""
 
     def post(query, /, *, headers=None, **variables):
-        response = client.post(
-            "/graphql",
-            json.dumps({"query": query, "variables": variables}),
-            content_type="application/json",
-            headers=headers or {},
+        response = graphql_query(
+            query, variables=variables, headers=headers, client=client
         )
         assert response.status_code == 200, response.content
         return response.json()

@@ -135,7 +135,7 @@ def test_suggestions_can_be_switched_off(ask, settings, on, hinted):
 
 
 def test_the_cache_holds_as_many_documents_as_their_lengths_allow():
-    documents = Documents(schema, most_characters=100)
+    documents = Documents(schema.graphql_schema, most_characters=100)
     texts = [f"{{ a{n}: __typename }}" for n in range(20)]
     first = documents.get(texts[0])
     assert documents.get(texts[0]) is first
@@ -147,7 +147,7 @@ def test_the_cache_holds_as_many_documents_as_their_lengths_allow():
 
 
 def test_a_document_that_two_threads_prepare_at_once_is_counted_once(monkeypatch):
-    cache, text = Documents(schema), "{ __typename }"
+    cache, text = Documents(schema.graphql_schema), "{ __typename }"
 
     def overtaken(*given: Any):
         monkeypatch.undo()
@@ -160,7 +160,7 @@ def test_a_document_that_two_threads_prepare_at_once_is_counted_once(monkeypatch
 
 
 def test_what_is_refused_is_not_kept():
-    documents = Documents(schema)
+    documents = Documents(schema.graphql_schema)
     for text in ("{", "{ nothing }", BOMB):
         with pytest.raises(Exception, match=r".*"):
             documents.get(text)
@@ -172,7 +172,7 @@ def test_a_document_keeps_a_bounded_number_of_plans(ask):
     declared = ", ".join(f"${name}: Boolean!" for name in names)
     fields = " ".join(f"{name}: id @include(if: ${name})" for name in names)
     text = f"query ({declared}) {{ getAllBooks {{ {fields} }} }}"
-    documents = Documents(schema)
+    documents = Documents(schema.graphql_schema)
     document = documents.get(text)
     operation = document.operation(None)
     assert operation is not None

@@ -17,8 +17,8 @@ from catalog.models import Book
 from catalog.schema.contract import schema
 from tests.catalog.factories import AuthorFactory, BookFactory, CategoryFactory
 
-planned = Executor(schema)
-unplanned = Executor(schema, plans=False)
+planned = Executor(schema.graphql_schema)
+unplanned = Executor(schema.graphql_schema, plans=False)
 
 
 def answers(text, variables=None, limit=100_000):

@@ -38,7 +38,7 @@ searched = example_settings(
         HealthCheck.filter_too_much,
     ],
 )
-executor = Executor(schema)
+executor = Executor(schema.graphql_schema)
 
 
 def state() -> list[Any]:

@@ -17,7 +17,7 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 
 from catalog import models
-from catalog.schema.contract import sdl
+from catalog.schema.contract import schema as contract
 
 query, mutation, author = QueryType(), MutationType(), ObjectType("Author")
 
@@ -57,7 +57,9 @@ def add_book(_: Any, _info: Any, book: dict[str, Any]) -> Any:
     )
 
 
-schema = make_executable_schema(sdl(), query, mutation, author, convert_names_case=True)
+schema = make_executable_schema(
+    str(contract), query, mutation, author, convert_names_case=True
+)
 
 
 @csrf_exempt

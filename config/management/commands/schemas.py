@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Callable
+from io import StringIO
 from typing import Any
 
 from django.conf import settings
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
-from catalog.schema.contract import sdl as catalog_sdl
 from config.operations.api_docs import openapi
+
+
+def catalog_sdl() -> str:
+    output = StringIO()
+    call_command("graphql_schema", stdout=output)
+    return output.getvalue()
+
 
 CONTRACTS: dict[str, Callable[[], str]] = {
     "openapi.json": openapi,
