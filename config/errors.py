@@ -22,10 +22,10 @@ Answer = Callable[[HttpRequest, int, BaseException | None], HttpResponse]
 
 # Who answers at and below a prefix; the longest that fits decides.
 OWNERS: dict[str, Answer] = {
-    "/v1": recording.ANSWERS.response_for,
-    "/v1/webhooks/subscriptions": gateway.ANSWERS.response_for,
-    "/v1/ingest": gateway.ANSWERS.response_for,
-    "/v1/usage": gateway.ANSWERS.response_for,
+    "/v1": recording.HANDLER.response_for,
+    "/v1/webhooks/subscriptions": gateway.HANDLER.response_for,
+    "/v1/ingest": gateway.HANDLER.response_for,
+    "/v1/usage": gateway.HANDLER.response_for,
     "/v1/chat": chat.response_for,
     "/v1/models": chat.response_for,
     "/v1/embeddings": chat.response_for,

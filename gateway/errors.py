@@ -95,4 +95,4 @@ class UnavailableError(GatewayError):
     default_headers = RETRY_AFTER
 
 
-ANSWERS = ErrorHandler.of(GatewayError)
+HANDLER = ErrorHandler.of(GatewayError)

@@ -16,7 +16,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 
 from gateway.ingest import HTML, MARKDOWN, PLAIN
-from webhooks_core.api.views import PayloadTooLarge, StrictJSONParser, check_length
+from webhooks_core.api.parsers import PayloadTooLarge, StrictJSONParser, check_length
 
 TYPES_BY_SUFFIX = {
     ".md": MARKDOWN,
@@ -59,7 +59,7 @@ class DocumentFormParser(BaseParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        check_length(parser_context, most=max_body_bytes())
+        check_length(parser_context, limit=max_body_bytes())
         meta = (parser_context or {})["request"].META
         try:
             fields, files = MultiPartParser(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, cast
 
 from django.http import HttpResponse
@@ -15,16 +14,15 @@ from gateway.errors import BadRequestError
 from gateway.events import Origin
 from gateway.throttles import CreateThrottle, IngestThrottle, TestThrottle
 from gateway.uploads import DocumentFormParser, DocumentJSONParser
-from webhooks_core.api.views import ProductAPIView, json_object, positive_integer
+from webhooks_core.api.pagination import PageQuery, read_query
+from webhooks_core.api.views import ProductAPIView
 
 
 class GatewayView(ProductAPIView):
     """Answers in the gateway's error shape, for a known caller only."""
 
+    error_handler = errors.HANDLER
     authentication_classes = (GatewayAuthentication,)
-
-    def get_exception_handler(self) -> Callable[..., Response | None]:
-        return errors.ANSWERS.handle
 
     @property
     def caller(self) -> Caller:
@@ -33,14 +31,6 @@ class GatewayView(ProductAPIView):
     @property
     def origin(self) -> Origin:
         return Origin.of(self.caller, self.request)
-
-
-def _page(request: Request) -> int:
-    return positive_integer(request, "page", default=1)
-
-
-def _page_size(request: Request) -> int:
-    return positive_integer(request, "page_size", default=20, maximum=100)
 
 
 class SubscriptionsView(GatewayView):
@@ -52,15 +42,17 @@ class SubscriptionsView(GatewayView):
     @openapi.LIST
     def get(self, request: Request) -> Response:
         paged = {"page", "page_size"} & set(request.query_params)
-        page, page_size = _page(request), _page_size(request)
+        query = read_query(PageQuery, request)
         items = subscriptions.subscriptions(
-            self.caller.tenant, page=page, page_size=page_size if paged else None
+            self.caller.tenant,
+            page=query["page"],
+            page_size=query["page_size"] if paged else None,
         )
         return Response({"items": items})
 
     @openapi.CREATE
     def post(self, request: Request) -> Response:
-        body = json_object(request)
+        body = self.get_body()
         created = subscriptions.create(
             tenant=self.caller.tenant,
             fields=subscriptions.read_fields(body),
@@ -83,7 +75,7 @@ class SubscriptionView(GatewayView):
     def patch(self, request: Request, subscription_id: str) -> Response:
         found = subscriptions.find(self.caller.tenant, subscription_id)
         subscriptions.check_changeable(found)
-        body = json_object(request)
+        body = self.get_body()
         if "secret" in body:
             raise BadRequestError("secret cannot be changed here; it is rotated.")
         updated = subscriptions.update(
@@ -121,9 +113,7 @@ class DeliveriesView(GatewayView):
     @openapi.DELIVERIES
     def get(self, request: Request, subscription_id: str) -> Response:
         found = subscriptions.find(self.caller.tenant, subscription_id)
-        items = subscriptions.deliveries(
-            found, page=_page(request), page_size=_page_size(request)
-        )
+        items = subscriptions.deliveries(found, **read_query(PageQuery, request))
         return Response({"items": items})
 
 
@@ -135,7 +125,7 @@ class IngestView(GatewayView):
 
     @openapi.INGEST
     def post(self, request: Request) -> HttpResponse:
-        sent = ingest.read(json_object(request))
+        sent = ingest.read(self.get_body())
         ingested = ingest.ingest(origin=self.origin, sent=sent)
         status = 201 if ingested.is_new else 200
         return Response(ingest.result(ingested.document), status=status)

@@ -73,4 +73,4 @@ class UnavailableError(RecordingError):
     default_headers = RETRY_AFTER
 
 
-ANSWERS = ErrorHandler.of(RecordingError, headers=cors.CORS_HEADERS)
+HANDLER = ErrorHandler.of(RecordingError, headers=cors.CORS_HEADERS)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, cast
 
 from django.contrib.auth.models import User
 from django.http import HttpResponse
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -15,12 +15,15 @@ from recording.activity import InactiveAccountError
 from recording.authentication import BearerAuthentication, refused
 from recording.errors import BadRequestError
 from recording.throttles import CreateThrottle, PingThrottle
-from webhooks_core.api.views import ProductAPIView, json_object, positive_integer
+from webhooks_core.api.fields import CountField
+from webhooks_core.api.pagination import PageQuery, read_query
+from webhooks_core.api.views import ProductAPIView
 
 
 class RecordingView(ProductAPIView):
     """Answers in recording's error shape, for the account of a token only; scripts of any site."""
 
+    error_handler = errors.HANDLER
     authentication_classes = (BearerAuthentication,)
 
     @property
@@ -30,9 +33,6 @@ class RecordingView(ProductAPIView):
     def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
         told = super().options(request, *args, **kwargs)
         return cors.with_cors(told, methods=self.allowed_methods)
-
-    def get_exception_handler(self) -> Callable[..., Response | None]:
-        return errors.ANSWERS.handle
 
     @property
     def account(self) -> User:
@@ -51,7 +51,7 @@ class SubscriptionsView(RecordingView):
 
     @openapi.CREATE
     def post(self, request: Request) -> Response:
-        body = json_object(request)
+        body = self.get_body()
         url, events = subscriptions.read_url(body), subscriptions.read_events(body)
         try:
             created = subscriptions.create(account=self.account, url=url, events=events)
@@ -66,7 +66,7 @@ class SubscriptionView(RecordingView):
     @openapi.UPDATE
     def patch(self, request: Request, endpoint_id: str) -> Response:
         subscription = subscriptions.find(self.account, endpoint_id)
-        body = json_object(request)
+        body = self.get_body()
         updated = subscriptions.update(
             account=self.account,
             subscription=subscription,
@@ -98,10 +98,13 @@ class DeliveriesView(RecordingView):
     @openapi.DELIVERIES
     def get(self, request: Request, endpoint_id: str) -> Response:
         subscription = subscriptions.find(self.account, endpoint_id)
-        page = positive_integer(request, "page", default=1)
-        page_size = positive_integer(request, "page_size", default=20, maximum=100)
-        items = subscriptions.deliveries(subscription, page=page, page_size=page_size)
+        query = read_query(PageQuery, request)
+        items = subscriptions.deliveries(subscription, **query)
         return Response({"items": items})
+
+
+class SampleLimit(serializers.Serializer[Any]):
+    limit = CountField(default=3, maximum=10)
 
 
 class SamplesView(RecordingView):
@@ -113,7 +116,7 @@ class SamplesView(RecordingView):
         if not event_type:
             raise BadRequestError("event is required: the event type.")
         subscriptions.check_event_type("event", event_type)
-        limit = positive_integer(request, "limit", default=3, maximum=10)
+        limit = read_query(SampleLimit, request)["limit"]
         bodies = subscriptions.recent_events(
             account=self.account, event_type=event_type, limit=limit
         )

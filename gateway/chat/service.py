@@ -36,7 +36,7 @@ from gateway.chat.streaming.body import events
 from gateway.chat.streaming.transform import ChunkTransformer
 from gateway.configuration.shapes import Allow, ModelEntry
 from gateway.errors import (
-    ANSWERS,
+    HANDLER,
     GatewayError,
     InternalError,
     MethodNotAllowedError,
@@ -44,7 +44,7 @@ from gateway.errors import (
     UnsupportedMediaTypeError,
 )
 from gateway.identity import Caller
-from webhooks_core.api.views import EncodedBody, is_encoded
+from webhooks_core.api.parsers import EncodedBody, is_encoded
 
 # How long a key is looked up before the database counts as away.
 LOOK_UP_S = 10.0
@@ -240,7 +240,7 @@ def _told(error: Exception, request_id: str) -> GatewayError:
     if isinstance(error, TimeoutError):
         log.error("database not answering", request_id=request_id)
         return UnavailableError()
-    told = ANSWERS.translate(error)
+    told = HANDLER.translate(error)
     if told is None:
         log.error("chat failed", request_id=request_id, exc_info=error)
         return InternalError(INTERNAL)

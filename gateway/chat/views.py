@@ -21,7 +21,7 @@ from gateway.chat import openapi, runtime
 from gateway.chat.http_messages import MAX_BODY_BYTES, ChatRequest, ChatResponse
 from gateway.chat.metering import reports
 from gateway.chat.service import ADDRESSES, MODEL_PREFIX, address_of
-from gateway.errors import ANSWERS, PayloadTooLargeError, UnavailableError
+from gateway.errors import HANDLER, PayloadTooLargeError, UnavailableError
 from gateway.viewsets import GatewayView
 from webhooks_core.api.errors import response
 
@@ -61,8 +61,8 @@ def response_for(
 ) -> HttpResponse:
     """Answer what failed outside the service in the shape of the address, if it is one of chat's."""
     if request.path not in ADDRESSES and not request.path.startswith(MODEL_PREFIX):
-        return ANSWERS.response_for(request, status, error)
-    told = ANSWERS.translate(error) or ANSWERS.kinds[status]()
+        return HANDLER.response_for(request, status, error)
+    told = HANDLER.translate(error) or HANDLER.kinds[status]()
     dialect = address_of(request.path).dialect
     body = dialect.error(told.status_code, told.detail)
     return JsonResponse(body, status=told.status_code, headers=told.headers)

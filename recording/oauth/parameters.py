@@ -14,7 +14,7 @@ from recording.oauth.errors import (
     InvalidRequestError,
     PayloadTooLargeError,
 )
-from webhooks_core.api.views import is_encoded
+from webhooks_core.api.parsers import is_encoded
 
 MAX_BODY = 65_536
 MAX_VALUE = 4096

@@ -16,7 +16,7 @@ from gateway.openapi import SCHEMAS
 from gateway.webhooks import EVENT_TYPES
 from tests.gateway.test_openapi import OPERATIONS
 from webhooks_core import profiles
-from webhooks_core.api.views import MAX_BODY_BYTES
+from webhooks_core.api.parsers import MAX_BODY_BYTES
 
 PAGE = (settings.BASE_DIR / "docs" / "gateway.md").read_text()
 

@@ -16,7 +16,7 @@ from gateway import errors
 from gateway.errors import GatewayError
 from tests.gateway.making import INGEST, PATH, Api
 from webhooks_core.api.errors import response
-from webhooks_core.api.views import MethodNotAllowed, PayloadTooLarge
+from webhooks_core.api.parsers import PayloadTooLarge
 
 pytestmark = pytest.mark.django_db
 
@@ -89,7 +89,7 @@ def test_a_service_that_is_away_is_503_with_retry_after(
     [
         (Http404(), 404),
         (exceptions.NotFound(), 404),
-        (MethodNotAllowed("PUT", allowed=["GET"]), 405),
+        (exceptions.MethodNotAllowed("PUT"), 405),
         (exceptions.ParseError("why"), 400),
         (exceptions.UnsupportedMediaType("x"), 415),
         (exceptions.Throttled(wait=3.2), 429),
@@ -101,16 +101,16 @@ def test_a_service_that_is_away_is_503_with_retry_after(
     ],
 )
 def test_foreign_exceptions_become_ours(error, status):
-    told = errors.ANSWERS.translate(error)
+    told = errors.HANDLER.translate(error)
     assert told is not None
     assert told.status_code == status
     assert list(told.body) == ["detail"]
     assert told.detail
-    assert errors.ANSWERS.translate(RuntimeError()) is None
+    assert errors.HANDLER.translate(RuntimeError()) is None
 
 
 def test_a_throttled_caller_is_told_whole_seconds():
-    told = errors.ANSWERS.translate(exceptions.Throttled(wait=3.2))
+    told = errors.HANDLER.translate(exceptions.Throttled(wait=3.2))
     assert told is not None
     assert told.headers == {"Retry-After": "4"}
 

@@ -14,7 +14,7 @@ from recording.openapi import SCHEMAS
 from recording.webhooks import EVENT_TYPES, SUMMARY_COMPLETED_SCHEMA
 from tests.recording.test_openapi import OPERATIONS
 from webhooks_core import profiles
-from webhooks_core.api.views import MAX_BODY_BYTES
+from webhooks_core.api.parsers import MAX_BODY_BYTES
 
 PAGE = (settings.BASE_DIR / "docs" / "recording.md").read_text()
 

@@ -20,7 +20,7 @@ from config import errors as config_errors
 from recording import authentication, errors
 from recording.errors import RecordingError
 from tests.recording.conftest import URL, error_of
-from webhooks_core.api.views import StrictJSONParser
+from webhooks_core.api.parsers import StrictJSONParser
 from webhooks_core.models import Endpoint
 
 pytestmark = pytest.mark.django_db
@@ -260,9 +260,9 @@ def test_the_longest_prefix_owns_an_address(monkeypatch):
     assert config_errors.owner("/v1/webhooks/subscriptions/x/test") is other
     assert (
         config_errors.owner("/v1/webhooks/subscriptionsx")
-        == errors.ANSWERS.response_for
+        == errors.HANDLER.response_for
     )
-    assert config_errors.owner("/v1") == errors.ANSWERS.response_for
+    assert config_errors.owner("/v1") == errors.HANDLER.response_for
     assert config_errors.owner("/") is None
 
 

@@ -1,9 +1,9 @@
-"""What went wrong outside a product's own code, as its callers may be told."""
+"""What exceptions of Django, DRF, the database and Redis mean to a caller."""
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,60 +14,69 @@ from django.http.request import UnreadablePostError
 from redis.exceptions import RedisError
 from rest_framework import exceptions
 
-from webhooks_core.api.views import EncodedBody, MethodNotAllowed, PayloadTooLarge
+from webhooks_core.api.parsers import EncodedBody, PayloadTooLarge
 
 # Of a 503: most outages are a restart.
 RETRY_AFTER = {"Retry-After": "5"}
 
+# No folder or no room for temporary files: the server could not keep the body.
+_NOT_STORED = {errno.ENOENT, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES}
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A status, headers, and words for the caller; no words leave them to the product."""
+    """A status, a message and headers; without a message the product's default applies."""
 
     status: int
     message: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def _throttled(error: Any) -> Failure:
-    seconds = max(1, int(error.wait or 1))
-    return Failure(429, headers={"Retry-After": str(seconds)})
-
-
-# No folder or no room for temporary files: the server could not keep the body.
-_NOT_STORED = {errno.ENOENT, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES}
-
-
-def _unreadable(error: UnreadablePostError) -> Failure:
-    if error.errno in _NOT_STORED:
-        return Failure(503, headers=RETRY_AFTER)
-    return Failure(400)  # the client went away
-
-
-# The first that fits counts.
-_FAILURES: tuple[
-    tuple[tuple[type[BaseException], ...], Callable[[Any], Failure]], ...
-] = (
-    ((Http404, exceptions.NotFound), lambda _: Failure(404)),
-    ((MethodNotAllowed,), lambda error: Failure(405, headers=error.headers)),
-    ((exceptions.ParseError,), lambda error: Failure(400, str(error.detail))),
-    ((exceptions.UnsupportedMediaType,), lambda _: Failure(415)),
-    ((EncodedBody,), lambda error: Failure(415, str(error.detail), error.headers)),
-    ((exceptions.Throttled,), _throttled),
-    ((PayloadTooLarge,), lambda error: Failure(413, str(error.detail))),
-    ((RequestDataTooBig,), lambda _: Failure(413)),
-    ((UnreadablePostError,), _unreadable),
-    ((SuspiciousOperation,), lambda _: Failure(400)),
-    (
-        (OperationalError, InterfaceError, RedisError),
-        lambda _: Failure(503, headers=RETRY_AFTER),
-    ),
-)
-
-
 def failure_of(error: BaseException | None) -> Failure | None:
-    """Return what a foreign exception means to a caller; None if it is unforeseen."""
-    for kinds, become in _FAILURES:
-        if isinstance(error, kinds):
-            return become(error)
+    """Return what an exception means to a caller; None if it is unforeseen."""
+    if isinstance(error, exceptions.APIException):
+        return _failure_of_drf(error)
+    return _failure_of_django(error)
+
+
+def _failure_of_drf(error: exceptions.APIException) -> Failure | None:
+    match error:
+        case EncodedBody():
+            return Failure(415, error.default_detail, error.headers)
+        case exceptions.Throttled():
+            return Failure(429, headers={"Retry-After": _seconds(error)})
+        case exceptions.ValidationError() | exceptions.ParseError() | PayloadTooLarge():
+            return Failure(error.status_code, _first_message(error.detail))
+        case (
+            exceptions.NotFound()
+            | exceptions.MethodNotAllowed()
+            | exceptions.UnsupportedMediaType()
+        ):
+            return Failure(error.status_code)
     return None
+
+
+def _failure_of_django(error: BaseException | None) -> Failure | None:
+    match error:
+        case Http404():
+            return Failure(404)
+        case RequestDataTooBig():
+            return Failure(413)
+        case UnreadablePostError() if error.errno in _NOT_STORED:
+            return Failure(503, headers=RETRY_AFTER)
+        case UnreadablePostError() | SuspiciousOperation():
+            return Failure(400)  # unreadable: the client went away
+        case OperationalError() | InterfaceError() | RedisError():
+            return Failure(503, headers=RETRY_AFTER)
+    return None
+
+
+def _seconds(throttled: Any) -> str:
+    return str(max(1, int(throttled.wait or 1)))
+
+
+def _first_message(detail: Any) -> str:
+    """Return the first text of DRF's nested details: the fault of the first wrong field."""
+    while not isinstance(detail, str):
+        detail = next(iter(detail.values() if isinstance(detail, dict) else detail))
+    return str(detail)

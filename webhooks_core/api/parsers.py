@@ -1,0 +1,73 @@
+"""Parse request bodies strictly: size, encoding, content coding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import IO, Any
+
+import orjson
+from rest_framework import exceptions
+from rest_framework.parsers import BaseParser
+
+MAX_BODY_BYTES = 65_536
+
+
+class PayloadTooLarge(exceptions.APIException):
+    status_code = 413
+    default_detail = "The body is too large."
+    default_code = "payload_too_large"
+
+
+class EncodedBody(exceptions.APIException):
+    """The body has a Content-Encoding: decoded, a small one could be of any size."""
+
+    status_code = 415
+    default_detail = "Send the body as it is, without Content-Encoding."
+    default_code = "unsupported_media_type"
+    headers = {"Accept-Encoding": "identity"}
+
+
+def is_encoded(content_encoding: str | None) -> bool:
+    """Return True if a header names a content coding (RFC 9110 section 8.4)."""
+    return (content_encoding or "").strip().lower() not in {"", "identity"}
+
+
+def check_length(parser_context: Mapping[str, Any] | None, *, limit: int) -> None:
+    """Raise PayloadTooLarge if a request declares a larger body.
+
+    A server may pass on the declared length alone of a body that it refused to read.
+    """
+    meta = parser_context["request"].META if parser_context else {}
+    declared = str(meta.get("CONTENT_LENGTH") or "")
+    # A length of more than 12 digits is over any limit by its first 12.
+    if declared.isascii() and declared.isdigit() and int(declared[:12]) > limit:
+        raise _too_large(limit)
+
+
+def _too_large(limit: int) -> PayloadTooLarge:
+    return PayloadTooLarge(f"The body is over {limit} bytes.")
+
+
+class StrictJSONParser(BaseParser):
+    """Parses JSON of at most 64 KiB; refuses NaN, bad UTF-8, lone surrogates, deep nesting."""
+
+    media_type = "application/json"
+    max_bytes = MAX_BODY_BYTES
+
+    def parse(
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        check_length(parser_context, limit=self.max_bytes)
+        body = stream.read(self.max_bytes + 1)
+        if len(body) > self.max_bytes:
+            raise _too_large(self.max_bytes)
+        try:
+            return orjson.loads(body)
+        except orjson.JSONDecodeError as error:
+            raise exceptions.ParseError(
+                f"The body is not JSON: {error.msg} "
+                f"(line {error.lineno}, column {error.colno})."
+            ) from error
