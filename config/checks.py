@@ -73,12 +73,6 @@ def _secret_faults() -> Iterator[checks.CheckMessage]:
             hint="Make one: python -c 'import secrets; print(secrets.token_urlsafe(50))'",
             id="signpost.E005",
         )
-    if settings.SECRET_KEY in settings.WEBHOOK_SECRET_KEYS:
-        yield checks.Error(
-            "WEBHOOK_SECRET_KEYS holds SECRET_KEY.",
-            hint="Give them keys of their own, so that one leak is not two.",
-            id="signpost.E006",
-        )
 
 
 def _engine_faults() -> Iterator[checks.CheckMessage]:

@@ -358,6 +358,8 @@ AXES_LOCKOUT_CALLABLE = "recording.oauth.views.accounts.locked_out"
 
 # ── The products ────────────────────────────────────────────────────────────────────
 
+WEBHOOK_SUPPORT_GROUP = "support"
+
 REST_FRAMEWORK = third_party.REST_FRAMEWORK
 GRAPHENE = third_party.GRAPHENE
 

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-import django_stubs_ext
-from django.apps import AppConfig
+from typing import Any
 
-# Before any model is imported, whoever's settings these are: ours name what generics hold.
-django_stubs_ext.monkeypatch()
+from django.apps import AppConfig
+from django.contrib.admin.options import BaseModelAdmin
+from django.core.paginator import Paginator
+from django.db.models import Field, Lookup
+from django.forms.models import BaseModelForm
+
+
+def _make_subscriptable() -> None:
+    """Let `ModelAdmin[Event]` be written where django-stubs alone knows it as generic."""
+    classes: list[Any] = [BaseModelAdmin, BaseModelForm, Field, Lookup, Paginator]
+    for generic in classes:
+        if not hasattr(generic, "__class_getitem__"):
+            generic.__class_getitem__ = classmethod(lambda cls, *_: cls)
+
+
+_make_subscriptable()  # before any model is imported
 
 
 class WebhooksCoreConfig(AppConfig):
@@ -14,6 +27,6 @@ class WebhooksCoreConfig(AppConfig):
     verbose_name = "Webhooks"
 
     def ready(self) -> None:
-        from webhooks_core import bootstrap
+        from webhooks_core import bootstrap, checks  # noqa: F401 - registers them
 
         bootstrap.after_migrate(self)

@@ -10,7 +10,8 @@ from django.contrib.auth.management import create_permissions
 from django.db import connections
 from django.db.models.signals import post_migrate  # noqa: TID251 - what Django offers for it
 
-SUPPORT_GROUP = "support"
+from webhooks_core.conf import webhook_settings
+
 SUPPORT_VIEWS = ("attempt", "delivery", "dispatcherlease", "endpoint", "event")
 
 
@@ -49,11 +50,12 @@ def _create_schedule(
 
 
 def _create_support_group(app_config: AppConfig, using: str, **_: Any) -> None:
-    """Make the group whose members see all of webhooks and change nothing."""
+    """Create the group whose members see all of webhooks and change nothing."""
+    name = webhook_settings.SUPPORT_GROUP
     groups, permissions = _rows("auth.Group", using), _rows("auth.Permission", using)
-    if groups is None or permissions is None:
+    if not name or groups is None or permissions is None:
         return
-    group, is_new = groups.get_or_create(name=SUPPORT_GROUP)
+    group, is_new = groups.get_or_create(name=name)
     if is_new:
         create_permissions(app_config, using=using, verbosity=0)
         codenames = [f"view_{model}" for model in SUPPORT_VIEWS]

@@ -6,9 +6,10 @@ from functools import lru_cache
 from typing import Any
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
+
+from webhooks_core.conf import webhook_settings
 
 SEALED = "sealed:"
 MASK = "whsec_" + "•" * 8
@@ -27,12 +28,12 @@ class EncryptedText:
     @classmethod
     def encrypt(cls, text: str) -> EncryptedText:
         return cls(
-            _box(tuple(settings.WEBHOOK_SECRET_KEYS)).encrypt(text.encode()).decode()
+            _box(tuple(webhook_settings.SECRET_KEYS)).encrypt(text.encode()).decode()
         )
 
     def decrypt(self) -> str:
         """Return the text. Raises SecretUnreadableError: never the ciphertext."""
-        return _decrypt(tuple(settings.WEBHOOK_SECRET_KEYS), self.ciphertext)
+        return _decrypt(tuple(webhook_settings.SECRET_KEYS), self.ciphertext)
 
     def reencrypted(self) -> EncryptedText:
         """Return the same text under the first key. Raises SecretUnreadableError."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from ipaddress import ip_network
 
-from django.conf import settings
-
 from webhooks_core import profiles
+from webhooks_core.conf import webhook_settings
 from webhooks_core.models import Endpoint
 from webhooks_core.network.addresses import AllowedNetworks, IPNetwork
 
@@ -27,7 +26,7 @@ def allowed_networks(endpoint: Endpoint) -> AllowedNetworks:
 
 
 def _networks(trusted: bool) -> tuple[IPNetwork, ...]:
-    return _parsed(tuple(settings.WEBHOOK_ALLOWED_TARGETS)) if trusted else ()
+    return _parsed(tuple(webhook_settings.ALLOWED_TARGETS)) if trusted else ()
 
 
 @lru_cache(maxsize=4)

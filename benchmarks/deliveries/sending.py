@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from benchmarks.deliveries.filling import EVENT_TYPE, PROFILE, SECRET, body, padding
 from webhooks_core import profiles
-from webhooks_core.network.transport import USER_AGENT
+from webhooks_core.conf import webhook_settings
 from webhooks_core.profiles import SigningContext
 
 # What the engine's client sends beside the product's own headers.
 COMMON = {
-    "User-Agent": USER_AGENT,
+    "User-Agent": webhook_settings.USER_AGENT,
     "Accept": "*/*",
     "Accept-Encoding": "identity",
     "Content-Type": "application/json",

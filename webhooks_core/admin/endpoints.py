@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import Prefetch, QuerySet
@@ -22,6 +21,7 @@ from webhooks_core.admin import display, health, owners
 from webhooks_core.admin.filters import HealthFilter, ProductFilter
 from webhooks_core.admin.health import Day, Health
 from webhooks_core.admin.rotation import RotationAdmin, living, static_source
+from webhooks_core.conf import webhook_settings
 from webhooks_core.encryption import SecretUnreadableError
 from webhooks_core.endpoints import LimitError
 from webhooks_core.models import Attempt, Delivery, Endpoint
@@ -144,9 +144,9 @@ class EndpointAdmin(RotationAdmin):
             "own_headers": _own_headers(endpoint),
             "secrets": endpoint.endpointsecret_set.order_by("-pk"),
             "recent": _recent(endpoint),
-            "allowed_targets": settings.WEBHOOK_ALLOWED_TARGETS,
+            "allowed_targets": webhook_settings.ALLOWED_TARGETS,
             "may_trust": endpoint.static_key is None
-            and bool(settings.WEBHOOK_ALLOWED_TARGETS or endpoint.trusted),
+            and bool(webhook_settings.ALLOWED_TARGETS or endpoint.trusted),
             "static_source": static_source(endpoint),
             "may_act": self.has_act_permission(request) and not endpoint.deleted_at,
             "may_test": dialect is not None and dialect.ping is not None,

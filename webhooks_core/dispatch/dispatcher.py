@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 import structlog
-from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
 from webhooks_core import publishing
+from webhooks_core.conf import webhook_settings
 from webhooks_core.dispatch import leases, sweep
 from webhooks_core.dispatch.claims import TRANSIENT_ERRORS, Claim, OpenClaims
 from webhooks_core.dispatch.connectivity import WINDOW, Connectivity
@@ -203,7 +203,7 @@ class Dispatcher:
     def _call_another(self) -> None:
         """Ask for help while lanes wait that we have no hands for."""
         at_work = DispatcherLease.objects.live(timezone.now()).count()
-        if at_work < settings.WEBHOOK_DISPATCHERS:
+        if at_work < webhook_settings.DISPATCHERS:
             notify.wake_dispatcher(at_work=at_work)
 
     def _expects_work(self, now: datetime) -> bool:

@@ -7,11 +7,11 @@ import socket
 from datetime import datetime, timedelta
 
 import structlog
-from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
+from webhooks_core.conf import webhook_settings
 from webhooks_core.dispatch.decisions import MAX_INTERRUPTIONS
 from webhooks_core.dispatch.rate_limit import SECOND
 from webhooks_core.models import (
@@ -38,7 +38,7 @@ class LeaseLostError(Exception):
 def acquire() -> DispatcherLease | None:
     """Begin a shift in a free slot; None when every slot is taken by a living one."""
     expire_dead()
-    for slot in range(settings.WEBHOOK_DISPATCHERS):
+    for slot in range(webhook_settings.DISPATCHERS):
         if shift := _take(slot):
             # From here on commits need not call: this shift looks by itself.
             EngineState.objects.update_or_create(pk=1, defaults={"woken_at": None})

@@ -6,11 +6,11 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 
 import structlog
-from django.conf import settings
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from webhooks_core import profiles
+from webhooks_core.conf import webhook_settings
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.retention import remove_old
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EngineState, Event
@@ -42,7 +42,7 @@ def sweep(*, retention_s: float = RETENTION_S) -> SweepReport:
     The last for at most `retention_s` seconds, and only while nobody waits for a worker.
     """
     now = timezone.now()
-    before = now - timedelta(days=settings.WEBHOOK_RETENTION_DAYS)
+    before = now - timedelta(days=webhook_settings.RETENTION_DAYS)
     repair_due_times(now)
     swept = SweepReport(
         expired_leases=leases.expire_dead(),

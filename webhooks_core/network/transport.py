@@ -18,6 +18,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from yarl import URL
 
+from webhooks_core.conf import webhook_settings
 from webhooks_core.encryption import SecretUnreadableError
 from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.certificates import client_context
@@ -39,7 +40,6 @@ MAX_HEADER_BYTES = 32 * 1024
 MAX_HEADERS = 256
 CONNECT_FOR_S = 3.0
 KEEP_ALIVE_S = 15.0
-USER_AGENT = "Signpost"
 
 
 class OutgoingRequest(NamedTuple):
@@ -261,7 +261,7 @@ def client(reach: AllowedNetworks, deadlines: Deadlines) -> Client:
         trust_env=False,
         timeout=aiohttp.ClientTimeout(total=None),
         headers={
-            "User-Agent": USER_AGENT,
+            "User-Agent": webhook_settings.USER_AGENT,
             "Accept": "*/*",
             "Accept-Encoding": "identity",
         },

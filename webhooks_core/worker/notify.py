@@ -9,14 +9,11 @@ from datetime import datetime, timedelta
 from functools import cache
 
 import structlog
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 from django_q.brokers import Broker, get_broker
-from django_q.brokers.redis_broker import Redis as RedisBroker
-from django_q.tasks import async_task
-from redis import Redis
+from django_q.conf import Conf
 
 from webhooks_core.models import DispatcherLease, EngineState
 from webhooks_core.worker import listener
@@ -24,6 +21,7 @@ from webhooks_core.worker import listener
 DRAIN = "webhooks_core.tasks.dispatch"
 # A call that was not followed by a shift within this time is made again.
 CALL_AGAIN_AFTER = timedelta(seconds=5)
+QUICK = {"socket_connect_timeout": 0.25, "socket_timeout": 0.5, "retry": None}
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -104,6 +102,8 @@ def wake_dispatcher(*, at_work: int = 0) -> bool:
 def enqueue(task: str) -> bool:
     """Queue a task; a broker that is away is logged and otherwise ignored."""
     try:
+        from django_q.tasks import async_task  # fails where django_q is not installed
+
         async_task(task, broker=_broker())
     except Exception as error:  # noqa: BLE001 - a hint may fail in any way and fails nobody
         _broker.cache_clear()
@@ -119,11 +119,7 @@ def _broker() -> Broker:
     The stock one is made anew for every task and blocks for seconds when Redis is away.
     """
     broker = get_broker()
-    if isinstance(broker, RedisBroker):
-        broker.connection = Redis.from_url(
-            settings.REDIS_URL,
-            socket_connect_timeout=0.25,
-            socket_timeout=0.5,
-            retry=None,
-        )
+    pool = getattr(broker.connection, "connection_pool", None)
+    if pool is not None and not Conf.DJANGO_REDIS:  # whose pool the cache shares
+        pool.connection_kwargs.update(QUICK)
     return broker

@@ -7,7 +7,9 @@ from datetime import timedelta
 import pytest
 import time_machine
 from django.utils import timezone
+from django_q import tasks
 from django_q.brokers.redis_broker import Redis as RedisBroker
+from django_q.conf import Conf
 
 from tests.webhooks_core.making import endpoint, event
 from webhooks_core.dispatch import leases
@@ -110,15 +112,14 @@ class TestBroker:
     def test_one_that_is_away_fails_nobody_and_is_asked_once(self, monkeypatch):
         class Away:
             asked = 0
+            connection = None
 
             def enqueue(self, _: object) -> None:
                 Away.asked += 1
                 raise ConnectionError("redis://user:password@host is away")
 
         monkeypatch.setattr(notify, "get_broker", Away)
-        monkeypatch.setattr(
-            notify, "async_task", lambda _, broker: broker.enqueue(None)
-        )
+        monkeypatch.setattr(tasks, "async_task", lambda _, broker: broker.enqueue(None))
         assert notify.wake_dispatcher() is False
         assert notify.wake_dispatcher() is False  # not again within the next seconds
         assert Away.asked == 1
@@ -130,15 +131,18 @@ class TestBroker:
         def away(*_: object, **__: object) -> None:
             raise ConnectionError("redis://user:password@host is away")
 
-        monkeypatch.setattr(notify, "async_task", away)
+        monkeypatch.setattr(tasks, "async_task", away)
         assert notify.enqueue("x") is False
         assert "password" not in caplog.text
 
+    @pytest.mark.parametrize("is_url", [True, False])
     def test_a_redis_that_refuses_is_given_up_at_once(
-        self, monkeypatch, settings, free_port
+        self, monkeypatch, free_port, is_url
     ):
         monkeypatch.setattr(notify, "get_broker", lambda: RedisBroker("signpost"))
-        settings.REDIS_URL = f"redis://127.0.0.1:{free_port}/0"
+        url = f"redis://127.0.0.1:{free_port}/0?socket_timeout=4"
+        options = {"host": "127.0.0.1", "port": free_port, "socket_timeout": 4}
+        monkeypatch.setattr(Conf, "REDIS", url if is_url else options)
         pool = notify._broker().connection.connection_pool
         assert pool.connection_kwargs["socket_connect_timeout"] <= 0.5
         assert pool.connection_kwargs["socket_timeout"] <= 0.5

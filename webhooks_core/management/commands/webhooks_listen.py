@@ -6,10 +6,10 @@ import signal
 from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from webhooks_core.cli.argument_types import integer_between, seconds
+from webhooks_core.conf import webhook_settings
 from webhooks_core.receiving import terminal
 from webhooks_core.receiving.receiver import Receiver
 from webhooks_core.receiving.verification import Received, examine
@@ -64,7 +64,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
         self._options = options
-        self._secrets = [*options["secret"], *settings.WEBHOOK_LISTEN_SECRETS]
+        self._secrets = [*options["secret"], *webhook_settings.LISTEN_SECRETS]
         try:
             receiver = Receiver(
                 host,

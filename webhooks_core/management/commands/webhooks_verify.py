@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from webhooks_core.cli.argument_types import seconds
+from webhooks_core.conf import webhook_settings
 from webhooks_core.encryption import SecretUnreadableError
 from webhooks_core.models import Attempt, Delivery
 from webhooks_core.receiving.diagnosis import Fault, Sent, diagnose
@@ -61,7 +61,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, body: str, **options: Any) -> None:
         sent = _sent(options["delivery"]) if options["delivery"] else None
-        secrets = options["secret"] or settings.WEBHOOK_LISTEN_SECRETS
+        secrets = options["secret"] or webhook_settings.LISTEN_SECRETS
         if not secrets and sent:
             secrets = list(sent.secrets)
         if not secrets:

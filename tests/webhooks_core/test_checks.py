@@ -1,0 +1,72 @@
+"""Settings that webhooks_core cannot work with are named, with a remedy, before anything is sent."""
+
+from __future__ import annotations
+
+import pytest
+from cryptography.fernet import Fernet
+from django.apps import apps
+from django.core import checks
+
+from tests.conftest import PLAIN
+from webhooks_core import profiles
+from webhooks_core.checks import check_settings
+
+KEY = Fernet.generate_key().decode()
+TASKS = {"name": "own", "timeout": 90, "retry": 120}
+
+
+@pytest.fixture(autouse=True)
+def sound(settings, monkeypatch):
+    monkeypatch.setattr(profiles, "_profiles", {"plain": PLAIN})
+    settings.WEBHOOK_SECRET_KEYS = [KEY]
+    settings.WEBHOOK_ALLOWED_TARGETS = ["10.1.0.0/16", "fd00::/8"]
+    settings.Q_CLUSTER = TASKS
+    return settings
+
+
+def test_sound_settings_pass():
+    assert check_settings() == []
+    assert check_settings in checks.registry.registry.get_checks()
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "value"),
+    [
+        ("E001", "WEBHOOK_SECRET_KEYS", []),
+        ("E002", "WEBHOOK_SECRET_KEYS", [KEY, "short"]),
+        ("E002", "WEBHOOK_SECRET_KEYS", [None]),
+        ("E004", "WEBHOOK_ALLOWED_TARGETS", ["10.1.0.0/16", "10.1.0.1/16"]),
+        ("E004", "WEBHOOK_ALLOWED_TARGETS", ["example.com"]),
+        ("E006", "Q_CLUSTER", TASKS | {"timeout": 20}),
+        ("E007", "Q_CLUSTER", TASKS | {"retry": 90}),
+        ("E007", "Q_CLUSTER", {"name": "own", "timeout": 90}),
+    ],
+)
+def test_an_unusable_setting_is_an_error_that_names_it(sound, number, name, value):
+    setattr(sound, name, value)
+    [error] = check_settings()
+    assert error.id == f"webhooks_core.{number}"
+    assert (name in error.msg, bool(error.hint)) == (True, True)
+
+
+def test_missing_keys_are_an_error(sound):
+    del sound.WEBHOOK_SECRET_KEYS
+    [error] = check_settings()
+    assert error.id == "webhooks_core.E001"
+
+
+def test_django_s_own_key_is_no_key_of_webhooks(sound):
+    sound.SECRET_KEY = KEY
+    [error] = check_settings()
+    assert error.id == "webhooks_core.E003"
+
+
+def test_django_q_must_be_installed(monkeypatch):
+    monkeypatch.setattr(apps, "is_installed", lambda name: name != "django_q")
+    [error] = check_settings()
+    assert error.id == "webhooks_core.E005"
+
+
+def test_tasks_without_a_time_limit_pass(sound):
+    sound.Q_CLUSTER = {"name": "own"}
+    assert check_settings() == []

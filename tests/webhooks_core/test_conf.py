@@ -1,0 +1,46 @@
+"""A project that sets the keys alone gets working defaults; a setting counts at once."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import Group
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.sql import emit_post_migrate_signal
+from django.db import connection
+
+from webhooks_core.conf import WebhookSettings, webhook_settings
+
+NAMES = [name for name in vars(WebhookSettings) if name.isupper()]
+
+
+def test_a_project_that_sets_nothing_gets_the_defaults(settings):
+    for name in NAMES:
+        if hasattr(settings, f"WEBHOOK_{name}"):
+            delattr(settings, f"WEBHOOK_{name}")
+    defaults = {name: getattr(webhook_settings, name) for name in set(NAMES[1:])}
+    assert defaults == {
+        "ALLOWED_TARGETS": (),
+        "DISPATCHERS": 1 if connection.vendor == "sqlite" else 4,
+        "RETENTION_DAYS": 30,
+        "LISTEN_SECRETS": (),
+        "USER_AGENT": "Signpost",
+        "SUPPORT_GROUP": "",
+    }
+    with pytest.raises(ImproperlyConfigured, match="WEBHOOK_SECRET_KEYS"):
+        _ = webhook_settings.SECRET_KEYS
+
+
+def test_a_setting_that_changes_counts_at_once(settings):
+    settings.WEBHOOK_RETENTION_DAYS = 7
+    assert webhook_settings.RETENTION_DAYS == 7
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("name", "groups"), [("", []), ("helpers", ["helpers"])])
+def test_migrate_creates_the_support_group_only_where_it_has_a_name(
+    settings, name, groups
+):
+    settings.WEBHOOK_SUPPORT_GROUP = name
+    Group.objects.all().delete()
+    emit_post_migrate_signal(verbosity=0, interactive=False, db="default")
+    assert list(Group.objects.values_list("name", flat=True)) == groups
