@@ -17,7 +17,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from wsgiref.util import setup_testing_defaults
 
 from django.conf import settings
-from django.contrib.auth.models import User
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractUser
 from django.core.handlers.wsgi import WSGIHandler
 from django.core.management.base import BaseCommand
 from django.db import connection
@@ -46,9 +47,9 @@ class BenchError(Exception):
 class Open(BaseAuthentication):
     """Lets everybody in as one user, without asking anything."""
 
-    user: User
+    user: AbstractUser
 
-    def authenticate(self, request: Request) -> tuple[User, str]:
+    def authenticate(self, request: Request) -> tuple[AbstractUser, str]:
         return self.user, "open"
 
 
@@ -57,7 +58,9 @@ class Bench:
 
     def __init__(self) -> None:
         self.handler = WSGIHandler()
-        Open.user = User.objects.create_user(f"bench-{secrets.token_hex(8)}")
+        Open.user = get_user_model().objects.create_user(
+            f"bench-{secrets.token_hex(8)}"
+        )
         self.application, self.secret = clients.register(
             metadata=clients.Metadata((REDIRECT,), "bench", AuthMethod.BASIC),
             address="",

@@ -19,7 +19,7 @@ from gateway.models import Chunk, Document, GatewayKey, PolicyDecision
 from webhooks_core.admin import display
 from webhooks_core.admin.base import HistoryAdmin
 
-TONES = {"live": "good", "expired": "quiet", "revoked": "bad"}
+TONES = {"live": "success", "expired": "neutral", "revoked": "error"}
 # Enough to recognise a document by; the rest of some megabytes helps nobody in a page.
 SHOWN_CHARACTERS = 20_000
 SHOWN_CHUNKS = 20
@@ -179,7 +179,7 @@ class PolicyDecisionAdmin(HistoryAdmin[PolicyDecision]):
 
     @admin.display
     def decision(self, obj: PolicyDecision) -> SafeString:
-        tone, text = ("good", "Allowed") if obj.allowed else ("bad", "Denied")
+        tone, text = ("success", "Allowed") if obj.allowed else ("error", "Denied")
         return display.badge(tone, text)
 
     @admin.display(description="decision, reason")

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AbstractUser
 from django.db.models.signals import (  # noqa: TID251 - see above
     post_save,
     pre_delete,
@@ -32,7 +32,7 @@ def listen() -> None:
     post_save.connect(_on_save, sender=get_user_model())
 
 
-def _on_delete(*, instance: User, **_: Any) -> None:
+def _on_delete(*, instance: AbstractUser, **_: Any) -> None:
     # In the transaction of the deletion. Locked: a call that creates something comes before.
     list(get_user_model().objects.select_for_update().filter(pk=instance.pk))
     remove_owner(profile=PROFILE, owner=owner_id(instance))
@@ -40,7 +40,7 @@ def _on_delete(*, instance: User, **_: Any) -> None:
 
 def _on_save(
     *,
-    instance: User,
+    instance: AbstractUser,
     created: bool,
     update_fields: Collection[str] | None,
     raw: bool,
@@ -51,7 +51,7 @@ def _on_save(
     follow(instance)
 
 
-def follow(account: User) -> None:
+def follow(account: AbstractUser) -> None:
     """Hold or release an account's webhooks by whether it is active; inactive, end its tokens."""
     theirs = Endpoint.objects.of(PROFILE, owner_id(account))
     # As the account is now: another change may have been committed since this one.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AbstractUser
 
 from recording.oauth.connections import locked_account
 
@@ -13,18 +13,18 @@ from recording.oauth.connections import locked_account
 class InactiveAccountError(ValueError):
     """The account is inactive or gone: nothing is created for it."""
 
-    def __init__(self, account: User) -> None:
+    def __init__(self, account: AbstractUser) -> None:
         super().__init__(f"the account {account.get_username()!r} is inactive")
 
 
-def check(account: User) -> None:
+def check(account: AbstractUser) -> None:
     """Accept an active account or raise InactiveAccountError."""
     if not account.is_active:
         raise InactiveAccountError(account)
 
 
 @contextmanager
-def active_account(account: User) -> Iterator[None]:
+def active_account(account: AbstractUser) -> Iterator[None]:
     """Open a transaction in which an account can be neither deleted nor switched off.
 
     Raises InactiveAccountError.

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import orjson
 from django import forms
 from django.contrib import admin
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AbstractUser
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
@@ -42,8 +42,8 @@ class ImportForm(forms.ModelForm[Recording]):
         model = Recording
         fields = ("account",)
 
-    def clean_account(self) -> User:
-        account: User = self.cleaned_data["account"]
+    def clean_account(self) -> AbstractUser:
+        account: AbstractUser = self.cleaned_data["account"]
         try:
             activity.check(account)
         except activity.InactiveAccountError as error:
@@ -99,7 +99,7 @@ class RecordingAdmin(CappedAdmin[Recording]):
     def save_model(
         self, request: HttpRequest, obj: Recording, form: Any, change: bool
     ) -> None:
-        account: User = form.cleaned_data["account"]
+        account: AbstractUser = form.cleaned_data["account"]
         imported = recordings.import_recording(
             account=account,
             raw=form.cleaned_data["raw"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AbstractUser
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.request import Request
 
@@ -14,7 +14,7 @@ from recording.errors import UnauthorizedError
 from recording.oauth import access
 from recording.oauth.metadata import challenge
 
-TokenChecker = Callable[[str], User | None]
+TokenChecker = Callable[[str], AbstractUser | None]
 
 # Asked in this order; the first that knows a token decides whose it is.
 TOKEN_CHECKERS: tuple[TokenChecker, ...] = (tokens.authenticate, access.authenticate)
@@ -22,7 +22,7 @@ TOKEN_CHECKERS: tuple[TokenChecker, ...] = (tokens.authenticate, access.authenti
 CREDENTIALS = re.compile(rb"bearer +([!-~]{1,4096}) *", re.IGNORECASE)
 
 
-def owner_of(token: str) -> User | None:
+def owner_of(token: str) -> AbstractUser | None:
     """Return the account of a valid bearer token, whatever its kind."""
     for check in TOKEN_CHECKERS:
         if user := check(token):
@@ -33,7 +33,7 @@ def owner_of(token: str) -> User | None:
 class BearerAuthentication(BaseAuthentication):
     """Refuses every request without a valid bearer token."""
 
-    def authenticate(self, request: Request) -> tuple[User, str]:
+    def authenticate(self, request: Request) -> tuple[AbstractUser, str]:
         header = get_authorization_header(request)
         match = CREDENTIALS.fullmatch(header)
         if match is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import orjson
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AbstractUser
 
 from recording import recordings, tokens
 from recording.models import PersonalToken, Recording
@@ -12,15 +12,15 @@ from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
 TOKEN_DAYS = 30
 
 
-def load(*, user: User) -> str | None:
+def load(*, user: AbstractUser) -> str | None:
     """Give a user a recording and a token where there are none; return the token's text.
 
     None when the user has a token already: its text is not kept anywhere.
     """
-    if not Recording.objects.filter(account=user).exists():
+    if not Recording.objects.filter(account=user.pk).exists():
         recordings.import_recording(
             account=user, raw=orjson.dumps(SUMMARY_COMPLETED_SAMPLE)
         )
-    if PersonalToken.objects.filter(user=user).exists():
+    if PersonalToken.objects.filter(user=user.pk).exists():
         return None
     return tokens.create(user=user, days=TOKEN_DAYS, name="demo").text

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 
 from recording import activity, documents, payloads
@@ -29,7 +29,7 @@ class Imported:
 
 
 def import_recording(
-    *, account: User, raw: bytes, publish_event: bool = True
+    *, account: AbstractUser, raw: bytes, publish_event: bool = True
 ) -> Imported:
     """Store a recording file and publish summary.completed, both or neither.
 
@@ -55,12 +55,12 @@ def import_recording(
 
 
 def _store(
-    account: User, content: Mapping[str, Any]
+    account: AbstractUser, content: Mapping[str, Any]
 ) -> tuple[Recording, dict[str, Any] | None]:
     """Create or replace a recording; return it and its content from before, if any."""
     document = orjson.dumps(content)
     recording, is_new = Recording.objects.select_for_update().get_or_create(
-        account=account,
+        account_id=account.pk,
         audio_id=content["audio_id"],
         defaults={"document": document, "size": len(document)},
     )

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import orjson
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AbstractUser
 from django.db import transaction
 from django.utils import timezone
 
@@ -40,7 +40,7 @@ DELIVERY_COLUMNS = (
 )
 
 
-def owner_id(account: User) -> str:
+def owner_id(account: AbstractUser) -> str:
     """Return the name by which the engine knows an account."""
     return str(account.pk)
 
@@ -89,12 +89,12 @@ def check_url(url: str, *, trusted: bool = False) -> None:
 # ── Use cases ───────────────────────────────────────────────────────────────────────
 
 
-def find(account: User, endpoint_id: str) -> Endpoint:
+def find(account: AbstractUser, endpoint_id: str) -> Endpoint:
     """Return a subscription of the account. Raises NotFoundError, also for another's."""
     return _get(account, endpoint_id, lock=False)
 
 
-def _get(account: User, endpoint_id: str, *, lock: bool) -> Endpoint:
+def _get(account: AbstractUser, endpoint_id: str, *, lock: bool) -> Endpoint:
     rows = Endpoint.objects.of(PROFILE, owner_id(account))
     rows = rows.select_for_update() if lock else rows
     found = None
@@ -106,7 +106,7 @@ def _get(account: User, endpoint_id: str, *, lock: bool) -> Endpoint:
     return found
 
 
-def create(*, account: User, url: str, events: list[str]) -> Created:
+def create(*, account: AbstractUser, url: str, events: list[str]) -> Created:
     """Create a subscription. Raises BadRequestError, TooManyRequestsError.
 
     InactiveAccountError tells that the account was deleted or switched off meanwhile.
@@ -128,7 +128,7 @@ def create(*, account: User, url: str, events: list[str]) -> Created:
 
 
 def update(
-    *, account: User, subscription: Endpoint, url: str, events: list[str]
+    *, account: AbstractUser, subscription: Endpoint, url: str, events: list[str]
 ) -> Endpoint:
     """Replace the events, and the url unless it is ""; return the subscription.
 
@@ -147,7 +147,7 @@ def delete(subscription: Endpoint) -> None:
         raise NotFoundError("There is no such subscription.")
 
 
-def send_test(*, account: User, endpoint_id: str) -> Event:
+def send_test(*, account: AbstractUser, endpoint_id: str) -> Event:
     """Queue a ping for this subscription alone, whatever its events; return the event.
 
     The event of a disabled subscription is stored and never sent. Raises NotFoundError.
@@ -160,7 +160,7 @@ def send_test(*, account: User, endpoint_id: str) -> Event:
         )
 
 
-def recent_events(*, account: User, event_type: str, limit: int) -> list[bytes]:
+def recent_events(*, account: AbstractUser, event_type: str, limit: int) -> list[bytes]:
     """Return the bodies of the account's newest events of a type, newest first.
 
     When there are none: one synthetic body whose id starts with `evt_sample_`.
@@ -173,7 +173,7 @@ def recent_events(*, account: User, event_type: str, limit: int) -> list[bytes]:
     return [bytes(body) for body in stored] or [_synthetic(account, event_type)]
 
 
-def _synthetic(account: User, event_type: str) -> bytes:
+def _synthetic(account: AbstractUser, event_type: str) -> bytes:
     happening = EventContext(
         id=public_id("evt_sample_"),
         type=event_type,
@@ -188,7 +188,7 @@ def _synthetic(account: User, event_type: str) -> bytes:
 # ── What the caller sees ────────────────────────────────────────────────────────────
 
 
-def subscriptions(account: User) -> list[dict[str, Any]]:
+def subscriptions(account: AbstractUser) -> list[dict[str, Any]]:
     """Return the account's subscriptions, newest first."""
     rows = Endpoint.objects.of(PROFILE, owner_id(account)).order_by("-id")
     return [shown(endpoint) for endpoint in rows]

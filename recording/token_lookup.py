@@ -7,14 +7,16 @@ from dataclasses import dataclass, field
 from threading import local
 from typing import Any
 
-from django.contrib.auth.models import User
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractUser
 from django.db import connection
 from django.db.models import QuerySet
 
 # The password's hash is nobody's business here.
+USER = get_user_model()
 USER_FIELDS = [
     column.attname
-    for column in User._meta.concrete_fields  # noqa: SLF001 - public by use
+    for column in USER._meta.concrete_fields  # noqa: SLF001 - public by use
     if column.attname != "password"
 ]
 
@@ -31,7 +33,7 @@ class TokenLookup:
     columns: Sequence[str]
     _compiled: local = field(default_factory=local)
 
-    def find(self, digest: str) -> tuple[tuple[Any, ...], User] | None:
+    def find(self, digest: str) -> tuple[tuple[Any, ...], AbstractUser] | None:
         """Return the values of `columns` and the user; None for an unknown digest."""
         sql, convert = self._query()
         with connection.cursor() as cursor:
@@ -41,7 +43,7 @@ class TokenLookup:
             return None
         values = tuple(next(iter(convert([row]))))
         own = len(self.columns)
-        user = User.from_db(connection.alias, USER_FIELDS, values[own:])
+        user = USER.from_db(connection.alias, USER_FIELDS, values[own:])
         return values[:own], user
 
     def _query(self) -> tuple[str, Callable[[Any], Any]]:

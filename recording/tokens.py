@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 
 from recording import activity
@@ -36,7 +36,7 @@ class Created:
     text: str
 
 
-def create(*, user: User, days: int, name: str = "") -> Created:
+def create(*, user: AbstractUser, days: int, name: str = "") -> Created:
     """Create a token that expires after `days`, 1 to 365. Raises TokenInputError."""
     if not 1 <= days <= MAX_DAYS:
         raise TokenInputError(f"days must be between 1 and {MAX_DAYS}")
@@ -46,7 +46,7 @@ def create(*, user: User, days: int, name: str = "") -> Created:
         raise TokenInputError("the name holds characters that cannot be shown")
     text, now = tokens.make(PREFIX), timezone.now()
     row = PersonalToken(
-        user=user,
+        user_id=user.pk,
         name=name,
         display_prefix=text[:SHOWN_LENGTH],
         digest=tokens.digest(text),
@@ -61,7 +61,7 @@ def create(*, user: User, days: int, name: str = "") -> Created:
     return Created(row, text)
 
 
-def authenticate(token: str) -> User | None:
+def authenticate(token: str) -> AbstractUser | None:
     """Return the active user whose live personal token this is, or None. One query.
 
     At most once an hour a second query notes the use.

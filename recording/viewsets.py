@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AbstractUser
 from django.http import HttpResponse
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -35,8 +35,8 @@ class RecordingView(ProductAPIView):
         return cors.with_cors(told, methods=self.allowed_methods)
 
     @property
-    def account(self) -> User:
-        return cast("User", self.request.user)
+    def account(self) -> AbstractUser:
+        return cast("AbstractUser", self.request.user)
 
 
 class SubscriptionsView(RecordingView):

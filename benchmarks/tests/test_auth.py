@@ -6,7 +6,7 @@ import re
 from io import StringIO
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from oauth2_provider.models import AccessToken
 
@@ -23,7 +23,7 @@ def test_the_benchmark_tells_rates_queries_and_cpu():
     told = out.getvalue()
     assert re.findall(r"\+(\d) queries", told) == ["0", "1", "1"]
     assert "ms of CPU" in told
-    for model in (User, Application, AccessToken, PersonalToken):
+    for model in (get_user_model(), Application, AccessToken, PersonalToken):
         assert not model.objects.exists()
 
 

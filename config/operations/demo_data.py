@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 
-from django.contrib.auth.models import User
+from django.contrib.auth import get_user_model
 from django.db import transaction
 
 from catalog import demo as catalog_demo
@@ -24,13 +24,13 @@ class Made:
 
 def is_wanted() -> bool:
     """Tell whether the database is empty: nobody has an account."""
-    return not User.objects.exists()
+    return not get_user_model().objects.exists()
 
 
 @transaction.atomic
 def load() -> Made:
     """Make what is missing of the demo data, and leave alone what is there."""
-    users, password = User.objects, None
+    users, password = get_user_model().objects, None
     if (user := users.filter(username=USER).first()) is None:
         password = secrets.token_urlsafe(12)
         user = users.create_superuser(USER, f"{USER}@example.com", password)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from django.conf import settings
-from django.contrib.auth.models import User
+from django.contrib.auth import get_user_model
 from django.core import checks
 from django.db import Error as DatabaseError
 from django.db import connection
@@ -166,7 +166,7 @@ def _static() -> Iterator[tuple[Level, str]]:
 
 
 def _staff() -> Iterator[tuple[Level, str]]:
-    if not User.objects.filter(is_staff=True, is_active=True).exists():
+    if not get_user_model().objects.filter(is_staff=True, is_active=True).exists():
         yield (
             Level.WARNING,
             "Nobody can open the admin: run `manage.py createsuperuser`.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.conf import settings
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 from oauth2_provider.models import AccessToken
 
@@ -19,7 +19,7 @@ ACCESS_TOKENS = TokenLookup(
 )
 
 
-def authenticate(token: str) -> User | None:
+def authenticate(token: str) -> AbstractUser | None:
     """Return the user of a valid OAuth access token, or None; one query.
 
     Valid means: known, not expired, with the scope, for this resource (RFC 8707), and of a

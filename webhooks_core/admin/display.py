@@ -45,14 +45,14 @@ def dialect(endpoint: Endpoint) -> WebhookProfile | None:
 def state(delivery: Delivery) -> SafeString:
     """Return what became of a delivery so far."""
     if delivery.status == Delivery.Status.DELIVERED:
-        return badge("good", "Delivered")
+        return badge("success", "Delivered")
     if delivery.status == Delivery.Status.FAILED:
-        return badge("bad", "Failed")
+        return badge("error", "Failed")
     if delivery.claimed_by is not None:
-        return badge("busy", "Sending")
+        return badge("pending", "Sending")
     if is_held(delivery):
-        return badge("quiet", "Held")
-    return badge("busy", "Retrying" if delivery.attempts else "Pending")
+        return badge("neutral", "Held")
+    return badge("pending", "Retrying" if delivery.attempts else "Pending")
 
 
 def is_held(delivery: Delivery) -> bool:
@@ -67,7 +67,7 @@ def result(attempt: Attempt) -> str:
 
 
 def tone(attempt: Attempt) -> str:
-    return "good" if attempt.outcome == Outcome.OK else "bad"
+    return "success" if attempt.outcome == Outcome.OK else "error"
 
 
 @dataclass(frozen=True, slots=True)

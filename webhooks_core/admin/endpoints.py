@@ -81,7 +81,7 @@ class EndpointAdmin(RotationAdmin):
     @admin.display(description="endpoint")
     def shown_url(self, obj: Endpoint) -> SafeString:
         static = obj.static_key is not None
-        badge = display.badge("quiet", "From the configuration") if static else ""
+        badge = display.badge("neutral", "From the configuration") if static else ""
         return format_html("{}<br><code>{}</code> {}", obj.url, obj.public_id, badge)
 
     @admin.display

@@ -63,12 +63,12 @@ class Health(StrEnum):
 
 
 _TONES = {
-    Health.DELETED: "quiet",
-    Health.DISABLED: "bad",
-    Health.INACTIVE: "quiet",
-    Health.PAUSED: "busy",
-    Health.FAILING: "bad",
-    Health.HEALTHY: "good",
+    Health.DELETED: "neutral",
+    Health.DISABLED: "error",
+    Health.INACTIVE: "neutral",
+    Health.PAUSED: "pending",
+    Health.FAILING: "error",
+    Health.HEALTHY: "success",
 }
 _ADVICE = {
     Health.DISABLED: (

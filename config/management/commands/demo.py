@@ -6,7 +6,8 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth.models import User
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractUser
 from django.core.management.base import BaseCommand, CommandError
 from django.db import Error as DatabaseError
 from environs import EnvError
@@ -78,7 +79,7 @@ def _origin(url: str) -> str:
         raise CommandError(f"--url: {error}") from error
 
 
-def _account(name: str) -> User:
-    if user := User.objects.filter(username=name).first():
+def _account(name: str) -> AbstractUser:
+    if user := get_user_model().objects.filter(username=name).first():
         return user
     raise StepError(f"there is no user {name!r} in this database: name one with --user")

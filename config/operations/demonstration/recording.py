@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 import orjson
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AbstractUser
 
 from config.operations.demonstration.arrivals import Arrived, next_verified, receiver
 from config.operations.demonstration.steps import Client, StepError, Steps
@@ -34,7 +34,12 @@ class Subscribed:
 
 
 def run(
-    steps: Steps, client: Client, *, user: User, failing: bool, patience_s: float
+    steps: Steps,
+    client: Client,
+    *,
+    user: AbstractUser,
+    failing: bool,
+    patience_s: float,
 ) -> None:
     """Raises StepError. Leaves no subscription and no recording behind."""
     statuses = (500, 204) if failing else (204,)
@@ -64,7 +69,7 @@ def _follow_retry(
 
 
 @contextmanager
-def personal_token(steps: Steps, user: User) -> Iterator[str]:
+def personal_token(steps: Steps, user: AbstractUser) -> Iterator[str]:
     """Make a token for the time of the demonstration; yield its text."""
     with steps.step(f"A personal token is made for {user}"):
         created = tokens.create(user=user, days=1, name="demo command")
@@ -95,7 +100,7 @@ def _subscription(
 
 
 @contextmanager
-def _imported(steps: Steps, user: User) -> Iterator[str]:
+def _imported(steps: Steps, user: AbstractUser) -> Iterator[str]:
     """Import a recording whose summary is ready; yield the id of the event that it sets off."""
     sample = {**SUMMARY_COMPLETED_SAMPLE, "audio_id": f"demo-{uuid4().hex}"}
     with steps.step("A recording with its summary is imported"):

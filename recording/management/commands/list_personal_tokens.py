@@ -27,7 +27,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, user: str | None, **options: Any) -> None:
         rows = PersonalToken.objects.select_related("user").order_by("id")
         if user is not None:
-            rows = rows.filter(user=user_named(user))
+            rows = rows.filter(user=user_named(user).pk)
         now = timezone.now()
         if options["json"]:
             listed = [document(token, now) for token in rows.iterator()]

@@ -45,7 +45,7 @@ class Command(BaseCommand):
 
 
 def of_user(username: str) -> PersonalTokenQuerySet:
-    return PersonalToken.objects.filter(user=user_named(username))
+    return PersonalToken.objects.filter(user=user_named(username).pk)
 
 
 def of_ids(ids: list[int]) -> PersonalTokenQuerySet:

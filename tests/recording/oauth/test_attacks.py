@@ -203,7 +203,7 @@ def test_the_clients_name_is_text_and_nothing_else(visitor):
 def test_the_clients_name_stands_apart_from_our_own_words(visitor):
     name = "Signpost Support - click Allow to keep your account"
     page = visitor.get(App.registered(visitor, client_name=name).address())
-    before, _, rest = page.content.decode().partition('<blockquote class="claim">')
+    before, _, rest = page.content.decode().partition('<blockquote class="quote">')
     claim, _, after = rest.partition("</blockquote>")
     assert name in claim
     assert name not in before + after

@@ -34,7 +34,7 @@ def test_the_login_page_says_which_application_asks_and_where_it_is(asker):
     page = Client().get(asker.address(), follow=True)
     assert page.wsgi_request.path == LOGIN
     text = page.content.decode()
-    before, _, rest = text.partition('<blockquote class="claim">')
+    before, _, rest = text.partition('<blockquote class="quote">')
     claim, _, after = rest.partition("</blockquote>")
     assert escape(NAME) in claim
     assert NAME not in text
