@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from gateway import configuration
-from gateway.configuration import Configuration, StaticSubscription
+from gateway.configuration.shapes import Configuration, StaticSubscription
 from gateway.webhooks import PROFILE
 from webhooks_core import endpoints
 from webhooks_core.encryption import SecretUnreadableError

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from typing import Any, ClassVar, cast
-from urllib.parse import urlsplit
 
 from django import forms
 from django.contrib import admin
@@ -22,8 +21,8 @@ from gateway.chat.models import (
     UsageRecord,
     UsageTotal,
 )
+from gateway.configuration.fields import is_base_url, resolve
 from gateway.configuration.shapes import SUPPORTS
-from gateway.configuration.yaml import VariableError, resolved
 from gateway.identity import is_name
 from webhooks_core.admin.base import ShownAdmin
 from webhooks_core.encryption import EncryptedText
@@ -112,7 +111,7 @@ class TargetForm(forms.ModelForm[ModelTarget]):
 
     def clean_base_url(self) -> str:
         url: str = self.cleaned_data["base_url"]
-        if url and not _is_base_url(url):
+        if url and not is_base_url(url):
             raise ValidationError("Not an http or https address without a query.")
         return url
 
@@ -122,25 +121,10 @@ class TargetForm(forms.ModelForm[ModelTarget]):
         if not text:
             return self.instance.api_key
         try:
-            resolved(text, os.environ)
-        except VariableError as fault:
-            raise ValidationError(f"API key: {fault}.") from fault
+            resolve(text, os.environ)
+        except ValidationError as error:
+            raise ValidationError(f"API key: {error.message}.") from error
         return EncryptedText.encrypt(text)
-
-
-def _is_base_url(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        has_port = parts.port is None or parts.port > 0
-    except ValueError:
-        return False
-    is_plain = not (parts.query or parts.fragment)
-    return (
-        parts.scheme in {"http", "https"}
-        and bool(parts.hostname)
-        and has_port
-        and is_plain
-    )
 
 
 class TargetInline(admin.StackedInline[ModelTarget, ModelEndpoint]):

@@ -14,8 +14,8 @@ from django.db import Error
 
 from gateway import configuration
 from gateway.chat.models import ModelEndpoint, ModelTarget
+from gateway.configuration.fields import REFERENCE
 from gateway.configuration.shapes import Allow, ModelEntry, Target, Timeouts
-from gateway.configuration.yaml import REFERENCE
 from webhooks_core.encryption import SecretUnreadableError
 
 # Older than FRESH_S: loaded again while the old one serves. Older than STALE_S: waited for.

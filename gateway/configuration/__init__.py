@@ -4,41 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 
 from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
 
-from gateway.configuration.models import models
-from gateway.configuration.shapes import (
-    Allow,
-    Configuration,
-    ModelEntry,
-    StaticSubscription,
-    Target,
-    Timeouts,
-    WebhookSettings,
-)
-from gateway.configuration.webhooks import webhooks
-from gateway.configuration.yaml import Faults, Value, parse, present
+from gateway.configuration.serializers import ConfigurationSerializer
+from gateway.configuration.shapes import Configuration
+from gateway.configuration.yaml import ConfigurationError, Document
 
-__all__ = [
-    "Allow",
-    "Configuration",
-    "ConfigurationError",
-    "ModelEntry",
-    "StaticSubscription",
-    "Target",
-    "Timeouts",
-    "WebhookSettings",
-    "current",
-    "load",
-]
-
-
-class ConfigurationError(ImproperlyConfigured):
-    """The file is not usable; the message names file, line and key of every fault."""
+__all__ = ["Configuration", "ConfigurationError", "current", "load"]
 
 
 def current() -> Configuration:
@@ -56,24 +31,8 @@ def _loaded(path: str) -> Configuration:
 
 def load(path: Path, *, environ: Mapping[str, str] | None = None) -> Configuration:
     """Read a file; `environ` is what `${NAME}` refers to. Raises ConfigurationError."""
-    # The one place beside the settings that reads the environment: the names are the
-    # operator's own.
-    environ = os.environ if environ is None else environ
-    faults = Faults(str(path))
-    document = parse(path, faults)
-    found = Configuration()
-    if document is not None and not document.is_null:
-        found = _configuration(document, environ)
-    if faults:
-        raise ConfigurationError(str(faults))
-    return found
-
-
-def _configuration(document: Value, environ: Mapping[str, str]) -> Configuration:
-    parts = document.mapping(("webhooks", "models"))
-    return Configuration(
-        webhooks=present(
-            parts, "webhooks", partial(webhooks, environ=environ), WebhookSettings()
-        ),
-        models=present(parts, "models", partial(models, environ=environ), ()),
-    )
+    # Only here and in the settings is the environment read: the names are the operator's own.
+    context = {"environ": os.environ if environ is None else environ}
+    serializer = ConfigurationSerializer(partial=True, context=context)
+    configuration: Configuration = Document(path).read(serializer, Configuration())
+    return configuration

@@ -18,8 +18,8 @@ class StaticSubscription:
 
     tenant_id: str
     url: str
-    event_types: tuple[str, ...]
     secret: str = field(repr=False)
+    event_types: tuple[str, ...] = ()
     description: str = ""
 
 

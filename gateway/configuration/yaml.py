@@ -1,213 +1,128 @@
-"""YAML that knows where every value stands, so that a fault can name file, line and key."""
+"""YAML as plain data that knows its lines, so that a fault can name file, line and key."""
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import yaml
+from django.core.exceptions import ImproperlyConfigured
+from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail, ValidationError
+from rest_framework.settings import api_settings
 
-from gateway.identity import is_name
+# The code of an error whose place is a key and not its value.
+AT_KEY = "key"
+NULL = "tag:yaml.org,2002:null"
+SCALARS = {f"tag:yaml.org,2002:{name}" for name in ("str", "bool", "int", "float")}
 
-T = TypeVar("T")
-
-REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-# What no database keeps and no request can carry.
-UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-BARE_REFERENCE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
-
-
-class VariableError(ValueError):
-    """A secret refers to a variable in a wrong way, or to one that is not set."""
+Place = tuple[str | int, ...]
 
 
-def resolved(text: str, environ: Mapping[str, str]) -> str:
-    """Return a secret, or what the variable holds that `${NAME}` refers to.
-
-    Raises VariableError.
-    """
-    if BARE_REFERENCE.fullmatch(text):
-        # Not its name: a secret may look like one.
-        raise VariableError("must be written ${NAME}, with braces, to name a variable")
-    if "${" not in text:
-        return text
-    match = REFERENCE.fullmatch(text)
-    if match is None:
-        raise VariableError("is neither a text nor a whole ${NAME}")
-    if not environ.get(match[1]):
-        raise VariableError(f"the environment variable {match[1]} is not set")
-    return environ[match[1]]
+class ConfigurationError(ImproperlyConfigured):
+    """The file is not usable; the message names file, line and key of every fault."""
 
 
-@dataclass(slots=True)
-class Faults:
-    """What is wrong with one file, gathered so that one look shows everything."""
+class Document:
+    """A file and its faults, collected so that one error shows all of them."""
 
-    file: str
-    lines: list[tuple[int, str]] = field(default_factory=list)
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._faults: list[tuple[int, str]] = []
+        self._known: dict[int, Any] = {}
 
-    def add(self, line: int, key: str, message: str) -> None:
-        parts = [self.file, *([str(line)] if line else [])]
-        told = ": ".join([":".join(parts), *([key] if key else []), message])
-        self.lines.append((line, told))
+    def read(self, serializer: serializers.Serializer[Any], default: Any) -> Any:
+        """Return what a serializer makes of the content; the default if there is none.
 
-    def __bool__(self) -> bool:
-        return bool(self.lines)
+        Raises ConfigurationError.
+        """
+        root, values = self._compose(), default
+        is_null = isinstance(root, yaml.ScalarNode) and root.tag == NULL
+        try:
+            if root is not None and not is_null:
+                values = serializer.run_validation(self._plain(root, ()))
+        except ValidationError as errors:
+            for place, error in _leaves(errors.detail):
+                self._add(_line(root, place, error.code), error, place)
+        if self._faults:
+            raise ConfigurationError(
+                "\n".join(text for _, text in sorted(self._faults))
+            )
+        return values
 
-    def __str__(self) -> str:
-        return "\n".join(text for _, text in sorted(self.lines))
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A value of the file. The readers return None for what they have told a fault about."""
-
-    node: yaml.Node
-    key: str
-    faults: Faults
-
-    def fault(self, message: str) -> None:
-        self.faults.add(self.node.start_mark.line + 1, self.key, message)
-
-    @property
-    def is_null(self) -> bool:
-        return self._tag() == "null"
-
-    def text(self, *, maximum: int = 2048) -> str | None:
-        """Return a string; numbers and the like need quotes to be one."""
-        if self._tag() != "str":
-            self.fault("must be a string")
-            return None
-        if not self.node.value or len(self.node.value) > maximum:
-            self.fault(f"must have 1 to {maximum} characters")
-            return None
-        if UNSTORABLE.search(self.node.value):
-            self.fault("must not hold a NUL or half a surrogate pair")
-            return None
-        return str(self.node.value)
-
-    def boolean(self) -> bool | None:
-        found = self._scalar() if self._tag() == "bool" else None
-        if not isinstance(found, bool):
-            self.fault("must be true or false")
-            return None
-        return found
-
-    def integer(self, *, minimum: int, maximum: int) -> int | None:
-        if self._tag() != "int" or not minimum <= self._scalar() <= maximum:
-            self.fault(f"must be an integer from {minimum} to {maximum}")
-            return None
-        return int(self._scalar())
-
-    def seconds(self, *, minimum: float, maximum: float) -> float | None:
-        if self._tag() in {"int", "float"} and minimum <= self._scalar() <= maximum:
-            return float(self._scalar())
-        self.fault(f"must be a number from {minimum:g} to {maximum:g}")
+    def _compose(self) -> yaml.Node | None:
+        try:
+            text = self._path.read_text(encoding="utf-8")
+            return yaml.compose(text, Loader=yaml.SafeLoader)
+        except OSError as error:
+            self._add(0, f"cannot be read: {error.strerror}")
+        except UnicodeDecodeError:
+            self._add(0, "is not UTF-8")
+        except yaml.MarkedYAMLError as error:
+            line = error.problem_mark.line + 1 if error.problem_mark else 0
+            self._add(line, f"is not YAML: {error.problem}")
+        except (yaml.YAMLError, RecursionError):
+            self._add(0, "is not YAML")
         return None
 
-    def items(self) -> list[Value]:
-        """Return the values of a sequence; none when it is not one."""
-        if not isinstance(self.node, yaml.SequenceNode):
-            self.fault("must be a list")
-            return []
-        return [
-            Value(item, f"{self.key}[{number}]", self.faults)
-            for number, item in enumerate(self.node.value)
-        ]
+    def _plain(self, node: yaml.Node, place: Place) -> Any:
+        """Return a node as plain data."""
+        if id(node) in self._known:  # an alias, which may stand within what it names
+            return self._known[id(node)]
+        if isinstance(node, yaml.SequenceNode):
+            items = self._known[id(node)] = []
+            for number, item in enumerate(node.value):
+                items.append(self._plain(item, (*place, number)))
+            return items
+        if isinstance(node, yaml.MappingNode):
+            mapping = self._known[id(node)] = {}
+            for key, value in node.value:
+                name = _name(key)
+                if name in mapping:
+                    self._add(_line(key), "given twice", (*place, name))
+                else:
+                    mapping[name] = self._plain(value, (*place, name))
+            return mapping
+        return _scalar(node)
 
-    def mapping(self, known: Sequence[str]) -> Mapping[str, Value]:
-        """Return the values of a mapping by key; unknown and repeated keys are faults."""
-        if not isinstance(self.node, yaml.MappingNode):
-            self.fault("must be a mapping")
-            return {}
-        found: dict[str, Value] = {}
-        for key_node, node in self.node.value:
-            is_text = isinstance(key_node, yaml.ScalarNode)
-            name = str(key_node.value)[:80] if is_text else "?"
-            key = Value(key_node, f"{self.key}.{name}".lstrip("."), self.faults)
-            if name not in known:
-                key.fault(f"unknown key; known are {', '.join(known)}")
-            elif name in found:
-                key.fault("given twice")
-            else:
-                found[name] = Value(node, key.key, self.faults)
-        return found
-
-    def secret(self, environ: Mapping[str, str]) -> str | None:
-        """Return a string, or what the variable holds that `${NAME}` refers to."""
-        text = self.text()
-        if text is None:
-            return None
-        try:
-            return resolved(text, environ)
-        except VariableError as fault:
-            self.fault(str(fault))
-            return None
-
-    def _tag(self) -> str:
-        """Return a scalar's type; of anything else, and of a type not YAML's own, nothing."""
-        of_yaml, mark, name = str(self.node.tag).rpartition("tag:yaml.org,2002:")
-        is_scalar = isinstance(self.node, yaml.ScalarNode)
-        return name if is_scalar and mark and not of_yaml else ""
-
-    def _scalar(self) -> Any:
-        """Return what a scalar stands for; NaN when it is not of the type that it claims."""
-        loader = yaml.SafeLoader("")
-        try:
-            return loader.construct_object(self.node)
-        except (ValueError, LookupError):
-            return math.nan
+    def _add(self, line: int, message: str, place: Place = ()) -> None:
+        file = f"{self._path}:{line}" if line else str(self._path)
+        key = "".join(
+            f"[{step}]" if isinstance(step, int) else f".{step}" for step in place
+        )
+        parts = filter(None, (file, key.lstrip("."), message))
+        self._faults.append((line, ": ".join(parts)))
 
 
-def parse(path: Path, faults: Faults) -> Value | None:
-    """Return the document of a file; None, with a fault, when there is none."""
+def _name(key: yaml.Node) -> str:
+    return str(key.value)[:80] if isinstance(key, yaml.ScalarNode) else "?"
+
+
+def _scalar(node: yaml.Node) -> Any:
+    """Return the value of a scalar of a plain type, otherwise the node: no field accepts it."""
     try:
-        text = path.read_text(encoding="utf-8")
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-    except OSError as error:
-        faults.add(0, "", f"cannot be read: {error.strerror}")
-        return None
-    except UnicodeDecodeError:
-        faults.add(0, "", "is not UTF-8")
-        return None
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 0
-        faults.add(line, "", f"is not YAML: {error.problem}")
-        return None
-    except (yaml.YAMLError, RecursionError):
-        faults.add(0, "", "is not YAML")
-        return None
-    return None if node is None else Value(node, "", faults)
+        is_plain = node.tag in SCALARS
+        return yaml.SafeLoader("").construct_object(node) if is_plain else node
+    except (ValueError, LookupError):
+        return node
 
 
-def present(
-    values: Mapping[str, Value],
-    name: str,
-    read: Callable[[Value], T | None],
-    default: T,
-) -> T:
-    """Return what `read` makes of a key, or the default when the key is absent or faulty."""
-    value = values.get(name)
-    if value is None:
-        return default
-    found = read(value)
-    return default if found is None else found
+def _line(node: Any, place: Place = (), code: str | None = None) -> int:
+    key = node
+    for step in place:
+        if isinstance(node, yaml.SequenceNode):
+            key = node = node.value[step]
+        else:
+            key, node = next(pair for pair in node.value if _name(pair[0]) == step)
+    return int((key if code == AT_KEY else node).start_mark.line) + 1
 
 
-def has(value: Value, keys: Mapping[str, Value], names: Sequence[str]) -> bool:
-    missing = [name for name in names if name not in keys]
-    if missing:
-        value.fault(f"needs {', '.join(missing)}")
-    return not missing
-
-
-def identity_name(value: Value) -> str | None:
-    text = value.text()
-    if text is not None and not is_name(text):
-        value.fault("must have 1 to 128 of the characters A-Z a-z 0-9 . _ : @ -")
-        return None
-    return text
+def _leaves(errors: Any, place: Place = ()) -> Iterator[tuple[Place, ErrorDetail]]:
+    """Yield the messages of a serializer's errors with their places."""
+    if isinstance(errors, dict):
+        for name, inner in errors.items():
+            is_own = name == api_settings.NON_FIELD_ERRORS_KEY
+            yield from _leaves(inner, place if is_own else (*place, name))
+    else:
+        yield from ((place, error) for error in errors)

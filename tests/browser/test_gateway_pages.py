@@ -8,7 +8,11 @@ import pytest
 from playwright.sync_api import expect
 
 from gateway import keys, policy, static_subscriptions
-from gateway.configuration import Configuration, StaticSubscription, WebhookSettings
+from gateway.configuration.shapes import (
+    Configuration,
+    StaticSubscription,
+    WebhookSettings,
+)
 from gateway.identity import Caller
 from gateway.models import Document, GatewayKey, PolicyDecision
 from tests.browser.staff import log_in
@@ -37,7 +41,7 @@ def addresses() -> list[str]:
         reason=SCRIPT,
     )
     Api(tenant="acme", principal="ada").ingest("x" * 9000 + SCRIPT, title="x" * 255)
-    declared = StaticSubscription("acme", NOWHERE, (), "hush")
+    declared = StaticSubscription("acme", NOWHERE, "hush")
     static_subscriptions.sync(Configuration(WebhookSettings(subscriptions=(declared,))))
     pages = {
         "gateway/gatewaykey": key,

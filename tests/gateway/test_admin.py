@@ -14,7 +14,11 @@ from django.test.utils import CaptureQueriesContext
 
 from gateway import admin as pages
 from gateway import keys, policy, static_subscriptions
-from gateway.configuration import Configuration, StaticSubscription, WebhookSettings
+from gateway.configuration.shapes import (
+    Configuration,
+    StaticSubscription,
+    WebhookSettings,
+)
 from gateway.identity import Caller
 from gateway.models import Document, GatewayKey, PolicyDecision
 from tests.gateway.making import PATH, Api
@@ -244,7 +248,7 @@ def test_a_list_costs_the_same_whatever_its_length(admin_client, acme):
 def test_a_static_endpoint_says_where_it_is_declared_and_offers_no_change(
     admin_client, settings
 ):
-    declared = StaticSubscription("acme", NOWHERE, (), "hush-hush")
+    declared = StaticSubscription("acme", NOWHERE, "hush-hush")
     static_subscriptions.sync(Configuration(WebhookSettings(subscriptions=(declared,))))
     endpoint = Endpoint.objects.get()
     assert "From the configuration" in page(admin_client, ENDPOINTS)

@@ -9,7 +9,11 @@ import pytest
 from django.conf import settings
 
 from gateway import configuration
-from gateway.configuration import Configuration, StaticSubscription, WebhookSettings
+from gateway.configuration.shapes import (
+    Configuration,
+    StaticSubscription,
+    WebhookSettings,
+)
 from tests.gateway.making import JSON, Api
 from webhooks_core.models import Delivery, Endpoint, Event
 
@@ -41,7 +45,7 @@ ROWS = [
 @pytest.fixture
 def ids(acme, globex, monkeypatch):
     """What the table's names in braces stand for."""
-    declared = StaticSubscription("acme", "http://127.0.0.1:9/static", (), "s" * 16)
+    declared = StaticSubscription("acme", "http://127.0.0.1:9/static", "s" * 16)
     found = Configuration(WebhookSettings(subscriptions=(declared,)))
     monkeypatch.setattr(configuration, "current", lambda: found)
     acme.get()  # the first look brings the file into the tables

@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings as django_settings
 
 from gateway import configuration
-from gateway.configuration import (
+from gateway.configuration.shapes import (
     Allow,
     Configuration,
     ModelEntry,

@@ -313,6 +313,29 @@ def test_all_faults_are_told_at_once_in_their_order(load):
     assert [line.split(":")[1] for line in lines] == ["2", "3", "4"]
 
 
+def test_an_entry_that_lacks_a_key_is_read_to_its_end(load):
+    with pytest.raises(ConfigurationError) as caught:
+        load(f"{MODEL}name: m\n    weight: 1\n    stream_usage: 2")
+    lines = [line.partition("yaml:")[2] for line in str(caught.value).splitlines()]
+    assert [line.partition(": unknown key")[0] for line in lines] == [
+        "2: models[0]: needs upstream",
+        "3: models[0].weight",
+        "4: models[0].stream_usage: must be true or false",
+    ]
+
+
+def test_what_keys_must_agree_on_is_checked_when_each_of_them_is_right(load):
+    with pytest.raises(ConfigurationError) as caught:
+        load("webhooks: {max_attempts: 0, max_backoff_s: 0}")
+    assert "below" not in str(caught.value)
+
+
+def test_a_value_that_an_alias_repeats_is_read_at_both_places(load):
+    with pytest.raises(ConfigurationError) as caught:
+        load("models:\n  - &a {name: m, upstream: x}\n  - *a")
+    assert str(caught.value).count("upstream: must be one of") == 2
+
+
 def test_a_file_that_cannot_be_read_is_told(tmp_path):
     with pytest.raises(ConfigurationError, match="No such file"):
         configuration.load(tmp_path / "absent.yaml", environ={})

@@ -10,8 +10,8 @@ from django.core.management import get_commands
 
 from config import settings as settings_module
 from gateway import chunks, errors, ingest, keys
-from gateway.configuration.models import MODEL_KEYS, TARGET_KEYS, UPSTREAMS
-from gateway.configuration.shapes import Timeouts, WebhookSettings
+from gateway.chat.upstreams.registry import KINDS
+from gateway.configuration import serializers
 from gateway.openapi import SCHEMAS
 from gateway.webhooks import EVENT_TYPES
 from tests.gateway.test_openapi import OPERATIONS
@@ -42,11 +42,12 @@ def test_every_field_event_type_and_key_is_named():
         *SCHEMAS["GatewayIngestResult"]["properties"],
         *EVENT_TYPES,
         *(field for it in EVENT_TYPES.values() for field in it.schema["properties"]),
-        *WebhookSettings.__slots__,
-        *MODEL_KEYS,
-        *TARGET_KEYS,
-        *UPSTREAMS,
-        *Timeouts.__slots__,
+        *serializers.WebhooksSerializer().fields,
+        *serializers.SubscriptionSerializer().fields,
+        *serializers.ModelSerializer().fields,
+        *serializers.TargetSerializer().fields,
+        *serializers.TimeoutsSerializer().fields,
+        *KINDS,
         *ingest.CONTENT_TYPES,
     }
     assert not {name for name in names if f"`{name}`" not in PAGE}

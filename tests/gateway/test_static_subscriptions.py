@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from gateway import configuration, static_subscriptions
-from gateway.configuration import (
+from gateway.configuration.shapes import (
     Configuration,
     StaticSubscription,
     WebhookSettings,
