@@ -14,7 +14,7 @@ def dispatch() -> int:
     One shift is always there, so that what is published finds somebody who waits for it.
     """
     try:
-        return engine.dispatch(stop=shutdown.is_set, stay=True)
+        return engine.dispatch(stop=shutdown.is_set, resident=True)
     finally:
         tracing.flush()
 

@@ -9,12 +9,12 @@ from benchmarks.deliveries.sending import Watch
 from webhooks_core.dispatch.dispatcher import dispatch
 
 
-def drain_all(at: float, shift_s: float = 600.0) -> dict[str, float]:
+def drain_all(at: float, run_s: float = 600.0) -> dict[str, float]:
     """Work a shift from a moment on until nothing waits; also tell the peak of memory."""
     # Linux forgets the peak of before: from here on it is that of the shift.
     Path("/proc/self/clear_refs").write_text("5")
     watch = Watch(at)
-    attempts = dispatch(linger=timedelta(0), shift_s=shift_s)
+    attempts = dispatch(linger=timedelta(0), run_s=run_s)
     return watch.read(attempts) | {"peak": peak_memory()}
 
 

@@ -95,7 +95,7 @@ def claim_cost(times: int) -> dict[str, Any]:
         took.append(time.perf_counter() - started)
         sizes.append(len(requests))
         # Undone, not settled: the next claim finds what this one found.
-        Delivery.objects.release([it.key for it in requests], claimed_by=shift.pk)
+        Delivery.objects.release([it.key for it in requests], lease=shift.pk)
         lanes.release([lane.pk for lane in lanes.values()])
         leases.release(shift, attempts=0)
     return {"seconds": took, "sizes": sizes}

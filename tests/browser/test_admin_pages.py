@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from tests.browser.staff import log_in
 from tests.receiver import receiver
 from tests.webhooks_core.admin.looking import SCRIPT
-from tests.webhooks_core.making import drain, endpoint, event
+from tests.webhooks_core.making import dispatch, endpoint, event
 from webhooks_core.models import Delivery, Endpoint
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
@@ -22,7 +22,7 @@ def operator(live_server, page):
         endpoint(it.url, description=SCRIPT)
         event()
         event()
-        drain()
+        dispatch()
     return log_in(page, live_server.url)
 
 

@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 
 from catalog.webhooks import OWNER, PROFILE
 from tests.catalog.factories import AuthorFactory, BookFactory
-from tests.webhooks_core.making import drain
+from tests.webhooks_core.making import dispatch
 from webhooks_core import endpoints
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.signing.signatures import timestamped_signature
@@ -96,7 +96,7 @@ def test_a_change_arrives_signed(events, ask, httpserver):
         event_types=["author.created"],
     )
     ask(f"mutation {{ addAuthor(author: {NAMES}) {{ id }} }}")
-    drain()
+    dispatch()
     [(request, _)] = httpserver.log
     signature = request.headers["X-Catalog-Signature"]
     timestamp = int(signature.split(",")[0].removeprefix("t="))

@@ -61,7 +61,7 @@ class Api:
         return self.call("POST", INGEST, {"text": text} | fields)
 
 
-def drain(**options: Any) -> int:
+def dispatch(**options: Any) -> int:
     """Send what is due now; do not wait for what is due later."""
     return engine.dispatch(**{"linger": timedelta(0)} | options)
 

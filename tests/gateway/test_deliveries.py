@@ -14,7 +14,7 @@ import pytest
 import time_machine
 from django.utils import timezone
 
-from tests.gateway.making import INGEST, PATH, drain, stripe_accepts
+from tests.gateway.making import INGEST, PATH, dispatch, stripe_accepts
 from tests.receiver import receiver
 from webhooks_core import profiles
 from webhooks_core.models import Delivery, Event
@@ -54,7 +54,7 @@ def test_an_attempt_moves_last_attempt_at_and_a_change_updated_at(acme):
     with receiver(204) as it:
         made = acme.create(it.url)
         acme.test(made)
-        drain()
+        dispatch()
     tried = acme.get(f"/{made['id']}")
     assert made["last_attempt_at"] is None
     assert tried["last_attempt_at"] > made["updated_at"] == tried["updated_at"]
@@ -78,7 +78,7 @@ def test_an_ingested_document_arrives_in_an_envelope_of_exactly_eight_fields(acm
                 "traceparent": f"00-{trace}-00f067aa0ba902b7-01",
             },
         )
-        assert drain() == 1
+        assert dispatch() == 1
     body = orjson.loads(it.requests[0].body)
     assert list(body) == ENVELOPE
     assert re.fullmatch(r"evt_[0-9a-v]{26}", body["id"])
@@ -99,7 +99,7 @@ def test_ids_of_request_and_trace_are_made_when_the_caller_gives_none(acme):
     with receiver(204) as it:
         acme.create(it.url)
         answer = acme.ingest()
-        drain()
+        dispatch()
     body = orjson.loads(it.requests[0].body)
     assert body["request_id"] == answer["X-Request-Id"]
     assert re.fullmatch(r"[0-9a-f]{32}", body["trace_id"])
@@ -114,7 +114,7 @@ def test_a_delivery_carries_its_headers_and_stripe_verifies_it(acme):
         secret = acme.create(it.url)["secret"]
         before = int(time.time())
         acme.ingest()
-        drain()
+        dispatch()
     [request] = it.requests
     stamp = request.headers["X-Gateway-Timestamp"]
     assert before <= int(stamp) <= time.time()
@@ -135,7 +135,7 @@ def test_our_verifying_helper_judges_freshness_by_its_tolerance(acme):
     with receiver(204) as it:
         secret = acme.create(it.url, secret="supplied")["secret"]
         acme.ingest()
-        drain()
+        dispatch()
     [request] = it.requests
     signature, stamp = (
         request.headers["X-Gateway-Signature"],
@@ -165,7 +165,7 @@ def test_two_failures_and_a_success_carry_one_id_and_fresh_timestamps(acme):
         now = timezone.now()
         for seconds in (0, 10, 20):
             with time_machine.travel(now + timedelta(seconds=seconds)):
-                assert drain() == 1
+                assert dispatch() == 1
                 [row] = acme.deliveries(made)
                 expected = (
                     ("delivered", 3)
@@ -205,7 +205,7 @@ def test_exhausted_attempts_end_as_failed_and_are_logged(acme, caplog):
         now = timezone.now()
         for seconds in (0, 10, 20, 30):
             with time_machine.travel(now + timedelta(seconds=seconds)):
-                drain()
+                dispatch()
     assert len(it.requests) == 3
     [row] = acme.deliveries(made)
     assert (row["status"], row["attempts"], row["last_error"]) == (
@@ -224,11 +224,11 @@ def test_an_inactive_subscription_receives_nothing_then_or_later(acme):
         made = acme.create(it.url)
         acme.patch(made, active=False)
         acme.ingest("one")
-        assert drain() == 0
+        assert dispatch() == 0
         acme.patch(made, active=True)
-        assert drain() == 0
+        assert dispatch() == 0
         acme.ingest("two")
-        assert drain() == 1
+        assert dispatch() == 1
     assert acme.deliveries(made)[0]["status"] == "delivered"
     assert len(it.requests) == len(acme.deliveries(made)) == 1
 
@@ -238,14 +238,14 @@ def test_what_waits_ends_as_failed_with_the_reason(acme, end):
     with receiver(500) as it:
         made = acme.create(it.url)
         acme.ingest()
-        drain()
+        dispatch()
         if end == "inactive":
             acme.patch(made, active=False)
             acme.patch(made, active=True)
         else:
             acme.call("DELETE", f"{PATH}/{made['id']}")
         with time_machine.travel(timezone.now() + timedelta(minutes=1)):
-            assert drain() == 0
+            assert dispatch() == 0
     delivery = Delivery.objects.get()
     assert (delivery.status, delivery.attempts) == (Delivery.Status.FAILED, 1)
     assert delivery.last_error == f"endpoint {end}"
@@ -275,7 +275,7 @@ def test_the_test_event_goes_to_that_subscription_whatever_its_event_types(acme)
             "event_id": Event.objects.get().public_id,
             "queued": True,
         }
-        assert drain() == 1
+        assert dispatch() == 1
     body = orjson.loads(it.requests[0].body)
     assert list(body) == ENVELOPE
     assert (body["type"], body["principal_id"]) == ("webhook.test", "ada")
@@ -299,7 +299,7 @@ def test_switched_off_webhooks_send_nothing_and_leave_the_api_working(
         made = acme.create(it.url)
         assert acme.ingest().status_code == 201
         assert acme.test(made).status_code == 409
-        assert drain() == 0
+        assert dispatch() == 0
     assert acme.patch(made, description="works")["description"] == "works"
     assert acme.deliveries(made) == []
     assert it.requests == []
@@ -352,5 +352,5 @@ def test_the_list_of_deliveries_costs_the_same_whatever_its_length(
 def test_a_subscriber_that_cannot_be_reached_fails_nobody(acme, free_port):
     acme.create(f"http://127.0.0.1:{free_port}/hook")
     assert acme.ingest().status_code == 201
-    assert drain() == 1
+    assert dispatch() == 1
     assert Delivery.objects.get().last_error == "the connection was refused"

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from gateway.webhooks import EVENT_TYPES
-from tests.gateway.making import Api, drain, stripe_accepts
+from tests.gateway.making import Api, dispatch, stripe_accepts
 from tests.receiver import receiver
 from webhooks_core.models import Event
 
@@ -38,7 +38,7 @@ def test_an_operator_can_emit_every_defined_type(acme, event_type):
     with receiver(204) as it:
         made = acme.create(it.url, event_types=[event_type])
         event_id = emit(event_type, "--tenant", "acme")
-        drain()
+        dispatch()
     body = orjson.loads(it.requests[0].body)
     assert (body["id"], body["type"], body["tenant_id"]) == (
         event_id,

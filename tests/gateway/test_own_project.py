@@ -60,7 +60,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 from gateway import keys
-from webhooks_core.dispatch.dispatcher import drain
+from webhooks_core.dispatch.dispatcher import dispatch
 from webhooks_core.models import Delivery, Endpoint
 
 call_command("check", fail_level="WARNING")
@@ -94,7 +94,7 @@ for page in (
 form = {"tenant": "acme", "principal": "bob", "name": "", "days": ""}
 assert b"gw_key_" in staff.post("/admin/gateway/gatewaykey/add/", form).content
 api.delete(f"{URL}/{made.json()['id']}")
-assert drain(linger=timedelta(0)) == 0
+assert dispatch(linger=timedelta(0)) == 0
 assert set(Delivery.objects.values_list("last_error", flat=True)) == {"endpoint deleted"}
 print("all of it works")
 """

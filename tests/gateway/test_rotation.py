@@ -11,7 +11,7 @@ import time_machine
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from tests.gateway.making import drain, stripe_accepts
+from tests.gateway.making import dispatch, stripe_accepts
 from tests.receiver import receiver
 from tests.threads import at_once
 from tests.webhooks_core.making import endpoint
@@ -27,10 +27,10 @@ def test_a_rotated_secret_signs_beside_the_old_one_until_the_overlap_ends(acme):
         made = acme.create(it.url)
         new = rotate(made["id"], overlap=2)
         acme.test(made)
-        drain()
+        dispatch()
         with time_machine.travel(timezone.now() + timedelta(hours=2, seconds=1)):
             acme.test(made)
-            drain()
+            dispatch()
     both, after = it.requests
     assert both.headers["X-Gateway-Signature"].count("v1=") == 2
     assert stripe_accepts(both, new)
@@ -45,7 +45,7 @@ def test_without_an_overlap_only_the_new_secret_signs(acme):
         made = acme.create(it.url)
         new = rotate(made["id"])
         acme.test(made)
-        drain()
+        dispatch()
     assert it.requests[0].headers["X-Gateway-Signature"].count("v1=") == 1
     assert stripe_accepts(it.requests[0], new)
 
@@ -57,7 +57,7 @@ def test_after_an_overlap_a_rotation_without_one_ends_every_older_secret(acme):
         second = rotate(made["id"], overlap=1)
         third = rotate(made["id"])
         acme.test(made)
-        drain()
+        dispatch()
     [request] = it.requests
     assert request.headers["X-Gateway-Signature"].count("v1=") == 1
     assert stripe_accepts(request, third)

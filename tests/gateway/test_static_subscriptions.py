@@ -15,7 +15,7 @@ from gateway.configuration.shapes import (
     StaticSubscription,
     WebhookSettings,
 )
-from tests.gateway.making import PATH, drain
+from tests.gateway.making import PATH, dispatch
 from tests.receiver import receiver
 from webhooks_core.encryption import MASK
 from webhooks_core.models import Delivery, Endpoint
@@ -46,10 +46,10 @@ def test_a_static_subscription_receives_and_leaves_with_its_history(acme, use):
     with receiver(204) as it:
         use(declared(it.url, secret="shared secret"))
         acme.ingest("one")
-        assert drain() == 1
+        assert dispatch() == 1
         use()
         acme.ingest("two")
-        assert drain() == 0
+        assert dispatch() == 0
     [request] = it.requests
     verify_timestamped(
         "shared secret",

@@ -49,7 +49,7 @@ def ready(api, count=1):
         )
 
 
-def drain(**options):
+def dispatch(**options):
     return engine.dispatch(**{"linger": timedelta(0)} | options)
 
 
@@ -64,7 +64,7 @@ def dispatcher():
 
     def work():
         try:
-            drain(stop=stopped.is_set, linger=timedelta(seconds=30))
+            dispatch(stop=stopped.is_set, linger=timedelta(seconds=30))
         finally:
             connection.close()
 
@@ -89,13 +89,13 @@ def test_deleting_an_account_deletes_its_webhooks_and_no_other_s(
     with receiver(500) as it:
         stranger.create(url=it.url)
         ready(stranger, 2)
-        drain()
+        dispatch()
         theirs = counts()
         api.create(url=it.url)
         gone = api.create(url=it.url)["endpoint_id"]
         api.delete(f"webhooks/{gone}")
         ready(api, 3)
-        drain()
+        dispatch()
         seen = len(it.requests)
         if way == "instance":
             api.user.delete()
@@ -108,7 +108,7 @@ def test_deleting_an_account_deletes_its_webhooks_and_no_other_s(
         assert counts() == theirs
         Delivery.objects.update(next_attempt_at=timezone.now())
         EndpointQueue.objects.update(next_due_at=timezone.now())
-        drain()
+        dispatch()
         assert len(it.requests) == seen + 2  # the stranger's
     assert not Endpoint.objects.exclude(owner=stranger.owner).exists()
 
@@ -227,7 +227,7 @@ def test_pending_deliveries_are_held_and_go_on_when_the_account_is_active_again(
         api.create(url=it.url)
         ready(api, 2)
         Endpoint.objects.update(max_in_flight=1)
-        drain(stop=lambda: len(it.requests) >= 1)
+        dispatch(stop=lambda: len(it.requests) >= 1)
         held = Delivery.objects.filter(status=0).count()
         assert held >= 1
         set_active(False)
@@ -238,14 +238,14 @@ def test_pending_deliveries_are_held_and_go_on_when_the_account_is_active_again(
         sent = len(it.requests)
         Delivery.objects.filter(status=0).update(next_attempt_at=timezone.now())
         EndpointQueue.objects.update(next_due_at=timezone.now())
-        assert drain() == 0
+        assert dispatch() == 0
         assert len(it.requests) == sent
         assert set(Delivery.objects.values_list("status", flat=True)) <= {0, 1}
         set_active(True)
-        assert drain() == held
+        assert dispatch() == held
         assert set(Delivery.objects.values_list("status", flat=True)) == {1}
         ready(api)
-        assert drain() == 1
+        assert dispatch() == 1
 
 
 @inactive

@@ -178,7 +178,7 @@ def verify(request, secret):
     )
 
 
-def drain():
+def dispatch():
     return engine.dispatch(linger=timedelta(0))
 
 
@@ -193,7 +193,7 @@ def test_an_imported_recording_arrives_signed_and_its_record_says_so(api):
         recordings.import_recording(
             account=api.user, raw=orjson.dumps(SUMMARY_COMPLETED_SAMPLE)
         )
-        assert drain() == 1
+        assert dispatch() == 1
     [request] = it.requests
     [record] = records(api, created["endpoint_id"])
     assert request.headers["Content-Type"] == "application/json"
@@ -222,7 +222,7 @@ def test_a_failure_then_a_success_show_in_the_record_and_the_counter(api):
         endpoint_id = api.create(url=it.url)["endpoint_id"]
         ready(api)
         now = timezone.now()
-        assert drain() == 1
+        assert dispatch() == 1
         [record] = records(api, endpoint_id)
         assert (record["status"], record["attempts"]) == (0, 1)
         assert "500" in record["last_error"]
@@ -234,7 +234,7 @@ def test_a_failure_then_a_success_show_in_the_record_and_the_counter(api):
         assert waits is not None
         assert timedelta(seconds=59) < waits - now < timedelta(seconds=70)
         with time_machine.travel(now + timedelta(seconds=70)):
-            assert drain() == 1
+            assert dispatch() == 1
     [record] = records(api, endpoint_id)
     assert (record["status"], record["attempts"]) == (1, 2)
     assert "500" in record["last_error"]  # kept after the success
@@ -252,7 +252,7 @@ def test_a_refused_connection_is_an_attempt_and_is_retried(api, free_port):
     url = f"http://127.0.0.1:{free_port}/"
     endpoint_id = api.create(url=url)["endpoint_id"]
     ready(api)
-    assert drain() == 1
+    assert dispatch() == 1
     [record] = records(api, endpoint_id)
     assert (record["status"], record["attempts"]) == (0, 1)
     assert record["last_error"] == "the connection was refused"
@@ -271,7 +271,7 @@ def test_after_the_sixth_attempt_a_delivery_has_failed(api):
         now = timezone.now()
         for minutes in (0, 2, 8, 25, 42, 60):
             with time_machine.travel(now + timedelta(minutes=minutes)):
-                assert drain() == 1
+                assert dispatch() == 1
     [record] = records(api, endpoint_id)
     assert (record["status"], record["attempts"]) == (2, 6)
     assert len(it.requests) == 6
@@ -285,7 +285,7 @@ def test_twenty_failures_disable_and_a_new_url_sends_what_waited(api):
         endpoint_id = api.create(url=broken.url)["endpoint_id"]
         Endpoint.objects.update(max_in_flight=1)
         ready(api, 21)
-        drain()
+        dispatch()
         [shown] = api.get("webhooks").json()["items"]
         assert shown["status"] == 2
         assert shown["consecutive_failures"] >= 20
@@ -294,7 +294,7 @@ def test_twenty_failures_disable_and_a_new_url_sends_what_waited(api):
         body = {"url": sound.url, "events": ["summary.completed"]}
         shown = api.patch(f"webhooks/{endpoint_id}", body).json()["item"]
         assert (shown["status"], shown["consecutive_failures"]) == (1, 0)
-        drain()
+        dispatch()
     assert len(sound.requests) == 21
     assert set(Delivery.objects.values_list("status", flat=True)) == {1}
 
@@ -307,7 +307,7 @@ def test_a_ping_arrives_signed(api):
         event_id = api.post(f"webhooks/{created['endpoint_id']}/test").json()[
             "event_id"
         ]
-        drain()
+        dispatch()
     [request] = it.requests
     assert request.headers["X-Recording-Event"] == "webhook.ping"
     assert orjson.loads(request.body)["id"] == event_id

@@ -30,6 +30,6 @@ def only() -> Delivery:
     return Delivery.objects.get()
 
 
-def drain(**options) -> int:
+def dispatch(**options) -> int:
     """Send what is due now; do not wait for what is due later."""
     return engine.dispatch(**{"linger": timedelta(0)} | options)

@@ -11,7 +11,7 @@ import time_machine
 from django.db import IntegrityError, connection
 from django.utils import timezone
 
-from tests.webhooks_core.dispatch.desk import Desk, failed
+from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, failed
 from tests.webhooks_core.making import endpoint, event, only
 from webhooks_core import endpoints
 from webhooks_core.endpoints import QuotaExceededError
@@ -122,14 +122,14 @@ class TestChangeOfUrl:
     def test_what_waited_for_a_disabled_endpoint_is_due_at_once(self, calls):
         target = endpoint(URL)
         event()
-        desk = Desk()
-        desk.settle([failed(it) for it in desk.claim()])
-        desk.leave()
+        dispatcher = ManualDispatcher()
+        dispatcher.settle([failed(it) for it in dispatcher.claim()])
+        dispatcher.leave()
         Endpoint.objects.update(status=Endpoint.Status.DISABLED)
         calls.clear()
         endpoints.update(target, url=OTHER)
         assert calls == ["webhooks_core.tasks.dispatch"]
-        assert [it.url for it in Desk().claim()] == [OTHER]
+        assert [it.url for it in ManualDispatcher().claim()] == [OTHER]
 
 
 @at_once
@@ -147,13 +147,13 @@ class TestDeletion:
     def test_what_is_being_tried_ends_with_its_attempt(self):
         target = endpoint(URL)
         event()
-        desk = Desk()
-        [request] = desk.claim()
+        dispatcher = ManualDispatcher()
+        [request] = dispatcher.claim()
         endpoints.delete(target)
         assert only().status == Delivery.Status.PENDING
-        desk.settle([failed(request)])
+        dispatcher.settle([failed(request)])
         with time_machine.travel(timezone.now() + timedelta(seconds=61)):
-            assert desk.claim() == []
+            assert dispatcher.claim() == []
         assert (only().status, only().last_error) == (2, "endpoint deleted")
 
     def test_other_endpoints_keep_theirs(self):
@@ -225,11 +225,11 @@ class TestPause:
         target = endpoint(URL)
         endpoints.pause(target)
         event()
-        desk = Desk()
-        assert desk.claim() == []
+        dispatcher = ManualDispatcher()
+        assert dispatcher.claim() == []
         assert only().status == Delivery.Status.PENDING
         endpoints.resume(target)
-        assert len(desk.claim()) == 1
+        assert len(dispatcher.claim()) == 1
 
     def test_inactivity_ends_what_waits_where_the_product_says_so(self, use_profile):
         use_profile(inactive_fails_pending=True)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.receiver import receiver
-from tests.webhooks_core.making import drain, endpoint, event
+from tests.webhooks_core.making import dispatch, endpoint, event
 from tests.webhooks_core.network.hostile import PATIENCE_S, TIMEOUT_S, post
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Attempt, Delivery
@@ -107,7 +107,7 @@ def test_a_name_that_changes_between_check_and_use_is_not_called(names, use_prof
         dialect.url_policy.check(url)  # it was public then
         endpoint(url)
         event()
-        drain()
+        dispatch()
     assert it.requests == []
     assert Attempt.objects.get().outcome == Outcome.BLOCKED
     assert Delivery.objects.get().last_error == BLOCKED[1]

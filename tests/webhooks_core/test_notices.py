@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.db import transaction
 
-from tests.webhooks_core.dispatch.desk import Desk, failed, ok
+from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, failed, ok
 from tests.webhooks_core.making import endpoint, event
 from webhooks_core import endpoints
 from webhooks_core.models import Delivery, Endpoint
@@ -25,10 +25,10 @@ def attempts(answers) -> None:
     """Publish and answer as many events."""
     for _ in answers:
         event()
-    desk = Desk()
-    while claimed := desk.claim():
-        desk.settle([answers.pop(0)(it) for it in claimed])
-    desk.leave()
+    dispatcher = ManualDispatcher()
+    while claimed := dispatcher.claim():
+        dispatcher.settle([answers.pop(0)(it) for it in claimed])
+    dispatcher.leave()
 
 
 @pytest.mark.usefixtures("commits_at_once")

@@ -11,7 +11,7 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from tests.receiver import receiver
-from tests.webhooks_core.making import drain, endpoint, event, only
+from tests.webhooks_core.making import dispatch, endpoint, event, only
 from webhooks_core import formats, publishing
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, Event
 from webhooks_core.publishing import (
@@ -197,7 +197,7 @@ class TestFanOut:
                 endpoint(f"{it.url}/{number}")
             event()
             assert Delivery.objects.count() == 3
-            assert drain() == count
+            assert dispatch() == count
         assert sorted(it.path for it in it.requests) == sorted(
             f"/hook/{number}" for number in range(count)
         )

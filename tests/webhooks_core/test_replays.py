@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from tests.receiver import receiver
-from tests.webhooks_core.making import drain, endpoint, event, only
+from tests.webhooks_core.making import dispatch, endpoint, event, only
 from webhooks_core import endpoints, replays
 from webhooks_core.models import Delivery, EndpointQueue
 from webhooks_core.replays import NotSubscribedError
@@ -27,7 +27,7 @@ def failed(use_profile):
         target = endpoint(it.url)
         for _ in range(3):
             event()
-        assert drain() == 3
+        assert dispatch() == 3
         assert set(Delivery.objects.values_list("status", flat=True)) == {2}
         yield it, target
 
@@ -36,7 +36,7 @@ def test_a_replay_is_a_new_delivery_of_the_same_bytes(failed):
     it, _ = failed
     first = Delivery.objects.earliest("pk")
     made = replays.replay(first)
-    assert drain() == 1
+    assert dispatch() == 1
     made.refresh_from_db()
     assert (made.status, made.replay_number, made.trigger) == (1, 1, "replay")
     assert it.requests[-1].body == bytes(first.event.body)
@@ -59,7 +59,7 @@ def test_all_that_failed_is_counted_and_sent_at_a_pace(failed):
     assert [times[n + 1] - times[n] for n in (0, 1)] == [timedelta(seconds=10)] * 2
     assert EndpointQueue.objects.get().next_due_at == times[0]
     with time_machine.travel(timezone.now() + timedelta(seconds=30)):
-        assert drain() == 3
+        assert dispatch() == 3
     assert set(due.values_list("status", flat=True)) == {1}
 
 
@@ -166,11 +166,11 @@ def test_a_paused_endpoint_gets_nothing_until_it_is_resumed():
     with receiver(204) as it:
         target = endpoints.pause(endpoint(it.url))
         event()
-        assert drain() == 0
+        assert dispatch() == 0
         assert it.requests == []
         assert only().status == Delivery.Status.PENDING
         endpoints.resume(target)
-        assert drain() == 1
+        assert dispatch() == 1
     assert only().status == Delivery.Status.DELIVERED
 
 

@@ -146,7 +146,7 @@ class OpenClaims:
             Delivery.objects.claimed_by(self._shift.pk).values_list("pk", flat=True)
         )
         unheard = held.difference(self._open, settling)
-        return Delivery.objects.release(list(unheard), claimed_by=self._shift.pk)
+        return Delivery.objects.release(list(unheard), lease=self._shift.pk)
 
     def _end_waiting(self, endpoints: Iterable[Endpoint]) -> None:
         for endpoint in endpoints:
@@ -200,10 +200,10 @@ class OpenClaims:
 
     def _claim(self, due: Sequence[DueDelivery]) -> list[DueDelivery]:
         pks = [head.pk for head in due]
-        if Delivery.objects.claim(pks, claimed_by=self._shift.pk) == len(pks):
+        if Delivery.objects.claim(pks, lease=self._shift.pk) == len(pks):
             return list(due)
         # Somebody ended some of them in the meantime.
-        claimed = Delivery.objects.claimed(pks, claimed_by=self._shift.pk)
+        claimed = Delivery.objects.claimed(pks, lease=self._shift.pk)
         mine = set(claimed.values_list("pk", flat=True))
         return [head for head in due if head.pk in mine]
 

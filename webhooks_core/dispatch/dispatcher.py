@@ -59,23 +59,25 @@ def dispatch(
     *,
     stop: Callable[[], bool] = never,
     linger: timedelta = LINGER,
-    shift_s: float = RUN_S,
-    stay: bool = False,
+    run_s: float = RUN_S,
+    resident: bool = False,
 ) -> int:
     """Send what is due, and what falls due within `linger`; return the number of attempts.
 
-    Returns 0 at once when every slot is taken. Leaves after `shift_s` seconds, or soon after
+    Returns 0 at once when every slot is taken. Leaves after `run_s` seconds, or soon after
     `stop()` turns true: what has not been started is given back, open requests are awaited.
-    With `stay` it waits for work that nobody has published yet, and calls a successor.
+    With `resident` it waits for work that nobody has published yet, and calls a successor.
     """
     shift = leases.acquire()
     if shift is None:
         return 0
     with _only_its_own_garbage(), Sender() as sender, Listener() as doorbell:
-        works = Dispatcher(shift, sender, doorbell, stop=stop, linger=linger, stay=stay)
-        attempts = works.run(shift_s)
+        works = Dispatcher(
+            shift, sender, doorbell, stop=stop, linger=linger, resident=resident
+        )
+        attempts = works.run(run_s)
     # A commit between our last look and the end of the shift found us alive and did not call.
-    if not stop() and (stay or due_by(timezone.now() + linger, shift)):
+    if not stop() and (resident or due_by(timezone.now() + linger, shift)):
         notify.wake_dispatcher()
     return attempts
 
@@ -121,7 +123,7 @@ class Dispatcher:
         *,
         stop: Callable[[], bool],
         linger: timedelta,
-        stay: bool,
+        resident: bool,
     ) -> None:
         self._shift = shift
         self._sender = sender
@@ -129,7 +131,7 @@ class Dispatcher:
         self._stop = stop
         self._linger = linger
         # One who stays is enough.
-        self._stay = stay and shift.slot == 0
+        self._resident = resident and shift.slot == 0
         self._lanes = LeasedQueues(shift)
         self._network = Connectivity(shift.offline_since)
         self._claims = OpenClaims(shift, self._lanes, self._network)
@@ -141,8 +143,8 @@ class Dispatcher:
         self._busy = False
         self._in_doubt = False
 
-    def run(self, shift_s: float) -> int:
-        until = time.monotonic() + shift_s
+    def run(self, run_s: float) -> int:
+        until = time.monotonic() + run_s
         try:
             while time.monotonic() < until and not self._stop() and not self._lost:
                 if not self._guarded(self._work):
@@ -177,7 +179,7 @@ class Dispatcher:
 
     def _doze(self) -> bool:
         """Wait until a lane has work, or something else is to be done; tell whether one has."""
-        until = time.monotonic() + (DOZE_S if self._stay else NAP_S)
+        until = time.monotonic() + (DOZE_S if self._resident else NAP_S)
         next_at = self._lanes.next_at()
         while time.monotonic() < until and not self._stop():
             self._doorbell.wait()
@@ -209,7 +211,7 @@ class Dispatcher:
     def _expects_work(self, now: datetime) -> bool:
         """Tell whether anything is due soon, in our lanes or in free ones, or may come."""
         self._release_far(now)
-        return self._stay or bool(self._lanes) or self._is_near()
+        return self._resident or bool(self._lanes) or self._is_near()
 
     def _release_far(self, now: datetime) -> None:
         """Release lanes that have no work within the time that we would linger."""
@@ -309,7 +311,7 @@ class Dispatcher:
         self._renew(every_s=0)
         leases.release_slot(self._shift)
         self._release_idle()
-        if self._stay and not self._stop():
+        if self._resident and not self._stop():
             notify.wake_dispatcher()
 
     def _round_and_release(self) -> bool:

@@ -67,7 +67,7 @@ def _settle_one(
                 delivery=claim.due.public_id,
                 error=kind,
             )
-    Delivery.objects.claimed([claim.pk], claimed_by=shift.pk).fail(error=UNWRITABLE)
+    Delivery.objects.claimed([claim.pk], lease=shift.pk).fail(error=UNWRITABLE)
     return []
 
 
@@ -85,7 +85,7 @@ def settle(
     with transaction.atomic():
         settled = _judge_all(_held(shift, ended), now)
         _count(settled, now)
-        Delivery.objects.release(untried, claimed_by=shift.pk)
+        Delivery.objects.release(untried, lease=shift.pk)
         _move(shift, settled, now)
         _record(settled)
     tracing.ended(answer for _, answer in ended)
@@ -101,7 +101,7 @@ def _held(
     """Return what this shift still holds: the rest was settled or taken away before."""
     pks = [claim.pk for claim, _ in ended]
     held = set(
-        Delivery.objects.claimed(pks, claimed_by=shift.pk).values_list("pk", flat=True)
+        Delivery.objects.claimed(pks, lease=shift.pk).values_list("pk", flat=True)
     )
     return [(claim, answer) for claim, answer in ended if claim.pk in held]
 
@@ -191,14 +191,12 @@ def _move(
             key = (it.claim.due.queue, it.retry_at, it.verdict.error)
             others[key].append(it.claim.pk)
     if delivered:
-        Delivery.objects.deliver(delivered, claimed_by=shift.pk, at=now)
+        Delivery.objects.deliver(delivered, lease=shift.pk, at=now)
     for (_, retry_at, error), pks in others.items():
         if retry_at:
-            Delivery.objects.reschedule(
-                pks, claimed_by=shift.pk, at=retry_at, error=error
-            )
+            Delivery.objects.reschedule(pks, lease=shift.pk, at=retry_at, error=error)
         else:
-            Delivery.objects.claimed(pks, claimed_by=shift.pk).fail(error=error)
+            Delivery.objects.claimed(pks, lease=shift.pk).fail(error=error)
 
 
 # By hand: half of the time of bulk_create goes into composing SQL. A commit that the database

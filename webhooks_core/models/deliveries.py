@@ -145,35 +145,33 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
             When(in_order=True, then=Subquery(first)), default=Subquery(earliest)
         )
 
-    def claim(self, pks: Sequence[int], *, claimed_by: int) -> int:
+    def claim(self, pks: Sequence[int], *, lease: int) -> int:
         """Take these for one attempt each; return how many were still to be had."""
         return (
             self.waiting()
             .filter(among(pks))
-            .update(claimed_by=claimed_by, attempts=F("attempts") + 1)
+            .update(claimed_by=lease, attempts=F("attempts") + 1)
         )
 
-    def release(self, pks: Sequence[int], *, claimed_by: int) -> int:
+    def release(self, pks: Sequence[int], *, lease: int) -> int:
         """Give back what was claimed and never tried."""
-        return self.claimed(pks, claimed_by=claimed_by).update(
+        return self.claimed(pks, lease=lease).update(
             claimed_by=None, attempts=F("attempts") - 1
         )
 
-    def claimed(self, pks: Sequence[int], *, claimed_by: int) -> Self:
+    def claimed(self, pks: Sequence[int], *, lease: int) -> Self:
         """The fence: those of `pks` that this claim still holds."""
-        return self.filter(
-            among(pks), claimed_by=claimed_by, status=Delivery.Status.PENDING
-        )
+        return self.filter(among(pks), claimed_by=lease, status=Delivery.Status.PENDING)
 
-    def claimed_by(self, shift_pk: int) -> Self:
+    def claimed_by(self, lease: int) -> Self:
         """Those that a shift has claimed, found by its lanes: no index holds the claim."""
-        lanes = EndpointQueue.objects.filter(leased_by=shift_pk).values("pk")
+        lanes = EndpointQueue.objects.filter(leased_by=lease).values("pk")
         return self.filter(
-            endpoint__in=lanes, claimed_by=shift_pk, status=Delivery.Status.PENDING
+            endpoint__in=lanes, claimed_by=lease, status=Delivery.Status.PENDING
         )
 
-    def deliver(self, pks: Sequence[int], *, claimed_by: int, at: datetime) -> int:
-        return self.claimed(pks, claimed_by=claimed_by).update(
+    def deliver(self, pks: Sequence[int], *, lease: int, at: datetime) -> int:
+        return self.claimed(pks, lease=lease).update(
             status=Delivery.Status.DELIVERED,
             delivered_at=at,
             next_attempt_at=None,
@@ -181,9 +179,9 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         )
 
     def reschedule(
-        self, pks: Sequence[int], *, claimed_by: int, at: datetime, error: str
+        self, pks: Sequence[int], *, lease: int, at: datetime, error: str
     ) -> int:
-        return self.claimed(pks, claimed_by=claimed_by).update(
+        return self.claimed(pks, lease=lease).update(
             next_attempt_at=at, last_error=error, claimed_by=None
         )
 

@@ -125,7 +125,7 @@ def test_what_waits_is_counted_to_a_bound_and_held_apart(
 def test_attempts_are_told_by_outcome(plain, free_port):
     making.endpoint(f"http://127.0.0.1:{free_port}/")
     making.event()
-    making.drain()
+    making.dispatch()
     figures = stats.figures(timezone.now())
     assert figures.recent == {"connect": 1}
     assert (figures.recent_attempts, figures.recent_failures) == (1, 1)

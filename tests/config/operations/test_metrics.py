@@ -63,7 +63,7 @@ def test_deliveries_attempts_and_latency_are_counted(client, transactional_db, p
         scrape(client)
         for _ in range(3):
             making.event()
-        making.drain()
+        making.dispatch()
     assert Attempt.objects.count() == 3
     scrape(client)
     seen = scrape(client)
@@ -85,7 +85,7 @@ def test_what_was_there_before_the_first_scrape_is_not_counted(
     with receiver(204) as it:
         making.endpoint(it.url)
         making.event()
-        making.drain()
+        making.dispatch()
     for _ in range(3):
         seen = scrape(client)
     assert ("signpost_webhook_attempts_total", "ok", "plain") not in seen
@@ -99,7 +99,7 @@ def test_an_attempt_is_left_for_later_while_commits_may_be_under_way(
         making.endpoint(it.url)
         scrape(client)
         making.event()
-        making.drain()
+        making.dispatch()
     for _ in range(3):
         seen = scrape(client)
     assert ("signpost_webhook_attempts_total", "ok", "plain") not in seen
@@ -244,7 +244,7 @@ def test_the_page_names_the_labels_of_every_metric(client, transactional_db, pla
         making.endpoint(it.url)
         scrape(client)
         making.event()
-        making.drain()
+        making.dispatch()
     scrape(client)
     answer = client.get("/metrics").content.decode()
     seen = 0

@@ -24,7 +24,11 @@ from tests.receiver import receiver
 from tests.running import INHERITED, ROOT
 from tests.webhooks_core import making
 from tests.webhooks_core.admin import looking
-from tests.webhooks_core.dispatch.desk import Desk, timed_out, untried
+from tests.webhooks_core.dispatch.manual_dispatcher import (
+    ManualDispatcher,
+    timed_out,
+    untried,
+)
 from webhooks_core import tracing
 from webhooks_core.models import Delivery, Trace
 
@@ -61,7 +65,7 @@ def test_a_trace_goes_from_the_request_to_each_attempt_and_its_receiver(
     with receiver(500, 204) as it:
         acme.create(it.url)
         acme.call("POST", INGEST, {"text": "A."}, headers={"traceparent": TRACEPARENT})
-        making.drain(linger=timedelta(seconds=2))
+        making.dispatch(linger=timedelta(seconds=2))
     ours = [span for span in traced() if hexadecimal(span.context)[0] == TRACE]
     request, publish, failed, delivered = sorted(ours, key=lambda it: it.start_time)
     assert hexadecimal(request.parent) == (TRACE, CALLER)
@@ -88,7 +92,7 @@ def test_an_events_trace_id_is_that_of_its_span(transactional_db, traced):
     with receiver(204) as it:
         acme.create(it.url)
         acme.ingest()
-        making.drain()
+        making.dispatch()
     [request] = [span for span in traced() if span.name == "POST /v1/ingest"]
     assert hexadecimal(request.context)[0].encode() in it.requests[0].body
     assert request.parent is None
@@ -114,7 +118,7 @@ def test_an_event_before_tracing_begins_a_trace_at_its_attempt(
         making.endpoint(it.url)
         making.event()
         spans = request.getfixturevalue("spans")
-        making.drain()
+        making.dispatch()
     [attempt] = spans()
     assert attempt.parent is None
 
@@ -123,10 +127,10 @@ def test_only_attempts_that_were_made_have_spans(transactional_db, plain, spans)
     making.endpoint(looking.NOWHERE)
     making.event()
     making.event()
-    desk = Desk()
-    one, other = desk.claim()
+    dispatcher = ManualDispatcher()
+    one, other = dispatcher.claim()
     one.sign(0)
-    desk.settle([timed_out(one), untried(other)])
+    dispatcher.settle([timed_out(one), untried(other)])
     [attempt] = [span for span in spans() if span.name == "deliver"]
     assert attempt.attributes["signpost.outcome"] == "timeout"
     assert "http.response.status_code" not in attempt.attributes
@@ -138,8 +142,8 @@ def test_an_attempt_that_was_claimed_before_tracing_ended_is_sent(
     with receiver(204) as it:
         making.endpoint(it.url)
         making.event()
-        desk = Desk()
-        [request] = desk.claim()
+        dispatcher = ManualDispatcher()
+        [request] = dispatcher.claim()
         tracing.switch_off()
         assert "traceparent" not in request.sign(0)
 
@@ -148,7 +152,7 @@ def test_without_tracing_nothing_is_stored_or_sent(transactional_db, plain):
     with receiver(204) as it:
         making.endpoint(it.url)
         making.event()
-        making.drain()
+        making.dispatch()
     assert not Trace.objects.exists()
     assert "traceparent" not in {name.lower() for name in it.requests[0].headers}
     with pytest.raises(RuntimeError):
@@ -215,7 +219,7 @@ def test_a_library_that_is_told_to_do_nothing_spoils_no_event(
         with receiver(204) as it:
             making.endpoint(it.url)
             making.event()
-            assert making.drain() == 1
+            assert making.dispatch() == 1
     finally:
         tracing.switch_off()
     assert not Trace.objects.exists()

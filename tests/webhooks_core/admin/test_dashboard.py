@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from tests.receiver import receiver
 from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT, looker, page, queries_of
-from tests.webhooks_core.making import drain, endpoint, event
+from tests.webhooks_core.making import dispatch, endpoint, event
 from webhooks_core import endpoints
 from webhooks_core.admin import dispatchers
 from webhooks_core.models import (
@@ -122,7 +122,7 @@ def test_the_dashboard_costs_the_same_queries_however_much_there_is(admin_client
             for _ in range(number):
                 endpoint(it.url)
                 event()
-            drain()
+            dispatch()
         counts.append(len(queries_of(admin_client, DASHBOARD)))
     assert counts[0] == counts[1]
 

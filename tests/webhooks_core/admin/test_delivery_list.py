@@ -11,7 +11,7 @@ from django.utils import timezone
 from tests.receiver import receiver
 from tests.webhooks_core.admin.delivery_pages import LIST, change, make, shown_ids
 from tests.webhooks_core.admin.looking import NOWHERE, page, queries_of
-from tests.webhooks_core.making import drain, endpoint, event, only
+from tests.webhooks_core.making import dispatch, endpoint, event, only
 from webhooks_core.admin import base, display
 from webhooks_core.models import Attempt, Delivery, Endpoint
 
@@ -56,7 +56,7 @@ def test_a_row_tells_status_type_error_latency_and_the_next_attempt(admin_client
     with receiver(503) as it:
         target = endpoint(it.url)
         event()
-        drain()
+        dispatch()
     one, attempt = only(), Attempt.objects.get()
     text = page(admin_client, LIST)
     assert one.public_id in text
@@ -167,5 +167,5 @@ def test_the_list_is_filtered(admin_client, use_profile, query, found):
     with receiver(500) as it:
         endpoint(it.url)
         event()
-        drain()
+        dispatch()
     assert len(shown_ids(page(admin_client, f"{LIST}?{query}"))) == found

@@ -12,7 +12,7 @@ from django.utils import timezone
 from tests.receiver import receiver
 from tests.webhooks_core.admin.delivery_pages import LIST, change
 from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT, page
-from tests.webhooks_core.making import drain, endpoint, event, only
+from tests.webhooks_core.making import dispatch, endpoint, event, only
 from webhooks_core import endpoints
 from webhooks_core.admin import display
 from webhooks_core.models import Attempt, EndpointSecret, Event
@@ -36,7 +36,7 @@ def test_what_strangers_sent_is_shown_escaped(admin_client):
         publish(
             profile="plain", owner="alice", event_type="thing.made", data={"x": SCRIPT}
         )
-        drain()
+        dispatch()
     assert bytes(Attempt.objects.get().response_body) == SCRIPT.encode()
     text = page(admin_client, change(only()))
     assert SCRIPT not in text
@@ -127,7 +127,7 @@ def test_the_timeline_tells_each_attempt_and_what_comes_next(admin_client):
         event()
         text = page(admin_client, change(only()))
         assert "No attempt has ended yet" in text
-        drain()
+        dispatch()
     text = page(admin_client, change(only()))
     assert "http 500" in text
     assert "next attempt at" in text

@@ -13,7 +13,7 @@ from django.utils import timezone
 from tests.receiver import receiver
 from tests.webhooks_core.admin.endpoint_pages import LIST, OPERATIONS, change, operate
 from tests.webhooks_core.admin.looking import NOWHERE, looker, page
-from tests.webhooks_core.making import drain, endpoint, event, only
+from tests.webhooks_core.making import dispatch, endpoint, event, only
 from webhooks_core import endpoints
 from webhooks_core.admin import endpoints as pages
 from webhooks_core.models import Delivery, Endpoint, EndpointSecret
@@ -29,7 +29,7 @@ def test_a_test_event_goes_out_and_its_answer_shows_on_its_page(admin_client):
         text = operate(admin_client, target, "send-test")
         assert only().trigger == "test"
         assert "data-reload" in text
-        drain()
+        dispatch()
     text = page(admin_client, f"/admin/webhooks_core/delivery/{only().pk}/change/")
     assert "thanks" in text
     assert "data-reload" not in text
@@ -101,14 +101,14 @@ def test_a_disabled_endpoint_is_enabled_and_gets_what_waited(admin_client):
         assert not LogEntry.objects.exists()
         Endpoint.objects.update(status=2, consecutive_failures=3)
         Delivery.objects.update(next_attempt_at=timezone.now() + timedelta(hours=1))
-        assert drain() == 0
+        assert dispatch() == 0
         assert "/enable/" in page(admin_client, change(target))
         text = operate(admin_client, target, "enable")
         assert "Enabled: what waited goes out now." in text
         target.refresh_from_db()
         assert (target.status, target.consecutive_failures) == (1, 0)
         assert LogEntry.objects.get().change_message == "Enabled."
-        assert drain() == 1
+        assert dispatch() == 1
     assert len(it.requests) == 1
 
 
@@ -209,7 +209,7 @@ def failed(use_profile):
         target = endpoint(it.url)
         for _ in range(3):
             event()
-        drain()
+        dispatch()
     return target
 
 

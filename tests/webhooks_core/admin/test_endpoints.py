@@ -17,7 +17,7 @@ from tests.webhooks_core.admin.endpoint_pages import (
     shown,
 )
 from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT, page, queries_of
-from tests.webhooks_core.making import drain, endpoint, event, only
+from tests.webhooks_core.making import dispatch, endpoint, event, only
 from webhooks_core import endpoints
 from webhooks_core.admin import endpoints as pages
 from webhooks_core.admin import health
@@ -134,7 +134,7 @@ def test_a_row_tells_health_success_latency_and_failures_in_a_row(admin_client):
     with receiver(500) as it:
         target = endpoint(it.url)
         event()
-        drain()
+        dispatch()
     attempts(target, "ok ok", ms=1234)
     text = page(admin_client, LIST)
     assert ">Failing</span>" in text
@@ -159,7 +159,7 @@ def test_the_page_tells_what_is_going_on(admin_client):
     with receiver(503) as it:
         target = endpoint(it.url)
         event()
-        drain()
+        dispatch()
     text = page(admin_client, change(target))
     for words in (it.url, "Failing", "1/3", "http 503", "0 %", only().public_id):
         assert words in text

@@ -12,7 +12,7 @@ import pytest
 from django.utils import timezone
 
 from tests.receiver import receiver
-from tests.webhooks_core.making import drain, endpoint, event, only
+from tests.webhooks_core.making import dispatch, endpoint, event, only
 from tests.webhooks_core.network.hostile import (
     PATIENCE_S,
     TIMEOUT_S,
@@ -209,7 +209,7 @@ class TestDrain:
                 names.is_up = names.is_up or self.is_postponing()
                 return Delivery.objects.filter(status=0, attempts=0).count() == 0
 
-            drain(stop=mend_and_stop, shift_s=60)
+            dispatch(stop=mend_and_stop, run_s=60)
         made = Attempt.objects.exclude(outcome="ok").count()
         assert 2 <= made <= 16  # what was in flight when it was noticed
         assert Delivery.objects.filter(status=1).count() == 40 - made
@@ -224,11 +224,11 @@ class TestDrain:
         for _ in range(20):
             event("alice")
             event("bob")
-        drain(stop=self.is_postponing, shift_s=60)
+        dispatch(stop=self.is_postponing, run_s=60)
         before = list(Endpoint.objects.values("consecutive_failures", "status"))
         made, asked = Attempt.objects.count(), names.asked
         Delivery.objects.filter(status=0).update(next_attempt_at=timezone.now())
-        drain(shift_s=1.5)  # it knows from the shift before
+        dispatch(run_s=1.5)  # it knows from the shift before
         assert Attempt.objects.count() == made
         assert list(Endpoint.objects.values("consecutive_failures", "status")) == before
         assert names.asked - asked <= 4
@@ -240,10 +240,10 @@ class TestDrain:
             endpoint(it.url, owner="carol")
             for owner in ("alice", "bob"):
                 event(owner)
-            drain(stop=self.is_postponing, shift_s=60)
+            dispatch(stop=self.is_postponing, run_s=60)
             event("carol")
             event("alice")
-            drain(shift_s=1)
+            dispatch(run_s=1)
         assert len(it.requests) == 1
         assert 0 in waiting()
 
@@ -251,13 +251,13 @@ class TestDrain:
         with receiver(204) as it:
             endpoint(it.url, owner="carol")
             event("carol")
-            drain()
+            dispatch()
             Attempt.objects.update(outcome="http", status_code=500)
             Endpoint.objects.update(url="https://elsewhere.example/")
             subscribe("http://127.0.0.1:9/", "alice", "bob")
             for owner in ("alice", "bob"):
                 event(owner)
-            drain()
+            dispatch()
         assert not self.is_postponing()
         since = timezone.now() - timedelta(minutes=1)
         assert stats.has_arrived_since(since)
@@ -313,7 +313,7 @@ class TestAMachineThatLacksSomething:
         with receiver(204) as it:
             endpoint(it.url)
             event()
-            assert drain() == 1
+            assert dispatch() == 1
         assert (only().status, only().attempts, only().interruptions) == (1, 1, 0)
         assert Endpoint.objects.get().consecutive_failures == 0
 
@@ -321,7 +321,7 @@ class TestAMachineThatLacksSomething:
         failed = lacking(errno.EMFILE, float("inf"))
         endpoint("http://127.0.0.1:9/")
         event()
-        drain(shift_s=2.5)
+        dispatch(run_s=2.5)
         assert (only().status, only().attempts) == (0, 0)
         assert 1 <= len(failed) <= 6  # each attempt asks twice
 
@@ -332,7 +332,7 @@ class TestAMachineThatLacksSomething:
         lacking(errno.EMFILE, float("inf"))
         endpoint("http://127.0.0.1:9/")
         event()
-        assert drain(shift_s=0.5) == 0
+        assert dispatch(run_s=0.5) == 0
         assert (only().status, only().attempts) == (0, 0)
         assert Endpoint.objects.get().consecutive_failures == 0
 
@@ -343,6 +343,6 @@ class TestAMachineThatLacksSomething:
         lacking(errno.EADDRNOTAVAIL, float("inf"))
         endpoint("http://127.0.0.1:9/")
         event()
-        assert drain() == 1
+        assert dispatch() == 1
         assert only().last_error == "this machine has no address or port left"
         assert Attempt.objects.get().outcome == "connect"

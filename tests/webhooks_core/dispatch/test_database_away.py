@@ -14,7 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
 from tests.receiver import receiver
-from tests.webhooks_core.making import drain, endpoint, event
+from tests.webhooks_core.making import dispatch, endpoint, event
 from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch import leases, results
 from webhooks_core.dispatch.claims import OpenClaims
@@ -100,9 +100,9 @@ def test_nothing_is_lost_and_nothing_counted_twice_when(outage_at, point, kept):
         for _ in range(2):
             event()
         with outage_at(point, kept=kept) as outage:
-            drain()
+            dispatch()
         assert outage.happened
-        drain()
+        dispatch()
     assert len(it.requests) == 2
     assert len(broken.requests) == 2
     sent = Delivery.objects.exclude(endpoint=failing)
@@ -138,7 +138,7 @@ def test_answers_survive_an_outage_and_are_written_when_it_is_over(monkeypatch):
         endpoint(it.url)
         for _ in range(3):
             event()
-        assert drain() == 3
+        assert dispatch() == 3
     assert len(it.requests) == 3
     assert failures == []
     assert set(Delivery.objects.values_list("status", "attempts")) == {(1, 1)}
@@ -162,12 +162,12 @@ def test_what_is_unwritten_when_patience_ends_is_sent_again_by_the_next_shift(
             patch.setattr(
                 leases, "release", lambda *_, **__: None
             )  # the worker is killed
-            drain()
+            dispatch()
         claimed = Delivery.objects.get()
         assert claimed.claimed_by is not None
         assert EndpointQueue.objects.get().leased_by == claimed.claimed_by
         with time_machine.travel(timezone.now() + timedelta(seconds=20)):
-            assert drain() == 1
+            assert dispatch() == 1
     assert len(it.requests) == 2
     delivery = Delivery.objects.get()
     assert (delivery.status, delivery.attempts, delivery.interruptions) == (1, 2, 1)
@@ -181,7 +181,7 @@ def test_a_claim_that_was_never_heard_of_is_given_back_untried(monkeypatch):
         assert shift is not None
         lanes = LeasedQueues(shift)
         lanes.lease_due(timezone.now())
-        Delivery.objects.claim([Delivery.objects.get().pk], claimed_by=shift.pk)
+        Delivery.objects.claim([Delivery.objects.get().pk], lease=shift.pk)
         claims = OpenClaims(shift, lanes)
         assert claims.release_unconfirmed(settling=[]) == 1
     assert Delivery.objects.values_list("attempts", "claimed_by").get() == (0, None)
@@ -192,6 +192,6 @@ def test_counters_are_not_touched_by_results_that_were_settled_already(outage_at
         target = endpoint(it.url, max_in_flight=1)
         event()
         with outage_at("answers are settled", kept=True):
-            drain()
+            dispatch()
     target.refresh_from_db()
     assert Endpoint.objects.get().consecutive_failures == 1

@@ -10,7 +10,7 @@ import time_machine
 from django.utils import timezone
 
 from tests.receiver import receiver
-from tests.webhooks_core.making import drain, endpoint, event, only
+from tests.webhooks_core.making import dispatch, endpoint, event, only
 from webhooks_core import endpoints
 from webhooks_core.models import (
     Attempt,
@@ -31,7 +31,7 @@ def test_an_event_arrives_signed_and_the_delivery_says_so():
             profile="plain", owner="alice", url=it.url, event_types=["thing.made"]
         )
         published = event()
-        assert drain() == 1
+        assert dispatch() == 1
     [request] = it.requests
     assert request.body == bytes(published.body)
     assert orjson.loads(request.body)["id"] == published.public_id
@@ -57,7 +57,7 @@ def test_a_failure_is_retried_with_the_same_bytes_and_a_fresh_signature():
     with receiver(500, 204) as it:
         endpoint(it.url)
         event()
-        drain()
+        dispatch()
         failed = only()
         assert failed.status == Delivery.Status.PENDING
         assert failed.last_error == "HTTP 500"
@@ -65,9 +65,9 @@ def test_a_failure_is_retried_with_the_same_bytes_and_a_fresh_signature():
         assert failed.next_attempt_at is not None
         assert failed.next_attempt_at > timezone.now() + timedelta(seconds=58)
         assert Endpoint.objects.get().consecutive_failures == 1
-        assert drain() == 0  # not due yet
+        assert dispatch() == 0  # not due yet
         with time_machine.travel(timezone.now() + timedelta(seconds=61)):
-            assert drain() == 1
+            assert dispatch() == 1
     first, second = it.requests
     assert first.body == second.body
     assert first.headers["X-Delivery"] == second.headers["X-Delivery"]
@@ -85,7 +85,7 @@ def test_a_delivery_fails_for_good_after_its_last_retry():
         now = timezone.now()
         for minutes in (0, 2, 10):
             with time_machine.travel(now + timedelta(minutes=minutes)):
-                assert drain() == 1
+                assert dispatch() == 1
     delivery = only()
     assert delivery.status == Delivery.Status.FAILED
     assert (delivery.attempts, delivery.next_attempt_at) == (3, None)
@@ -97,13 +97,13 @@ def test_an_endpoint_is_disabled_after_so_many_failures_and_what_waits_stays():
         target = endpoint(it.url, max_in_flight=1)
         for _ in range(5):
             event()
-        drain()
+        dispatch()
         target.refresh_from_db()
         assert target.status == Endpoint.Status.DISABLED
         made = len(it.requests)
         assert 3 <= made <= 5
         with time_machine.travel(timezone.now() + timedelta(hours=1)):
-            assert drain() == 0
+            assert dispatch() == 0
         assert len(it.requests) == made
         assert set(Delivery.objects.values_list("status", flat=True)) == {0}
 
@@ -113,11 +113,11 @@ def test_what_waited_goes_to_the_new_url_when_a_disabled_endpoint_gets_one():
         target = endpoint(broken.url)
         for _ in range(3):
             event()
-        drain()
+        dispatch()
         target.refresh_from_db()
         assert target.status == Endpoint.Status.DISABLED
         endpoints.update(target, url=sound.url)
-        assert drain() == 3
+        assert dispatch() == 3
     assert len(sound.requests) == 3
     target.refresh_from_db()
     assert (target.status, target.consecutive_failures) == (1, 0)
@@ -128,7 +128,7 @@ def test_no_more_than_max_in_flight_requests_run_at_once_per_endpoint():
         endpoint(it.url, max_in_flight=3)
         for _ in range(30):
             event()
-        assert drain() == 30
+        assert dispatch() == 30
     assert it.peak == 3
 
 
@@ -138,7 +138,7 @@ def test_a_hanging_receiver_holds_up_nobody_else():
         endpoint(quick.url)
         for _ in range(40):
             event()
-        drain(shift_s=0.8)
+        dispatch(run_s=0.8)
         assert len(quick.requests) == 40
         assert len(hung.requests) <= 8
     hanging = Delivery.objects.filter(endpoint=Endpoint.objects.earliest("pk"))
@@ -151,7 +151,7 @@ def test_a_deleted_endpoint_gets_nothing_and_its_deliveries_end():
         event()
         assert endpoints.delete(target)
         assert not endpoints.delete(target)
-        assert drain() == 0
+        assert dispatch() == 0
     delivery = only()
     assert delivery.status == Delivery.Status.FAILED
     assert delivery.last_error == "endpoint deleted"
@@ -163,7 +163,7 @@ def test_nothing_is_left_behind_by_a_shift():
         endpoint(it.url)
         event()
         event()
-        drain()
+        dispatch()
     shift = DispatcherLease.objects.get()
     assert shift.slot is None
     assert shift.ended_at is not None
@@ -183,7 +183,7 @@ def test_only_one_shift_takes_a_slot(settings):
     with receiver(204) as it:
         endpoint(it.url)
         event()
-        assert drain() == 0
+        assert dispatch() == 0
     assert it.requests == []
 
 
@@ -195,8 +195,8 @@ def test_what_a_dead_shift_had_claimed_is_sent_again():
             slot=0, host="x", pid=1, expires_at=timezone.now() - timedelta(seconds=1)
         )
         EndpointQueue.objects.update(leased_by=dead.pk, next_due_at=None)
-        Delivery.objects.claim([only().pk], claimed_by=dead.pk)
-        assert drain() == 1
+        Delivery.objects.claim([only().pk], lease=dead.pk)
+        assert dispatch() == 1
     delivery = only()
     assert delivery.status == Delivery.Status.DELIVERED
     assert (delivery.attempts, delivery.interruptions) == (2, 1)
@@ -217,7 +217,7 @@ def test_a_lane_whose_call_was_lost_is_found_by_the_sweep():
             from webhooks_core.dispatch.sweep import sweep
 
             assert sweep().repaired_queues == 1
-            assert drain() == 1
+            assert dispatch() == 1
     assert len(it.requests) == 1
 
 
@@ -234,5 +234,5 @@ def test_a_shift_with_more_lanes_than_hands_calls_another(settings, calls, monke
             event(f"owner {number}")
         calls.clear()
         EngineState.objects.update(woken_at=None)
-        assert drain() == 6
+        assert dispatch() == 6
     assert calls == ["webhooks_core.tasks.dispatch"]

@@ -10,7 +10,7 @@ import time_machine
 from django.utils import timezone
 
 from tests.receiver import receiver
-from tests.webhooks_core.making import drain, endpoint, event, only
+from tests.webhooks_core.making import dispatch, endpoint, event, only
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Delivery, DispatcherLease, EndpointQueue, EngineState
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 
 def test_an_idle_shift_calls_no_successor(calls):
-    assert drain() == 0
+    assert dispatch() == 0
     assert calls == []
 
 
@@ -28,7 +28,7 @@ def test_a_shift_that_sent_everything_calls_no_successor(calls):
         endpoint(it.url)
         event()
         calls.clear()
-        assert drain() == 1
+        assert dispatch() == 1
     assert calls == []
 
 
@@ -38,10 +38,10 @@ def test_a_shift_whose_time_is_over_calls_a_successor_for_the_rest(calls):
         for _ in range(20):
             event()
         calls.clear()
-        made = drain(shift_s=0.2)
+        made = dispatch(run_s=0.2)
         assert 0 < made < 20
         assert calls == ["webhooks_core.tasks.dispatch"]
-        assert drain() == 20 - made
+        assert dispatch() == 20 - made
     assert Delivery.objects.filter(status=Delivery.Status.DELIVERED).count() == 20
 
 
@@ -52,7 +52,7 @@ def test_a_shift_calls_a_successor_for_a_retry_that_it_does_not_wait_for(
         endpoint(it.url)
         event()
         calls.clear()
-        drain(linger=timedelta(seconds=90), shift_s=0.1)
+        dispatch(linger=timedelta(seconds=90), run_s=0.1)
     assert calls == ["webhooks_core.tasks.dispatch"]
 
 
@@ -69,7 +69,7 @@ def test_stop_gives_back_what_was_not_started_and_awaits_what_was(calls):
                 stopped.set()
             return stopped.is_set()
 
-        assert drain(stop=stop) == 2
+        assert dispatch(stop=stop) == 2
     assert len(it.requests) == 2
     sent = Delivery.objects.filter(status=Delivery.Status.DELIVERED)
     kept = Delivery.objects.filter(status=Delivery.Status.PENDING)
@@ -100,7 +100,7 @@ def test_a_successor_finds_a_lease_that_holds_whatever_the_clock_did(monkeypatch
 
         monkeypatch.setattr(Sender, "release_unstarted", withdraw_later)
         monkeypatch.setattr(leases, "release_slot", give_up_slot)
-        assert drain() == 0
+        assert dispatch() == 0
     assert dead == [0]
 
 
@@ -117,7 +117,7 @@ def test_a_commit_after_the_last_look_of_a_shift_is_called_for(calls, monkeypatc
             real(shift, attempts=attempts)
 
         monkeypatch.setattr(leases, "release", end_late)
-        assert drain() == 0
+        assert dispatch() == 0
     assert calls == ["webhooks_core.tasks.dispatch"]
     assert EngineState.objects.get().woken_at is not None
     assert only().status == Delivery.Status.PENDING

@@ -12,8 +12,8 @@ import time_machine
 from django.utils import timezone
 
 from tests.receiver import receiver
-from tests.webhooks_core.dispatch.desk import Desk, failed, ok
-from tests.webhooks_core.making import drain, endpoint, event, only
+from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, failed, ok
+from tests.webhooks_core.making import dispatch, endpoint, event, only
 from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch import leases
 from webhooks_core.models import Attempt, Delivery, DispatcherLease, EndpointQueue
@@ -66,7 +66,7 @@ def test_a_lease_lasts_as_long_as_it_is_renewed():
 def test_a_shift_that_gave_up_its_slot_is_buried_too_when_it_dies():
     endpoint(URL)
     event()
-    dead = Desk()
+    dead = ManualDispatcher()
     dead.claim()
     leases.release_slot(dead.shift)
     with later(16):
@@ -79,7 +79,7 @@ def test_a_lease_from_before_the_clock_was_set_back_is_void():
     event()
     with later(3600):
         EndpointQueue.objects.update(next_due_at=timezone.now())
-        Desk().claim()
+        ManualDispatcher().claim()
     assert DispatcherLease.objects.live(timezone.now()).exists()
     assert leases.expire_dead() == 1
     assert not DispatcherLease.objects.live(timezone.now()).exists()
@@ -89,7 +89,7 @@ def test_five_interruptions_end_a_delivery_and_count_against_nobody():
     target = endpoint(URL)
     event()
     for _ in range(5):
-        dead = Desk()
+        dead = ManualDispatcher()
         assert len(dead.claim()) == 1
         DispatcherLease.objects.filter(pk=dead.shift.pk).update(
             expires_at=timezone.now() - timedelta(seconds=1)
@@ -108,15 +108,15 @@ def test_interruptions_do_not_shorten_the_retries():
     endpoint(URL)
     event()
     for _ in range(4):
-        dead = Desk()
+        dead = ManualDispatcher()
         dead.claim()
         leases.release(dead.shift, attempts=0)
     for minutes in (0, 2, 10):
         with later(60 * minutes):
-            desk = Desk()
-            [request] = desk.claim()
-            desk.settle([failed(request)])
-            desk.leave()
+            dispatcher = ManualDispatcher()
+            [request] = dispatcher.claim()
+            dispatcher.settle([failed(request)])
+            dispatcher.leave()
     delivery = only()
     assert (delivery.status, delivery.attempts, delivery.interruptions) == (2, 7, 4)
     assert delivery.last_error == "HTTP 500"
@@ -126,7 +126,7 @@ def test_who_comes_back_from_the_dead_leases_and_claims_nothing():
     """A claim that it made now would be looked for by nobody if it died again."""
     endpoint(URL)
     event()
-    stalled = Desk()
+    stalled = ManualDispatcher()
     stalled.lanes.lease_due(timezone.now())
     with later(20):
         assert leases.expire_dead() == 1
@@ -141,10 +141,10 @@ def test_who_comes_back_from_the_dead_leases_and_claims_nothing():
 def test_a_lane_has_one_owner_also_after_the_first_one_comes_back():
     endpoint(URL)
     event()
-    stalled = Desk()
+    stalled = ManualDispatcher()
     [request] = stalled.claim()
     with later(20):
-        heir = Desk()
+        heir = ManualDispatcher()
         [again] = heir.claim()
         assert again.key == request.key
         assert stalled.settle([ok(request)]) == []
@@ -170,10 +170,10 @@ def test_a_shift_that_was_buried_stops_and_leaves_the_lanes_to_its_heir(monkeypa
                 leases.expire_dead()
             return False
 
-        drain(stop=bury_at_third)
+        dispatch(stop=bury_at_third)
         assert 3 <= len(it.requests) <= 5
         it.delay = 0.0
-        drain()
+        dispatch()
     assert set(Delivery.objects.values_list("status", flat=True)) == {1}
     assert not EndpointQueue.objects.exclude(leased_by=None).exists()
 
@@ -189,7 +189,7 @@ def test_a_shift_does_not_bury_itself_when_the_clock_jumps_forward():
                     clock.shift(3600)
                 return False
 
-            drain(stop=jump)
+            dispatch(stop=jump)
     assert len(it.requests) == 1
     assert Delivery.objects.values_list("status", "interruptions").get() == (1, 0)
 

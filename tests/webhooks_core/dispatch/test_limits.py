@@ -10,8 +10,13 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from tests.receiver import receiver
-from tests.webhooks_core.dispatch.desk import Desk, failed, ok, untried
-from tests.webhooks_core.making import drain, endpoint, event
+from tests.webhooks_core.dispatch.manual_dispatcher import (
+    ManualDispatcher,
+    failed,
+    ok,
+    untried,
+)
+from tests.webhooks_core.making import dispatch, endpoint, event
 from webhooks_core import endpoints, publishing, replays, stats
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.sweep import sweep
@@ -50,11 +55,11 @@ class TestRate:
     def test_no_second_sees_more_than_the_rate(self, clock):
         endpoint(URL, rate_per_second=3, max_in_flight=10)
         events(10)
-        desk, claims = Desk(), []
+        dispatcher, claims = ManualDispatcher(), []
         for _ in range(40):
-            claimed = desk.claim()
+            claimed = dispatcher.claim()
             claims += [timezone.now()] * len(claimed)
-            desk.settle([ok(it) for it in claimed])
+            dispatcher.settle([ok(it) for it in claimed])
             clock.shift(0.1)
         assert len(claims) == 10
         for first, fourth in zip(claims, claims[3:], strict=False):
@@ -64,18 +69,18 @@ class TestRate:
     def test_what_has_room_below_the_rate_is_claimed_as_the_limit_allows(self, clock):
         endpoint(URL, rate_per_second=100, max_in_flight=2)
         events(5)
-        desk = Desk()
-        first = desk.claim()
+        dispatcher = ManualDispatcher()
+        first = dispatcher.claim()
         assert len(first) == 2
-        assert desk.claim() == []
-        desk.settle([ok(first[0])])
-        assert len(desk.claim()) == 1  # nothing waits in the sender for its turn
+        assert dispatcher.claim() == []
+        dispatcher.settle([ok(first[0])])
+        assert len(dispatcher.claim()) == 1  # nothing waits in the sender for its turn
 
     @pytest.mark.parametrize("how", ["leaves", "dies"])
     def test_it_holds_across_two_shifts_in_a_row(self, clock, how):
         endpoint(URL, rate_per_second=2, max_in_flight=10)
         events(6)
-        first = Desk()
+        first = ManualDispatcher()
         first.settle([ok(it) for it in first.claim()])
         if how == "leaves":
             first.leave()
@@ -84,7 +89,7 @@ class TestRate:
                 expires_at=timezone.now() - timedelta(seconds=1)
             )
             assert leases.expire_dead() == 1
-        second = Desk()
+        second = ManualDispatcher()
         assert second.claim() == []
         clock.shift(0.9)
         assert second.claim() == []
@@ -94,43 +99,43 @@ class TestRate:
     def test_a_hold_outlives_a_shift_that_claimed_nothing(self, clock):
         endpoint(URL, rate_per_second=1)
         events(2)
-        first, second = Desk(), None
+        first, second = ManualDispatcher(), None
         first.settle([ok(it) for it in first.claim()])
         first.leave()
-        second = Desk()
+        second = ManualDispatcher()
         assert second.claim() == []
         second.leave()
-        assert Desk().claim() == []
+        assert ManualDispatcher().claim() == []
 
     def test_a_clock_that_is_set_back_holds_nobody_for_longer_than_a_second(
         self, clock
     ):
         endpoint(URL, rate_per_second=1)
         events(3)
-        desk = Desk()
-        desk.settle([ok(it) for it in desk.claim()])
+        dispatcher = ManualDispatcher()
+        dispatcher.settle([ok(it) for it in dispatcher.claim()])
         clock.shift(-3600)
         Delivery.objects.waiting().update(next_attempt_at=timezone.now())
         EndpointQueue.objects.update(next_due_at=timezone.now())
-        assert desk.claim() == []
+        assert dispatcher.claim() == []
         clock.shift(1.1)
-        assert len(desk.claim()) == 1
+        assert len(dispatcher.claim()) == 1
 
     def test_without_a_rate_nothing_is_held(self, clock):
         target = endpoint(URL, rate_per_second=1)
         events(3)
-        desk = Desk()
-        desk.settle([ok(it) for it in desk.claim()])
+        dispatcher = ManualDispatcher()
+        dispatcher.settle([ok(it) for it in dispatcher.claim()])
         endpoints.update(target, rate_per_second=None)
         clock.shift(1)
-        assert len(desk.claim()) == 2
+        assert len(dispatcher.claim()) == 2
 
     @pytest.mark.django_db(transaction=True)
     def test_a_drain_sends_all_of_it_in_time(self):
         with receiver(204) as it:
             endpoint(it.url, rate_per_second=2)
             events(5)
-            assert drain() == 5
+            assert dispatch() == 5
         began = Attempt.objects.order_by("started_at")
         times = list(began.values_list("started_at", flat=True))
         assert times[-1] - times[0] > timedelta(seconds=1.8)
@@ -140,73 +145,73 @@ class TestOrder:
     def test_one_follows_the_other_only_when_it_has_ended(self, clock):
         endpoint(URL, in_order=True)
         first, second, third = events(3)
-        desk = Desk()
-        claimed = desk.claim()
+        dispatcher = ManualDispatcher()
+        claimed = dispatcher.claim()
         assert sent_of(claimed) == [first]
-        assert desk.claim() == []
-        desk.settle([failed(claimed[0])])
-        assert desk.claim() == []
+        assert dispatcher.claim() == []
+        dispatcher.settle([failed(claimed[0])])
+        assert dispatcher.claim() == []
         clock.shift(61)
-        again = desk.claim()
+        again = dispatcher.claim()
         assert sent_of(again) == [first]
-        desk.settle([ok(again[0])])
-        then = desk.claim()
+        dispatcher.settle([ok(again[0])])
+        then = dispatcher.claim()
         assert sent_of(then) == [second]
-        desk.settle([ok(then[0])])
-        assert sent_of(desk.claim()) == [third]
+        dispatcher.settle([ok(then[0])])
+        assert sent_of(dispatcher.claim()) == [third]
 
     def test_one_that_failed_for_good_lets_the_next_one_go(self, clock):
         endpoint(URL, in_order=True)
         first, second = events(2)
-        desk = Desk()
+        dispatcher = ManualDispatcher()
         for _ in range(3):
-            claimed = desk.claim()
+            claimed = dispatcher.claim()
             assert sent_of(claimed) == [first]
-            desk.settle([failed(claimed[0])])
+            dispatcher.settle([failed(claimed[0])])
             clock.shift(301)
         Endpoint.objects.update(status=Endpoint.Status.ACTIVE)
         EndpointQueue.objects.update(next_due_at=timezone.now())
-        assert sent_of(desk.claim()) == [second]
+        assert sent_of(dispatcher.claim()) == [second]
 
     @pytest.mark.parametrize("how", ["leaves", "dies"])
     def test_it_holds_when_another_shift_goes_on(self, clock, how):
         endpoint(URL, in_order=True)
         first, _ = events(2)
-        desk = Desk()
-        claimed = desk.claim()
+        dispatcher = ManualDispatcher()
+        claimed = dispatcher.claim()
         if how == "leaves":
-            desk.settle([failed(claimed[0])])
-            desk.leave()
+            dispatcher.settle([failed(claimed[0])])
+            dispatcher.leave()
             clock.shift(61)
         else:
             DispatcherLease.objects.update(
                 expires_at=timezone.now() - timedelta(seconds=1)
             )
             leases.expire_dead()
-        assert sent_of(Desk().claim()) == [first]
+        assert sent_of(ManualDispatcher().claim()) == [first]
 
     def test_what_was_given_back_untried_is_first_again(self, clock):
         endpoint(URL, in_order=True)
         first, _ = events(2)
-        desk = Desk()
-        desk.settle([untried(it) for it in desk.claim()])
-        assert sent_of(desk.claim()) == [first]
+        dispatcher = ManualDispatcher()
+        dispatcher.settle([untried(it) for it in dispatcher.claim()])
+        assert sent_of(dispatcher.claim()) == [first]
 
     def test_a_replay_of_an_earlier_event_goes_first(self, clock):
         endpoint(URL, in_order=True)
         first, _ = events(2)
-        desk = Desk()
-        [claimed] = desk.claim()
-        desk.settle([ok(claimed)])
+        dispatcher = ManualDispatcher()
+        [claimed] = dispatcher.claim()
+        dispatcher.settle([ok(claimed)])
         replays.replay(Delivery.objects.get(pk=claimed.key))
-        assert sent_of(desk.claim()) == [first]
+        assert sent_of(dispatcher.claim()) == [first]
 
     def test_what_waits_behind_a_retry_is_neither_forgotten_nor_overdue(self, clock):
         endpoint(URL, in_order=True)
         events(2)
-        desk = Desk()
-        desk.settle([failed(it) for it in desk.claim()])
-        desk.leave()
+        dispatcher = ManualDispatcher()
+        dispatcher.settle([failed(it) for it in dispatcher.claim()])
+        dispatcher.leave()
         clock.shift(30)
         assert sweep().repaired_queues == 0
         assert stats.oldest_due(timezone.now()) == timedelta(0)
@@ -218,22 +223,22 @@ class TestOrder:
     def test_when_order_no_longer_counts_the_others_go_at_once(self, clock):
         target = endpoint(URL, in_order=True)
         _, second, third = events(3)
-        desk = Desk()
-        desk.settle([failed(it) for it in desk.claim()])
+        dispatcher = ManualDispatcher()
+        dispatcher.settle([failed(it) for it in dispatcher.claim()])
         endpoints.update(target, in_order=False)
-        assert sent_of(desk.claim()) == [second, third]
+        assert sent_of(dispatcher.claim()) == [second, third]
 
     def test_when_order_begins_to_count_what_is_in_flight_ends_first(self, clock):
         target = endpoint(URL, max_in_flight=2)
         events(5)
-        desk = Desk()
-        claimed = desk.claim()
+        dispatcher = ManualDispatcher()
+        claimed = dispatcher.claim()
         assert len(claimed) == 4
         endpoints.update(target, in_order=True)
-        desk.settle([ok(it) for it in claimed[:3]])
-        assert desk.claim() == []
-        desk.settle([ok(claimed[3])])
-        assert len(desk.claim()) == 1
+        dispatcher.settle([ok(it) for it in claimed[:3]])
+        assert dispatcher.claim() == []
+        dispatcher.settle([ok(claimed[3])])
+        assert len(dispatcher.claim()) == 1
 
     def test_a_large_fan_out_makes_theirs_before_any_later_event(self, monkeypatch):
         monkeypatch.setattr(publishing, "FANOUT_AT_ONCE", 2)
@@ -251,7 +256,7 @@ class TestOrder:
         with receiver(204, delay=0.01) as it:
             endpoint(it.url, in_order=True, max_in_flight=8)
             wanted = [event().public_id for _ in range(12)]
-            assert drain() == 12
+            assert dispatch() == 12
         assert it.peak == 1
         assert [one.headers["X-Event"] for one in it.requests] == wanted
 

@@ -35,9 +35,9 @@ def test_a_removal_beside_results_of_two_endpoints_succeeds(monkeypatch):
         time.sleep(0.5)
         count_alike(pk, part, **options)
 
-    def drain():
+    def dispatch():
         try:
-            engine.dispatch(linger=timedelta(0), shift_s=5)
+            engine.dispatch(linger=timedelta(0), run_s=5)
         finally:
             connection.close()
 
@@ -47,10 +47,10 @@ def test_a_removal_beside_results_of_two_endpoints_succeeds(monkeypatch):
         for url in (failing.url, working.url):
             endpoints.create(**OWNER, url=url, event_types=["summary.completed"])
         publishing.publish(**OWNER, event_type="summary.completed", data={})
-        shift = threading.Thread(target=drain)
-        shift.start()
+        dispatcher = threading.Thread(target=dispatch)
+        dispatcher.start()
         assert counting.wait(15)
         remove_owner(**OWNER)
-        shift.join()
+        dispatcher.join()
     assert not Endpoint.objects.exists()
     assert not Delivery.objects.exists()

@@ -11,7 +11,13 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.webhooks_core.dispatch.desk import Desk, failed, ok, timed_out, untried
+from tests.webhooks_core.dispatch.manual_dispatcher import (
+    ManualDispatcher,
+    failed,
+    ok,
+    timed_out,
+    untried,
+)
 from tests.webhooks_core.making import endpoint, event, only
 from webhooks_core import endpoints
 from webhooks_core.dispatch import leases
@@ -45,9 +51,9 @@ def test_a_batch_counts_as_if_its_answers_had_come_one_by_one(results):
     target = endpoint(URL, max_in_flight=10)
     for _ in results:
         event()
-    desk = Desk()
-    requests = desk.claim()
-    desk.settle(
+    dispatcher = ManualDispatcher()
+    requests = dispatcher.claim()
+    dispatcher.settle(
         [
             ok(it) if result == "S" else failed(it)
             for it, result in zip(requests, results, strict=True)
@@ -65,14 +71,14 @@ def test_a_batch_counts_as_if_its_answers_had_come_one_by_one(results):
 @given(batches=st.lists(st.text("FS", min_size=1, max_size=4), max_size=4))
 def test_the_counter_does_not_depend_on_how_answers_are_batched(batches):
     target = endpoint(URL, max_in_flight=10, owner="bob")
-    desk = Desk()
+    dispatcher = ManualDispatcher()
     for batch in batches:
         # What is claimed before the disabling still ends after it.
         Endpoint.objects.filter(pk=target.pk).update(status=Endpoint.Status.ACTIVE)
         for _ in batch:
             event("bob")
-        requests = desk.claim()
-        desk.settle(
+        requests = dispatcher.claim()
+        dispatcher.settle(
             [
                 ok(it) if result == "S" else failed(it)
                 for it, result in zip(requests, batch, strict=True)
@@ -81,7 +87,7 @@ def test_the_counter_does_not_depend_on_how_answers_are_batched(batches):
         target.refresh_from_db()
     _, count = counted_one_by_one("".join(batches))
     assert target.consecutive_failures == count
-    desk.leave()
+    dispatcher.leave()
     endpoints.delete(target)
 
 
@@ -91,15 +97,15 @@ def test_an_endpoint_is_disabled_exactly_at_the_limit(use_profile):
     target = endpoint(URL, max_in_flight=30)
     for _ in range(21):
         event()
-    desk = Desk()
-    requests = desk.claim()
-    desk.settle([failed(it) for it in requests[:19]])
+    dispatcher = ManualDispatcher()
+    requests = dispatcher.claim()
+    dispatcher.settle([failed(it) for it in requests[:19]])
     target.refresh_from_db()
     assert (target.status, target.consecutive_failures) == (1, 19)
-    desk.settle([timed_out(requests[19])])
+    dispatcher.settle([timed_out(requests[19])])
     target.refresh_from_db()
     assert (target.status, target.consecutive_failures) == (2, 20)
-    desk.settle([failed(requests[20])])
+    dispatcher.settle([failed(requests[20])])
     target.refresh_from_db()
     assert (target.status, target.consecutive_failures) == (2, 21)
 
@@ -108,10 +114,10 @@ def test_a_success_that_arrives_after_the_disabling_does_not_enable():
     target = endpoint(URL, max_in_flight=4)
     for _ in range(4):
         event()
-    desk = Desk()
-    requests = desk.claim()
-    desk.settle([failed(it) for it in requests[:3]])
-    desk.settle([ok(requests[3])])
+    dispatcher = ManualDispatcher()
+    requests = dispatcher.claim()
+    dispatcher.settle([failed(it) for it in requests[:3]])
+    dispatcher.settle([ok(requests[3])])
     target.refresh_from_db()
     assert (target.status, target.consecutive_failures) == (2, 0)
     assert Delivery.objects.filter(status=Delivery.Status.DELIVERED).count() == 1
@@ -123,9 +129,9 @@ def test_every_attempt_moves_last_attempt_at_alone(answer):
     target = endpoint(URL)
     event()
     with time_machine.travel(timezone.now() + timedelta(hours=1)):
-        desk = Desk()
-        [request] = desk.claim()
-        desk.settle([answer(request)])
+        dispatcher = ManualDispatcher()
+        [request] = dispatcher.claim()
+        dispatcher.settle([answer(request)])
     before = target.updated_at
     target.refresh_from_db()
     assert target.updated_at == before
@@ -138,8 +144,8 @@ def test_without_a_limit_an_endpoint_is_never_disabled(use_profile):
     target = endpoint(URL, max_in_flight=30)
     for _ in range(30):
         event()
-    desk = Desk()
-    desk.settle([failed(it) for it in desk.claim()])
+    dispatcher = ManualDispatcher()
+    dispatcher.settle([failed(it) for it in dispatcher.claim()])
     target.refresh_from_db()
     assert (target.status, target.consecutive_failures) == (1, 30)
 
@@ -147,10 +153,10 @@ def test_without_a_limit_an_endpoint_is_never_disabled(use_profile):
 def test_what_was_not_tried_is_as_if_it_had_not_been_claimed():
     target = endpoint(URL)
     event()
-    desk = Desk()
-    [request] = desk.claim()
+    dispatcher = ManualDispatcher()
+    [request] = dispatcher.claim()
     assert only().attempts == 1
-    desk.settle([untried(request)])
+    dispatcher.settle([untried(request)])
     delivery = only()
     assert (delivery.attempts, delivery.claimed_by, delivery.last_error) == (
         0,
@@ -160,14 +166,14 @@ def test_what_was_not_tried_is_as_if_it_had_not_been_claimed():
     assert Attempt.objects.count() == 0
     target.refresh_from_db()
     assert target.consecutive_failures == 0
-    assert len(desk.claim()) == 1
+    assert len(dispatcher.claim()) == 1
 
 
 def test_results_of_a_buried_shift_change_nothing():
     target = endpoint(URL, max_in_flight=2)
     event()
     event()
-    late = Desk()
+    late = ManualDispatcher()
     first, second = late.claim()
     with time_machine.travel(timezone.now() + timedelta(seconds=20)):
         assert leases.expire_dead() == 1
@@ -186,9 +192,9 @@ def test_a_retry_after_holds_for_the_delivery_that_got_it_alone(use_profile):
         event()
     with time_machine.travel(timezone.now(), tick=False) as clock:
         clock.shift(1)
-        desk = Desk()
-        first, second, third = desk.claim()
-        settled = desk.settle(
+        dispatcher = ManualDispatcher()
+        first, second, third = dispatcher.claim()
+        settled = dispatcher.settle(
             [
                 failed(first, 503),
                 failed(second, 503, retry_after=17),
@@ -207,10 +213,10 @@ def test_answers_for_a_delivery_that_retention_removed_spoil_nothing():
     endpoint(URL, max_in_flight=2)
     gone = event()
     event()
-    desk = Desk()
-    requests = desk.claim()
+    dispatcher = ManualDispatcher()
+    requests = dispatcher.claim()
     gone.delete()
-    [settled] = desk.settle([ok(it) for it in requests])
+    [settled] = dispatcher.settle([ok(it) for it in requests])
     assert settled.claim.pk == only().pk
     assert only().status == Delivery.Status.DELIVERED
 
@@ -218,12 +224,12 @@ def test_answers_for_a_delivery_that_retention_removed_spoil_nothing():
 def test_the_last_failure_is_logged(caplog):
     endpoint(URL)
     event()
-    desk = Desk()
+    dispatcher = ManualDispatcher()
     for minutes in (0, 2, 10):
         with time_machine.travel(timezone.now() + timedelta(minutes=minutes)):
-            leases.renew(desk.shift)
-            [request] = desk.claim()
-            desk.settle([failed(request)])
+            leases.renew(dispatcher.shift)
+            [request] = dispatcher.claim()
+            dispatcher.settle([failed(request)])
     assert only().status == Delivery.Status.FAILED
     assert [
         it.msg["event"]

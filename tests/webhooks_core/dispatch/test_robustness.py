@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from config.environment import with_query
 from tests.receiver import receiver
-from tests.webhooks_core.making import drain, endpoint, event
+from tests.webhooks_core.making import dispatch, endpoint, event
 from webhooks_core import endpoints
 from webhooks_core.dispatch import claims, queues, results
 from webhooks_core.models import (
@@ -47,7 +47,7 @@ class TestAPoisonousRow:
             endpoint(talking.url)
             for _ in range(3):
                 event()
-            assert drain() == 6
+            assert dispatch() == 6
         assert set(Delivery.objects.values_list("status", "attempts")) == {(1, 1)}
         assert not Attempt.objects.exclude(response_body=b"").exists()
 
@@ -60,7 +60,7 @@ class TestAPoisonousRow:
             failing = endpoint(bad.url)
             for _ in range(3):
                 event()
-            drain()
+            dispatch()
         rows = Delivery.objects.filter(endpoint=failing)
         assert set(rows.values_list("status", "last_error")) == {
             (2, "the database refused the text of this error")
@@ -97,14 +97,14 @@ class TestAPoisonousRow:
             monkeypatch.setattr(claims, "due_deliveries", heads)
             for _ in range(3):
                 event()
-            assert drain() == 3
+            assert dispatch() == 3
             assert len(asked) < 20  # not again and again
             lane = EndpointQueue.objects.get(pk=bad.pk)
             assert lane.next_due_at is not None
             assert lane.next_due_at > timezone.now() + timedelta(seconds=30)
             monkeypatch.setattr(claims, "due_deliveries", real)
             EndpointQueue.objects.update(next_due_at=timezone.now())
-            assert drain() == 3
+            assert dispatch() == 3
 
 
 @pytest.mark.django_db(transaction=True)
@@ -139,7 +139,7 @@ class TestNamesThatHang:
                     over.set()  # it came while all of them hung
                 return over.is_set()
 
-            drain(stop=publish_then_stop, shift_s=60)
+            dispatch(stop=publish_then_stop, run_s=60)
         assert len(it.requests) == 1
         assert len(set(hanging)) == 64
 
@@ -161,7 +161,7 @@ class TestNamesThatHang:
         assert asking.wait(10)
         endpoint("http://well.example/")
         event()
-        drain(shift_s=1.5)
+        dispatch(run_s=1.5)
         go.set()
         hung.result(10)
         assert list(Delivery.objects.values_list("status", "attempts")) == [(0, 0)]

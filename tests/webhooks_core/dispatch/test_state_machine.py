@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.webhooks_core.dispatch.machine import Engine
+from tests.webhooks_core.dispatch.engine_machine import Engine
 
 
 @pytest.mark.usefixtures("plain", "commits_at_once")

@@ -8,7 +8,7 @@ import pytest
 import time_machine
 from django.utils import timezone
 
-from tests.webhooks_core.dispatch.desk import Desk, failed, ok
+from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, failed, ok
 from tests.webhooks_core.making import endpoint, event, only
 from webhooks_core import endpoints, replays, tasks
 from webhooks_core.dispatch import retention
@@ -40,10 +40,10 @@ def forget() -> None:
 def test_a_quiet_system_needs_no_repair():
     endpoint(URL)
     event()
-    desk = Desk()
-    [request] = desk.claim()
-    desk.settle([ok(request)])
-    desk.leave()
+    dispatcher = ManualDispatcher()
+    [request] = dispatcher.claim()
+    dispatcher.settle([ok(request)])
+    dispatcher.leave()
     assert sweep() == SweepReport()
     assert not sweep()
 
@@ -66,22 +66,22 @@ def test_a_lane_that_missed_its_work_is_rung_once_it_is_overdue(lost):
 def test_a_lane_that_a_shift_owns_is_left_to_it():
     endpoint(URL)
     event()
-    desk = Desk()
-    desk.claim()
+    dispatcher = ManualDispatcher()
+    dispatcher.claim()
     event()
     forget()
     with later(seconds=10):
         assert sweep() == SweepReport()
-    assert EndpointQueue.objects.get().leased_by == desk.shift.pk
+    assert EndpointQueue.objects.get().leased_by == dispatcher.shift.pk
 
 
 def test_what_waits_for_later_is_not_rung():
     endpoint(URL)
     event()
-    desk = Desk()
-    [request] = desk.claim()
-    desk.settle([failed(request)])
-    desk.leave()
+    dispatcher = ManualDispatcher()
+    [request] = dispatcher.claim()
+    dispatcher.settle([failed(request)])
+    dispatcher.leave()
     forget()
     with later(seconds=50):
         assert sweep().repaired_queues == 0
@@ -128,7 +128,7 @@ def test_a_delivery_published_while_its_endpoint_ended_is_ended_too(use_profile,
         Endpoint.objects.update(active=False)
     with later(seconds=10):
         assert sweep().repaired_queues == 1
-        assert Desk().claim() == []
+        assert ManualDispatcher().claim() == []
     assert only().status == Delivery.Status.FAILED
     assert only().last_error == f"endpoint {ended}"
     assert EndpointQueue.objects.filter(endpoint=target).exists()
@@ -138,10 +138,10 @@ def test_dead_shifts_are_buried_and_living_ones_are_not(settings):
     settings.WEBHOOK_DISPATCHERS = 2
     endpoint(URL)
     event()
-    dead = Desk()
+    dead = ManualDispatcher()
     dead.claim()
     with later(seconds=16):
-        living = Desk()
+        living = ManualDispatcher()
         assert DispatcherLease.objects.get(pk=dead.shift.pk).ended_at is not None
         assert sweep() == SweepReport()
         assert DispatcherLease.objects.get(pk=living.shift.pk).ended_at is None
@@ -155,7 +155,7 @@ def test_the_task_calls_a_drain_when_there_is_none(calls):
 
 
 def test_the_task_calls_nobody_when_somebody_is_there(calls):
-    Desk()
+    ManualDispatcher()
     tasks.sweep()
     assert calls == []
 
@@ -164,10 +164,10 @@ def test_what_was_published_before_the_clock_was_set_back_is_due_at_once():
     endpoint(URL)
     with later(hours=1):
         event()
-        desk = Desk()
-        [request] = desk.claim()
-        desk.settle([failed(request)])
-        desk.leave()
+        dispatcher = ManualDispatcher()
+        [request] = dispatcher.claim()
+        dispatcher.settle([failed(request)])
+        dispatcher.leave()
         event()
     retried, untried = Delivery.objects.order_by("pk")
     sweep()
@@ -212,10 +212,10 @@ def old(settings):
     with later(days=-40):
         for _ in range(3):
             event()
-    desk = Desk()
-    first, second, third = desk.claim()
-    desk.settle([ok(first), failed(second), failed(third)])
-    desk.leave()
+    dispatcher = ManualDispatcher()
+    first, second, third = dispatcher.claim()
+    dispatcher.settle([ok(first), failed(second), failed(third)])
+    dispatcher.leave()
     Delivery.objects.filter(pk=second.key).fail(error="over")
     return target
 
@@ -259,11 +259,11 @@ def test_an_event_that_some_endpoints_have_yet_to_get_is_not_removed(old):
 
 def test_what_is_being_tried_is_not_removed_under_the_hands_of_the_shift(old):
     with later(seconds=61):
-        desk = Desk()
-        [request] = desk.claim()
+        dispatcher = ManualDispatcher()
+        [request] = dispatcher.claim()
         Endpoint.objects.update(status=Endpoint.Status.DISABLED)
         assert sweep().removed == 2
-        desk.settle([ok(request)])
+        dispatcher.settle([ok(request)])
         assert only().status == Delivery.Status.DELIVERED
         assert sweep().removed == 1
 
@@ -329,7 +329,7 @@ def test_retention_makes_room_for_a_shift_that_is_wanted(old, monkeypatch):
     endpoint(URL)
     event()
     assert sweep().removed == 1  # work is due and nobody is at it
-    Desk()
+    ManualDispatcher()
     assert sweep().removed == 1
 
 
@@ -368,9 +368,9 @@ def test_what_was_replayed_lives_on_from_its_replay(old):
 
 
 def test_shifts_of_long_ago_are_forgotten():
-    desk = Desk()
-    desk.leave()
-    living = Desk()
+    dispatcher = ManualDispatcher()
+    dispatcher.leave()
+    living = ManualDispatcher()
     with later(days=31):
         DispatcherLease.objects.filter(pk=living.shift.pk).update(
             expires_at=timezone.now() + timedelta(seconds=9)

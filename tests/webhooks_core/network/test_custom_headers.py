@@ -7,7 +7,7 @@ from django.db import connection
 from standardwebhooks import Webhook
 
 from tests.receiver import receiver
-from tests.webhooks_core.making import drain, endpoint, event
+from tests.webhooks_core.making import dispatch, endpoint, event
 from webhooks_core import endpoints, profiles
 from webhooks_core.network.custom_headers import HeaderError, check
 from webhooks_core.outcomes import Outcome
@@ -20,7 +20,7 @@ def test_custom_headers_travel_with_every_delivery_and_rest_encrypted():
         target = endpoint(it.url)
         endpoints.set_custom_headers(target, {"Authorization": "Bearer abc"})
         event()
-        drain()
+        dispatch()
     [request] = it.requests
     assert request.headers["Authorization"] == "Bearer abc"
     assert request.headers["Content-Type"] == "application/json"
@@ -37,7 +37,7 @@ def test_no_custom_headers_means_none():
         endpoints.set_custom_headers(target, {"X-Mine": "1"})
         endpoints.set_custom_headers(target, {})
         event()
-        drain()
+        dispatch()
     assert "X-Mine" not in it.requests[0].headers
 
 
@@ -95,7 +95,7 @@ def test_the_standardwebhooks_package_verifies_what_is_sent():
         )
         endpoints.set_standard_headers(created.endpoint, wanted=True)
         published = event()
-        drain()
+        dispatch()
     [request] = it.requests
     assert Webhook(created.secret).verify(request.body, request.headers)
     assert request.headers["webhook-id"] == published.public_id
@@ -119,7 +119,7 @@ def test_headers_that_cannot_be_read_fail_the_attempt_and_nothing_else(settings)
         endpoints.set_custom_headers(target, {"X-Mine": "1"})
         event()
         settings.WEBHOOK_SECRET_KEYS = [Fernet.generate_key().decode()]
-        drain()
+        dispatch()
     assert it.requests == []
     attempt = target.delivery_set.get().attempt_set.get()
     assert attempt.outcome == Outcome.UNSIGNED

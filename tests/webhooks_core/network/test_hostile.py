@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.receiver import receiver
-from tests.webhooks_core.making import drain, endpoint, event
+from tests.webhooks_core.making import dispatch, endpoint, event
 from tests.webhooks_core.network.hostile import (
     CLOSED,
     FINE,
@@ -204,15 +204,15 @@ POURING = [case for case in CASES if "pours" in case or "drips its body" in case
 def test_no_shift_outlives_its_deadline_by_more_than_a_second(use_profile):
     """The best of some runs: a busy machine is late by itself."""
     use_profile(timeout_s=TIMEOUT_S, disable_after=None)
-    shift_s, late = 0.5, []
+    run_s, late = 0.5, []
     with all_running(Hostile(CASES[it][0]) for it in HANGING + POURING) as servers:
         for it in servers:
             endpoint(it.url)
         for _ in range(5):
             event()
             began = time.monotonic()
-            attempts = drain(shift_s=shift_s)
-            late.append(time.monotonic() - began - shift_s - TIMEOUT_S)
+            attempts = dispatch(run_s=run_s)
+            late.append(time.monotonic() - began - run_s - TIMEOUT_S)
             assert attempts
             if late[-1] < 1:
                 break
@@ -318,7 +318,7 @@ def test_hostile_receivers_hurt_no_other_and_their_answers_can_be_stored(use_pro
             good = endpoint(sound.url)
             for _ in range(3):
                 event()
-            drain()
+            dispatch()
     assert len(sound.requests) == 3
     good.refresh_from_db()
     assert good.consecutive_failures == 0

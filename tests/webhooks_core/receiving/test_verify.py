@@ -236,7 +236,7 @@ def delivered(transactional_db, plain, tmp_path):
     with receiver(204) as it:
         making.endpoint(it.url)
         making.event()
-        making.drain()
+        making.dispatch()
     (got,) = it.requests
     options = (
         "--delivery",

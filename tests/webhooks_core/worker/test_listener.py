@@ -36,7 +36,7 @@ def staying(monkeypatch) -> Iterator[None]:
 
     def work() -> None:
         try:
-            engine.dispatch(stop=stop.is_set, stay=True, shift_s=60)
+            engine.dispatch(stop=stop.is_set, resident=True, run_s=60)
         finally:
             connection.close()
 
@@ -87,7 +87,7 @@ def test_a_commit_that_is_not_heard_is_seen_at_the_next_look(monkeypatch, calls)
 
 
 def test_a_shift_that_stays_waits_for_its_time_and_calls_a_successor(calls):
-    assert engine.dispatch(stay=True, shift_s=0.2) == 0
+    assert engine.dispatch(resident=True, run_s=0.2) == 0
     assert calls == [DRAIN]
     assert (
         not DispatcherLease.objects.exists()
@@ -95,7 +95,7 @@ def test_a_shift_that_stays_waits_for_its_time_and_calls_a_successor(calls):
 
 
 def test_a_shift_that_is_stopped_calls_nobody(calls):
-    assert engine.dispatch(stay=True, stop=lambda: True) == 0
+    assert engine.dispatch(resident=True, stop=lambda: True) == 0
     assert calls == []
 
 
@@ -103,7 +103,7 @@ def test_one_who_stays_is_enough(settings, calls):
     settings.WEBHOOK_DISPATCHERS = 2
     first = leases.acquire()
     assert first is not None
-    assert engine.dispatch(stay=True, shift_s=3600) == 0
+    assert engine.dispatch(resident=True, run_s=3600) == 0
     assert calls == []
 
 

@@ -60,7 +60,7 @@ def untried(request: OutgoingRequest) -> AttemptResult:
     return AttemptResult(request.key, request.queue, datetime.now(UTC), None)
 
 
-class Desk:
+class ManualDispatcher:
     def __init__(self) -> None:
         shift = leases.acquire()
         assert shift is not None

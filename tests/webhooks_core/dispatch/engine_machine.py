@@ -14,15 +14,15 @@ from django.utils import timezone
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
-from tests.webhooks_core.dispatch.desk import (
-    Desk,
+from tests.webhooks_core.dispatch.invariants import Books
+from tests.webhooks_core.dispatch.manual_dispatcher import (
+    ManualDispatcher,
     failed,
     ok,
     timed_out,
     unreached,
     untried,
 )
-from tests.webhooks_core.dispatch.invariants import Books
 from tests.webhooks_core.making import endpoint, event
 from webhooks_core import endpoints
 from webhooks_core.dispatch import leases, rate_limit
@@ -58,10 +58,10 @@ picks = st.integers(0, 99)
 
 
 class Worker:
-    """A desk, and the requests that it has made and not heard of."""
+    """A dispatcher, and the requests that it has made and not heard of."""
 
     def __init__(self) -> None:
-        self.desk = Desk()
+        self.dispatcher = ManualDispatcher()
         self.open: list[OutgoingRequest] = []
 
 
@@ -177,9 +177,9 @@ class Engine(Books):
 
     def look(self, worker: Worker) -> None:
         """Claim what is due, also for one that was buried and does not know it."""
-        buried, offline = self.is_buried(worker), worker.desk.network.is_offline
+        buried, offline = self.is_buried(worker), worker.dispatcher.network.is_offline
         try:
-            claimed = worker.desk.claim()
+            claimed = worker.dispatcher.claim()
         except leases.LeaseLostError:
             assert buried
             self.settle(worker, [ok(it) for it in worker.open])
@@ -214,7 +214,7 @@ class Engine(Books):
         worker = self.worker(pick)
         self.traveller.shift(61)
         for other in self.workers:
-            leases.renew(other.desk.shift)
+            leases.renew(other.dispatcher.shift)
         self.publish(call_is_lost=False, count=1)
         self.look(worker)
         self.settle(worker, [unreached(it) for it in worker.open])
@@ -222,7 +222,7 @@ class Engine(Books):
     @precondition(lambda self: self.workers)
     @rule(pick=picks)
     def find_network(self, pick: int) -> None:
-        self.worker(pick).desk.find_network()
+        self.worker(pick).dispatcher.find_network()
 
     @precondition(lambda self: any(it.open for it in self.workers))
     @rule(pick=picks, how=st.lists(st.sampled_from(sorted(ANSWERS)), max_size=5))
@@ -242,7 +242,7 @@ class Engine(Books):
     def renew(self, pick: int) -> None:
         worker = self.worker(pick)
         buried = self.is_buried(worker)
-        assert leases.renew(worker.desk.shift) != buried
+        assert leases.renew(worker.dispatcher.shift) != buried
 
     @precondition(lambda self: self.workers)
     @rule(pick=picks, at_once=st.booleans())
@@ -252,7 +252,7 @@ class Engine(Books):
         self.traveller.shift(20)
         for other in self.workers:
             if other is not stalled:
-                leases.renew(other.desk.shift)
+                leases.renew(other.dispatcher.shift)
         sweep()
         self.publish(call_is_lost=False, count=1)
         if at_once:
@@ -269,7 +269,7 @@ class Engine(Books):
         """In order when nothing is open, and in a hurry otherwise."""
         worker = self.worker(pick)
         self.workers.remove(worker)
-        worker.desk.leave()
+        worker.dispatcher.leave()
 
     @rule()
     def sweep(self) -> None:
@@ -285,12 +285,12 @@ class Engine(Books):
         return self.workers[pick % len(self.workers)]
 
     def is_buried(self, worker: Worker) -> bool:
-        shift = DispatcherLease.objects.get(pk=worker.desk.shift.pk)
+        shift = DispatcherLease.objects.get(pk=worker.dispatcher.shift.pk)
         return shift.ended_at is not None
 
     def settle(self, worker: Worker, answers: list[Any]) -> None:
         buried = self.is_buried(worker)
-        settled = worker.desk.settle(answers)
+        settled = worker.dispatcher.settle(answers)
         assert not (buried and settled)
         ended = {it.key for it in answers}
         worker.open = [it for it in worker.open if it.key not in ended]
@@ -305,7 +305,7 @@ class Engine(Books):
 
     def is_held(self, worker: Worker) -> bool:
         now = timezone.now()
-        lanes = worker.desk.lanes.values()
+        lanes = worker.dispatcher.lanes.values()
         return any(
             it.next_check_at
             and it.next_check_at <= now
@@ -325,13 +325,13 @@ class Engine(Books):
             sweep()
             DispatcherLease.objects.update(offline_since=None)
             worker = Worker()
-            while (claimed := worker.desk.claim()) or self.is_held(worker):
+            while (claimed := worker.dispatcher.claim()) or self.is_held(worker):
                 self.check_limits(claimed)
                 self.settle(worker, [ok(it) for it in claimed])
                 if not claimed:
                     self.traveller.shift(1)
-                    leases.renew(worker.desk.shift)
-            worker.desk.leave()
+                    leases.renew(worker.dispatcher.shift)
+            worker.dispatcher.leave()
         stuck = Delivery.objects.filter(status=Delivery.Status.PENDING)
         assert not stuck.filter(endpoint__in=Endpoint.objects.receiving()).exists()
         assert not stuck.filter(endpoint__deleted_at__isnull=False).exists()
