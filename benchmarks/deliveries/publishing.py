@@ -83,19 +83,20 @@ def claim_cost(times: int) -> dict[str, Any]:
     """Return the seconds that each claim took, from the look at the lanes on, and its size."""
     took, sizes = [], []
     for _ in range(times):
-        shift = leases.acquire()
-        if shift is None:
+        lease = leases.acquire()
+        if lease is None:
             raise RuntimeError("somebody else works on the scratch database")
-        lanes = LeasedQueues(shift)
-        claims = OpenClaims(shift, lanes)
+        queues = LeasedQueues(lease)
+        claims = OpenClaims(lease, queues)
         started = time.perf_counter()
-        while lanes.lease_due(timezone.now()):
+        while queues.lease_due(timezone.now()):
             pass
         requests = claims.claim_due(timezone.now())
         took.append(time.perf_counter() - started)
         sizes.append(len(requests))
-        # Undone, not settled: the next claim finds what this one found.
-        Delivery.objects.release([it.key for it in requests], lease=shift.pk)
-        lanes.release([lane.pk for lane in lanes.values()])
-        leases.release(shift, attempts=0)
+        # Released without results: the next claim finds the same deliveries.
+        claimed = [claims.pop(request.key).pk for request in requests]
+        Delivery.objects.release(claimed, lease=lease.pk)
+        queues.release(queue.pk for queue in queues.idle())
+        leases.release(lease, attempts=0)
     return {"seconds": took, "sizes": sizes}

@@ -29,8 +29,8 @@ HALTED = "halted"
 
 
 def rig(folder: Path) -> None:
-    """Lay the strings; needs a set-up Django."""
-    from webhooks_core.dispatch import dispatcher, results
+    """Wrap the code at each point; needs a set-up Django."""
+    from webhooks_core.dispatch import results
     from webhooks_core.dispatch.claims import OpenClaims
 
     def halt(point: str) -> None:
@@ -54,22 +54,22 @@ def rig(folder: Path) -> None:
         setattr(owner, name, wrapped)
 
     # Inside the transactions, after their last UPDATE and INSERT.
-    halt_after(OpenClaims, "_claim", BEFORE_CLAIM)
-    halt_after(results, "_record", WRITING)
+    halt_after(OpenClaims, "_claim_rows", BEFORE_CLAIM)
+    halt_after(results, "_insert_attempts", WRITING)
     halt_after(OpenClaims, "claim_due", CLAIMED)
-    halt_before_settling(dispatcher, halt)
+    halt_before_recording(results, halt)
     set_clock(folder)
 
 
-def halt_before_settling(drain: Any, halt: Callable[[str], None]) -> None:
-    real = drain.record_results
+def halt_before_recording(results: Any, halt: Callable[[str], None]) -> None:
+    real = results.record_results
 
-    def settle(shift: Any, ended: Any, **options: Any) -> Any:
-        if any(answer.outcome == "ok" for _, answer in ended):
+    def record_results(lease: Any, ended: Any, **options: Any) -> Any:
+        if any(result.outcome == "ok" for _, result in ended):
             halt(ANSWERED)
-        return real(shift, ended, **options)
+        return real(lease, ended, **options)
 
-    drain.record_results = settle
+    results.record_results = record_results
 
 
 def set_clock(folder: Path) -> None:

@@ -123,7 +123,7 @@ class TestChangeOfUrl:
         target = endpoint(URL)
         event()
         dispatcher = ManualDispatcher()
-        dispatcher.settle([failed(it) for it in dispatcher.claim()])
+        dispatcher.record([failed(it) for it in dispatcher.claim()])
         dispatcher.leave()
         Endpoint.objects.update(status=Endpoint.Status.DISABLED)
         calls.clear()
@@ -151,7 +151,7 @@ class TestDeletion:
         [request] = dispatcher.claim()
         endpoints.delete(target)
         assert only().status == Delivery.Status.PENDING
-        dispatcher.settle([failed(request)])
+        dispatcher.record([failed(request)])
         with time_machine.travel(timezone.now() + timedelta(seconds=61)):
             assert dispatcher.claim() == []
         assert (only().status, only().last_error) == (2, "endpoint deleted")

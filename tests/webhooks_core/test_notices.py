@@ -27,7 +27,7 @@ def attempts(answers) -> None:
         event()
     dispatcher = ManualDispatcher()
     while claimed := dispatcher.claim():
-        dispatcher.settle([answers.pop(0)(it) for it in claimed])
+        dispatcher.record([answers.pop(0)(it) for it in claimed])
     dispatcher.leave()
 
 

@@ -1,4 +1,4 @@
-"""Claiming: deliveries that are due become requests, committed before anything is sent."""
+"""Claiming: due deliveries become requests, and the claim is committed before sending."""
 
 from __future__ import annotations
 
@@ -32,15 +32,16 @@ from webhooks_core.url_access import allowed_networks
 
 MAX_CLAIMED = 1024
 MAX_BYTES = 32 * 1024 * 1024
-PUT_ASIDE = timedelta(minutes=1)
-# What the database does to everybody, and soon no longer.
+# How long an endpoint is left out whose deliveries cannot be claimed.
+PAUSE_AFTER_ERROR = timedelta(minutes=1)
+# Errors of the database that are expected to pass.
 TRANSIENT_ERRORS = (OperationalError, InterfaceError)
 
 log = structlog.stdlib.get_logger(__name__)
 
 
 class Claim(NamedTuple):
-    """One attempt that this shift has taken upon itself."""
+    """One attempt that this dispatcher has claimed."""
 
     due: DueDelivery
     endpoint: Endpoint
@@ -62,162 +63,170 @@ class Claim(NamedTuple):
 
 
 class OpenClaims:
-    """All that a shift has claimed and not yet settled, bounded in number and bytes."""
+    """All claims of a dispatcher without a result, bounded in number and bytes."""
 
     def __init__(
         self,
-        shift: DispatcherLease,
-        lanes: LeasedQueues,
-        network: Connectivity | None = None,
+        lease: DispatcherLease,
+        queues: LeasedQueues,
+        connectivity: Connectivity | None = None,
     ) -> None:
-        self._shift = shift
-        self._lanes = lanes
-        self._network = network or Connectivity()
+        self._lease = lease
+        self._queues = queues
+        self._connectivity = connectivity or Connectivity()
         self._open: dict[int, Claim] = {}
         self._bytes = 0
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def __contains__(self, pk: int) -> bool:
-        return pk in self._open
-
     def pop(self, pk: int) -> Claim:
-        """Forget a claim that has been settled."""
+        """Remove the claim of a delivery that has a result."""
         claim = self._open.pop(pk)
         self._bytes -= claim.due.size
-        self._lanes[claim.due.queue].claimed -= 1
+        self._queues[claim.due.queue].claimed -= 1
         return claim
 
     def claim_due(self, now: datetime) -> list[OutgoingRequest]:
         """Claim what is due and fits; return the requests, which may be sent now.
 
-        One endpoint that cannot be served does not keep the others from it.
+        One endpoint whose deliveries cannot be claimed does not keep the others waiting.
         """
-        lanes = self._lanes.due(now)
-        if not lanes or self._bytes >= MAX_BYTES or len(self) >= MAX_CLAIMED:
+        queues = self._queues.due(now)
+        if not queues or self._bytes >= MAX_BYTES or len(self) >= MAX_CLAIMED:
             return []
         try:
-            return self._take(lanes, now)
+            return self._claim_batch(queues, now)
         except (*TRANSIENT_ERRORS, leases.LeaseLostError):
             raise
-        except Exception:  # whatever one row does, the others are sent
+        except Exception:  # whatever one row causes, the others are sent
             log.exception("batch claim failed")
-        return [request for lane in lanes for request in self._take_one(lane, now)]
+        return [
+            request for queue in queues for request in self._claim_single(queue, now)
+        ]
 
-    def _take_one(self, lane: QueueState, now: datetime) -> list[OutgoingRequest]:
+    def _claim_single(self, queue: QueueState, now: datetime) -> list[OutgoingRequest]:
         try:
-            return self._take([lane], now)
+            return self._claim_batch([queue], now)
         except (*TRANSIENT_ERRORS, leases.LeaseLostError):
             raise
         except Exception:
-            log.exception("endpoint claim failed", endpoint=_public_id(lane.pk))
-        lane.next_check_at = now + PUT_ASIDE
+            log.exception("endpoint claim failed", endpoint=_public_id(queue.pk))
+        queue.next_check_at = now + PAUSE_AFTER_ERROR
         return []
 
-    def _take(
-        self, lanes: Sequence[QueueState], now: datetime
+    def _claim_batch(
+        self, queues: Sequence[QueueState], now: datetime
     ) -> list[OutgoingRequest]:
         with transaction.atomic():
-            leases.lock(self._shift)
-            endpoints = _endpoints([lane.pk for lane in lanes])
-            self._end_waiting(endpoints.values())
-            due = self._choose(self._allot(lanes, endpoints, now), now)
-            claimed = self._claim(due)
+            leases.lock(self._lease)
+            endpoints = _endpoints([queue.pk for queue in queues])
+            _fail_what_may_not_wait(endpoints.values())
+            due = self._select_due(self._claim_limits(queues, endpoints, now), now)
+            claimed = self._claim_rows(due)
             bodies = _bodies(claimed)
-            parents = tracing.parents({it.pk: it.event_pk for it in claimed})
-            theirs = {head.queue: endpoints[head.queue] for head in claimed}
-            signing = signers(list(theirs.values()), now)
-            made = [
-                _request(it, theirs[it.queue], signing[it.queue], bodies[it.event_pk])
-                for it in claimed
+            parents = tracing.parents({row.pk: row.event_pk for row in claimed})
+            claimed_from = {row.queue: endpoints[row.queue] for row in claimed}
+            signer_of = signers(list(claimed_from.values()), now)
+            requests = [
+                _request(
+                    row,
+                    claimed_from[row.queue],
+                    signer_of[row.queue],
+                    bodies[row.event_pk],
+                )
+                for row in claimed
             ]
-        for head in claimed:
-            self._open_claim(head, endpoints[head.queue])
-        self._keep_pace(claimed)
-        return tracing.trace(made, parents)
+        for row in claimed:
+            self._open_claim(row, endpoints[row.queue])
+        self._count_against_rates(claimed)
+        return tracing.trace(requests, parents)
 
-    def release_unconfirmed(self, *, settling: Iterable[int]) -> int:
-        """Give back what the database holds for us but never told us; return how many.
+    def release_unconfirmed(self, *, unrecorded: Iterable[int]) -> int:
+        """Release claims that the database holds and this dispatcher does not know.
 
-        That is a claim whose commit went unconfirmed: its requests were never made.
+        Their commit went unconfirmed, so their requests were never made. Return how many.
         """
-        held = set(
-            Delivery.objects.claimed_by(self._shift.pk).values_list("pk", flat=True)
+        stored = set(
+            Delivery.objects.claimed_by(self._lease.pk).values_list("pk", flat=True)
         )
-        unheard = held.difference(self._open, settling)
-        return Delivery.objects.release(list(unheard), lease=self._shift.pk)
+        unconfirmed = stored.difference(self._open, unrecorded)
+        return Delivery.objects.release(list(unconfirmed), lease=self._lease.pk)
 
-    def _end_waiting(self, endpoints: Iterable[Endpoint]) -> None:
-        for endpoint in endpoints:
-            if reason := endpoint.ends_waiting:
-                Delivery.objects.waiting().filter(endpoint=endpoint).fail(error=reason)
-
-    def _allot(
+    def _claim_limits(
         self,
-        lanes: Sequence[QueueState],
+        queues: Sequence[QueueState],
         endpoints: Mapping[int, Endpoint],
         now: datetime,
     ) -> list[ClaimLimit]:
-        """Return how much each of the lanes that may claim now is to claim."""
-        left, allotted = MAX_CLAIMED - len(self), []
-        exempt = self._network.trial_queue([lane.pk for lane in lanes], now)
-        for lane in lanes:
-            endpoint = endpoints.get(lane.pk)
+        """Return how much may be claimed from each queue now."""
+        left, limits = MAX_CLAIMED - len(self), []
+        trial = self._connectivity.trial_queue([queue.pk for queue in queues], now)
+        for queue in queues:
+            endpoint = endpoints.get(queue.pk)
             if endpoint is None or not _is_served(endpoint):
-                lane.next_check_at = None  # whoever makes it receive again rings
+                queue.next_check_at = None  # whatever makes it receive again notifies
                 continue
-            room = min(lane.capacity(endpoint, now), left)
-            if self._network.is_offline and self._is_held(endpoint):
-                lane.not_before = now + SECOND
-                room = min(room, lane.pk == exempt)
+            room = min(queue.capacity(endpoint, now), left)
+            if self._connectivity.is_offline and self._is_postponed(endpoint):
+                queue.not_before = now + SECOND
+                room = min(room, queue.pk == trial)
             left -= room
             if room:
-                allotted.append(ClaimLimit(lane.pk, room, endpoint.in_order))
-        return allotted
+                limits.append(ClaimLimit(queue.pk, room, endpoint.in_order))
+        return limits
 
-    def _is_held(self, endpoint: Endpoint) -> bool:
-        reach = allowed_networks(endpoint)
-        return self._network.postpones(endpoint.owner, endpoint.url, reach)
+    def _is_postponed(self, endpoint: Endpoint) -> bool:
+        networks = allowed_networks(endpoint)
+        return self._connectivity.postpones(endpoint.owner, endpoint.url, networks)
 
-    def _choose(self, wanted: Sequence[ClaimLimit], now: datetime) -> list[DueDelivery]:
-        """Return the deliveries to claim, and set when each lane is looked at next."""
-        room, budget = {it.queue: it.room for it in wanted}, MAX_BYTES - self._bytes
-        due: list[DueDelivery] = []
+    def _select_due(
+        self, limits: Sequence[ClaimLimit], now: datetime
+    ) -> list[DueDelivery]:
+        """Return the deliveries to claim, and set when each queue is checked next."""
+        room = {limit.queue: limit.room for limit in limits}
+        budget = MAX_BYTES - self._bytes
+        selected: list[DueDelivery] = []
         for pk in room:
-            self._lanes[pk].next_check_at = None
-        for head in due_deliveries(wanted, now):
-            if head.queue not in room:
-                continue  # behind one that is not for now
-            if head.later or room[head.queue] == 0 or budget <= 0:
-                self._lanes[head.queue].schedule(head.later or now)
-                del room[head.queue]
+            self._queues[pk].next_check_at = None
+        for due in due_deliveries(limits, now):
+            if due.queue not in room:
+                continue  # behind one that cannot be claimed now
+            if due.later or room[due.queue] == 0 or budget <= 0:
+                self._queues[due.queue].schedule(due.later or now)
+                del room[due.queue]
                 continue
-            room[head.queue] -= 1
-            budget -= head.size
-            due.append(head)
-        return due
+            room[due.queue] -= 1
+            budget -= due.size
+            selected.append(due)
+        return selected
 
-    def _claim(self, due: Sequence[DueDelivery]) -> list[DueDelivery]:
-        pks = [head.pk for head in due]
-        if Delivery.objects.claim(pks, lease=self._shift.pk) == len(pks):
+    def _claim_rows(self, due: Sequence[DueDelivery]) -> list[DueDelivery]:
+        pks = [row.pk for row in due]
+        if Delivery.objects.claim(pks, lease=self._lease.pk) == len(pks):
             return list(due)
-        # Somebody ended some of them in the meantime.
-        claimed = Delivery.objects.claimed(pks, lease=self._shift.pk)
-        mine = set(claimed.values_list("pk", flat=True))
-        return [head for head in due if head.pk in mine]
+        # Another process has failed some of them meanwhile.
+        rows = Delivery.objects.claimed(pks, lease=self._lease.pk)
+        claimed = set(rows.values_list("pk", flat=True))
+        return [row for row in due if row.pk in claimed]
 
-    def _keep_pace(self, claimed: Sequence[DueDelivery]) -> None:
-        """Note what counts against a rate, from now on: the commit may have taken its time."""
+    def _count_against_rates(self, claimed: Sequence[DueDelivery]) -> None:
+        """Count claims from now on: their commit may have taken a while."""
         now = timezone.now()
-        for pk, count in Counter(head.queue for head in claimed).items():
-            if pace := self._lanes[pk].pace:
-                pace.note(count, now)
+        for pk, count in Counter(row.queue for row in claimed).items():
+            if rate_window := self._queues[pk].rate_window:
+                rate_window.add(count, now)
 
-    def _open_claim(self, head: DueDelivery, endpoint: Endpoint) -> None:
-        self._open[head.pk] = Claim(head, endpoint, profiles.get(endpoint.profile))
-        self._bytes += head.size
-        self._lanes[head.queue].claimed += 1
+    def _open_claim(self, due: DueDelivery, endpoint: Endpoint) -> None:
+        self._open[due.pk] = Claim(due, endpoint, profiles.get(endpoint.profile))
+        self._bytes += due.size
+        self._queues[due.queue].claimed += 1
+
+
+def _fail_what_may_not_wait(endpoints: Iterable[Endpoint]) -> None:
+    for endpoint in endpoints:
+        if reason := endpoint.ends_waiting:
+            Delivery.objects.waiting().filter(endpoint=endpoint).fail(error=reason)
 
 
 def _public_id(pk: int) -> str | None:
@@ -231,12 +240,12 @@ def _is_served(endpoint: Endpoint) -> bool:
 
 def _endpoints(pks: Sequence[int]) -> dict[int, Endpoint]:
     # Read anew for every claim: a changed url, a new secret or a deletion counts at once.
-    rows = Endpoint.objects.filter(among(pks))
-    return {it.pk: it for it in rows.defer("event_types", "description")}
+    rows = Endpoint.objects.filter(among(pks)).defer("event_types", "description")
+    return {endpoint.pk: endpoint for endpoint in rows}
 
 
-def _bodies(due_deliveries: Sequence[DueDelivery]) -> dict[int, Body]:
-    rows = Event.objects.filter(among({head.event_pk for head in due_deliveries}))
+def _bodies(due: Sequence[DueDelivery]) -> dict[int, Body]:
+    rows = Event.objects.filter(among({row.event_pk for row in due}))
     return {
         pk: Body(public_id, event_type, bytes(body))
         for pk, public_id, event_type, body in rows.values_list(
@@ -246,17 +255,17 @@ def _bodies(due_deliveries: Sequence[DueDelivery]) -> dict[int, Body]:
 
 
 def _request(
-    head: DueDelivery, endpoint: Endpoint, signer: RequestSigner, event: Body
+    due: DueDelivery, endpoint: Endpoint, signer: RequestSigner, event: Body
 ) -> OutgoingRequest:
     return OutgoingRequest(
-        key=head.pk,
-        delivery_id=head.public_id,
-        queue=head.queue,
+        key=due.pk,
+        delivery_id=due.public_id,
+        queue=due.queue,
         limit=endpoint.in_flight,
         immediate=endpoint.rate_per_second is not None,
         url=endpoint.url,
         body=event.bytes,
-        sign=partial(signer.headers, head.public_id, event),
+        sign=partial(signer.headers, due.public_id, event),
         timeout_s=profiles.get(endpoint.profile).timeout_s,
         networks=allowed_networks(endpoint),
     )

@@ -1,6 +1,6 @@
-"""The guard against our own outage: without a network nothing is tried, so nothing is counted.
+"""Detection of our own outage: without a network no attempt is made, so none is counted.
 
-Pure but for chance: time is a parameter, and whoever owns the sockets does what is asked here.
+Pure but for chance: time is a parameter, and the caller opens the connections.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from webhooks_core.outcomes import REACHED, UNREACHED, Outcome
 
 WINDOW = timedelta(seconds=60)
 PROBE_EVERY = timedelta(seconds=2)
-PROBES = 8
-# An attempt all the same: receivers that are gone for good must come to their end too.
-TRY_ONE_EVERY = timedelta(minutes=10)
+MAX_PROBES = 8
+# Attempts go on all the same: deliveries to receivers that are gone for good must end too.
+TRIAL_EVERY = timedelta(minutes=10)
 
 
 class ProbeTarget(NamedTuple):
-    """A receiver that waits for the network; connecting to it tells whether it is back."""
+    """A receiver with postponed attempts; a connection to it shows that the network is back."""
 
     url: str
     networks: AllowedNetworks
 
 
 class Connectivity:
-    """What the attempts of a shift tell of its machine's network.
+    """What a dispatcher's attempts show about the network of its machine.
 
-    It is away when within a minute attempts to two hosts of two owners, none of them on this
-    machine, all failed before they arrived, and none arrived.
+    The network is lost when within a minute attempts to two hosts of two owners, none of them on
+    this machine, all failed before they reached a receiver, and none reached one.
     """
 
     def __init__(self, offline_since: datetime | None = None) -> None:
         self.offline_since = offline_since
         self._failed: dict[tuple[str, str], datetime] = {}
-        self._held: dict[tuple[str, str], ProbeTarget] = {}
+        self._postponed: dict[tuple[str, str], ProbeTarget] = {}
         self._probed_at = offline_since
         self._tried_at: datetime | None = None
 
@@ -50,9 +50,9 @@ class Connectivity:
     def record(
         self, owner: str, url: str, outcome: Outcome | None, now: datetime
     ) -> bool:
-        """Learn from the end of an attempt; tell whether it shows that the network is back."""
+        """Record the end of an attempt; return True if it shows that the network is back."""
         if outcome in REACHED and not self.is_offline and not self._failed:
-            return False  # as nearly always
+            return False  # the common case
         if is_local(url):
             return False
         if outcome in UNREACHED:
@@ -63,11 +63,11 @@ class Connectivity:
         return False
 
     def is_suspect(self, now: datetime) -> bool:
-        """Tell whether everything that was tried failed; the rest of the engine may know more."""
+        """Return True if every attempt failed; other dispatchers may know better."""
         if self.is_offline:
             return False
-        recent = [it for it, at in self._failed.items() if now - WINDOW < at <= now]
-        owners, hosts = ({it[n] for it in recent} for n in (0, 1))
+        recent = [key for key, at in self._failed.items() if now - WINDOW < at <= now]
+        owners, hosts = ({key[part] for key in recent} for part in (0, 1))
         return len(owners) > 1 and len(hosts) > 1
 
     def mark_offline(self, now: datetime) -> None:
@@ -77,40 +77,40 @@ class Connectivity:
     def mark_online(self) -> None:
         self.offline_since = None
         self._failed.clear()
-        self._held.clear()
+        self._postponed.clear()
 
-    def postpones(self, owner: str, url: str, reach: AllowedNetworks) -> bool:
-        """Tell whether attempts to a url are postponed now."""
+    def postpones(self, owner: str, url: str, networks: AllowedNetworks) -> bool:
+        """Return True if attempts to a url are postponed now."""
         if not self.is_offline or is_local(url):
             return False
-        self._held[owner, _host(url)] = ProbeTarget(url, reach)
+        self._postponed[owner, _host(url)] = ProbeTarget(url, networks)
         return True
 
-    def trial_queue(self, lanes: Sequence[int], now: datetime) -> int | None:
-        """Return the lane that may make one attempt now and then; mostly None."""
-        if not self.is_offline or not lanes:
+    def trial_queue(self, queues: Sequence[int], now: datetime) -> int | None:
+        """Return the queue that may make one attempt, every TRIAL_EVERY; otherwise None."""
+        if not self.is_offline or not queues:
             return None
         if self._tried_at is None:
-            # An earlier shift lost it, and shifts are short: would each begin with an attempt,
-            # a long outage would disable its receivers.
-            self._tried_at = now - TRY_ONE_EVERY * random.random()  # noqa: S311
-        if _is_within(self._tried_at, TRY_ONE_EVERY, now):
+            # An earlier dispatcher lost the network. Dispatchers run for seconds: if each began
+            # with an attempt, a long outage would disable its receivers.
+            self._tried_at = now - TRIAL_EVERY * random.random()  # noqa: S311
+        if _is_within(self._tried_at, TRIAL_EVERY, now):
             return None
         self._tried_at = now
-        return random.choice(lanes)  # noqa: S311 - so that not always the same one pays
+        return random.choice(queues)  # noqa: S311 - so that it is not always the same one
 
     def probe_targets(self, now: datetime) -> list[ProbeTarget]:
-        """Return whom to connect to now, those first of whom nothing bad is known."""
-        if not self.is_offline or not self._held:
+        """Return the receivers to connect to now, first those without a known failure."""
+        if not self.is_offline or not self._postponed:
             return []
         if _is_within(self._probed_at, PROBE_EVERY, now):
             return []
         self._probed_at = now
-        keys = random.sample(list(self._held), len(self._held))
+        keys = random.sample(list(self._postponed), len(self._postponed))
         keys.sort(key=lambda key: key in self._failed)
-        chosen = [self._held[key] for key in keys[:PROBES]]
-        self._held.clear()  # who still waits is held again within a second
-        return chosen
+        targets = [self._postponed[key] for key in keys[:MAX_PROBES]]
+        self._postponed.clear()  # attempts that still wait are postponed again within a second
+        return targets
 
 
 def _is_within(at: datetime | None, time: timedelta, now: datetime) -> bool:

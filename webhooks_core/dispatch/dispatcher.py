@@ -1,7 +1,7 @@
-"""The drain: a shift of some seconds that claims, sends and settles what is due.
+"""The dispatcher: a loop of some seconds that claims, sends and records what is due.
 
-The calling thread owns the database; the sender's thread owns the network. Nothing is sent
-before its claim is committed, and no network call happens inside a transaction.
+The calling thread uses the database; the sender's thread uses the network. Nothing is sent
+before its claim is committed, and no request is made inside a transaction.
 """
 
 from __future__ import annotations
@@ -16,36 +16,28 @@ import structlog
 from django.db import connection, transaction
 from django.utils import timezone
 
-from webhooks_core import publishing
-from webhooks_core.conf import webhook_settings
-from webhooks_core.dispatch import leases, sweep
-from webhooks_core.dispatch.claims import TRANSIENT_ERRORS, Claim, OpenClaims
-from webhooks_core.dispatch.connectivity import WINDOW, Connectivity
-from webhooks_core.dispatch.queues import TAKE_AT_ONCE, LeasedQueues
-from webhooks_core.dispatch.rate_limit import SECOND
-from webhooks_core.dispatch.results import record_results
+from webhooks_core.dispatch import leases
+from webhooks_core.dispatch.claims import TRANSIENT_ERRORS, OpenClaims
+from webhooks_core.dispatch.connectivity import Connectivity
+from webhooks_core.dispatch.housekeeping import Housekeeping
+from webhooks_core.dispatch.queues import LEASE_BATCH, LeasedQueues
+from webhooks_core.dispatch.results import ResultRecorder
 from webhooks_core.dispatch.sender import Sender
-from webhooks_core.models import DispatcherLease, Endpoint, EndpointQueue, Event
-from webhooks_core.network.error_classes import NO_LOCAL_RESOURCES, NO_PORT
-from webhooks_core.network.transport import AttemptResult
-from webhooks_core.outcomes import Outcome
-from webhooks_core.stats import has_arrived_since
+from webhooks_core.models import DispatcherLease, EndpointQueue, Event
+from webhooks_core.network.transport import OutgoingRequest
 from webhooks_core.worker import notify
 from webhooks_core.worker.listener import Listener
 
 RUN_S = 20.0
-# Due within this time is waited for. Longer than a sweep's period and the scheduler's tick
-# together, so that no retry is late for want of a shift.
+# Wait for what is due within this time. Longer than the period of a sweep and the interval of the
+# scheduler together, so that no retry is late for lack of a dispatcher.
 LINGER = timedelta(seconds=95)
 BUSY_TICK_S = 0.02
 RENEW_EVERY_S = 3.0
-TEND_EVERY_S = 1.0
-# A wait in which nothing is tended; short for one who may have nothing to stay for.
-DOZE_S, NAP_S = 1.0, 0.05
+# How long to wait for a notification between two rounds of housekeeping.
+RESIDENT_WAIT_S, WAIT_S = 1.0, 0.05
 DATABASE_PAUSE_S = 0.5
-# More of these in a row are no passing want: the receiver's address cannot be used from here.
-LACKED_AT_MOST = 10
-# Answers are kept in memory while the database is away; the task's time-out is the end.
+# Results are kept in memory while the database is unavailable; the task's time-out is the end.
 DATABASE_PATIENCE_S = 60.0
 
 log = structlog.stdlib.get_logger(__name__)
@@ -64,29 +56,29 @@ def dispatch(
 ) -> int:
     """Send what is due, and what falls due within `linger`; return the number of attempts.
 
-    Returns 0 at once when every slot is taken. Leaves after `run_s` seconds, or soon after
-    `stop()` turns true: what has not been started is given back, open requests are awaited.
-    With `resident` it waits for work that nobody has published yet, and calls a successor.
+    Returns 0 at once if every slot is taken. Ends after `run_s` seconds, or soon after `stop()`
+    turns true: claims that have not been started are released, open requests are awaited. A
+    `resident` dispatcher waits for work that is not published yet, and wakes a successor.
     """
-    shift = leases.acquire()
-    if shift is None:
+    lease = leases.acquire()
+    if lease is None:
         return 0
-    with _only_its_own_garbage(), Sender() as sender, Listener() as doorbell:
-        works = Dispatcher(
-            shift, sender, doorbell, stop=stop, linger=linger, resident=resident
+    with _frozen_heap(), Sender() as sender, Listener() as listener:
+        dispatcher = Dispatcher(
+            lease, sender, listener, stop=stop, linger=linger, resident=resident
         )
-        attempts = works.run(run_s)
-    # A commit between our last look and the end of the shift found us alive and did not call.
-    if not stop() and (resident or due_by(timezone.now() + linger, shift)):
+        attempts = dispatcher.run(run_s)
+    # A commit between the last check and the release saw a live dispatcher, and woke none.
+    if not stop() and (resident or _has_work_by(timezone.now() + linger, lease)):
         notify.wake_dispatcher()
     return attempts
 
 
 @contextmanager
-def _only_its_own_garbage() -> Iterator[None]:
-    """Spare the collector all that was there before the shift.
+def _frozen_heap() -> Iterator[None]:
+    """Exempt all objects that exist now from garbage collection.
 
-    It would look through the whole of Django several times a second: a tenth of a delivery's cost.
+    The collector would traverse all of Django several times a second: a tenth of a delivery's cost.
     """
     gc.freeze()
     try:
@@ -95,275 +87,166 @@ def _only_its_own_garbage() -> Iterator[None]:
         gc.unfreeze()
 
 
-def due_by(time: datetime, shift: DispatcherLease) -> bool:
-    """Tell whether a free lane, or one of this shift's, has work by a time, or gets some."""
-    due = EndpointQueue.objects.due(time, lease=shift.pk)
+def _has_work_by(time: datetime, lease: DispatcherLease) -> bool:
+    """Return True if a free queue, or one of this lease, is due by a time, or a fan-out is open."""
+    due = EndpointQueue.objects.due(time, lease=lease.pk)
     return due.exists() or Event.objects.fanning_out().exists()
-
-
-def _shielded(chore: Callable[[], object]) -> bool:
-    """Do what is no delivery, and may fail without holding up any; tell whether it did much."""
-    try:
-        return bool(chore())
-    except TRANSIENT_ERRORS:
-        raise
-    except Exception as error:
-        log.exception(
-            "housekeeping failed", chore=chore.__name__, error=type(error).__name__
-        )
-        return False
 
 
 class Dispatcher:
     def __init__(
         self,
-        shift: DispatcherLease,
+        lease: DispatcherLease,
         sender: Sender,
-        doorbell: Listener,
+        listener: Listener,
         *,
         stop: Callable[[], bool],
         linger: timedelta,
         resident: bool,
     ) -> None:
-        self._shift = shift
+        self._lease = lease
         self._sender = sender
-        self._doorbell = doorbell
+        self._listener = listener
         self._stop = stop
         self._linger = linger
-        # One who stays is enough.
-        self._resident = resident and shift.slot == 0
-        self._lanes = LeasedQueues(shift)
-        self._network = Connectivity(shift.offline_since)
-        self._claims = OpenClaims(shift, self._lanes, self._network)
-        self._unsettled: list[tuple[Claim, AttemptResult]] = []
-        self._renewed = time.monotonic()
-        self._tended = 0.0
-        self._attempts = 0
-        self._lost = False
-        self._busy = False
-        self._in_doubt = False
+        # Only one dispatcher stays resident.
+        self._is_resident = resident and lease.slot == 0
+        self._is_in_doubt = False
+        self._has_more_due = False
+        connectivity = Connectivity(lease.offline_since)
+        self._queues = LeasedQueues(lease)
+        self._claims = OpenClaims(lease, self._queues, connectivity)
+        self._recorder = ResultRecorder(lease, self._queues, self._claims, connectivity)
+        self._housekeeping = Housekeeping(
+            lease, self._queues, connectivity, sender, linger=linger
+        )
 
     def run(self, run_s: float) -> int:
         until = time.monotonic() + run_s
         try:
-            while time.monotonic() < until and not self._stop() and not self._lost:
-                if not self._guarded(self._work):
+            while time.monotonic() < until and not self._stop() and not self._is_lost:
+                if not self._with_patience(self._work):
                     break
-            self._leave()
+            self._finish()
         finally:
-            self._guarded(lambda: leases.release(self._shift, attempts=self._attempts))
-        return self._attempts
+            self._with_patience(self._release_lease)
+        return self._recorder.attempts
 
     def _work(self) -> bool:
-        """Look, claim, send, settle: one round. False when there is nothing to stay for."""
-        now = timezone.now()
-        self._busy = self._lanes.lease_due(now) == TAKE_AT_ONCE
-        self._sender.submit(self._claims.claim_due(now))
-        if not self._round():
-            return True  # called: what else there is to do can wait
-        self._watch_network()
-        self._tend()
-        return bool(self._claims) or self._expects_work(timezone.now())
+        """Do one round; return False if there is no work to stay for."""
+        requests = self._claim()
+        self._sender.submit(requests)
+        if not self._record():
+            return True  # notified: the rest of the round can wait
+        self._housekeeping.watch_network()
+        self._housekeeping.run_if_due(has_more_due=self._has_more_due)
+        return bool(self._claims) or self._expects_work()
 
-    def _round(self) -> bool:
-        """Wait for answers for a moment and write them down; False when called meanwhile."""
+    def _claim(self) -> list[OutgoingRequest]:
+        now = timezone.now()
+        self._has_more_due = self._queues.lease_due(now) == LEASE_BATCH
+        return self._claims.claim_due(now)
+
+    def _record(self) -> bool:
+        """Wait a moment for results and write them; return False if notified instead."""
         if self._claims:
-            self._receive(self._sender.collect(wait_s=BUSY_TICK_S))
-        elif not self._lanes.due(timezone.now()) and self._doze():
-            # It may have been in vain, and again: the lease must not run out over it.
-            self._renew(every_s=2 * RENEW_EVERY_S)
+            results = self._sender.collect(wait_s=BUSY_TICK_S)
+            if self._recorder.receive(results):
+                self._sender.mark_reached()
+        elif not self._queues.due(timezone.now()) and self._idle_wait():
+            # Such rounds may follow each other: the lease must not expire meanwhile.
+            self._housekeeping.renew_lease(after_s=2 * RENEW_EVERY_S)
             return False
-        self._settle()
-        self._renew()
+        self._recorder.record()
+        self._housekeeping.renew_lease(after_s=RENEW_EVERY_S)
         return True
 
-    def _doze(self) -> bool:
-        """Wait until a lane has work, or something else is to be done; tell whether one has."""
-        until = time.monotonic() + (DOZE_S if self._resident else NAP_S)
-        next_at = self._lanes.next_at()
+    def _idle_wait(self) -> bool:
+        """Wait until a queue is due or it is time for housekeeping; return True if one is due."""
+        until = time.monotonic() + (RESIDENT_WAIT_S if self._is_resident else WAIT_S)
+        next_at = self._queues.next_at()
         while time.monotonic() < until and not self._stop():
-            self._doorbell.wait()
+            self._listener.wait()
             now = timezone.now()
-            if (next_at and next_at <= now) or self._lanes.has_due(now):
+            if (next_at and next_at <= now) or self._queues.has_due(now):
                 return True
         return False
 
-    def _tend(self) -> None:
-        """Do now and then what has no hurry."""
-        now = time.monotonic()
-        if now - self._tended > TEND_EVERY_S:
-            if self._busy:
-                self._call_another()
-            # A large fan-out goes on at every round until it is done.
-            self._tended = 0.0 if _shielded(publishing.continue_fan_outs) else now
-            if _shielded(sweep.is_due):
-                # After the machine slept, a sweep would bury this very shift.
-                self._renew(every_s=0)
-                _shielded(sweep.sweep_if_due)
-            self._release_far(timezone.now())
+    def _expects_work(self) -> bool:
+        """Return True if work is due soon, in any queue that this dispatcher may lease."""
+        self._housekeeping.release_far_queues()
+        return self._is_resident or bool(self._queues) or self._has_work_soon()
 
-    def _call_another(self) -> None:
-        """Ask for help while lanes wait that we have no hands for."""
-        at_work = DispatcherLease.objects.live(timezone.now()).count()
-        if at_work < webhook_settings.DISPATCHERS:
-            notify.wake_dispatcher(at_work=at_work)
+    def _has_work_soon(self) -> bool:
+        return _has_work_by(timezone.now() + self._linger, self._lease)
 
-    def _expects_work(self, now: datetime) -> bool:
-        """Tell whether anything is due soon, in our lanes or in free ones, or may come."""
-        self._release_far(now)
-        return self._resident or bool(self._lanes) or self._is_near()
-
-    def _release_far(self, now: datetime) -> None:
-        """Release lanes that have no work within the time that we would linger."""
-        near = now + self._linger
-        self._lanes.release(
-            lane.pk
-            for lane in self._lanes.values()
-            if not lane.claimed
-            and (lane.next_check_at is None or lane.next_check_at > near)
-        )
-
-    def _receive(self, answers: list[AttemptResult]) -> None:
-        now = timezone.now()
-        for it in answers:
-            claim, answer = self._claims.pop(it.key), self._own_up(it)
-            self._unsettled.append((claim, answer))
-            self._adapt(claim.endpoint, answer, now)
-            owner, url = claim.endpoint.owner, claim.endpoint.url
-            outcome = answer.outcome if answer.proves_network else None
-            if self._network.record(owner, url, outcome, now):
-                self._sender.mark_reached()
-
-    def _own_up(self, answer: AttemptResult) -> AttemptResult:
-        """Pause a lane for which this machine lacked something.
-
-        What may be the receiver's address is a failure at last.
-        """
-        lane = self._lanes[answer.lane]
-        if answer.error not in {NO_LOCAL_RESOURCES, NO_PORT}:
-            lane.lacked = 0
-            return answer
-        if answer.error == NO_PORT:
-            lane.lacked += 1
-            if lane.lacked > LACKED_AT_MOST:
-                return answer._replace(outcome=Outcome.CONNECT)
-        lane.not_before = timezone.now() + SECOND
-        return answer
-
-    def _watch_network(self) -> None:
-        """Postpone all attempts while this machine has no network, and look for it."""
-        now = timezone.now()
-        if self._network.is_offline:
-            for held in self._network.probe_targets(now):
-                self._sender.probe(held.url, held.networks)
-            if self._sender.has_reached():
-                self._network.mark_online()
-                leases.set_offline_since(self._shift, offline_since=None)
-                log.warning("network restored", lease=self._shift.pk)
-        elif self._network.is_suspect(now):
-            if has_arrived_since(now - WINDOW):
-                self._network.mark_online()
-                return
-            self._network.mark_offline(now)
-            leases.set_offline_since(self._shift, offline_since=now)
-            log.error("network lost", lease=self._shift.pk)
-
-    def _adapt(self, endpoint: Endpoint, answer: AttemptResult, now: datetime) -> None:
-        """Give quick receivers wider windows, slow ones the narrowest."""
-        lane = self._lanes[answer.lane]
-        if answer.outcome is None or answer.is_slow:
-            lane.narrow()
-        elif lane.has_room and lane.is_due(now):
-            lane.widen(endpoint, answer.duration_ms)
-
-    def _settle(self) -> None:
-        if not self._unsettled:
-            return
-        now = timezone.now()
-        settled = record_results(self._shift, self._unsettled, now=now)
-        for _, answer in self._unsettled:
-            if answer.outcome is None:  # given back
-                self._lanes[answer.lane].schedule(now)
-        for it in settled:
-            if it.retry_at:
-                self._lanes[it.answer.lane].schedule(it.retry_at)
-        self._attempts += len(settled)
-        self._unsettled = []
-
-    def _renew(self, *, every_s: float = RENEW_EVERY_S) -> None:
-        if time.monotonic() - self._renewed > every_s:
-            self._lost = not leases.renew(self._shift)
-            self._renewed = time.monotonic()
-
-    def _leave(self) -> None:
-        """Let a successor start, then await what is open and give the lanes back."""
+    def _finish(self) -> None:
+        """Let a successor start, then await open requests and release the queues."""
         self._sender.release_unstarted()
-        if not self._lost:
-            self._guarded(self._hand_over)
-        while self._claims or self._unsettled:
-            if not self._guarded(self._round_and_release):
+        if not self._is_lost:
+            self._with_patience(self._hand_over)
+        while self._claims or self._recorder.unrecorded:
+            if not self._with_patience(self._record_and_release):
                 break
-        if not self._lost:
-            self._guarded(self._release_idle)
+        if not self._is_lost:
+            self._with_patience(self._release_idle)
 
     def _hand_over(self) -> None:
-        # The successor comes at once, and buries whose lease seems to be over.
-        self._renew(every_s=0)
-        leases.release_slot(self._shift)
+        # The successor starts at once, and expires leases that seem to be over.
+        self._housekeeping.renew_lease(after_s=0)
+        leases.release_slot(self._lease)
         self._release_idle()
-        if self._resident and not self._stop():
+        if self._is_resident and not self._stop():
             notify.wake_dispatcher()
 
-    def _round_and_release(self) -> bool:
-        self._round()
+    def _record_and_release(self) -> None:
+        self._record()
         self._release_idle()
-        return True
 
     def _release_idle(self) -> None:
-        """Release what has ended, and call a successor for it when there is more to do."""
-        # The fence of what is not written yet is its lane.
-        unsettled = {answer.lane for _, answer in self._unsettled}
-        idle = [
-            it.pk
-            for it in self._lanes.values()
-            if not it.claimed and it.pk not in unsettled
-        ]
-        self._lanes.release(idle)
-        if idle and not self._stop() and self._is_near():
+        """Release the queues without claims, and wake a successor if there is more work."""
+        # A result that is not written yet is found by its queue.
+        unrecorded = {result.queue for _, result in self._recorder.unrecorded}
+        idle = [queue.pk for queue in self._queues.idle() if queue.pk not in unrecorded]
+        self._queues.release(idle)
+        if idle and not self._stop() and self._has_work_soon():
             notify.wake_dispatcher()
 
-    def _is_near(self) -> bool:
-        return due_by(timezone.now() + self._linger, self._shift)
+    def _release_lease(self) -> None:
+        leases.release(self._lease, attempts=self._recorder.attempts)
 
-    def _guarded(self, work: Callable[[], bool | None]) -> bool:
-        """Do database work; while the database is away, keep what we know and try again.
+    @property
+    def _is_lost(self) -> bool:
+        return self._housekeeping.is_lease_lost
 
-        Returns False when the work said so, or when patience ran out: what was claimed is
-        then found by the next shift as interrupted.
+    def _with_patience(self, step: Callable[[], bool | None]) -> bool:
+        """Do a step of database work; while the database is unavailable, try again.
+
+        Returns False if the step does, or when patience ends: the next dispatcher then finds
+        what is claimed as interrupted.
         """
         until = time.monotonic() + DATABASE_PATIENCE_S
         while True:
             try:
-                if self._in_doubt:
+                if self._is_in_doubt:
                     self._reconcile()
-                return work() is not False
+                return step() is not False
             except leases.LeaseLostError:
-                self._lost = True
+                self._housekeeping.is_lease_lost = True
                 return False
             except TRANSIENT_ERRORS as error:
                 log.warning("database unavailable", error=type(error).__name__)
-                self._in_doubt = True
+                self._is_in_doubt = True
                 if time.monotonic() > until or connection.in_atomic_block:
                     return False
                 connection.close()
                 time.sleep(DATABASE_PAUSE_S)
 
     def _reconcile(self) -> None:
-        """Learn what the database kept of our last words. Raises LostError."""
+        """Read what the database kept of the last commits. Raises LeaseLostError."""
         with transaction.atomic():
-            leases.lock(self._shift)
-            self._lanes.reload(timezone.now())
-            self._claims.release_unconfirmed(
-                settling=[claim.pk for claim, _ in self._unsettled]
-            )
-        self._in_doubt = False
+            leases.lock(self._lease)
+            self._queues.reload(timezone.now())
+            unrecorded = [claim.pk for claim, _ in self._recorder.unrecorded]
+            self._claims.release_unconfirmed(unrecorded=unrecorded)
+        self._is_in_doubt = False

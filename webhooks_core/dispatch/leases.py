@@ -1,4 +1,4 @@
-"""Shifts: who may take work, for how long, and what is left when one dies."""
+"""The leases of dispatchers: acquire, renew and release one, expire those of dead processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import structlog
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from webhooks_core.conf import webhook_settings
@@ -24,7 +24,7 @@ from webhooks_core.models import (
 from webhooks_core.outcomes import Outcome
 from webhooks_core.worker import processes
 
-LEASE = timedelta(seconds=15)
+LEASE_DURATION = timedelta(seconds=15)
 RECENTLY = timedelta(minutes=5)
 INTERRUPTED = "interrupted: the worker died"
 
@@ -32,21 +32,21 @@ log = structlog.stdlib.get_logger(__name__)
 
 
 class LeaseLostError(Exception):
-    """The lease of this shift ran out, and somebody has buried it."""
+    """The lease has expired, and another process has freed what it claimed."""
 
 
 def acquire() -> DispatcherLease | None:
-    """Begin a shift in a free slot; None when every slot is taken by a living one."""
+    """Acquire a lease in a free slot; return None if every slot is taken."""
     expire_dead()
     for slot in range(webhook_settings.DISPATCHERS):
-        if shift := _take(slot):
-            # From here on commits need not call: this shift looks by itself.
+        if lease := _acquire_slot(slot):
+            # From now on commits need wake nobody: this dispatcher looks by itself.
             EngineState.objects.update_or_create(pk=1, defaults={"woken_at": None})
-            return shift
+            return lease
     return None
 
 
-def _take(slot: int) -> DispatcherLease | None:
+def _acquire_slot(slot: int) -> DispatcherLease | None:
     if DispatcherLease.objects.filter(slot=slot).exists():
         return None
     try:
@@ -56,153 +56,138 @@ def _take(slot: int) -> DispatcherLease | None:
                 host=socket.gethostname()[:255],
                 pid=os.getpid(),
                 boot_id=processes.boot_id(),
-                expires_at=timezone.now() + LEASE,
-                offline_since=_inherited(),
+                expires_at=timezone.now() + LEASE_DURATION,
+                offline_since=_last_offline_since(),
             )
     except IntegrityError:
-        return None  # another worker was quicker
+        return None  # another process took the slot first
 
 
-def _inherited() -> datetime | None:
-    """Return since when the last shift of this machine knew that there is no network."""
-    if not (machine := processes.boot_id()):
+def _last_offline_since() -> datetime | None:
+    """Return the `offline_since` of the last dispatcher of this machine, if it is recent."""
+    if not (boot_id := processes.boot_id()):
         return None
     recent = Q(ended_at=None) | Q(ended_at__gt=timezone.now() - RECENTLY)
-    last = (
-        DispatcherLease.objects.filter(recent, boot_id=machine).order_by("-pk").first()
-    )
+    leases = DispatcherLease.objects.filter(recent, boot_id=boot_id)
+    last = leases.order_by("-pk").first()
     return last.offline_since if last else None
 
 
 def set_offline_since(
-    shift: DispatcherLease, *, offline_since: datetime | None
+    lease: DispatcherLease, *, offline_since: datetime | None
 ) -> None:
-    """Let operators, and the next shift of this machine, know whether there is a network."""
-    DispatcherLease.objects.filter(pk=shift.pk).update(offline_since=offline_since)
+    """Store, for operators and the next dispatcher, whether this machine has a network."""
+    DispatcherLease.objects.filter(pk=lease.pk).update(offline_since=offline_since)
 
 
-def renew(shift: DispatcherLease) -> bool:
-    """Prolong the lease; False when somebody has already buried this shift."""
-    until = timezone.now() + LEASE
-    return (
-        DispatcherLease.objects.filter(pk=shift.pk, ended_at=None).update(
-            expires_at=until
-        )
-        == 1
-    )
+def renew(lease: DispatcherLease) -> bool:
+    """Extend a lease; return False if it is lost."""
+    expires_at = timezone.now() + LEASE_DURATION
+    return _open(lease).update(expires_at=expires_at) == 1
 
 
-def lock(shift: DispatcherLease) -> None:
-    """Keep a shift from being buried until this transaction ends. Raises LostError.
+def lock(lease: DispatcherLease) -> None:
+    """Keep a lease from expiring until this transaction ends. Raises LeaseLostError.
 
-    Whoever is buried takes nothing more: nobody would look for what it holds.
+    A lost lease claims nothing more: no process would free what it claimed.
     """
-    own = DispatcherLease.objects.select_for_update().filter(pk=shift.pk, ended_at=None)
-    if not own.values_list("pk").first():
+    if not _open(lease).select_for_update().values_list("pk").first():
         raise LeaseLostError
 
 
-def release_slot(shift: DispatcherLease) -> None:
-    """Let a successor take new work while this shift waits for its last answers."""
-    DispatcherLease.objects.filter(pk=shift.pk).update(slot=None)
+def release_slot(lease: DispatcherLease) -> None:
+    """Let a successor take new work while this dispatcher waits for its last results."""
+    DispatcherLease.objects.filter(pk=lease.pk).update(slot=None)
 
 
-def release(shift: DispatcherLease, *, attempts: int) -> None:
-    """End a shift, and free whatever it still holds.
+def release(lease: DispatcherLease, *, attempts: int) -> None:
+    """End a lease, and free what it still claims.
 
-    That is nothing, unless the database went away and did not confirm a commit.
+    That is nothing, unless the database failed and did not confirm a commit.
     """
     now = timezone.now()
     with transaction.atomic():
-        DispatcherLease.objects.filter(pk=shift.pk, ended_at=None).update(
-            slot=None, ended_at=now, attempts=attempts
-        )
-        _free(shift, now)
-        if not attempts and shift.offline_since is None:
-            # It waited in vain, as one does three times a minute.
+        _open(lease).update(slot=None, ended_at=now, attempts=attempts)
+        _free_claims(lease, now)
+        if not attempts and lease.offline_since is None:
+            # Three times a minute a resident dispatcher ends without an attempt: keep no row.
             idle = DispatcherLease.objects.filter(
-                pk=shift.pk, attempts=0, offline_since=None
+                pk=lease.pk, attempts=0, offline_since=None
             )
             idle.delete()
 
 
 def expire_dead() -> int:
-    """End every shift that died or whose lease ran out, and free what it held.
+    """End every lease that expired or whose process is gone; return how many.
 
-    Returns how many. A shift of this machine need not be waited for: its process is gone.
+    The death of a process of this machine is known before its lease expires.
     """
     now = timezone.now()
-    # A lease further ahead than we ever give one was written before the clock was set back.
-    expired = Q(expires_at__lt=now) | Q(expires_at__gt=now + 2 * LEASE)
+    # A time so far ahead was written before the clock was set back.
+    expired = Q(expires_at__lt=now) | Q(expires_at__gt=now + 2 * LEASE_DURATION)
     dead = expired | Q(pk__in=_orphaned())
-    return sum(
-        _bury(shift, dead, now)
-        for shift in DispatcherLease.objects.filter(dead, ended_at=None).order_by("pk")
-    )
+    leases = DispatcherLease.objects.filter(dead, ended_at=None).order_by("pk")
+    return sum(_expire(lease, dead, now) for lease in leases)
 
 
 def _orphaned() -> list[int]:
-    """Return the open shifts of processes that were here and are gone."""
-    if not (machine := processes.boot_id()):
+    """Return the ids of open leases whose processes ran on this machine and are gone."""
+    if not (boot_id := processes.boot_id()):
         return []
-    here = DispatcherLease.objects.filter(boot_id=machine, ended_at=None)
+    local = DispatcherLease.objects.filter(boot_id=boot_id, ended_at=None)
     return [
-        pk for pk, pid in here.values_list("pk", "pid") if not processes.is_alive(pid)
+        pk for pk, pid in local.values_list("pk", "pid") if not processes.is_alive(pid)
     ]
 
 
-def _bury(shift: DispatcherLease, dead: Q, now: datetime) -> bool:
+def _expire(lease: DispatcherLease, dead: Q, now: datetime) -> bool:
     with transaction.atomic():
-        won = DispatcherLease.objects.filter(dead, pk=shift.pk, ended_at=None).update(
-            slot=None, ended_at=now
-        )
-        if not won:
+        if not _open(lease).filter(dead).update(slot=None, ended_at=now):
             return False
-        interrupted = _free(shift, now)
+        interrupted = _free_claims(lease, now)
         EngineState.objects.filter(pk=1).update(expired_leases=F("expired_leases") + 1)
-    log.warning("dispatcher lease expired", lease=shift.pk, interrupted=interrupted)
+    log.warning("dispatcher lease expired", lease=lease.pk, interrupted=interrupted)
     return True
 
 
-def _free(shift: DispatcherLease, now: datetime) -> int:
-    """Free what a shift holds; return how many attempts it saw no end of."""
-    interrupted = _interrupt(shift, now)
-    lanes = EndpointQueue.objects.filter(leased_by=shift.pk)
-    # What it sent a moment ago, nobody knows: no second may see more than the rate.
-    lanes.filter(endpoint__rate_per_second__isnull=False).update(
-        not_before=now + SECOND
-    )
-    lanes.update(leased_by=None, next_due_at=now)
+def _open(lease: DispatcherLease) -> QuerySet[DispatcherLease]:
+    return DispatcherLease.objects.filter(pk=lease.pk, ended_at=None)
+
+
+def _free_claims(lease: DispatcherLease, now: datetime) -> int:
+    """Free the queues and deliveries of a lease; return how many attempts it interrupted."""
+    interrupted = _interrupt(lease, now)
+    queues = EndpointQueue.objects.filter(leased_by=lease.pk)
+    # It is unknown what was sent a moment ago: no second may see more than the rate.
+    limited = queues.filter(endpoint__rate_per_second__isnull=False)
+    limited.update(not_before=now + SECOND)
+    queues.update(leased_by=None, next_due_at=now)
     return interrupted
 
 
-def _interrupt(shift: DispatcherLease, now: datetime) -> int:
-    """Record the attempts of which a shift saw no end, and make them due again."""
-    claimed = Delivery.objects.claimed_by(shift.pk)
-    cut = list(claimed.values_list("pk", "attempts"))
-    if not cut:
+def _interrupt(lease: DispatcherLease, now: datetime) -> int:
+    """Record a lease's attempts without a result as interrupted, and make them due again."""
+    claimed = Delivery.objects.claimed_by(lease.pk)
+    rows = list(claimed.values_list("pk", "attempts"))
+    if not rows:
         return 0
     Attempt.objects.bulk_create(
         Attempt(
             delivery_id=pk,
             number=number,
-            started_at=shift.started_at,
+            started_at=lease.started_at,
             outcome=Outcome.INTERRUPTED,
             error=INTERRUPTED,
         )
-        for pk, number in cut
+        for pk, number in rows
     )
+    changes = {
+        "interruptions": F("interruptions") + 1,
+        "claimed_by": None,
+        "last_error": INTERRUPTED,
+    }
     claimed.filter(interruptions__gte=MAX_INTERRUPTIONS - 1).update(
-        status=Delivery.Status.FAILED,
-        interruptions=F("interruptions") + 1,
-        next_attempt_at=None,
-        claimed_by=None,
-        last_error=INTERRUPTED,
+        status=Delivery.Status.FAILED, next_attempt_at=None, **changes
     )
-    claimed.update(
-        interruptions=F("interruptions") + 1,
-        next_attempt_at=now,
-        claimed_by=None,
-        last_error=INTERRUPTED,
-    )
-    return len(cut)
+    claimed.update(next_attempt_at=now, **changes)
+    return len(rows)

@@ -1,7 +1,7 @@
-"""Lanes: which endpoints a shift works for, and how much it may claim from each.
+"""Endpoint queues: which ones a dispatcher has leased, and how much it may claim from each.
 
-Claims are fair by construction: every lane has its own small window, so that neither a long
-backlog nor a slow receiver takes room from another endpoint.
+Every queue has a small window of its own, so that neither a long backlog nor a slow receiver
+takes room from another endpoint.
 """
 
 from __future__ import annotations
@@ -12,36 +12,34 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.db import connection, transaction
-from django.db.models import Q
 from django.utils import timezone
 
 from webhooks_core.dispatch import leases
-from webhooks_core.dispatch.rate_limit import RateWindow, is_held
+from webhooks_core.dispatch.rate_limit import RateWindow, is_too_early
 from webhooks_core.models import DispatcherLease, Endpoint, EndpointQueue
 
-MAX_LANES = 2000
-# A few at a time, so that shifts that start together share what is due.
-TAKE_AT_ONCE = 32
+MAX_QUEUES = 2000
+# Small, so that dispatchers that start together share what is due.
+LEASE_BATCH = 32
 MAX_WINDOW = 128
-# What a receiver can be expected to take in this time may be claimed ahead. What waits longer
-# than the sender's STALE_AFTER_S is given back, so that much more would be work for nothing.
-AHEAD_MS = 500
-LANES_PER_QUERY = 100
+# Claim ahead what a receiver can be expected to accept in this time. A request that waits longer
+# than the sender's STALE_AFTER_S is released, so that much more would be wasted work.
+CLAIM_AHEAD_MS = 500
+QUEUES_PER_QUERY = 100
 
 
 @dataclass(slots=True)
 class QueueState:
-    """What a shift knows of a lane it owns.
+    """What a dispatcher knows about a queue that it has leased.
 
-    `window` is how many deliveries may be claimed at once: twice what may be in flight, and
-    more for a receiver that takes more within AHEAD_MS: a look at the database costs the same
-    however much it claims.
-    `look_at` is when the next delivery is due; None means that none is known.
+    `window` is how many deliveries may be claimed at once: twice what may be in flight, and more
+    for a receiver that accepts more within CLAIM_AHEAD_MS, since a claim costs the same whatever
+    its size. `next_check_at` is when the next delivery is due; None if none is known.
 
-    The lane of an endpoint with a rate or a strict order is `exact`: it claims nothing that
-    could not be sent at once. `pace` is kept for one with a rate, which may be `not_before` a
-    time by what it, or its last owner, claimed a moment ago. `lacked` counts, in a row, attempts
-    for which this machine had no port or address.
+    The queue of an endpoint with a rate or a strict order is `exact`: it claims nothing that
+    cannot be sent at once. It has a `rate_window` if there is a rate; `not_before` then comes
+    from what this dispatcher, or the one before it, claimed a moment ago. `local_failures` counts,
+    in a row, attempts for which this machine had no port or address.
     """
 
     pk: int
@@ -49,25 +47,25 @@ class QueueState:
     claimed: int = 0
     next_check_at: datetime | None = None
     exact: bool = False
-    pace: RateWindow | None = None
+    rate_window: RateWindow | None = None
     not_before: datetime | None = None
-    lacked: int = 0
+    local_failures: int = 0
 
     @property
     def has_room(self) -> bool:
         # More than half-full windows are left alone: fewer and larger claims cost less.
-        full = self.window - 1 if self.exact else self.window // 2
-        return not self.claimed or self.claimed <= full
+        most = self.window - 1 if self.exact else self.window // 2
+        return not self.claimed or self.claimed <= most
 
     def is_due(self, now: datetime) -> bool:
         return (
             self.next_check_at is not None
             and self.next_check_at <= now
-            and not is_held(self.not_before, now)
+            and not is_too_early(self.not_before, now)
         )
 
     def capacity(self, endpoint: Endpoint, now: datetime) -> int:
-        """Open the window for an endpoint; return how many more may be claimed."""
+        """Update the window from an endpoint's limits; return how many more may be claimed."""
         rate = endpoint.rate_per_second
         self.exact = endpoint.in_order or rate is not None
         if self.exact:
@@ -76,26 +74,26 @@ class QueueState:
             self.window = max(self.window, 2 * endpoint.in_flight)
         room = max(self.window - self.claimed, 0)
         if rate is None:
-            self.pace = None
+            self.rate_window = None
             return room
-        self.pace = self.pace or RateWindow()
-        left = self.pace.left(rate, now)
-        self.not_before = None if left else self.pace.more_at(now)
-        return min(room, left)
+        self.rate_window = self.rate_window or RateWindow()
+        remaining = self.rate_window.remaining(rate, now)
+        self.not_before = None if remaining else self.rate_window.next_free_at(now)
+        return min(room, remaining)
 
     def release_not_before(self, now: datetime) -> datetime | None:
-        """Return until when whoever takes the lane next must hold it."""
-        if self.pace and (until := self.pace.free_at(now)):
-            return until
-        return self.not_before if is_held(self.not_before, now) else None
+        """Return the `not_before` for the dispatcher that leases this queue next."""
+        if self.rate_window and (empty_at := self.rate_window.empty_at(now)):
+            return empty_at
+        return self.not_before if is_too_early(self.not_before, now) else None
 
     def schedule(self, at: datetime) -> None:
         """Note that a delivery is due at a time."""
         self.next_check_at = min(self.next_check_at or at, at)
 
     def widen(self, endpoint: Endpoint, duration_ms: int) -> None:
-        """Double the window, up to what a receiver takes ahead that answers in such a time."""
-        ahead = endpoint.in_flight * AHEAD_MS // max(duration_ms, 1)
+        """Double the window, up to what a receiver with such a response time accepts ahead."""
+        ahead = endpoint.in_flight * CLAIM_AHEAD_MS // max(duration_ms, 1)
         self.window = max(self.window, min(self.window * 2, ahead, MAX_WINDOW))
 
     def narrow(self) -> None:
@@ -103,111 +101,116 @@ class QueueState:
 
 
 class LeasedQueues:
-    """The lanes of one shift, in memory and in the database."""
+    """The queues of one dispatcher, in memory and in the database."""
 
-    def __init__(self, shift: DispatcherLease) -> None:
-        self._shift = shift
-        self._owned: dict[int, QueueState] = {}
+    def __init__(self, lease: DispatcherLease) -> None:
+        self._lease = lease
+        self._queues: dict[int, QueueState] = {}
 
     def __len__(self) -> int:
-        return len(self._owned)
+        return len(self._queues)
 
     def __getitem__(self, pk: int) -> QueueState:
-        return self._owned[pk]
+        return self._queues[pk]
 
-    def values(self) -> Iterable[QueueState]:
-        return self._owned.values()
+    def idle(self) -> list[QueueState]:
+        """Return the queues without open claims."""
+        return [queue for queue in self._queues.values() if not queue.claimed]
 
     def lease_due(self, now: datetime) -> int:
-        """Lease lanes with work, and hear the bells of our own; return how many."""
+        """Lease free queues with work, and note new work in our own; return how many."""
         if not self.has_due(now):
             return 0
-        room = min(max(MAX_LANES - len(self), 1), TAKE_AT_ONCE)
-        # The bell is silenced before the deliveries are read: what is committed in between
-        # rings again.
-        lease = _lease_at_once if connection.vendor == "postgresql" else _lease
-        mine = lease(self._shift, now, room)
-        for pk, not_before in mine.items():
-            if pk not in self._owned:
-                self._owned[pk] = QueueState(pk, not_before=not_before)
-            self._owned[pk].next_check_at = now
-        return len(mine)
+        room = min(max(MAX_QUEUES - len(self), 1), LEASE_BATCH)
+        # The due time is cleared before the deliveries are read: a commit in between sets it
+        # again.
+        is_postgresql = connection.vendor == "postgresql"
+        lease_queues = _lease_in_one_statement if is_postgresql else _lease_by_orm
+        leased = lease_queues(self._lease, now, room)
+        for pk, not_before in leased.items():
+            if pk not in self._queues:
+                self._queues[pk] = QueueState(pk, not_before=not_before)
+            self._queues[pk].next_check_at = now
+        return len(leased)
 
     def has_due(self, now: datetime) -> bool:
-        """Tell whether take_due() would find any: for one who waits, many times a second."""
+        """Return True if lease_due() would find a queue: asked many times a second."""
         at = connection.ops.adapt_datetimefield_value(now)
         with connection.cursor() as cursor:
-            cursor.execute(_CALLED, (at, self._shift.pk))
+            cursor.execute(_HAS_DUE, (at, self._lease.pk))
             return bool(cursor.fetchone()[0])
 
     def next_at(self) -> datetime | None:
-        """Return when the first of our own is due, by what we know."""
-        known = [
-            max(it.next_check_at, it.not_before or it.next_check_at)
-            for it in self._owned.values()
-            if it.next_check_at
+        """Return when the first delivery in our queues is due, as far as we know."""
+        times = [
+            max(queue.next_check_at, queue.not_before or queue.next_check_at)
+            for queue in self._queues.values()
+            if queue.next_check_at
         ]
-        return min(known, default=None)
+        return min(times, default=None)
 
     def due(self, now: datetime) -> list[QueueState]:
-        """Return those that have work and room for it, the emptiest first."""
+        """Return the queues with due work and room for it, the emptiest first."""
         return sorted(
-            (it for it in self._owned.values() if it.is_due(now) and it.has_room),
-            key=lambda lane: (lane.claimed, lane.next_check_at),
+            (
+                queue
+                for queue in self._queues.values()
+                if queue.is_due(now) and queue.has_room
+            ),
+            key=lambda queue: (queue.claimed, queue.next_check_at),
         )
 
     def reload(self, now: datetime) -> None:
-        """Learn from the database what is ours: it may not have heard our last words."""
-        owned = EndpointQueue.objects.filter(leased_by=self._shift.pk)
-        self._owned = {
-            pk: self._owned.get(pk) or QueueState(pk, not_before=not_before)
-            for pk, not_before in owned.values_list("pk", "not_before")
+        """Read from the database which queues are ours: a commit may have gone unconfirmed."""
+        rows = EndpointQueue.objects.filter(leased_by=self._lease.pk)
+        self._queues = {
+            pk: self._queues.get(pk) or QueueState(pk, not_before=not_before)
+            for pk, not_before in rows.values_list("pk", "not_before")
         }
-        for lane in self._owned.values():
-            lane.next_check_at = now
+        for queue in self._queues.values():
+            queue.next_check_at = now
 
     def release(self, pks: Iterable[int]) -> None:
-        """Give lanes back, each with the time of its next delivery."""
+        """Release queues, each with the time of its next delivery."""
         pks, now = list(pks), timezone.now()
         if not pks:
             return
-        mine = EndpointQueue.objects.filter(leased_by=self._shift.pk)
+        rows = EndpointQueue.objects.filter(leased_by=self._lease.pk)
         with transaction.atomic():
             for pk in pks:
-                if look_at := self._owned[pk].next_check_at:
-                    later = Q(next_due_at=None) | Q(next_due_at__gt=look_at)
-                    mine.filter(later, pk=pk).update(next_due_at=look_at)
-                if rest := self._owned[pk].release_not_before(now):
-                    mine.filter(pk=pk).update(not_before=rest)
-            mine.filter(pk__in=pks).update(leased_by=None)
+                if next_check_at := self._queues[pk].next_check_at:
+                    rows.mark_due([pk], at=next_check_at)
+                if not_before := self._queues[pk].release_not_before(now):
+                    rows.filter(pk=pk).update(not_before=not_before)
+            rows.filter(pk__in=pks).update(leased_by=None)
         for pk in pks:
-            del self._owned[pk]
+            del self._queues[pk]
 
 
-# As LaneQuerySet.due, which the ORM would compose anew each time for twice what it costs.
-_CALLED = (
+# As EndpointQueueQuerySet.due: composing it with the ORM would double its cost.
+_HAS_DUE = (
     "SELECT EXISTS (SELECT 1 FROM webhooks_core_endpointqueue"
     " WHERE next_due_at <= %s AND (leased_by IS NULL OR leased_by = %s))"
 )
 
 
-def _lease(
-    shift: DispatcherLease, now: datetime, room: int
+def _lease_by_orm(
+    lease: DispatcherLease, now: datetime, room: int
 ) -> dict[int, datetime | None]:
-    """Make lanes ours; return until when each is held. Raises LostError."""
+    """Lease due queues; return the `not_before` of each. Raises LeaseLostError."""
     with transaction.atomic():
-        leases.lock(shift)
-        due = EndpointQueue.objects.due(now, lease=shift.pk)[:room]
-        mine = dict(due.values_list("pk", "not_before"))
-        EndpointQueue.objects.filter(pk__in=list(mine)).update(
-            leased_by=shift.pk, next_due_at=None
+        leases.lock(lease)
+        due = EndpointQueue.objects.due(now, lease=lease.pk)[:room]
+        leased = dict(due.values_list("pk", "not_before"))
+        EndpointQueue.objects.filter(pk__in=list(leased)).update(
+            leased_by=lease.pk, next_due_at=None
         )
-    return mine
+    return leased
 
 
-# The same for a server, to which each statement is a way there and back. The shift is locked
-# before its lanes, as by whoever buries it; one that is buried gets none. The commit need not
-# be on disk when it returns: a claim that follows is, and takes along what was written before.
+# The same in one round trip. The lease is locked before its queues, as where leases expire; one
+# that has expired gets no queue. The commit may return before it is on disk: the commit of the
+# claim that follows writes it too.
 _LEASE = """
     WITH living AS (
         SELECT id FROM webhooks_core_dispatcherlease WHERE id = %s AND ended_at IS NULL FOR UPDATE
@@ -223,20 +226,20 @@ _LEASE = """
 """
 
 
-def _lease_at_once(
-    shift: DispatcherLease, now: datetime, room: int
+def _lease_in_one_statement(
+    lease: DispatcherLease, now: datetime, room: int
 ) -> dict[int, datetime | None]:
     with connection.cursor() as cursor:
-        cursor.execute(_LEASE, (shift.pk, now, room))
-        mine = {pk: not_before for pk, not_before, _ in cursor.fetchall()}
-    if not mine:  # others were quicker, or this shift is buried
+        cursor.execute(_LEASE, (lease.pk, now, room))
+        leased = {pk: not_before for pk, not_before, _ in cursor.fetchall()}
+    if not leased:  # another dispatcher was first, or this lease has expired
         with transaction.atomic():
-            leases.lock(shift)
-    return mine
+            leases.lock(lease)
+    return leased
 
 
 class DueDelivery(NamedTuple):
-    """A waiting delivery near the head of its lane; `size` is that of its event in bytes.
+    """A waiting delivery near the start of its queue; `size` is that of its event in bytes.
 
     `later` is when it is due, None for one that is due already.
     """
@@ -252,33 +255,37 @@ class DueDelivery(NamedTuple):
 
 
 class ClaimLimit(NamedTuple):
-    """How many deliveries of a lane are wanted, and whether strictly in the events' order."""
+    """How many deliveries of a queue may be claimed, and whether strictly in event order."""
 
     queue: int
     room: int
     in_order: bool = False
 
 
-def due_deliveries(wanted: Sequence[ClaimLimit], now: datetime) -> list[DueDelivery]:
-    """Return the earliest waiting deliveries of each lane: one more than asked for.
+def due_deliveries(limits: Sequence[ClaimLimit], now: datetime) -> list[DueDelivery]:
+    """Return the earliest waiting deliveries of each queue: one more than its limit.
 
-    The extra one tells when the lane must be looked at again. One indexed range per lane:
-    the cost does not grow with the backlog. Written in SQL, since the ORM has no such query
-    and its model instances would be half of the cost of a claim.
+    The additional one shows when the queue must be checked again. One index range per queue:
+    the cost does not grow with the backlog. Raw SQL, since the ORM has no such query and its
+    model instances would be half of the cost of a claim.
     """
-    found: list[DueDelivery] = []
+    due: list[DueDelivery] = []
     at = connection.ops.adapt_datetimefield_value(now)
-    for start in range(0, len(wanted), LANES_PER_QUERY):
-        part = wanted[start : start + LANES_PER_QUERY]
-        sql = " UNION ALL ".join(_NEXT if it.in_order else _HEAD for it in part)
-        params = [value for it in part for value in (at, it.queue, it.room + 1)]
+    for start in range(0, len(limits), QUEUES_PER_QUERY):
+        part = limits[start : start + QUEUES_PER_QUERY]
+        sql = " UNION ALL ".join(
+            _NEXT_IN_ORDER if limit.in_order else _EARLIEST for limit in part
+        )
+        params = [
+            value for limit in part for value in (at, limit.queue, limit.room + 1)
+        ]
         with connection.cursor() as cursor:
             cursor.execute(sql, params)
-            found += map(_head, cursor.fetchall())
-    return found
+            due += map(_due_delivery, cursor.fetchall())
+    return due
 
 
-def _head(row: tuple[Any, ...]) -> DueDelivery:
+def _due_delivery(row: tuple[Any, ...]) -> DueDelivery:
     later = row[-1]
     if isinstance(later, str):  # SQLite does not know that an expression is a time
         later = datetime.fromisoformat(later).replace(tzinfo=connection.timezone)
@@ -286,7 +293,7 @@ def _head(row: tuple[Any, ...]) -> DueDelivery:
     return DueDelivery._make(row)
 
 
-# Times that have come need not be read: that alone would be a quarter of a claim's cost.
+# Times that have passed need not be read: that alone would be a quarter of a claim's cost.
 _WAITING = (
     "SELECT * FROM (SELECT d.id, d.public_id, d.event_id, d.endpoint_id, d.attempts,"
     " d.interruptions, e.size,"
@@ -294,6 +301,6 @@ _WAITING = (
     " FROM webhooks_core_delivery d JOIN webhooks_core_event e ON e.id = d.event_id"
     " WHERE d.endpoint_id = %s AND d.status = 0 AND d.claimed_by IS NULL"
 )
-_HEAD = f"{_WAITING} ORDER BY d.next_attempt_at, d.id LIMIT %s) AS head"
+_EARLIEST = f"{_WAITING} ORDER BY d.next_attempt_at, d.id LIMIT %s) AS due"
 # Whatever its own time: the first one is due or keeps the others waiting.
-_NEXT = f"{_WAITING} ORDER BY d.event_id, d.id LIMIT %s) AS head"
+_NEXT_IN_ORDER = f"{_WAITING} ORDER BY d.event_id, d.id LIMIT %s) AS due"

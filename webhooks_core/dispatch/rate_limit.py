@@ -1,4 +1,4 @@
-"""How many attempts a lane may still claim within a second. Pure: time is a parameter."""
+"""How many attempts a queue may still claim within a second. Pure: time is a parameter."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections import deque
 from datetime import datetime, timedelta
 
 SECOND = timedelta(seconds=1)
-# What has waited longer behind a slow receiver is given back: its endpoint may have changed.
+# A request that has waited longer in the sender is released: its endpoint may have changed.
 STALE_AFTER_S = 1.0
 
 
 class RateWindow:
-    """What was claimed within the last second: at most `rate` within any second.
+    """The claims of the last second: at most `rate` within any second.
 
-    A clock that is set back makes what seems to lie ahead of us count from now on.
+    After the clock is set back, claims that lie in the future count from now on.
     """
 
     __slots__ = ("_recent",)
@@ -21,22 +21,21 @@ class RateWindow:
     def __init__(self) -> None:
         self._recent: deque[tuple[datetime, int]] = deque()
 
-    def note(self, count: int, at: datetime) -> None:
-        """Remember that so many were claimed."""
+    def add(self, count: int, at: datetime) -> None:
         self._recent.append((at, count))
 
-    def left(self, rate: int, now: datetime) -> int:
+    def remaining(self, rate: int, now: datetime) -> int:
         """Return how many more may be claimed now."""
         self._forget(now)
         return max(rate - sum(count for _, count in self._recent), 0)
 
-    def more_at(self, now: datetime) -> datetime | None:
-        """Return when the oldest claims no longer count; None when none do."""
+    def next_free_at(self, now: datetime) -> datetime | None:
+        """Return when the oldest claims no longer count; None if no claims count."""
         self._forget(now)
         return self._recent[0][0] + SECOND if self._recent else None
 
-    def free_at(self, now: datetime) -> datetime | None:
-        """Return when none of the claims counts any longer; None when none does now."""
+    def empty_at(self, now: datetime) -> datetime | None:
+        """Return when no claim counts any longer; None if none counts now."""
         self._forget(now)
         return self._recent[-1][0] + SECOND if self._recent else None
 
@@ -48,6 +47,10 @@ class RateWindow:
             self._recent = deque([(now, total)])
 
 
-def is_held(until: datetime | None, now: datetime) -> bool:
-    """Tell whether a lane is held; a time further ahead than we ever set is not ours."""
-    return until is not None and now < until <= now + SECOND
+def is_too_early(not_before: datetime | None, now: datetime) -> bool:
+    """Return True if nothing may be claimed yet.
+
+    The engine never sets a time more than a second ahead: one further ahead was written before
+    the clock was set back.
+    """
+    return not_before is not None and now < not_before <= now + SECOND

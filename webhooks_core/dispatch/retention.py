@@ -1,4 +1,4 @@
-"""Retention: what is old and awaited by nobody goes, in short steps that let others in between."""
+"""Retention: removal of old events that nothing waits for, in short steps with pauses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from webhooks_core.models import (
@@ -25,57 +25,52 @@ from webhooks_core.models import (
 )
 
 EVENTS, ROWS = 500, 1000
-# Half as long as the step before, and never none: SQLite has one writer, and it is not us.
+# A pause after each step, half as long as the step: SQLite has a single writer.
 PAUSE_PART, LEAST_PAUSE_S = 0.5, 0.005
 
 
-# The creation time and the id of an event: retention goes in this order.
+# The creation time and the id of an event: the order of retention.
 Position = tuple[datetime, int]
 
 
 def remove_old(before: datetime, *, for_s: float) -> int:
-    """Remove events that nobody waits for, oldest first, for some seconds; return how many.
+    """Remove old events, the oldest first, for some seconds; return how many.
 
-    What waits for a subscribed endpoint is never removed, whatever its age; nor is what is
-    being tried. An event is as old as its latest replay. Ends at once when work is due and no
-    shift is there to do it. The next call continues behind the last event that this one
-    looked at, and after the newest with the oldest: events that stay do not use up the time
-    of every call.
+    Pending deliveries of subscribed endpoints and claimed ones are kept with their events, and
+    an event is as old as its latest replay. Ends at once when work is due and no dispatcher is
+    live. The next call goes on behind the last event that this one has checked, and starts over
+    after the newest: events that are kept do not use up the time of every call.
     """
-    until, removed, reached = time.monotonic() + for_s, 0, _reached()
+    until, removed, checked = time.monotonic() + for_s, 0, _load_position()
     DispatcherLease.objects.filter(ended_at__lt=before).delete()
-    rest = _old(before, after=reached)
-    for events in chain(rest, _old(before, after=None)) if reached else rest:
+    rest = _old(before, after=checked)
+    for events in chain(rest, _old(before, after=None)) if checked else rest:
         count = _remove([pk for _, pk in events], before, until)
         if count is None:
             break
-        removed, reached = removed + count, events[-1]
-        if time.monotonic() > until or _is_wanted_elsewhere():
+        removed, checked = removed + count, events[-1]
+        if time.monotonic() > until or _is_dispatcher_wanted():
             break
     else:
-        reached = None
-    _keep(reached)
+        checked = None
+    at, event = checked or (None, None)
+    EngineState.objects.filter(pk=1).update(retention_at=at, retention_event=event)
     return removed
 
 
-def _reached() -> Position | None:
-    """Return the last event that this cycle has looked at; None at its beginning."""
-    bell = EngineState.objects.filter(pk=1).first()
-    if bell is None or bell.retention_at is None:
+def _load_position() -> Position | None:
+    """Return the last event that this cycle has checked; None at its beginning."""
+    state = EngineState.objects.filter(pk=1).first()
+    if state is None or state.retention_at is None:
         return None
-    return bell.retention_at, bell.retention_event or 0
-
-
-def _keep(reached: Position | None) -> None:
-    at, event = reached or (None, None)
-    EngineState.objects.filter(pk=1).update(retention_at=at, retention_event=event)
+    return state.retention_at, state.retention_event or 0
 
 
 def _old(before: datetime, *, after: Position | None) -> Iterator[list[Position]]:
-    """Yield old events, each once: those that stay are not looked at again."""
-    # Those that have no delivery yet for some endpoints are awaited by these.
-    over = Event.objects.filter(created_at__lt=before, fanout_after=None)
-    events = over.order_by("created_at", "pk").values_list("created_at", "pk")
+    """Yield old events in batches, each event once."""
+    # An unfinished fan-out is yet to create deliveries.
+    complete = Event.objects.filter(created_at__lt=before, fanout_after=None)
+    events = complete.order_by("created_at", "pk").values_list("created_at", "pk")
     while rows := list(_behind(events, after)[:EVENTS]):
         yield rows
         after = rows[-1]
@@ -89,11 +84,11 @@ def _behind(events: Any, after: Position | None) -> Any:
 
 
 def _remove(pks: Sequence[int], before: datetime, until: float) -> int | None:
-    """Remove those of these events that nobody waits for, their deliveries first.
+    """Remove those of these events that nothing waits for, their deliveries first.
 
-    Return how many; None when the time was over before all were removed.
+    Return how many; None if the time was over before all were removed.
     """
-    kept = set(_staying(before).filter(event__in=pks).values_list("event", flat=True))
+    kept = _kept_events(pks, before)
     doomed = [pk for pk in pks if pk not in kept]
     if not doomed:
         return 0
@@ -101,13 +96,18 @@ def _remove(pks: Sequence[int], before: datetime, until: float) -> int | None:
         if time.monotonic() > until:
             return None
     with _pause_after(), transaction.atomic():
-        # Somebody may have replayed one meanwhile.
+        # Leave out events that were replayed meanwhile.
         left = Delivery.objects.filter(event=OuterRef("pk"))
         empty = Event.objects.filter(~Exists(left), pk__in=doomed)
         gone = list(empty.values_list("pk", flat=True))
         Trace.objects.filter(event__in=gone).delete()
-        _delete(Event.objects.filter(pk__in=gone))
+        delete_unreferenced(Event.objects.filter(pk__in=gone))
     return len(gone)
+
+
+def _kept_events(pks: Sequence[int], before: datetime) -> set[int]:
+    kept = Delivery.objects.filter(_waits() | Q(created_at__gte=before), event__in=pks)
+    return set(kept.values_list("event", flat=True))
 
 
 def _remove_deliveries(events: Sequence[int]) -> int:
@@ -116,17 +116,13 @@ def _remove_deliveries(events: Sequence[int]) -> int:
         rows = Delivery.objects.filter(event__in=events).exclude(_waits())
         pks = list(rows.values_list("pk", flat=True)[:ROWS])
         Attempt.objects.filter(delivery__in=pks).delete()
-        _delete(Delivery.objects.filter(pk__in=pks))
+        delete_unreferenced(Delivery.objects.filter(pk__in=pks))
     return len(pks)
 
 
-def _delete(rows: Any) -> None:
-    """Delete rows on which nothing hangs any more; delete() would read every one, bodies too."""
+def delete_unreferenced(rows: Any) -> None:
+    """Delete rows that no other row refers to; delete() would read every one, bodies too."""
     rows._raw_delete(rows.db)  # noqa: SLF001 - there is no public way
-
-
-def _staying(before: datetime) -> QuerySet[Delivery]:
-    return Delivery.objects.filter(_waits() | Q(created_at__gte=before))
 
 
 def _waits() -> Q:
@@ -142,8 +138,8 @@ def _pause_after() -> Iterator[None]:
     time.sleep(max(PAUSE_PART * took, LEAST_PAUSE_S))
 
 
-def _is_wanted_elsewhere() -> bool:
-    """Tell whether this worker should rather begin a shift."""
+def _is_dispatcher_wanted() -> bool:
+    """Return True if work is due and no dispatcher is live: this worker should become one."""
     now = timezone.now()
     return (
         not DispatcherLease.objects.live(now).exists()

@@ -1,6 +1,6 @@
-"""The sender: one event loop in a thread of its own, which knows nothing of the database.
+"""The sender: one event loop in a thread of its own, without access to the database.
 
-Work goes in by `submit()`, answers come out by `collect()`; whoever owns the database does both.
+The dispatcher's thread passes requests to `submit()` and takes results from `collect()`.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from webhooks_core.network.transport import (
 )
 
 MAX_IN_FLIGHT = 512
-# More for those that must start at once: they cannot stand in line for a place.
-AT_ONCE_IN_FLIGHT = 128
+# Additional places for immediate requests: they cannot wait for a place.
+IMMEDIATE_IN_FLIGHT = 128
 
 
-class _Lane:
-    """What waits for one receiver, and how many are with it now."""
+class _Queue:
+    """The waiting requests of one endpoint, and how many of its runners are at work."""
 
     __slots__ = ("running", "waiting")
 
@@ -40,15 +40,19 @@ class _Lane:
         self.waiting: deque[tuple[float, OutgoingRequest]] = deque()
         self.running = 0
 
+    @property
+    def limit(self) -> int:
+        return self.waiting[0][1].limit if self.waiting else 0
+
 
 class Sender:
-    """Makes attempts, at most `limit` at once per lane and MAX_IN_FLIGHT or so in all."""
+    """Makes attempts, at most `limit` at once per queue and about MAX_IN_FLIGHT in all."""
 
     def __init__(self) -> None:
-        self._answers: deque[AttemptResult] = deque()
+        self._results: deque[AttemptResult] = deque()
         self._idle = threading.Event()
         self._reached = threading.Event()
-        self._lanes: dict[int, _Lane] = {}
+        self._queues: dict[int, _Queue] = {}
         self._awaiting_slot: dict[int, None] = {}
         self._running = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -67,139 +71,136 @@ class Sender:
         self._thread.join()
         self._loop.close()
 
-    # What the owner of the database calls.
+    # Called in the dispatcher's thread.
 
     def submit(self, requests: Sequence[OutgoingRequest]) -> None:
-        """Take requests; each gives exactly one answer."""
+        """Take requests; each has exactly one result."""
         if requests:
             self._idle.clear()
             self._loop.call_soon_threadsafe(self._accept, requests)
 
     def collect(self, *, wait_s: float) -> list[AttemptResult]:
-        """Return what has ended, after `wait_s` seconds or as soon as all is done."""
+        """Return new results after `wait_s` seconds, or as soon as every request has one."""
         self._idle.wait(wait_s)
-        return [self._answers.popleft() for _ in range(len(self._answers))]
+        return [self._results.popleft() for _ in range(len(self._results))]
 
     def release_unstarted(self) -> None:
-        """Give back everything that has not been started."""
+        """Release every request that has not been started."""
         self._idle.clear()
-        self._loop.call_soon_threadsafe(self._give_back_all)
+        self._loop.call_soon_threadsafe(self._release_all)
 
-    def probe(self, url: str, reach: AllowedNetworks) -> None:
-        """Try to connect to a receiver; `has_reached()` tells whether anybody was there."""
-        self._loop.call_soon_threadsafe(self._probe, url, reach)
+    def probe(self, url: str, networks: AllowedNetworks) -> None:
+        """Try to connect to a receiver; a success shows in `has_reached()`."""
+        self._loop.call_soon_threadsafe(self._start_probe, url, networks)
 
     def mark_reached(self) -> None:
-        """Note that somebody was reached in another way."""
+        """Note that a receiver was reached in another way."""
         self._reached.set()
 
     def has_reached(self) -> bool:
-        """Tell whether a probe reached anybody since this was asked last."""
+        """Return True if a receiver was reached since the last call."""
         reached = self._reached.is_set()
         self._reached.clear()
         return reached
 
-    # What runs in the loop.
+    # Called in the event loop.
 
-    def _probe(self, url: str, reach: AllowedNetworks) -> None:
-        self._start(self._look(url, reach))
+    def _start_probe(self, url: str, networks: AllowedNetworks) -> None:
+        self._start(self._connect(url, networks))
 
-    async def _look(self, url: str, reach: AllowedNetworks) -> None:
-        if await connects(url, reach):
+    async def _connect(self, url: str, networks: AllowedNetworks) -> None:
+        if await connects(url, networks):
             self._reached.set()
 
-    def _start(self, work: Coroutine[None, None, None]) -> None:
-        task = self._loop.create_task(work)
+    def _start(self, coroutine: Coroutine[None, None, None]) -> None:
+        task = self._loop.create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def _accept(self, requests: Sequence[OutgoingRequest]) -> None:
-        self._idle.clear()  # the last lane may have ended since submit() did this
+        self._idle.clear()  # the last queue may have ended since submit() did this
         now = self._loop.time()
         for request in requests:
-            lane = self._lanes.setdefault(request.queue, _Lane())
-            lane.waiting.append((now, request))
+            queue = self._queues.setdefault(request.queue, _Queue())
+            queue.waiting.append((now, request))
         for pk in {request.queue: None for request in requests}:
-            self._run(pk)
+            self._start_runners(pk)
 
-    def _run(self, pk: int) -> None:
-        """Start as many runners as the lane's limit and ours allow."""
-        lane = self._lanes[pk]
-        wanted = min(len(lane.waiting), self._limit(lane) - lane.running)
-        at_once = bool(lane.waiting) and lane.waiting[0][1].immediate
-        most = MAX_IN_FLIGHT + AT_ONCE_IN_FLIGHT * at_once
+    def _start_runners(self, pk: int) -> None:
+        """Start as many runners as the queue's limit and the sender's allow."""
+        queue = self._queues[pk]
+        wanted = min(len(queue.waiting), queue.limit - queue.running)
+        is_immediate = bool(queue.waiting) and queue.waiting[0][1].immediate
+        most = MAX_IN_FLIGHT + IMMEDIATE_IN_FLIGHT * is_immediate
         for _ in range(min(wanted, most - self._running)):
-            lane.running += 1
+            queue.running += 1
             self._running += 1
-            self._start(self._runner(pk, lane))
-        if lane.waiting and self._running >= most:
-            if at_once:
-                self._drop(pk, lane)
+            self._start(self._run(pk, queue))
+        if queue.waiting and self._running >= most:
+            if is_immediate:
+                self._drop(pk, queue)
             else:
                 self._awaiting_slot[pk] = None
 
-    def _limit(self, lane: _Lane) -> int:
-        return lane.waiting[0][1].limit if lane.waiting else 0
-
-    async def _runner(self, pk: int, lane: _Lane) -> None:
-        """Send what waits in a lane, one after another, until nothing does."""
-        while lane.waiting and lane.running <= self._limit(lane):
-            since, request = lane.waiting.popleft()
+    async def _run(self, pk: int, queue: _Queue) -> None:
+        """Send the requests of a queue, one after another."""
+        while queue.waiting and queue.running <= queue.limit:
+            since, request = queue.waiting.popleft()
             if self._loop.time() - since > STALE_AFTER_S:
-                self._return(request)
+                self._release(request)
                 continue
-            answer = await attempt(request, self._client(request.networks))
-            self._answers.append(answer)
-            if answer.is_slow:
-                self._give_back(lane)
+            result = await attempt(request, self._client(request.networks))
+            self._results.append(result)
+            if result.is_slow:
+                self._release_waiting(queue)
             if self._awaiting_slot:
-                break  # others wait for a place: go to the end of the line
-        self._finish(pk, lane)
+                break  # other queues wait for a place: this one goes behind them
+        self._finish(pk, queue)
 
-    def _finish(self, pk: int, lane: _Lane) -> None:
-        lane.running -= 1
+    def _finish(self, pk: int, queue: _Queue) -> None:
+        queue.running -= 1
         self._running -= 1
-        if lane.waiting:
+        if queue.waiting:
             self._awaiting_slot[pk] = None
-        elif not lane.running:
-            del self._lanes[pk]
+        elif not queue.running:
+            del self._queues[pk]
         while self._awaiting_slot and self._running < MAX_IN_FLIGHT:
             pk = next(iter(self._awaiting_slot))
             del self._awaiting_slot[pk]
-            if pk in self._lanes:
-                self._run(pk)
-        if not self._lanes:
+            if pk in self._queues:
+                self._start_runners(pk)
+        if not self._queues:
             self._idle.set()
 
-    def _return(self, request: OutgoingRequest) -> None:
+    def _release(self, request: OutgoingRequest) -> None:
         now = datetime.now(UTC)
-        self._answers.append(AttemptResult(request.key, request.queue, now, None))
+        self._results.append(AttemptResult(request.key, request.queue, now, None))
 
-    def _give_back(self, lane: _Lane) -> None:
-        while lane.waiting:
-            self._return(lane.waiting.popleft()[1])
+    def _release_waiting(self, queue: _Queue) -> None:
+        while queue.waiting:
+            self._release(queue.waiting.popleft()[1])
 
-    def _drop(self, pk: int, lane: _Lane) -> None:
-        """Give back what waits in a lane, and forget the lane unless something runs in it."""
-        self._give_back(lane)
-        if not lane.running:
-            del self._lanes[pk]
+    def _drop(self, pk: int, queue: _Queue) -> None:
+        """Release the waiting requests of a queue, and forget it unless a runner is at work."""
+        self._release_waiting(queue)
+        if not queue.running:
+            del self._queues[pk]
 
-    def _give_back_all(self) -> None:
+    def _release_all(self) -> None:
         self._awaiting_slot.clear()
-        for pk, lane in list(self._lanes.items()):
-            self._drop(pk, lane)
-        if not self._lanes:
+        for pk, queue in list(self._queues.items()):
+            self._drop(pk, queue)
+        if not self._queues:
             self._idle.set()
 
-    def _client(self, reach: AllowedNetworks) -> Client:
-        if reach not in self._clients:
-            self._clients[reach] = client(reach, self._deadlines)
-        return self._clients[reach]
+    def _client(self, networks: AllowedNetworks) -> Client:
+        if networks not in self._clients:
+            self._clients[networks] = client(networks, self._deadlines)
+        return self._clients[networks]
 
     async def _close(self) -> None:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for it in self._clients.values():
-            await it.session.close()
+        for http_client in self._clients.values():
+            await http_client.session.close()

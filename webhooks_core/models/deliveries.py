@@ -1,4 +1,4 @@
-"""Events, their deliveries, and every attempt. The Delivery row is the outbox."""
+"""Events, their deliveries and every attempt. The Delivery row is the outbox."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from webhooks_core.models.endpoints import MAX_IN_FLIGHT, Endpoint, EndpointQueu
 from webhooks_core.models.lookups import IdList, among
 from webhooks_core.outcomes import Outcome
 
-# From here on a page costs less when it is known first that it lies behind the end.
+# From this row on, compare a page's start with the newest id before reading the page.
 COUNTED_BY_ID = 10_000
 
 
 class EventQuerySet(models.QuerySet["Event"]):
     def fanning_out(self) -> Self:
-        """Those of which some endpoints have no delivery yet."""
+        """Return the events of which some endpoints have no delivery yet."""
         return self.filter(fanout_after__isnull=False)
 
 
 class Event(models.Model):
-    """Something that happened; `body` is the exact bytes that are signed and sent."""
+    """A stored fact; `body` is the exact bytes that are signed and sent."""
 
     public_id = models.CharField(max_length=40, unique=True)
     profile = models.CharField(max_length=32)
@@ -36,8 +36,8 @@ class Event(models.Model):
     size = models.PositiveIntegerField()
     created_at = models.DateTimeField(default=timezone.now)
     dedupe_key = models.CharField(max_length=255, null=True, blank=True)  # noqa: DJ001 - unique where set
-    # Where a large fan-out stands: endpoints after `fanout_after` and up to `fanout_until`
-    # have no delivery yet. Null: all have.
+    # The position of a large fan-out: endpoints after `fanout_after` and up to `fanout_until`
+    # have no delivery yet. Null: every endpoint has one.
     fanout_after = models.BigIntegerField(null=True, blank=True)
     fanout_until = models.BigIntegerField(null=True, blank=True)
     # The last column: SQLite reads a row up to the column that is asked for.
@@ -71,7 +71,7 @@ class Event(models.Model):
 
 
 class Trace(models.Model):
-    """Where an event came from (W3C Trace Context): a row only while tracing is switched on."""
+    """The W3C trace context of an event: a row only while tracing is switched on."""
 
     event = models.OneToOneField(Event, on_delete=models.CASCADE, primary_key=True)
     traceparent = models.CharField(max_length=55)
@@ -81,52 +81,52 @@ class Trace(models.Model):
 
 
 class DeliveryQuerySet(models.QuerySet["Delivery"]):
+    def pending(self) -> Self:
+        return self.filter(status=Delivery.Status.PENDING)
+
     def waiting(self) -> Self:
-        """Pending ones that no shift is trying at this moment."""
+        """Return the pending deliveries that are not claimed."""
         return self.filter(status=Delivery.Status.PENDING, claimed_by=None)
 
     def suspended(self) -> Self:
-        """Waiting ones that no time makes due: their endpoint receives nothing now."""
+        """Return the waiting deliveries of endpoints that receive nothing now."""
         return self.waiting().exclude(endpoint__in=Endpoint.objects.receiving())
 
     def dispatchable(self) -> Self:
-        """Pending ones that are not held: each is being tried, or has a time for it."""
+        """Return the pending deliveries that are not suspended."""
         receiving = Q(endpoint__in=Endpoint.objects.receiving())
-        pending = self.filter(status=Delivery.Status.PENDING)
-        return pending.filter(receiving | Q(claimed_by__isnull=False))
+        return self.pending().filter(receiving | Q(claimed_by__isnull=False))
 
     def page(self, endpoint: Endpoint, *, number: int, size: int) -> Self:
         """Return a page of an endpoint's deliveries, newest first; the first page is 1.
 
-        The ids are found in an index alone, however many come before them.
+        The ids are read from an index alone, however many precede them.
         """
-        ids = (
-            self.filter(endpoint=endpoint).order_by("-pk").values_list("pk", flat=True)
-        )
+        newest = self.filter(endpoint=endpoint).order_by("-pk")
+        ids = newest.values_list("pk", flat=True)
         start = (number - 1) * size
+        # Ids begin at 1: there are no more rows than the newest id.
         if start >= COUNTED_BY_ID and start >= (ids.first() or 0):
-            return (
-                self.none()
-            )  # ids begin at 1: there are no more rows than the newest says
+            return self.none()
         return self.filter(pk__in=ids[start : start + size]).order_by("-pk")
 
     def newest_pending(
         self, endpoints: models.QuerySet[Endpoint], *, most: int
     ) -> list[int]:
-        """Return the ids of the newest of these that are pending at some endpoints."""
+        """Return the ids of the newest deliveries pending for some endpoints."""
         return nlargest(most, self._pending(endpoints, "-event", "-pk", most=most))
 
     def in_flight(self, endpoints: models.QuerySet[Endpoint]) -> Self:
-        """Those of these that are being tried at some endpoints: always the earliest due."""
+        """Return the claimed deliveries of some endpoints: always the earliest due."""
         first = self._pending(endpoints, "next_attempt_at", "pk", most=MAX_IN_FLIGHT)
         return self.filter(among(list(first)), claimed_by__isnull=False)
 
     def _pending(
         self, endpoints: models.QuerySet[Endpoint], *order: str, most: int
     ) -> Iterator[int]:
-        """Yield the ids of the first pending ones of each endpoint.
+        """Yield the ids of the first pending deliveries of each endpoint.
 
-        Costs a look into an index for each endpoint, however much waits for the others.
+        Costs one index lookup per endpoint, however much waits for the others.
         """
         pending = self.filter(endpoint=OuterRef("pk"), status=Delivery.Status.PENDING)
         first = pending.order_by(*order).values("pk")[:most]
@@ -134,9 +134,10 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         return chain.from_iterable(filter(None, lists))
 
     def next_due(self) -> Any:
-        """Return when the delivery that is next for the outer query's endpoint is due.
+        """Return when the next delivery of the outer query's endpoint is due.
 
-        Where order counts that is the earliest event's, elsewhere the earliest due one.
+        The next one is that of the earliest event if the endpoint is `in_order`, otherwise
+        the earliest due one.
         """
         waiting = self.waiting().filter(endpoint=OuterRef("pk"))
         first = waiting.order_by("event", "pk").values("next_attempt_at")[:1]
@@ -146,7 +147,7 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         )
 
     def claim(self, pks: Sequence[int], *, lease: int) -> int:
-        """Take these for one attempt each; return how many were still to be had."""
+        """Claim these for one attempt each; return how many were still waiting."""
         return (
             self.waiting()
             .filter(among(pks))
@@ -154,20 +155,20 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         )
 
     def release(self, pks: Sequence[int], *, lease: int) -> int:
-        """Give back what was claimed and never tried."""
+        """Release what was claimed and not attempted."""
         return self.claimed(pks, lease=lease).update(
             claimed_by=None, attempts=F("attempts") - 1
         )
 
     def claimed(self, pks: Sequence[int], *, lease: int) -> Self:
-        """The fence: those of `pks` that this claim still holds."""
+        """Return those of `pks` that this lease still claims: the fencing token's check."""
         return self.filter(among(pks), claimed_by=lease, status=Delivery.Status.PENDING)
 
     def claimed_by(self, lease: int) -> Self:
-        """Those that a shift has claimed, found by its lanes: no index holds the claim."""
-        lanes = EndpointQueue.objects.filter(leased_by=lease).values("pk")
+        """Return what a lease claims, found by its queues: `claimed_by` has no index."""
+        queues = EndpointQueue.objects.filter(leased_by=lease).values("pk")
         return self.filter(
-            endpoint__in=lanes, claimed_by=lease, status=Delivery.Status.PENDING
+            endpoint__in=queues, claimed_by=lease, status=Delivery.Status.PENDING
         )
 
     def deliver(self, pks: Sequence[int], *, lease: int, at: datetime) -> int:
@@ -186,8 +187,8 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         )
 
     def fail(self, *, error: str) -> int:
-        """End these pending deliveries for good."""
-        return self.filter(status=Delivery.Status.PENDING).update(
+        """Fail these pending deliveries for good."""
+        return self.pending().update(
             status=Delivery.Status.FAILED,
             next_attempt_at=None,
             claimed_by=None,
@@ -195,19 +196,19 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         )
 
     def make_due(self, now: datetime) -> int:
-        """Send what waits at once; what is being tried keeps its time."""
-        return (
-            self.waiting().filter(next_attempt_at__gt=now).update(next_attempt_at=now)
-        )
+        """Make waiting deliveries due now; claimed ones keep their time."""
+        later = self.waiting().filter(next_attempt_at__gt=now)
+        return later.update(next_attempt_at=now)
 
 
 class Delivery(models.Model):
-    """One event for one endpoint, and all that is known about sending it.
+    """One event for one endpoint, and the state of sending it.
 
     `next_attempt_at` is set exactly while the delivery is pending. `claimed_by` is the id of the
-    shift that is trying it now; no index holds it, so that PostgreSQL can claim in place.
-    `replay_number` counts the replays of an event to an endpoint from 1. `interruptions` are attempts of which we saw no end: they
-    count in `attempts`, but neither against the receiver nor the retry policy.
+    lease that claims it; it has no index, so that PostgreSQL can update the row in place.
+    `replay_number` counts the replays of an event to an endpoint from 1. `interruptions` are
+    attempts without a known result: they count in `attempts`, but neither against the receiver
+    nor against the retry policy.
     """
 
     class Status(models.IntegerChoices):
@@ -221,7 +222,7 @@ class Delivery(models.Model):
         REPLAY = "replay"
 
     public_id = models.CharField(max_length=40, unique=True)
-    # No indexes of their own: each is the head of one below, and every index costs each claim.
+    # No indexes of their own: each leads one below, and every index costs each claim.
     event = models.ForeignKey(Event, on_delete=models.CASCADE, db_index=False)
     endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE, db_index=False)
     status = models.PositiveSmallIntegerField(
@@ -264,16 +265,16 @@ class Delivery(models.Model):
                 condition=Q(status=0),
                 name="delivery_due",
             ),
-            # What an endpoint that wants its events in order gets next.
+            # The next delivery of an endpoint that is `in_order`.
             models.Index(
                 fields=["endpoint", "event", "id"],
                 condition=Q(status=0),
                 name="delivery_in_order",
             ),
             models.Index(fields=["endpoint", "-id"], name="delivery_of_endpoint"),
-            # Few among many, and what operators ask for most; written when a delivery fails.
+            # Few rows, and those that operators ask for most; written when a delivery fails.
             models.Index(fields=["-id"], condition=Q(status=2), name="delivery_failed"),
-            # Written for no delivery of an event's first publication.
+            # Not written for the deliveries of an event's first publication.
             models.Index(
                 fields=["trigger", "-id"],
                 condition=~Q(trigger="event"),
@@ -286,7 +287,7 @@ class Delivery(models.Model):
 
 
 class Attempt(models.Model):
-    """One try, written when it ended."""
+    """One HTTP request for a delivery, written when it has ended."""
 
     delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, db_index=False)
     number = models.PositiveIntegerField()
@@ -302,7 +303,7 @@ class Attempt(models.Model):
             models.UniqueConstraint(fields=["delivery", "number"], name="attempt_once")
         ]
         indexes = [
-            # Written for no attempt that succeeds.
+            # Not written for attempts that succeed.
             models.Index(
                 fields=["outcome", "-delivery"],
                 condition=~Q(outcome="ok"),

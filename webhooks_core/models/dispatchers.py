@@ -1,4 +1,4 @@
-"""Who is working: the shifts of the drain, and the bell that calls them."""
+"""The leases of dispatchers, and the state of the engine."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from django.utils import timezone
 
 class DispatcherLeaseQuerySet(models.QuerySet["DispatcherLease"]):
     def live(self, now: datetime) -> Self:
-        """Those that claim work and renew their lease."""
+        """Return the leases of dispatchers that take new work."""
         return self.filter(slot__isnull=False, expires_at__gt=now)
 
 
 class DispatcherLease(models.Model):
-    """One run of the drain. Its id is the fence: what it claimed carries it.
+    """One run of a dispatcher. Its id is the fencing token in every row that it claims.
 
-    `slot` is held while it takes new work; a shift that only waits for its last answers has
-    given the slot to its successor. `expires_at` passes only when the shift died or hangs.
+    `slot` is set while the dispatcher takes new work; one that only waits for its last results
+    has left the slot to its successor. `expires_at` passes only if the dispatcher died or hangs.
     """
 
     slot = models.PositiveSmallIntegerField(null=True, unique=True)
     host = models.CharField(max_length=255)
     pid = models.PositiveIntegerField()
-    # Where the pid has its meaning: one start of one kernel, and a namespace in it.
+    # Where the pid is valid: one boot of one kernel, and a namespace in it.
     boot_id = models.CharField(max_length=128, blank=True)
     started_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     attempts = models.PositiveIntegerField(default=0)
-    # Since when it postpones what it would send, for its machine has no network.
+    # Since when it postpones attempts because its machine has no network.
     offline_since = models.DateTimeField(null=True)
 
     objects = DispatcherLeaseQuerySet.as_manager()
@@ -41,11 +41,11 @@ class DispatcherLease(models.Model):
 
 
 class EngineState(models.Model):
-    """One row: when a drain was last called, so that a burst of events calls only one.
+    """One row: `woken_at` is when a dispatcher was last woken, so that a burst wakes only one.
 
-    `buried` (dead shifts) and `rung` (forgotten lanes) count all repairs ever made.
-    `retention_at` and `retention_event` are the creation time and the id of the last event that
-    retention looked at; null at the beginning of its cycle.
+    `expired_leases` and `repaired_queues` count all repairs ever made. `retention_at` and
+    `retention_event` are the creation time and the id of the last event that retention has
+    checked; null at the beginning of its cycle.
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)

@@ -1,4 +1,4 @@
-"""Endpoints, their secrets, and the lanes that schedule them."""
+"""Endpoints, their secrets and the queues that schedule them."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ from django.utils import timezone
 from webhooks_core import profiles
 from webhooks_core.encryption import EncryptedTextField
 
-# No limit that a drain could reach with one endpoint.
+# More than one dispatcher can have in flight for one endpoint.
 MAX_IN_FLIGHT = 512
 MAX_RATE = 10_000
 
 
 class EndpointQuerySet(models.QuerySet["Endpoint"]):
     def of(self, profile: str, owner: str) -> Self:
-        """Those that an owner has, deleted ones not counted."""
+        """Return an owner's endpoints that are not deleted."""
         return self.filter(profile=profile, owner=owner, deleted_at=None)
 
     def subscribed(self) -> Self:
-        """Those that get a delivery of what is published now."""
+        """Return the endpoints that get a delivery of what is published now."""
         return self.filter(deleted_at=None, active=True, status=Endpoint.Status.ACTIVE)
 
     def static(self, profile: str) -> Self:
-        """Those that a product's configuration declares."""
+        """Return the endpoints that a product's configuration declares."""
         return self.filter(profile=profile, static_key__isnull=False, deleted_at=None)
 
     def receiving(self) -> Self:
-        """Those that deliveries are sent to now: for a paused one they wait."""
+        """Return the endpoints that deliveries are sent to now: not to paused ones."""
         return self.subscribed().filter(paused_at=None)
 
     def idle(self) -> Self:
-        """All others: deleted, disabled, inactive or paused ones."""
+        """Return all other endpoints: deleted, disabled, inactive or paused ones."""
         gone, disabled = Q(deleted_at__isnull=False), ~Q(status=Endpoint.Status.ACTIVE)
         return self.filter(
             gone | disabled | Q(active=False) | Q(paused_at__isnull=False)
         )
 
     def recover(self, *, pk: int, after: int) -> bool:
-        """Count a success after so many failures or more; False if there were fewer."""
+        """Reset the counter after `after` failures or more; return False if there were fewer."""
         failing = self.filter(pk=pk, consecutive_failures__gte=after)
         return failing.update(consecutive_failures=0) == 1
 
     def disable_failing(self, *, threshold: int, pks: Sequence[int]) -> list[int]:
-        """Disable those among `pks` that failed too often in a row; return which."""
+        """Disable those of `pks` with too many failures in a row; return their ids."""
         failing = self.filter(
             pk__in=pks,
             status=Endpoint.Status.ACTIVE,
@@ -122,7 +122,7 @@ class Endpoint(models.Model):
                 condition=Q(static_key__isnull=False),
                 name="endpoint_static_key",
             ),
-            # Of none at once, nothing would ever be sent, and the drain would spin.
+            # With 0 nothing would ever be sent, and the dispatcher would spin.
             models.CheckConstraint(
                 condition=Q(max_in_flight__gte=1), name="endpoint_some_in_flight"
             ),
@@ -167,7 +167,7 @@ class Endpoint(models.Model):
 
     @property
     def ends_waiting(self) -> str:
-        """Why deliveries that wait for this endpoint have failed; empty if they may wait."""
+        """Why waiting deliveries of this endpoint fail; empty if they may wait."""
         if self.deleted_at is not None:
             return "endpoint deleted"
         if not self.active and profiles.get(self.profile).inactive_fails_pending:
@@ -175,18 +175,16 @@ class Endpoint(models.Model):
         return ""
 
     def secrets(self, *, now: datetime) -> list[str]:
-        """Return the current secret and those that a rotation still honours, newest first.
-
-        Raises SecretUnreadableError.
-        """
-        return [it.value.decrypt() for it in self.endpointsecret_set.current(now)]
+        """Return the current secrets, newest first. Raises SecretUnreadableError."""
+        rows = self.endpointsecret_set.current(now)
+        return [secret.value.decrypt() for secret in rows]
 
 
 class EndpointSecretQuerySet(models.QuerySet["EndpointSecret"]):
     def current(self, now: datetime) -> Self:
-        """The newest secrets and those that a rotation still honours, newest first."""
-        still = Q(expires_at=None) | Q(expires_at__gt=now)
-        return self.filter(still).order_by("-pk")
+        """Return the newest secret and those whose overlap lasts, newest first."""
+        unexpired = Q(expires_at=None) | Q(expires_at__gt=now)
+        return self.filter(unexpired).order_by("-pk")
 
 
 class EndpointSecret(models.Model):
@@ -205,26 +203,26 @@ class EndpointSecret(models.Model):
 
 class EndpointQueueQuerySet(models.QuerySet["EndpointQueue"]):
     def mark_due(self, endpoint_ids: Sequence[int], *, at: datetime) -> int:
-        """Say that work for these endpoints is due at a time; return how many were told.
+        """Move the due time of these queues forward to `at`; return how many were changed.
 
-        Lanes that know of earlier work are not written to.
+        Queues with an earlier due time are not written.
         """
         later = Q(next_due_at=None) | Q(next_due_at__gt=at)
         return self.filter(later, pk__in=endpoint_ids).update(next_due_at=at)
 
     def due(self, now: datetime, *, lease: int) -> Self:
-        """Those with work that this shift may take: nobody's, and its own."""
+        """Return the due queues that this lease may take: free ones and its own."""
         return self.filter(
             Q(leased_by=None) | Q(leased_by=lease), next_due_at__lte=now
         ).order_by("next_due_at")
 
 
 class EndpointQueue(models.Model):
-    """The hot row of an endpoint. Scheduling reads lanes only.
+    """The hot row of an endpoint. Scheduling reads queues only.
 
-    A free lane's `next_due_at` is the time of its earliest delivery. A shift that owns a lane
-    keeps that time in memory; then `next_due_at` is a bell by which publishers call it.
-    `not_before` is what its last owner knew of its endpoint's rate: nothing is claimed before.
+    In a free queue `next_due_at` is the time of the earliest delivery. The dispatcher of a
+    leased queue keeps that time in memory, and publishers set `next_due_at` to notify it.
+    Nothing is claimed before `not_before`, which the last dispatcher set from the endpoint's rate.
     """
 
     endpoint = models.OneToOneField(

@@ -43,9 +43,9 @@ KEEP_ALIVE_S = 15.0
 
 
 class OutgoingRequest(NamedTuple):
-    """One attempt to be made. `lane` groups requests of which `limit` may run at once.
+    """One attempt to be made. `queue` groups requests of which `limit` may run at once.
 
-    One that cannot start `at_once` is given back rather than sent later than its rate allows.
+    One that is `immediate` is released if it cannot start at once: later would break its rate.
     `sign` returns the headers for a unix time in seconds. Raises SecretUnreadableError.
     `delivery_id` names the delivery in traces.
     """
@@ -63,14 +63,14 @@ class OutgoingRequest(NamedTuple):
 
 
 class AttemptResult(NamedTuple):
-    """How an attempt ended; `outcome` None means that it was given back untried.
+    """How an attempt ended; `outcome` None means that it was released without being made.
 
-    Then `error` says why, if it was not for want of time. `shows_network` is false for one who
-    was silent on a connection of old: where everything is swallowed that is the first sign of it.
+    Then `error` says why, if it was not for lack of time. `proves_network` is false for silence
+    on a reused connection: in a network that drops everything that is the first sign.
     """
 
     key: int
-    lane: int
+    queue: int
     started_at: datetime
     outcome: Outcome | None
     status_code: int | None = None

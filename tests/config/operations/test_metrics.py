@@ -112,7 +112,7 @@ def test_repairs_are_counted(client, db, plain):
     Delivery.objects.update(next_attempt_at=now - timedelta(minutes=1))
     EndpointQueue.objects.update(next_due_at=None)
     DispatcherLease.objects.create(
-        slot=0, host="h", pid=1, expires_at=now - 2 * leases.LEASE
+        slot=0, host="h", pid=1, expires_at=now - 2 * leases.LEASE_DURATION
     )
     EngineState.objects.get_or_create(pk=1)
     tasks.sweep()

@@ -130,7 +130,7 @@ def test_only_attempts_that_were_made_have_spans(transactional_db, plain, spans)
     dispatcher = ManualDispatcher()
     one, other = dispatcher.claim()
     one.sign(0)
-    dispatcher.settle([timed_out(one), untried(other)])
+    dispatcher.record([timed_out(one), untried(other)])
     [attempt] = [span for span in spans() if span.name == "deliver"]
     assert attempt.attributes["signpost.outcome"] == "timeout"
     assert "http.response.status_code" not in attempt.attributes

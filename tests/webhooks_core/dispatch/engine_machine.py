@@ -1,4 +1,4 @@
-"""The engine as a state machine: what products, workers and the world may do to it."""
+"""The engine as a state machine: what products, dispatchers and the world may do to it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.utils import timezone
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
-from tests.webhooks_core.dispatch.invariants import Books
+from tests.webhooks_core.dispatch.invariants import Invariants
 from tests.webhooks_core.dispatch.manual_dispatcher import (
     ManualDispatcher,
     failed,
@@ -34,7 +34,7 @@ from webhooks_core.worker import notify
 
 START = datetime(2026, 11, 21, 8, tzinfo=UTC)
 LIMIT = 3  # failures in a row, of the plain profile
-ANSWERS = {
+RESULTS = {
     "ok": ok,
     "failed": failed,
     "timed out": timed_out,
@@ -57,16 +57,16 @@ CHANGES = [
 picks = st.integers(0, 99)
 
 
-class Worker:
-    """A dispatcher, and the requests that it has made and not heard of."""
+class BusyDispatcher(ManualDispatcher):
+    """A dispatcher, and its requests that have no result yet."""
 
     def __init__(self) -> None:
-        self.dispatcher = ManualDispatcher()
+        super().__init__()
         self.open: list[OutgoingRequest] = []
 
 
-class Engine(Books):
-    """The tables of the engine, worked on by several shifts at once."""
+class Engine(Invariants):
+    """The tables of the engine under several dispatchers at once."""
 
     @initialize(
         in_flight=st.integers(1, 3), rate=st.sampled_from(RATES), in_order=st.booleans()
@@ -76,12 +76,12 @@ class Engine(Books):
         self.atomic.__enter__()
         self.clock = time_machine.travel(START, tick=False)
         self.traveller = self.clock.start()
-        self.workers: list[Worker] = []
+        self.dispatchers: list[BusyDispatcher] = []
         self.claims: dict[int, list[datetime]] = defaultdict(list)
         self.add(in_flight)
         self.add(in_flight, rate_per_second=rate, in_order=in_order)
         self.start()
-        self.publish(call_is_lost=False, count=2)
+        self.publish(is_notification_lost=False, count=2)
 
     def teardown(self) -> None:
         if not hasattr(self, "atomic"):
@@ -98,23 +98,23 @@ class Engine(Books):
 
     def add(self, in_flight: int = 2, **limits: Any) -> None:
         number = len(self.counters)
-        made = endpoint(
+        created = endpoint(
             f"http://{number}.example/hook",
             owner=OWNERS[number % 2],
             max_in_flight=in_flight,
             **limits,
         )
-        self.counters[made.pk] = (1, 0)
+        self.counters[created.pk] = (1, 0)
 
     @rule()
     def create_endpoint(self) -> None:
         if len(self.counters) < 4:
             self.add()
 
-    @rule(call_is_lost=st.booleans(), count=st.integers(1, 3))
-    def publish(self, call_is_lost: bool, count: int) -> None:
+    @rule(is_notification_lost=st.booleans(), count=st.integers(1, 3))
+    def publish(self, is_notification_lost: bool, count: int) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            if call_is_lost:
+            if is_notification_lost:
                 patch.setattr(notify, "notify", lambda *_, **__: None)
             for _ in range(count):
                 for owner in OWNERS:
@@ -162,33 +162,34 @@ class Engine(Books):
             case _:
                 endpoints.update(target, active=how == "switch on")
 
-    # What the workers do.
+    # What the dispatchers do.
 
-    @precondition(lambda self: len(self.workers) < 3)
+    @precondition(lambda self: len(self.dispatchers) < 3)
     @rule()
     def start(self) -> None:
         with suppress(AssertionError):  # every slot may be taken by one that just died
-            self.workers.append(Worker())
+            self.dispatchers.append(BusyDispatcher())
 
-    @precondition(lambda self: self.workers)
+    @precondition(lambda self: self.dispatchers)
     @rule(pick=picks)
     def claim(self, pick: int) -> None:
-        self.look(self.worker(pick))
+        self.look(self.dispatcher(pick))
 
-    def look(self, worker: Worker) -> None:
-        """Claim what is due, also for one that was buried and does not know it."""
-        buried, offline = self.is_buried(worker), worker.dispatcher.network.is_offline
+    def look(self, dispatcher: BusyDispatcher) -> None:
+        """Claim what is due, also with a lease that has expired unnoticed."""
+        is_expired = self.is_expired(dispatcher)
+        is_offline = dispatcher.connectivity.is_offline
         try:
-            claimed = worker.dispatcher.claim()
+            claimed = dispatcher.claim()
         except leases.LeaseLostError:
-            assert buried
-            self.settle(worker, [ok(it) for it in worker.open])
-            self.workers.remove(worker)
+            assert is_expired
+            self.record(dispatcher, [ok(request) for request in dispatcher.open])
+            self.dispatchers.remove(dispatcher)
         else:
-            assert not (buried and claimed)
-            # Without a network none but the one of every ten minutes is tried.
-            assert not offline or len(claimed) <= 1
-            worker.open += claimed
+            assert not (is_expired and claimed)
+            # Without a network only the trial of every ten minutes is made.
+            assert not is_offline or len(claimed) <= 1
+            dispatcher.open += claimed
             self.check_limits(claimed)
 
     def check_limits(self, claimed: list[OutgoingRequest]) -> None:
@@ -207,69 +208,64 @@ class Engine(Books):
                 assert mine == [first.pk]
                 assert pending.exclude(claimed_by=None).count() == 1
 
-    @precondition(lambda self: self.workers)
+    @precondition(lambda self: self.dispatchers)
     @rule(pick=picks)
     def lose_network(self, pick: int) -> None:
-        """A minute in which nothing arrives, then a look that reaches nobody."""
-        worker = self.worker(pick)
+        """A minute in which nothing arrives, then claims that reach nobody."""
+        dispatcher = self.dispatcher(pick)
         self.traveller.shift(61)
-        for other in self.workers:
-            leases.renew(other.dispatcher.shift)
-        self.publish(call_is_lost=False, count=1)
-        self.look(worker)
-        self.settle(worker, [unreached(it) for it in worker.open])
+        for other in self.dispatchers:
+            leases.renew(other.lease)
+        self.publish(is_notification_lost=False, count=1)
+        self.look(dispatcher)
+        self.record(dispatcher, [unreached(request) for request in dispatcher.open])
 
-    @precondition(lambda self: self.workers)
+    @precondition(lambda self: self.dispatchers)
     @rule(pick=picks)
-    def find_network(self, pick: int) -> None:
-        self.worker(pick).dispatcher.find_network()
+    def restore_network(self, pick: int) -> None:
+        self.dispatcher(pick).restore_network()
 
-    @precondition(lambda self: any(it.open for it in self.workers))
-    @rule(pick=picks, how=st.lists(st.sampled_from(sorted(ANSWERS)), max_size=5))
-    def answer(self, pick: int, how: list[str]) -> None:
-        busy = [it for it in self.workers if it.open]
-        worker = busy[pick % len(busy)]
-        self.settle(
-            worker,
-            [
-                ANSWERS[it](request)
-                for it, request in zip(how, worker.open, strict=False)
-            ],
-        )
+    @precondition(lambda self: any(dispatcher.open for dispatcher in self.dispatchers))
+    @rule(pick=picks, kinds=st.lists(st.sampled_from(sorted(RESULTS)), max_size=5))
+    def answer(self, pick: int, kinds: list[str]) -> None:
+        busy = [dispatcher for dispatcher in self.dispatchers if dispatcher.open]
+        dispatcher = busy[pick % len(busy)]
+        answered = zip(kinds, dispatcher.open, strict=False)
+        self.record(dispatcher, [RESULTS[kind](request) for kind, request in answered])
 
-    @precondition(lambda self: self.workers)
+    @precondition(lambda self: self.dispatchers)
     @rule(pick=picks)
     def renew(self, pick: int) -> None:
-        worker = self.worker(pick)
-        buried = self.is_buried(worker)
-        assert leases.renew(worker.dispatcher.shift) != buried
+        dispatcher = self.dispatcher(pick)
+        is_expired = self.is_expired(dispatcher)
+        assert leases.renew(dispatcher.lease) != is_expired
 
-    @precondition(lambda self: self.workers)
+    @precondition(lambda self: self.dispatchers)
     @rule(pick=picks, at_once=st.booleans())
     def stall(self, pick: int, at_once: bool) -> None:
-        """Sleep through the lease: the others go on, bury it, and it comes back."""
-        stalled = self.worker(pick)
+        """Sleep longer than the lease: the others expire it, and it comes back."""
+        stalled = self.dispatcher(pick)
         self.traveller.shift(20)
-        for other in self.workers:
+        for other in self.dispatchers:
             if other is not stalled:
-                leases.renew(other.dispatcher.shift)
+                leases.renew(other.lease)
         sweep()
-        self.publish(call_is_lost=False, count=1)
+        self.publish(is_notification_lost=False, count=1)
         if at_once:
             self.look(stalled)
 
-    @precondition(lambda self: self.workers)
+    @precondition(lambda self: self.dispatchers)
     @rule(pick=picks)
     def die(self, pick: int) -> None:
-        self.workers.remove(self.worker(pick))
+        self.dispatchers.remove(self.dispatcher(pick))
 
-    @precondition(lambda self: self.workers)
+    @precondition(lambda self: self.dispatchers)
     @rule(pick=picks)
     def leave(self, pick: int) -> None:
-        """In order when nothing is open, and in a hurry otherwise."""
-        worker = self.worker(pick)
-        self.workers.remove(worker)
-        worker.dispatcher.leave()
+        """With or without open claims."""
+        dispatcher = self.dispatcher(pick)
+        self.dispatchers.remove(dispatcher)
+        dispatcher.leave()
 
     @rule()
     def sweep(self) -> None:
@@ -279,62 +275,63 @@ class Engine(Books):
     def pass_time(self, seconds: float) -> None:
         self.traveller.shift(seconds)
         if seconds < 0:
-            self.claims.clear()  # by this clock nobody could tell
+            self.claims.clear()  # this clock cannot order them
 
-    def worker(self, pick: int) -> Worker:
-        return self.workers[pick % len(self.workers)]
+    def dispatcher(self, pick: int) -> BusyDispatcher:
+        return self.dispatchers[pick % len(self.dispatchers)]
 
-    def is_buried(self, worker: Worker) -> bool:
-        shift = DispatcherLease.objects.get(pk=worker.dispatcher.shift.pk)
-        return shift.ended_at is not None
+    def is_expired(self, dispatcher: BusyDispatcher) -> bool:
+        return DispatcherLease.objects.get(pk=dispatcher.lease.pk).ended_at is not None
 
-    def settle(self, worker: Worker, answers: list[Any]) -> None:
-        buried = self.is_buried(worker)
-        settled = worker.dispatcher.settle(answers)
-        assert not (buried and settled)
-        ended = {it.key for it in answers}
-        worker.open = [it for it in worker.open if it.key not in ended]
-        for it in settled:
-            self.count(it)
+    def record(self, dispatcher: BusyDispatcher, results: list[Any]) -> None:
+        is_expired = self.is_expired(dispatcher)
+        recorded = dispatcher.record(results)
+        assert not (is_expired and recorded)
+        ended = {result.key for result in results}
+        dispatcher.open = [
+            request for request in dispatcher.open if request.key not in ended
+        ]
+        for entry in recorded:
+            self.count(entry)
 
-    def count(self, it: RecordedResult) -> None:
-        pk = it.claim.endpoint.pk
+    def count(self, entry: RecordedResult) -> None:
+        pk = entry.claim.endpoint.pk
         status, count = self.counters[pk]
-        count = 0 if it.verdict.delivered else count + 1
+        count = 0 if entry.decision.is_delivered else count + 1
         self.counters[pk] = (2 if count >= LIMIT else status, count)
 
-    def is_held(self, worker: Worker) -> bool:
+    def has_to_wait(self, dispatcher: BusyDispatcher) -> bool:
+        """Return True if a queue has due work that its `not_before` delays."""
         now = timezone.now()
-        lanes = worker.dispatcher.lanes.values()
         return any(
-            it.next_check_at
-            and it.next_check_at <= now
-            and rate_limit.is_held(it.not_before, now)
-            for it in lanes
+            queue.next_check_at
+            and queue.next_check_at <= now
+            and rate_limit.is_too_early(queue.not_before, now)
+            for queue in dispatcher.queues.idle()
         )
 
     def finish(self) -> None:
-        """Everybody dies. One who comes after must find all that waits, and end it."""
+        """All dispatchers die. The next one must find and end all that waits."""
         for _ in range(10):
-            waiting = Delivery.objects.filter(status=Delivery.Status.PENDING)
-            last = waiting.order_by("-next_attempt_at").first()
+            pending = Delivery.objects.pending()
+            last = pending.order_by("-next_attempt_at").first()
             if last is None or last.next_attempt_at is None:
                 break
             later = max(timezone.now(), last.next_attempt_at) + timedelta(seconds=40)
             self.traveller.move_to(later)
             sweep()
             DispatcherLease.objects.update(offline_since=None)
-            worker = Worker()
-            while (claimed := worker.dispatcher.claim()) or self.is_held(worker):
+            dispatcher = BusyDispatcher()
+            while (claimed := dispatcher.claim()) or self.has_to_wait(dispatcher):
                 self.check_limits(claimed)
-                self.settle(worker, [ok(it) for it in claimed])
+                self.record(dispatcher, [ok(request) for request in claimed])
                 if not claimed:
                     self.traveller.shift(1)
-                    leases.renew(worker.dispatcher.shift)
-            worker.dispatcher.leave()
-        stuck = Delivery.objects.filter(status=Delivery.Status.PENDING)
+                    leases.renew(dispatcher.lease)
+            dispatcher.leave()
+        stuck = Delivery.objects.pending()
         assert not stuck.filter(endpoint__in=Endpoint.objects.receiving()).exists()
         assert not stuck.filter(endpoint__deleted_at__isnull=False).exists()
         assert not stuck.filter(claimed_by__isnull=False).exists()
-        # Each was ended by as many attempts as there are rows for it, none invented.
+        # A pending delivery has no attempt that succeeded.
         assert Attempt.objects.filter(delivery__status=0, outcome="ok").count() == 0

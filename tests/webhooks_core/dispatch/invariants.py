@@ -1,4 +1,4 @@
-"""What must hold of the engine's tables whatever happens, in whatever order."""
+"""What holds for the engine's tables after any events in any order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant
 from webhooks_core.models import Delivery, DispatcherLease, Endpoint, EndpointQueue
 
 
-class Books(RuleBasedStateMachine):
+class Invariants(RuleBasedStateMachine):
     """What is expected of the rows, checked after every step.
 
     `counters` holds the status of each endpoint and its failures in a row.
@@ -20,48 +20,51 @@ class Books(RuleBasedStateMachine):
         super().__init__()
         self.expected = 0
         self.counters: dict[int, tuple[int, int]] = {}
-        self.over: dict[int, Any] = {}
+        self.ended: dict[int, Any] = {}
 
     @invariant()
-    def no_delivery_is_lost_or_made_twice(self) -> None:
+    def no_delivery_is_lost_or_created_twice(self) -> None:
         assert Delivery.objects.count() == self.expected
 
     @invariant()
-    def what_is_claimed_is_claimed_by_the_owner_of_its_lane_and_by_nobody_dead(
+    def claims_belong_to_the_live_lease_of_their_queue(
         self,
     ) -> None:
-        living = DispatcherLease.objects.filter(ended_at=None).values("pk")
+        live = DispatcherLease.objects.filter(ended_at=None).values("pk")
         claimed = Delivery.objects.filter(claimed_by__isnull=False)
         assert not claimed.exclude(endpoint__queue__leased_by=F("claimed_by")).exists()
-        assert not claimed.exclude(claimed_by__in=living).exists()
-        owned = EndpointQueue.objects.filter(leased_by__isnull=False)
-        assert not owned.exclude(leased_by__in=living).exists()
+        assert not claimed.exclude(claimed_by__in=live).exists()
+        leased = EndpointQueue.objects.filter(leased_by__isnull=False)
+        assert not leased.exclude(leased_by__in=live).exists()
 
     @invariant()
     def attempts_are_counted_once(self) -> None:
-        interrupted = Q(attempt__outcome="interrupted")
+        is_interrupted = Q(attempt__outcome="interrupted")
         rows = Delivery.objects.annotate(
-            made=Count("attempt"), cut=Count("attempt", filter=interrupted)
-        ).values_list("attempts", "interruptions", "claimed_by", "made", "cut")
-        for attempts, interruptions, claim, made, cut in rows:
-            assert attempts == made + (claim is not None)
-            assert interruptions == cut
+            written=Count("attempt"),
+            interrupted=Count("attempt", filter=is_interrupted),
+        ).values_list(
+            "attempts", "interruptions", "claimed_by", "written", "interrupted"
+        )
+        for attempts, interruptions, claim, written, interrupted in rows:
+            assert attempts == written + (claim is not None)
+            assert interruptions == interrupted
 
     @invariant()
-    def what_is_over_never_moves(self) -> None:
+    def ended_deliveries_never_change(self) -> None:
         ended = Delivery.objects.exclude(status=Delivery.Status.PENDING)
-        now_over: dict[int, Any] = {it["id"]: it for it in ended.values()}
-        assert now_over.items() >= self.over.items()
-        self.over = now_over
+        now_ended: dict[int, Any] = {row["id"]: row for row in ended.values()}
+        assert now_ended.items() >= self.ended.items()
+        self.ended = now_ended
 
     @invariant()
-    def counters_are_those_of_one_result_after_another(self) -> None:
+    def counters_are_as_if_results_came_one_by_one(self) -> None:
         rows = Endpoint.objects.values_list("pk", "status", "consecutive_failures")
         assert {pk: (status, count) for pk, status, count in rows} == self.counters
 
     def check_all(self) -> None:
-        self.no_delivery_is_lost_or_made_twice()
-        self.what_is_claimed_is_claimed_by_the_owner_of_its_lane_and_by_nobody_dead()
+        self.no_delivery_is_lost_or_created_twice()
+        self.claims_belong_to_the_live_lease_of_their_queue()
         self.attempts_are_counted_once()
-        self.what_is_over_never_moves()
-        self.counters_are_those_of_one_result_after_another()
+        self.ended_deliveries_never_change()
+        self.counters_are_as_if_results_came_one_by_one()

@@ -1,4 +1,4 @@
-"""A shift driven by hand: it claims and settles for real, and its answers are made up."""
+"""A dispatcher driven by hand: it claims and records for real, and its results are made up."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from django.utils import timezone
 
 from webhooks_core.dispatch import leases
-from webhooks_core.dispatch.claims import Claim, OpenClaims
+from webhooks_core.dispatch.claims import OpenClaims
 from webhooks_core.dispatch.connectivity import WINDOW, Connectivity
 from webhooks_core.dispatch.queues import LeasedQueues
-from webhooks_core.dispatch.results import RecordedResult, settle
+from webhooks_core.dispatch.results import RecordedResult, record_batch
 from webhooks_core.models import DispatcherLease
 from webhooks_core.network.transport import AttemptResult, OutgoingRequest
 from webhooks_core.outcomes import Outcome
@@ -62,53 +62,52 @@ def untried(request: OutgoingRequest) -> AttemptResult:
 
 class ManualDispatcher:
     def __init__(self) -> None:
-        shift = leases.acquire()
-        assert shift is not None
-        self.shift: DispatcherLease = shift
-        self.lanes = LeasedQueues(shift)
-        self.network = Connectivity(shift.offline_since)
-        self.claims = OpenClaims(shift, self.lanes, self.network)
+        lease = leases.acquire()
+        assert lease is not None
+        self.lease: DispatcherLease = lease
+        self.queues = LeasedQueues(lease)
+        self.connectivity = Connectivity(lease.offline_since)
+        self.claims = OpenClaims(lease, self.queues, self.connectivity)
 
     def claim(self) -> list[OutgoingRequest]:
         """Lease what is due and claim from it; return the requests to be made."""
         now = timezone.now()
-        self.lanes.lease_due(now)
+        self.queues.lease_due(now)
         return self.claims.claim_due(now)
 
-    def settle(self, answers: Sequence[AttemptResult]) -> list[RecordedResult]:
-        ended: list[tuple[Claim, AttemptResult]] = [
-            (self.claims.pop(answer.key), answer) for answer in answers
-        ]
+    def record(self, results: Sequence[AttemptResult]) -> list[RecordedResult]:
+        """Record results as the dispatcher does, but let every error through."""
+        ended = [(self.claims.pop(result.key), result) for result in results]
         now = timezone.now()
-        settled = settle(self.shift, ended, now=now)
-        for it in settled:
-            if it.retry_at:
-                self.lanes[it.answer.lane].schedule(it.retry_at)
-        for claim, answer in ended:
-            if answer.outcome is None:
-                self.lanes[answer.lane].schedule(now)
+        recorded = record_batch(self.lease, ended, now=now)
+        for entry in recorded:
+            if entry.retry_at:
+                self.queues[entry.result.queue].schedule(entry.retry_at)
+        for claim, result in ended:
+            if result.outcome is None:
+                self.queues[result.queue].schedule(now)
             owner, url = claim.endpoint.owner, claim.endpoint.url
-            if self.network.record(owner, url, answer.outcome, now):
-                self.find_network()
+            if self.connectivity.record(owner, url, result.outcome, now):
+                self.restore_network()
         self.watch_network()
-        return settled
+        return recorded
 
     def watch_network(self) -> None:
-        """Take the network for away when all that is known says so, as a drain does."""
+        """Mark the network as lost if every attempt failed, as the dispatcher does."""
         now = timezone.now()
-        if not self.network.is_suspect(now):
+        if not self.connectivity.is_suspect(now):
             return
         if has_arrived_since(now - WINDOW):
-            self.network.mark_online()
+            self.connectivity.mark_online()
         else:
-            self.network.mark_offline(now)
-            leases.set_offline_since(self.shift, offline_since=now)
+            self.connectivity.mark_offline(now)
+            leases.set_offline_since(self.lease, offline_since=now)
 
-    def find_network(self) -> None:
-        self.network.mark_online()
-        leases.set_offline_since(self.shift, offline_since=None)
+    def restore_network(self) -> None:
+        self.connectivity.mark_online()
+        leases.set_offline_since(self.lease, offline_since=None)
 
     def leave(self) -> None:
-        """Release the lanes without open claims, and end the shift."""
-        self.lanes.release(it.pk for it in self.lanes.values() if not it.claimed)
-        leases.release(self.shift, attempts=0)
+        """Release the queues without open claims, and the lease."""
+        self.queues.release(queue.pk for queue in self.queues.idle())
+        leases.release(self.lease, attempts=0)

@@ -22,9 +22,8 @@ from tests.webhooks_core.network.hostile import (
     send,
 )
 from webhooks_core import stats
-from webhooks_core.dispatch import dispatcher as engine
-from webhooks_core.dispatch import leases
-from webhooks_core.dispatch.connectivity import TRY_ONE_EVERY, Connectivity
+from webhooks_core.dispatch import leases, results
+from webhooks_core.dispatch.connectivity import TRIAL_EVERY, Connectivity
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Attempt, Delivery, DispatcherLease, Endpoint
 from webhooks_core.network import transport
@@ -95,7 +94,7 @@ def test_old_failures_mean_nothing():
     assert not network.is_suspect(later)
 
 
-def test_only_what_leaves_this_machine_is_held():
+def test_only_attempts_that_leave_this_machine_are_postponed():
     network = offline()
     assert network.postpones(*A, AllowedNetworks())
     assert not network.postpones("alice", "http://localhost:9/", AllowedNetworks())
@@ -112,7 +111,7 @@ def test_those_are_probed_first_of_whom_nothing_bad_is_known():
     network.postpones(*A, AllowedNetworks())
     probed = network.probe_targets(NOW)
     assert len(probed) == 8
-    assert A[1] not in [held.url for held in probed]
+    assert A[1] not in [target.url for target in probed]
     network.postpones(*A, AllowedNetworks())
     assert network.probe_targets(NOW + timedelta(seconds=1)) == []
     assert len(network.probe_targets(NOW + timedelta(seconds=2))) == 1
@@ -125,12 +124,12 @@ def test_one_attempt_is_made_now_and_then_all_the_same():
     assert network.trial_queue([1, 2], NOW + timedelta(minutes=10)) is None
 
 
-def test_the_shifts_that_follow_each_other_try_no_more_often_than_one_does():
-    shift, tried, shifts_worked = timedelta(seconds=20), 0, 6000
-    for number in range(shifts_worked):
-        network, start = Connectivity(NOW), NOW + number * shift
-        tried += any(network.trial_queue([1], at) for at in (start, start + shift))
-    expected = shifts_worked * shift / TRY_ONE_EVERY
+def test_dispatchers_in_a_row_try_no_more_often_than_one_does():
+    run, tried, runs = timedelta(seconds=20), 0, 6000
+    for number in range(runs):
+        network, start = Connectivity(NOW), NOW + number * run
+        tried += any(network.trial_queue([1], at) for at in (start, start + run))
+    expected = runs * run / TRIAL_EVERY
     assert expected / 2 < tried < 2 * expected
 
 
@@ -191,7 +190,7 @@ def waiting() -> list[int]:
 
 
 @pytest.mark.django_db(transaction=True)
-class TestDrain:
+class TestDispatcher:
     @pytest.fixture(autouse=True)
     def patient(self, use_profile):
         use_profile(disable_after=20)
@@ -228,7 +227,7 @@ class TestDrain:
         before = list(Endpoint.objects.values("consecutive_failures", "status"))
         made, asked = Attempt.objects.count(), names.asked
         Delivery.objects.filter(status=0).update(next_attempt_at=timezone.now())
-        dispatch(run_s=1.5)  # it knows from the shift before
+        dispatch(run_s=1.5)  # known from the dispatcher before
         assert Attempt.objects.count() == made
         assert list(Endpoint.objects.values("consecutive_failures", "status")) == before
         assert names.asked - asked <= 4
@@ -261,11 +260,11 @@ class TestDrain:
         assert not self.is_postponing()
         since = timezone.now() - timedelta(minutes=1)
         assert stats.has_arrived_since(since)
-        # Whether a connection was there that was made before, no row tells.
+        # No row shows whether the connection was a reused one.
         Attempt.objects.filter(outcome="http").update(outcome="timeout")
         assert not stats.has_arrived_since(since)
 
-    def test_an_old_shift_of_this_machine_tells_nothing(self):
+    def test_an_old_lease_of_this_machine_shows_nothing(self):
         DispatcherLease.objects.create(
             host="x",
             pid=1,
@@ -304,11 +303,9 @@ def lacking(monkeypatch):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("plain")
-class TestAMachineThatLacksSomething:
+class TestLocalFailures:
     @pytest.mark.parametrize("number", LACKS)
-    def test_it_gives_the_attempt_back_untried_and_makes_it_later(
-        self, lacking, number
-    ):
+    def test_the_attempt_is_released_and_made_later(self, lacking, number):
         lacking(number, 1)
         with receiver(204) as it:
             endpoint(it.url)
@@ -325,10 +322,10 @@ class TestAMachineThatLacksSomething:
         assert (only().status, only().attempts) == (0, 0)
         assert 1 <= len(failed) <= 6  # each attempt asks twice
 
-    def test_a_want_of_descriptors_never_counts_against_the_receiver(
+    def test_a_lack_of_descriptors_never_counts_against_the_receiver(
         self, lacking, monkeypatch
     ):
-        monkeypatch.setattr(engine, "LACKED_AT_MOST", 0)
+        monkeypatch.setattr(results, "MAX_LOCAL_FAILURES", 0)
         lacking(errno.EMFILE, float("inf"))
         endpoint("http://127.0.0.1:9/")
         event()
@@ -336,10 +333,10 @@ class TestAMachineThatLacksSomething:
         assert (only().status, only().attempts) == (0, 0)
         assert Endpoint.objects.get().consecutive_failures == 0
 
-    def test_an_address_that_can_never_be_used_is_a_failure_at_last(
+    def test_an_address_that_can_never_be_used_is_a_failure_in_the_end(
         self, lacking, monkeypatch
     ):
-        monkeypatch.setattr(engine, "LACKED_AT_MOST", 1)
+        monkeypatch.setattr(results, "MAX_LOCAL_FAILURES", 1)
         lacking(errno.EADDRNOTAVAIL, float("inf"))
         endpoint("http://127.0.0.1:9/")
         event()

@@ -1,4 +1,4 @@
-"""The database fails in the middle of a shift, before or after it kept what was committed."""
+"""The database fails while a dispatcher runs, before or after it stored a commit."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from webhooks_core.models.deliveries import DeliveryQuerySet
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 
 POINTS: dict[str, tuple[object, str]] = {
-    "a lane is leased": (LeasedQueues, "lease_due"),
+    "a queue is leased": (LeasedQueues, "lease_due"),
     "deliveries are claimed": (DeliveryQuerySet, "claim"),
-    "answers are settled": (results, "_record"),
-    "lanes are released": (LeasedQueues, "release"),
+    "results are recorded": (results, "_insert_attempts"),
+    "queues are released": (LeasedQueues, "release"),
     "the lease is renewed": (leases, "renew"),
-    "the slot is given up": (leases, "release_slot"),
-    "the shift ends": (leases, "_free"),
+    "the slot is released": (leases, "release_slot"),
+    "the lease is released": (leases, "_free_claims"),
 }
 
 
@@ -60,7 +60,7 @@ class Outage:
 
 @pytest.fixture
 def outage_at(monkeypatch):
-    """Return a context manager that breaks the commit of one step of a shift."""
+    """Return a context manager that breaks the commit of one step of a dispatcher."""
     monkeypatch.setattr(engine, "DATABASE_PAUSE_S", 0.01)
     monkeypatch.setattr(engine, "RENEW_EVERY_S", 0.0)
 
@@ -74,10 +74,10 @@ def outage_at(monkeypatch):
         def armed_step(*args: Any, **kwargs: Any) -> Any:
             outage.armed = not outage.happened
             done = step(*args, **kwargs)
-            if outage.armed and owner is leases and name != "_free":
+            if outage.armed and owner is leases and name != "_free_claims":
                 # A single UPDATE commits by itself.
                 outage.armed, outage.happened = False, True
-                raise OperationalError("the answer got lost")
+                raise OperationalError("the confirmation was lost")
             return done
 
         def commit(self) -> None:
@@ -123,17 +123,17 @@ def test_nothing_is_lost_and_nothing_counted_twice_when(outage_at, point, kept):
     assert due == waiting.earliest("next_attempt_at").next_attempt_at
 
 
-def test_answers_survive_an_outage_and_are_written_when_it_is_over(monkeypatch):
+def test_results_survive_an_outage_and_are_written_when_it_is_over(monkeypatch):
     monkeypatch.setattr(engine, "DATABASE_PAUSE_S", 0.01)
-    real, failures = results._record, [True] * 20
+    real, failures = results._insert_attempts, [True] * 20
 
-    def record(settled):
+    def record(recorded):
         if failures:
             failures.pop()
             raise OperationalError
-        real(settled)
+        real(recorded)
 
-    monkeypatch.setattr(results, "_record", record)
+    monkeypatch.setattr(results, "_insert_attempts", record)
     with receiver(204) as it:
         endpoint(it.url)
         for _ in range(3):
@@ -144,21 +144,21 @@ def test_answers_survive_an_outage_and_are_written_when_it_is_over(monkeypatch):
     assert set(Delivery.objects.values_list("status", "attempts")) == {(1, 1)}
 
 
-def test_what_is_unwritten_when_patience_ends_is_sent_again_by_the_next_shift(
+def test_what_is_unwritten_when_patience_ends_is_sent_again_by_the_next_dispatcher(
     monkeypatch,
 ):
-    """Also when the database comes back just long enough to release the lanes."""
+    """Also when the database comes back just long enough to release the queues."""
     monkeypatch.setattr(engine, "DATABASE_PAUSE_S", 0.01)
     monkeypatch.setattr(engine, "DATABASE_PATIENCE_S", 0.05)
 
-    def away(settled):
+    def away(recorded):
         raise OperationalError
 
     with receiver(204) as it:
         endpoint(it.url)
         event()
         with monkeypatch.context() as patch:
-            patch.setattr(results, "_record", away)
+            patch.setattr(results, "_insert_attempts", away)
             patch.setattr(
                 leases, "release", lambda *_, **__: None
             )  # the worker is killed
@@ -173,25 +173,25 @@ def test_what_is_unwritten_when_patience_ends_is_sent_again_by_the_next_shift(
     assert (delivery.status, delivery.attempts, delivery.interruptions) == (1, 2, 1)
 
 
-def test_a_claim_that_was_never_heard_of_is_given_back_untried(monkeypatch):
+def test_an_unconfirmed_claim_is_released_without_an_attempt(monkeypatch):
     with receiver(204) as it:
         endpoint(it.url)
         event()
-        shift = leases.acquire()
-        assert shift is not None
-        lanes = LeasedQueues(shift)
-        lanes.lease_due(timezone.now())
-        Delivery.objects.claim([Delivery.objects.get().pk], lease=shift.pk)
-        claims = OpenClaims(shift, lanes)
-        assert claims.release_unconfirmed(settling=[]) == 1
+        lease = leases.acquire()
+        assert lease is not None
+        queues = LeasedQueues(lease)
+        queues.lease_due(timezone.now())
+        Delivery.objects.claim([Delivery.objects.get().pk], lease=lease.pk)
+        claims = OpenClaims(lease, queues)
+        assert claims.release_unconfirmed(unrecorded=[]) == 1
     assert Delivery.objects.values_list("attempts", "claimed_by").get() == (0, None)
 
 
-def test_counters_are_not_touched_by_results_that_were_settled_already(outage_at):
+def test_counters_are_not_touched_by_results_that_were_recorded_already(outage_at):
     with receiver(500, 204) as it:
         target = endpoint(it.url, max_in_flight=1)
         event()
-        with outage_at("answers are settled", kept=True):
+        with outage_at("results are recorded", kept=True):
             dispatch()
     target.refresh_from_db()
     assert Endpoint.objects.get().consecutive_failures == 1

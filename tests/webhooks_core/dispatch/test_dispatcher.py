@@ -1,4 +1,4 @@
-"""The way of an event: published, claimed, sent, settled."""
+"""The way of an event: published, claimed, sent, recorded."""
 
 from __future__ import annotations
 
@@ -158,24 +158,24 @@ def test_a_deleted_endpoint_gets_nothing_and_its_deliveries_end():
     assert it.requests == []
 
 
-def test_nothing_is_left_behind_by_a_shift():
+def test_a_dispatcher_leaves_nothing_behind():
     with receiver(500, 204) as it:
         endpoint(it.url)
         event()
         event()
         dispatch()
-    shift = DispatcherLease.objects.get()
-    assert shift.slot is None
-    assert shift.ended_at is not None
-    assert shift.attempts == 2
-    lane = EndpointQueue.objects.get()
-    assert lane.leased_by is None
+    lease = DispatcherLease.objects.get()
+    assert lease.slot is None
+    assert lease.ended_at is not None
+    assert lease.attempts == 2
+    queue = EndpointQueue.objects.get()
+    assert queue.leased_by is None
     waiting = Delivery.objects.get(status=Delivery.Status.PENDING)
-    assert lane.next_due_at == waiting.next_attempt_at
+    assert queue.next_due_at == waiting.next_attempt_at
     assert waiting.claimed_by is None
 
 
-def test_only_one_shift_takes_a_slot(settings):
+def test_only_one_dispatcher_takes_a_slot(settings):
     settings.WEBHOOK_DISPATCHERS = 1
     DispatcherLease.objects.create(
         slot=0, host="other", pid=1, expires_at=timezone.now() + timedelta(seconds=9)
@@ -187,7 +187,7 @@ def test_only_one_shift_takes_a_slot(settings):
     assert it.requests == []
 
 
-def test_what_a_dead_shift_had_claimed_is_sent_again():
+def test_what_a_dead_dispatcher_had_claimed_is_sent_again():
     with receiver(204) as it:
         endpoint(it.url)
         event()
@@ -208,7 +208,7 @@ def test_what_a_dead_shift_had_claimed_is_sent_again():
     ]
 
 
-def test_a_lane_whose_call_was_lost_is_found_by_the_sweep():
+def test_a_queue_whose_notification_was_lost_is_repaired_by_the_sweep():
     with receiver(204) as it:
         endpoint(it.url)
         event()
@@ -221,13 +221,15 @@ def test_a_lane_whose_call_was_lost_is_found_by_the_sweep():
     assert len(it.requests) == 1
 
 
-def test_a_shift_with_more_lanes_than_hands_calls_another(settings, calls, monkeypatch):
+def test_a_dispatcher_with_more_due_than_it_leases_wakes_another(
+    settings, calls, monkeypatch
+):
     from webhooks_core.dispatch import dispatcher as engine
     from webhooks_core.dispatch import queues
 
     settings.WEBHOOK_DISPATCHERS = 2
-    monkeypatch.setattr(queues, "TAKE_AT_ONCE", 2)
-    monkeypatch.setattr(engine, "TAKE_AT_ONCE", 2)
+    monkeypatch.setattr(queues, "LEASE_BATCH", 2)
+    monkeypatch.setattr(engine, "LEASE_BATCH", 2)
     with receiver(204) as it:
         for number in range(6):
             endpoint(it.url, owner=f"owner {number}")

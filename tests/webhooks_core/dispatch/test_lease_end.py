@@ -1,4 +1,4 @@
-"""How a shift ends: what it gives back, and whom it calls."""
+"""How a dispatcher ends: what it releases, and whom it wakes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from webhooks_core.models import Delivery, DispatcherLease, EndpointQueue, Engin
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 
 
-def test_an_idle_shift_calls_no_successor(calls):
+def test_an_idle_dispatcher_wakes_no_successor(calls):
     assert dispatch() == 0
     assert calls == []
 
 
-def test_a_shift_that_sent_everything_calls_no_successor(calls):
+def test_a_dispatcher_that_sent_everything_wakes_no_successor(calls):
     with receiver(204) as it:
         endpoint(it.url)
         event()
@@ -32,7 +32,7 @@ def test_a_shift_that_sent_everything_calls_no_successor(calls):
     assert calls == []
 
 
-def test_a_shift_whose_time_is_over_calls_a_successor_for_the_rest(calls):
+def test_a_dispatcher_whose_time_is_over_wakes_a_successor_for_the_rest(calls):
     with receiver(204, delay=0.05) as it:
         endpoint(it.url, max_in_flight=1)
         for _ in range(20):
@@ -45,7 +45,7 @@ def test_a_shift_whose_time_is_over_calls_a_successor_for_the_rest(calls):
     assert Delivery.objects.filter(status=Delivery.Status.DELIVERED).count() == 20
 
 
-def test_a_shift_calls_a_successor_for_a_retry_that_it_does_not_wait_for(
+def test_a_dispatcher_wakes_a_successor_for_a_retry_that_it_does_not_wait_for(
     calls, use_profile
 ):
     with receiver(500) as it:
@@ -56,7 +56,7 @@ def test_a_shift_calls_a_successor_for_a_retry_that_it_does_not_wait_for(
     assert calls == ["webhooks_core.tasks.dispatch"]
 
 
-def test_stop_gives_back_what_was_not_started_and_awaits_what_was(calls):
+def test_stop_releases_what_was_not_started_and_awaits_what_was(calls):
     stopped = threading.Event()
     with receiver(204, delay=0.3) as it:
         endpoint(it.url, max_in_flight=2)
@@ -85,36 +85,38 @@ def test_stop_gives_back_what_was_not_started_and_awaits_what_was(calls):
 
 @pytest.mark.parametrize("jump", [3600, -3600])
 def test_a_successor_finds_a_lease_that_holds_whatever_the_clock_did(monkeypatch, jump):
-    """It would bury a shift that only waits for its last answers."""
+    """It would expire a lease that only waits for its last results."""
     dead: list[int] = []
-    withdraw, give_up = Sender.release_unstarted, leases.release_slot
+    release_unstarted, real_release = Sender.release_unstarted, leases.release_slot
     with time_machine.travel(timezone.now(), tick=True) as clock:
 
-        def withdraw_later(sender: Sender) -> None:
+        def release_later(sender: Sender) -> None:
             clock.shift(jump)
-            withdraw(sender)
+            release_unstarted(sender)
 
-        def give_up_slot(shift: DispatcherLease) -> None:
-            give_up(shift)
+        def release_slot(lease: DispatcherLease) -> None:
+            real_release(lease)
             dead.append(leases.expire_dead())
 
-        monkeypatch.setattr(Sender, "release_unstarted", withdraw_later)
-        monkeypatch.setattr(leases, "release_slot", give_up_slot)
+        monkeypatch.setattr(Sender, "release_unstarted", release_later)
+        monkeypatch.setattr(leases, "release_slot", release_slot)
         assert dispatch() == 0
     assert dead == [0]
 
 
-def test_a_commit_after_the_last_look_of_a_shift_is_called_for(calls, monkeypatch):
-    """The shift still held its slot when the publisher looked, so only the shift can call."""
+def test_a_commit_after_the_last_check_of_a_dispatcher_wakes_another(
+    calls, monkeypatch
+):
+    """The publisher still saw a live dispatcher, so only that one can wake another."""
     with receiver(204) as it:
         endpoint(it.url)
         real = leases.release
 
-        def end_late(shift, *, attempts):
-            DispatcherLease.objects.filter(pk=shift.pk).update(slot=0)
+        def end_late(lease, *, attempts):
+            DispatcherLease.objects.filter(pk=lease.pk).update(slot=0)
             event()
-            DispatcherLease.objects.filter(pk=shift.pk).update(slot=None)
-            real(shift, attempts=attempts)
+            DispatcherLease.objects.filter(pk=lease.pk).update(slot=None)
+            real(lease, attempts=attempts)
 
         monkeypatch.setattr(leases, "release", end_late)
         assert dispatch() == 0

@@ -1,4 +1,4 @@
-"""Shifts: leases, slots, burial, and the fence against those who come back from the dead."""
+"""Leases: slots, expiry, and the fencing token against those that come back."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def later(seconds: float):
     return time_machine.travel(timezone.now() + timedelta(seconds=seconds))
 
 
-def test_there_are_as_many_shifts_as_slots(settings):
+def test_there_are_as_many_leases_as_slots(settings):
     settings.WEBHOOK_DISPATCHERS = 2
     first, second = leases.acquire(), leases.acquire()
     assert first is not None
@@ -41,7 +41,7 @@ def test_there_are_as_many_shifts_as_slots(settings):
     assert third.slot == 0
 
 
-def test_a_lost_race_for_the_last_slot_gives_no_shift(settings, monkeypatch):
+def test_a_lost_race_for_the_last_slot_gives_no_lease(settings, monkeypatch):
     settings.WEBHOOK_DISPATCHERS = 1
     leases.acquire()
     # Both looked while the slot was free; the unique column decides.
@@ -50,25 +50,25 @@ def test_a_lost_race_for_the_last_slot_gives_no_shift(settings, monkeypatch):
 
 
 def test_a_lease_lasts_as_long_as_it_is_renewed():
-    shift = leases.acquire()
-    assert shift is not None
+    lease = leases.acquire()
+    assert lease is not None
     with later(14):
         assert leases.expire_dead() == 0
-        assert leases.renew(shift)
+        assert leases.renew(lease)
     with later(28):
         assert leases.expire_dead() == 0
     with later(30):
         assert leases.expire_dead() == 1
         assert leases.expire_dead() == 0
-        assert not leases.renew(shift)
+        assert not leases.renew(lease)
 
 
-def test_a_shift_that_gave_up_its_slot_is_buried_too_when_it_dies():
+def test_a_lease_without_a_slot_expires_too_when_its_process_dies():
     endpoint(URL)
     event()
     dead = ManualDispatcher()
     dead.claim()
-    leases.release_slot(dead.shift)
+    leases.release_slot(dead.lease)
     with later(16):
         assert leases.expire_dead() == 1
     assert only().claimed_by is None
@@ -91,7 +91,7 @@ def test_five_interruptions_end_a_delivery_and_count_against_nobody():
     for _ in range(5):
         dead = ManualDispatcher()
         assert len(dead.claim()) == 1
-        DispatcherLease.objects.filter(pk=dead.shift.pk).update(
+        DispatcherLease.objects.filter(pk=dead.lease.pk).update(
             expires_at=timezone.now() - timedelta(seconds=1)
         )
         assert leases.expire_dead() == 1
@@ -110,59 +110,61 @@ def test_interruptions_do_not_shorten_the_retries():
     for _ in range(4):
         dead = ManualDispatcher()
         dead.claim()
-        leases.release(dead.shift, attempts=0)
+        leases.release(dead.lease, attempts=0)
     for minutes in (0, 2, 10):
         with later(60 * minutes):
             dispatcher = ManualDispatcher()
             [request] = dispatcher.claim()
-            dispatcher.settle([failed(request)])
+            dispatcher.record([failed(request)])
             dispatcher.leave()
     delivery = only()
     assert (delivery.status, delivery.attempts, delivery.interruptions) == (2, 7, 4)
     assert delivery.last_error == "HTTP 500"
 
 
-def test_who_comes_back_from_the_dead_leases_and_claims_nothing():
-    """A claim that it made now would be looked for by nobody if it died again."""
+def test_a_dispatcher_whose_lease_has_expired_leases_and_claims_nothing():
+    """No process would free a claim that it made now if it died again."""
     endpoint(URL)
     event()
     stalled = ManualDispatcher()
-    stalled.lanes.lease_due(timezone.now())
+    stalled.queues.lease_due(timezone.now())
     with later(20):
         assert leases.expire_dead() == 1
         with pytest.raises(leases.LeaseLostError):
-            stalled.lanes.lease_due(timezone.now())
+            stalled.queues.lease_due(timezone.now())
         with pytest.raises(leases.LeaseLostError):
             stalled.claims.claim_due(timezone.now())
     assert EndpointQueue.objects.get().leased_by is None
     assert (only().claimed_by, only().attempts) == (None, 0)
 
 
-def test_a_lane_has_one_owner_also_after_the_first_one_comes_back():
+def test_a_queue_has_one_lease_also_after_the_first_dispatcher_comes_back():
     endpoint(URL)
     event()
     stalled = ManualDispatcher()
     [request] = stalled.claim()
     with later(20):
-        heir = ManualDispatcher()
-        [again] = heir.claim()
+        successor = ManualDispatcher()
+        [again] = successor.claim()
         assert again.key == request.key
-        assert stalled.settle([ok(request)]) == []
-        stalled.lanes.release([request.queue])
-        assert EndpointQueue.objects.get().leased_by == heir.shift.pk
-        heir.settle([ok(again)])
+        assert stalled.record([ok(request)]) == []
+        stalled.queues.release([request.queue])
+        assert EndpointQueue.objects.get().leased_by == successor.lease.pk
+        successor.record([ok(again)])
     delivery = only()
     assert (delivery.status, delivery.attempts, delivery.interruptions) == (1, 2, 1)
 
 
-def test_a_shift_that_was_buried_stops_and_leaves_the_lanes_to_its_heir(monkeypatch):
+def test_a_dispatcher_whose_lease_is_lost_stops_and_leaves_the_queues_to_its_successor(
+    monkeypatch,
+):
     monkeypatch.setattr(engine, "RENEW_EVERY_S", 0.0)
     with receiver(204, delay=0.1) as it:
         endpoint(it.url, max_in_flight=1)
         for _ in range(30):
             event()
 
-        def bury_at_third() -> bool:
+        def expire_at_third() -> bool:
             if len(it.requests) == 3:
                 DispatcherLease.objects.update(
                     expires_at=timezone.now() - timedelta(seconds=1)
@@ -170,7 +172,7 @@ def test_a_shift_that_was_buried_stops_and_leaves_the_lanes_to_its_heir(monkeypa
                 leases.expire_dead()
             return False
 
-        dispatch(stop=bury_at_third)
+        dispatch(stop=expire_at_third)
         assert 3 <= len(it.requests) <= 5
         it.delay = 0.0
         dispatch()
@@ -178,7 +180,7 @@ def test_a_shift_that_was_buried_stops_and_leaves_the_lanes_to_its_heir(monkeypa
     assert not EndpointQueue.objects.exclude(leased_by=None).exists()
 
 
-def test_a_shift_does_not_bury_itself_when_the_clock_jumps_forward():
+def test_a_dispatcher_does_not_expire_its_own_lease_when_the_clock_jumps_forward():
     with receiver(204) as it:
         endpoint(it.url)
         event()
@@ -195,33 +197,33 @@ def test_a_shift_does_not_bury_itself_when_the_clock_jumps_forward():
 
 
 @pytest.mark.skipif(not processes.boot_id(), reason="the machine is not known")
-class TestAProcessThatIsGone:
+class TestProcessGone:
     def gone(self) -> int:
         process = subprocess.Popen([sys.executable, "-c", ""])
         process.wait()
         return process.pid
 
-    def shift(self, **fields) -> DispatcherLease:
+    def lease(self, **fields) -> DispatcherLease:
         lease = timezone.now() + timedelta(seconds=10)
         known = {"boot_id": processes.boot_id(), "pid": os.getpid()} | fields
         return DispatcherLease.objects.create(
             slot=0, host="x", expires_at=lease, **known
         )
 
-    def test_its_shift_is_buried_before_its_lease_is_over(self):
-        self.shift(pid=self.gone())
+    def test_its_lease_expires_before_its_time(self):
+        self.lease(pid=self.gone())
         assert leases.expire_dead() == 1
         assert leases.expire_dead() == 0
 
-    def test_a_living_one_keeps_its_shift(self):
-        self.shift()
+    def test_a_live_one_keeps_its_lease(self):
+        self.lease()
         assert leases.expire_dead() == 0
 
-    def test_another_machine_s_pids_mean_nothing_here(self):
-        self.shift(pid=self.gone(), boot_id="another")
+    def test_pids_of_another_machine_mean_nothing_here(self):
+        self.lease(pid=self.gone(), boot_id="another")
         assert leases.expire_dead() == 0
 
     def test_where_the_machine_is_unknown_the_lease_decides(self, monkeypatch):
         monkeypatch.setattr(processes, "boot_id", lambda: "")
-        self.shift(pid=self.gone(), boot_id="")
+        self.lease(pid=self.gone(), boot_id="")
         assert leases.expire_dead() == 0

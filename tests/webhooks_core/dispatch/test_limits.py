@@ -59,7 +59,7 @@ class TestRate:
         for _ in range(40):
             claimed = dispatcher.claim()
             claims += [timezone.now()] * len(claimed)
-            dispatcher.settle([ok(it) for it in claimed])
+            dispatcher.record([ok(it) for it in claimed])
             clock.shift(0.1)
         assert len(claims) == 10
         for first, fourth in zip(claims, claims[3:], strict=False):
@@ -73,15 +73,15 @@ class TestRate:
         first = dispatcher.claim()
         assert len(first) == 2
         assert dispatcher.claim() == []
-        dispatcher.settle([ok(first[0])])
+        dispatcher.record([ok(first[0])])
         assert len(dispatcher.claim()) == 1  # nothing waits in the sender for its turn
 
     @pytest.mark.parametrize("how", ["leaves", "dies"])
-    def test_it_holds_across_two_shifts_in_a_row(self, clock, how):
+    def test_it_holds_across_two_dispatchers_in_a_row(self, clock, how):
         endpoint(URL, rate_per_second=2, max_in_flight=10)
         events(6)
         first = ManualDispatcher()
-        first.settle([ok(it) for it in first.claim()])
+        first.record([ok(it) for it in first.claim()])
         if how == "leaves":
             first.leave()
         else:
@@ -96,24 +96,24 @@ class TestRate:
         clock.shift(0.2)
         assert len(second.claim()) == 2
 
-    def test_a_hold_outlives_a_shift_that_claimed_nothing(self, clock):
+    def test_a_not_before_outlives_a_dispatcher_that_claimed_nothing(self, clock):
         endpoint(URL, rate_per_second=1)
         events(2)
         first, second = ManualDispatcher(), None
-        first.settle([ok(it) for it in first.claim()])
+        first.record([ok(it) for it in first.claim()])
         first.leave()
         second = ManualDispatcher()
         assert second.claim() == []
         second.leave()
         assert ManualDispatcher().claim() == []
 
-    def test_a_clock_that_is_set_back_holds_nobody_for_longer_than_a_second(
+    def test_a_clock_that_is_set_back_delays_nothing_for_longer_than_a_second(
         self, clock
     ):
         endpoint(URL, rate_per_second=1)
         events(3)
         dispatcher = ManualDispatcher()
-        dispatcher.settle([ok(it) for it in dispatcher.claim()])
+        dispatcher.record([ok(it) for it in dispatcher.claim()])
         clock.shift(-3600)
         Delivery.objects.waiting().update(next_attempt_at=timezone.now())
         EndpointQueue.objects.update(next_due_at=timezone.now())
@@ -121,17 +121,17 @@ class TestRate:
         clock.shift(1.1)
         assert len(dispatcher.claim()) == 1
 
-    def test_without_a_rate_nothing_is_held(self, clock):
+    def test_without_a_rate_nothing_is_delayed(self, clock):
         target = endpoint(URL, rate_per_second=1)
         events(3)
         dispatcher = ManualDispatcher()
-        dispatcher.settle([ok(it) for it in dispatcher.claim()])
+        dispatcher.record([ok(it) for it in dispatcher.claim()])
         endpoints.update(target, rate_per_second=None)
         clock.shift(1)
         assert len(dispatcher.claim()) == 2
 
     @pytest.mark.django_db(transaction=True)
-    def test_a_drain_sends_all_of_it_in_time(self):
+    def test_a_dispatcher_sends_all_of_it_in_time(self):
         with receiver(204) as it:
             endpoint(it.url, rate_per_second=2)
             events(5)
@@ -149,15 +149,15 @@ class TestOrder:
         claimed = dispatcher.claim()
         assert sent_of(claimed) == [first]
         assert dispatcher.claim() == []
-        dispatcher.settle([failed(claimed[0])])
+        dispatcher.record([failed(claimed[0])])
         assert dispatcher.claim() == []
         clock.shift(61)
         again = dispatcher.claim()
         assert sent_of(again) == [first]
-        dispatcher.settle([ok(again[0])])
+        dispatcher.record([ok(again[0])])
         then = dispatcher.claim()
         assert sent_of(then) == [second]
-        dispatcher.settle([ok(then[0])])
+        dispatcher.record([ok(then[0])])
         assert sent_of(dispatcher.claim()) == [third]
 
     def test_one_that_failed_for_good_lets_the_next_one_go(self, clock):
@@ -167,20 +167,20 @@ class TestOrder:
         for _ in range(3):
             claimed = dispatcher.claim()
             assert sent_of(claimed) == [first]
-            dispatcher.settle([failed(claimed[0])])
+            dispatcher.record([failed(claimed[0])])
             clock.shift(301)
         Endpoint.objects.update(status=Endpoint.Status.ACTIVE)
         EndpointQueue.objects.update(next_due_at=timezone.now())
         assert sent_of(dispatcher.claim()) == [second]
 
     @pytest.mark.parametrize("how", ["leaves", "dies"])
-    def test_it_holds_when_another_shift_goes_on(self, clock, how):
+    def test_it_holds_when_another_dispatcher_goes_on(self, clock, how):
         endpoint(URL, in_order=True)
         first, _ = events(2)
         dispatcher = ManualDispatcher()
         claimed = dispatcher.claim()
         if how == "leaves":
-            dispatcher.settle([failed(claimed[0])])
+            dispatcher.record([failed(claimed[0])])
             dispatcher.leave()
             clock.shift(61)
         else:
@@ -190,11 +190,11 @@ class TestOrder:
             leases.expire_dead()
         assert sent_of(ManualDispatcher().claim()) == [first]
 
-    def test_what_was_given_back_untried_is_first_again(self, clock):
+    def test_what_was_released_without_an_attempt_is_first_again(self, clock):
         endpoint(URL, in_order=True)
         first, _ = events(2)
         dispatcher = ManualDispatcher()
-        dispatcher.settle([untried(it) for it in dispatcher.claim()])
+        dispatcher.record([untried(it) for it in dispatcher.claim()])
         assert sent_of(dispatcher.claim()) == [first]
 
     def test_a_replay_of_an_earlier_event_goes_first(self, clock):
@@ -202,7 +202,7 @@ class TestOrder:
         first, _ = events(2)
         dispatcher = ManualDispatcher()
         [claimed] = dispatcher.claim()
-        dispatcher.settle([ok(claimed)])
+        dispatcher.record([ok(claimed)])
         replays.replay(Delivery.objects.get(pk=claimed.key))
         assert sent_of(dispatcher.claim()) == [first]
 
@@ -210,7 +210,7 @@ class TestOrder:
         endpoint(URL, in_order=True)
         events(2)
         dispatcher = ManualDispatcher()
-        dispatcher.settle([failed(it) for it in dispatcher.claim()])
+        dispatcher.record([failed(it) for it in dispatcher.claim()])
         dispatcher.leave()
         clock.shift(30)
         assert sweep().repaired_queues == 0
@@ -224,7 +224,7 @@ class TestOrder:
         target = endpoint(URL, in_order=True)
         _, second, third = events(3)
         dispatcher = ManualDispatcher()
-        dispatcher.settle([failed(it) for it in dispatcher.claim()])
+        dispatcher.record([failed(it) for it in dispatcher.claim()])
         endpoints.update(target, in_order=False)
         assert sent_of(dispatcher.claim()) == [second, third]
 
@@ -235,9 +235,9 @@ class TestOrder:
         claimed = dispatcher.claim()
         assert len(claimed) == 4
         endpoints.update(target, in_order=True)
-        dispatcher.settle([ok(it) for it in claimed[:3]])
+        dispatcher.record([ok(it) for it in claimed[:3]])
         assert dispatcher.claim() == []
-        dispatcher.settle([ok(claimed[3])])
+        dispatcher.record([ok(claimed[3])])
         assert len(dispatcher.claim()) == 1
 
     def test_a_large_fan_out_makes_theirs_before_any_later_event(self, monkeypatch):
@@ -252,7 +252,7 @@ class TestOrder:
         assert Delivery.objects.filter(event=first).count() == 6
 
     @pytest.mark.django_db(transaction=True)
-    def test_a_drain_sends_one_after_another(self):
+    def test_a_dispatcher_sends_one_after_another(self):
         with receiver(204, delay=0.01) as it:
             endpoint(it.url, in_order=True, max_in_flight=8)
             wanted = [event().public_id for _ in range(12)]

@@ -23,17 +23,17 @@ OWNER: dict[str, Any] = {"profile": "recording", "owner": "1"}
 @pytest.mark.skipif("connection.vendor != 'postgresql'", reason="SQLite has one writer")
 @pytest.mark.django_db(transaction=True)
 def test_a_removal_beside_results_of_two_endpoints_succeeds(monkeypatch):
-    settle_all, count_alike = results.record_results, results._count_alike
+    record_results, count_run = results.record_results, results._count_run
     ended, counting = [], threading.Event()
 
-    def together(shift, some, *, now):
+    def together(lease, some, *, now):
         ended.extend(some)
-        return settle_all(shift, ended, now=now) if len(ended) == 2 else []
+        return record_results(lease, ended, now=now) if len(ended) == 2 else []
 
     def slow(pk, part, **options):
         counting.set()  # the one that succeeded is updated, the other not yet
         time.sleep(0.5)
-        count_alike(pk, part, **options)
+        count_run(pk, part, **options)
 
     def dispatch():
         try:
@@ -41,8 +41,8 @@ def test_a_removal_beside_results_of_two_endpoints_succeeds(monkeypatch):
         finally:
             connection.close()
 
-    monkeypatch.setattr(engine, "record_results", together)
-    monkeypatch.setattr(results, "_count_alike", slow)
+    monkeypatch.setattr(results, "record_results", together)
+    monkeypatch.setattr(results, "_count_run", slow)
     with receiver(500) as failing, receiver(200) as working:
         for url in (failing.url, working.url):
             endpoints.create(**OWNER, url=url, event_types=["summary.completed"])

@@ -1,4 +1,4 @@
-"""Answers become rows: counters, disabling, retries, and the fence."""
+"""Results become rows: counters, disabling, retries, and the fencing token."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def counted_one_by_one(results: str, before: int = 0) -> tuple[int, int]:
     "results",
     ["".join(order) for n in (1, 2, 3, 4) for order in product("FS", repeat=n)],
 )
-def test_a_batch_counts_as_if_its_answers_had_come_one_by_one(results):
+def test_a_batch_counts_as_if_its_results_had_come_one_by_one(results):
     target = endpoint(URL, max_in_flight=10)
     for _ in results:
         event()
     dispatcher = ManualDispatcher()
     requests = dispatcher.claim()
-    dispatcher.settle(
+    dispatcher.record(
         [
             ok(it) if result == "S" else failed(it)
             for it, result in zip(requests, results, strict=True)
@@ -69,7 +69,7 @@ def test_a_batch_counts_as_if_its_answers_had_come_one_by_one(results):
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(batches=st.lists(st.text("FS", min_size=1, max_size=4), max_size=4))
-def test_the_counter_does_not_depend_on_how_answers_are_batched(batches):
+def test_the_counter_does_not_depend_on_how_results_are_batched(batches):
     target = endpoint(URL, max_in_flight=10, owner="bob")
     dispatcher = ManualDispatcher()
     for batch in batches:
@@ -78,7 +78,7 @@ def test_the_counter_does_not_depend_on_how_answers_are_batched(batches):
         for _ in batch:
             event("bob")
         requests = dispatcher.claim()
-        dispatcher.settle(
+        dispatcher.record(
             [
                 ok(it) if result == "S" else failed(it)
                 for it, result in zip(requests, batch, strict=True)
@@ -99,13 +99,13 @@ def test_an_endpoint_is_disabled_exactly_at_the_limit(use_profile):
         event()
     dispatcher = ManualDispatcher()
     requests = dispatcher.claim()
-    dispatcher.settle([failed(it) for it in requests[:19]])
+    dispatcher.record([failed(it) for it in requests[:19]])
     target.refresh_from_db()
     assert (target.status, target.consecutive_failures) == (1, 19)
-    dispatcher.settle([timed_out(requests[19])])
+    dispatcher.record([timed_out(requests[19])])
     target.refresh_from_db()
     assert (target.status, target.consecutive_failures) == (2, 20)
-    dispatcher.settle([failed(requests[20])])
+    dispatcher.record([failed(requests[20])])
     target.refresh_from_db()
     assert (target.status, target.consecutive_failures) == (2, 21)
 
@@ -116,22 +116,22 @@ def test_a_success_that_arrives_after_the_disabling_does_not_enable():
         event()
     dispatcher = ManualDispatcher()
     requests = dispatcher.claim()
-    dispatcher.settle([failed(it) for it in requests[:3]])
-    dispatcher.settle([ok(requests[3])])
+    dispatcher.record([failed(it) for it in requests[:3]])
+    dispatcher.record([ok(requests[3])])
     target.refresh_from_db()
     assert (target.status, target.consecutive_failures) == (2, 0)
     assert Delivery.objects.filter(status=Delivery.Status.DELIVERED).count() == 1
 
 
 @pytest.mark.spec("gateway", "last_attempt_at changes with attempts, updated_at not")
-@pytest.mark.parametrize("answer", [ok, failed, timed_out])
-def test_every_attempt_moves_last_attempt_at_alone(answer):
+@pytest.mark.parametrize("result_of", [ok, failed, timed_out])
+def test_every_attempt_moves_last_attempt_at_alone(result_of):
     target = endpoint(URL)
     event()
     with time_machine.travel(timezone.now() + timedelta(hours=1)):
         dispatcher = ManualDispatcher()
         [request] = dispatcher.claim()
-        dispatcher.settle([answer(request)])
+        dispatcher.record([result_of(request)])
     before = target.updated_at
     target.refresh_from_db()
     assert target.updated_at == before
@@ -145,7 +145,7 @@ def test_without_a_limit_an_endpoint_is_never_disabled(use_profile):
     for _ in range(30):
         event()
     dispatcher = ManualDispatcher()
-    dispatcher.settle([failed(it) for it in dispatcher.claim()])
+    dispatcher.record([failed(it) for it in dispatcher.claim()])
     target.refresh_from_db()
     assert (target.status, target.consecutive_failures) == (1, 30)
 
@@ -156,7 +156,7 @@ def test_what_was_not_tried_is_as_if_it_had_not_been_claimed():
     dispatcher = ManualDispatcher()
     [request] = dispatcher.claim()
     assert only().attempts == 1
-    dispatcher.settle([untried(request)])
+    dispatcher.record([untried(request)])
     delivery = only()
     assert (delivery.attempts, delivery.claimed_by, delivery.last_error) == (
         0,
@@ -169,7 +169,7 @@ def test_what_was_not_tried_is_as_if_it_had_not_been_claimed():
     assert len(dispatcher.claim()) == 1
 
 
-def test_results_of_a_buried_shift_change_nothing():
+def test_results_of_an_expired_lease_change_nothing():
     target = endpoint(URL, max_in_flight=2)
     event()
     event()
@@ -178,7 +178,7 @@ def test_results_of_a_buried_shift_change_nothing():
     with time_machine.travel(timezone.now() + timedelta(seconds=20)):
         assert leases.expire_dead() == 1
     kept = list(Delivery.objects.order_by("pk").values())
-    assert late.settle([ok(first), failed(second)]) == []
+    assert late.record([ok(first), failed(second)]) == []
     assert list(Delivery.objects.order_by("pk").values()) == kept
     target.refresh_from_db()
     assert target.consecutive_failures == 0
@@ -194,7 +194,7 @@ def test_a_retry_after_holds_for_the_delivery_that_got_it_alone(use_profile):
         clock.shift(1)
         dispatcher = ManualDispatcher()
         first, second, third = dispatcher.claim()
-        settled = dispatcher.settle(
+        recorded = dispatcher.record(
             [
                 failed(first, 503),
                 failed(second, 503, retry_after=17),
@@ -203,21 +203,21 @@ def test_a_retry_after_holds_for_the_delivery_that_got_it_alone(use_profile):
         )
         pauses = [
             (it.retry_at - timezone.now()).total_seconds()
-            for it in settled
+            for it in recorded
             if it.retry_at
         ]
     assert pauses == [10, 17, 10]
 
 
-def test_answers_for_a_delivery_that_retention_removed_spoil_nothing():
+def test_results_of_a_removed_delivery_spoil_nothing():
     endpoint(URL, max_in_flight=2)
     gone = event()
     event()
     dispatcher = ManualDispatcher()
     requests = dispatcher.claim()
     gone.delete()
-    [settled] = dispatcher.settle([ok(it) for it in requests])
-    assert settled.claim.pk == only().pk
+    [recorded] = dispatcher.record([ok(it) for it in requests])
+    assert recorded.claim.pk == only().pk
     assert only().status == Delivery.Status.DELIVERED
 
 
@@ -227,9 +227,9 @@ def test_the_last_failure_is_logged(caplog):
     dispatcher = ManualDispatcher()
     for minutes in (0, 2, 10):
         with time_machine.travel(timezone.now() + timedelta(minutes=minutes)):
-            leases.renew(dispatcher.shift)
+            leases.renew(dispatcher.lease)
             [request] = dispatcher.claim()
-            dispatcher.settle([failed(request)])
+            dispatcher.record([failed(request)])
     assert only().status == Delivery.Status.FAILED
     assert [
         it.msg["event"]

@@ -36,11 +36,11 @@ URL = "http://127.0.0.1:9/hook"
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("plain")
-class TestAPoisonousRow:
+class TestUnwritableRow:
     def test_a_result_that_cannot_be_written_is_written_without_its_text(
         self, monkeypatch
     ):
-        self.poison(monkeypatch, lambda answer: bool(answer.body))
+        self.poison(monkeypatch, lambda result: bool(result.body))
         with receiver(200) as it, receiver(200) as talking:
             talking.answer = b"bad"
             endpoint(it.url)
@@ -54,7 +54,7 @@ class TestAPoisonousRow:
     def test_one_that_cannot_be_written_at_all_ends_and_the_others_go_on(
         self, monkeypatch
     ):
-        self.poison(monkeypatch, lambda answer: answer.status_code == 500)
+        self.poison(monkeypatch, lambda result: result.status_code == 500)
         with receiver(204) as it, receiver(500) as bad:
             endpoint(it.url)
             failing = endpoint(bad.url)
@@ -70,15 +70,15 @@ class TestAPoisonousRow:
         assert not EndpointQueue.objects.exclude(leased_by=None).exists()
 
     def poison(self, monkeypatch, is_bad) -> None:
-        real = results._record
+        real = results._insert_attempts
 
-        def record(settled):
-            settled = list(settled)
-            if any(is_bad(it.answer) for it in settled):
+        def record(recorded):
+            recorded = list(recorded)
+            if any(is_bad(it.result) for it in recorded):
                 raise DataError("bad row")
-            real(settled)
+            real(recorded)
 
-        monkeypatch.setattr(results, "_record", record)
+        monkeypatch.setattr(results, "_insert_attempts", record)
 
     def test_an_endpoint_that_cannot_be_claimed_from_holds_up_no_other(
         self, monkeypatch
@@ -88,20 +88,20 @@ class TestAPoisonousRow:
             bad = endpoint(it.url)
             endpoint(it.url)
 
-            def heads(wanted, now):
-                asked.append(wanted)
-                if bad.pk in [one.queue for one in wanted]:
+            def broken_for_one(limits, now):
+                asked.append(limits)
+                if bad.pk in [limit.queue for limit in limits]:
                     raise DataError("bad row")
-                return real(wanted, now)
+                return real(limits, now)
 
-            monkeypatch.setattr(claims, "due_deliveries", heads)
+            monkeypatch.setattr(claims, "due_deliveries", broken_for_one)
             for _ in range(3):
                 event()
             assert dispatch() == 3
             assert len(asked) < 20  # not again and again
-            lane = EndpointQueue.objects.get(pk=bad.pk)
-            assert lane.next_due_at is not None
-            assert lane.next_due_at > timezone.now() + timedelta(seconds=30)
+            queue = EndpointQueue.objects.get(pk=bad.pk)
+            assert queue.next_due_at is not None
+            assert queue.next_due_at > timezone.now() + timedelta(seconds=30)
             monkeypatch.setattr(claims, "due_deliveries", real)
             EndpointQueue.objects.update(next_due_at=timezone.now())
             assert dispatch() == 3
@@ -179,7 +179,7 @@ class TestNamesThatHang:
             while threads._running:  # the last one is about to end
                 time.sleep(0.001)
 
-    def test_want_of_threads_is_this_machine_s_own(self, monkeypatch):
+    def test_a_lack_of_threads_is_a_local_failure(self, monkeypatch):
         def start(_: object) -> None:
             raise RuntimeError("can't start new thread")
 
@@ -223,20 +223,20 @@ class TestDumps:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("plain")
-class TestRings:
+class TestNotifications:
     @pytest.fixture
-    def rung(self, monkeypatch) -> list[list[int]]:
+    def notified(self, monkeypatch) -> list[list[int]]:
         made: list[list[int]] = []
         real = notify.notify
 
-        def ring(endpoint_ids, *, at=None):
+        def record_and_notify(endpoint_ids, *, at=None):
             made.append(sorted(endpoint_ids))
             real(endpoint_ids, at=at)
 
-        monkeypatch.setattr(notify, "notify", ring)
+        monkeypatch.setattr(notify, "notify", record_and_notify)
         return made
 
-    def test_a_transaction_rings_once_whatever_it_publishes(self, rung):
+    def test_a_transaction_notifies_once_whatever_it_publishes(self, notified):
         first, second = endpoint(URL), endpoint(URL, owner="bob")
         with transaction.atomic():
             for _ in range(5):
@@ -245,12 +245,14 @@ class TestRings:
                 event("bob")
             transaction.on_commit(lambda: None)
             event()
-            assert rung == []
-        assert rung == [[first.pk, second.pk]]
+            assert notified == []
+        assert notified == [[first.pk, second.pk]]
         event()
-        assert rung[1:] == [[first.pk]]
+        assert notified[1:] == [[first.pk]]
 
-    def test_a_savepoint_that_is_rolled_back_takes_no_later_ring_along(self, rung):
+    def test_a_savepoint_that_is_rolled_back_takes_no_later_notification_along(
+        self, notified
+    ):
         target = endpoint(URL)
         with transaction.atomic():
             with transaction.atomic():
@@ -258,18 +260,18 @@ class TestRings:
                 event()
                 transaction.set_rollback(True)
             event()
-        assert rung == [[target.pk]]
+        assert notified == [[target.pk]]
         assert Delivery.objects.count() == 1
 
-    def test_what_is_rolled_back_rings_nobody(self, rung):
+    def test_what_is_rolled_back_notifies_nobody(self, notified):
         endpoint(URL)
         with transaction.atomic():
             event()
             transaction.set_rollback(True)
-        assert rung == []
+        assert notified == []
         assert connection.run_on_commit == []
 
-    def test_the_earliest_of_several_times_counts(self, rung):
+    def test_the_earliest_of_several_times_counts(self, notified):
         target = endpoint(URL)
         soon, late = (timezone.now() + timedelta(hours=it) for it in (1, 2))
         with transaction.atomic():

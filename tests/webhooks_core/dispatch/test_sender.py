@@ -1,4 +1,4 @@
-"""The sender: limits per lane, giving back, and the signal that all is done."""
+"""The sender: limits per queue, releases, and the signal that all is done."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from webhooks_core.network.transport import AttemptResult, OutgoingRequest
 from webhooks_core.outcomes import Outcome
 
 
-def request(key: int, url: str, *, lane: int = 1, limit: int = 4, timeout_s=2.0):
+def request(key: int, url: str, *, queue: int = 1, limit: int = 4, timeout_s=2.0):
     return OutgoingRequest(
         key=key,
-        queue=lane,
+        queue=queue,
         limit=limit,
         url=url,
         body=b"{}",
@@ -28,26 +28,26 @@ def request(key: int, url: str, *, lane: int = 1, limit: int = 4, timeout_s=2.0)
 
 
 def collect(sender: Sender, count: int) -> list[AttemptResult]:
-    answers: list[AttemptResult] = []
+    results: list[AttemptResult] = []
     for _ in range(500):
-        answers += sender.collect(wait_s=0.02)
-        if len(answers) >= count:
-            return answers
-    raise AssertionError(f"{len(answers)} of {count} answers")
+        results += sender.collect(wait_s=0.02)
+        if len(results) >= count:
+            return results
+    raise AssertionError(f"{len(results)} of {count} results")
 
 
-def test_each_request_gives_exactly_one_answer(monkeypatch):
+def test_each_request_has_exactly_one_result(monkeypatch):
     monkeypatch.setattr(module, "STALE_AFTER_S", 60)
     with receiver(204) as it, Sender() as sender:
-        sender.submit([request(key, it.url, lane=key % 3) for key in range(30)])
-        answers = collect(sender, 30)
+        sender.submit([request(key, it.url, queue=key % 3) for key in range(30)])
+        results = collect(sender, 30)
         assert sender.collect(wait_s=0.1) == []
-    assert sorted(answer.key for answer in answers) == list(range(30))
-    assert {answer.outcome for answer in answers} == {Outcome.OK}
+    assert sorted(result.key for result in results) == list(range(30))
+    assert {result.outcome for result in results} == {Outcome.OK}
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5])
-def test_a_lane_never_has_more_in_flight_than_its_limit(limit):
+def test_a_queue_never_has_more_in_flight_than_its_limit(limit):
     with receiver(204, delay=0.01) as it, Sender() as sender:
         for part in range(4):
             sender.submit(
@@ -57,25 +57,25 @@ def test_a_lane_never_has_more_in_flight_than_its_limit(limit):
     assert it.peak == limit
 
 
-def test_all_lanes_together_have_a_limit_too_and_all_get_their_turn(monkeypatch):
+def test_all_queues_together_have_a_limit_too_and_all_get_their_turn(monkeypatch):
     monkeypatch.setattr(module, "MAX_IN_FLIGHT", 3)
     with receiver(204, delay=0.01) as it, Sender() as sender:
-        sender.submit([request(n, it.url, lane=n % 6) for n in range(36)])
-        answers = collect(sender, 36)
+        sender.submit([request(n, it.url, queue=n % 6) for n in range(36)])
+        results = collect(sender, 36)
     assert it.peak <= 3
-    assert {answer.key % 6 for answer in answers[:12]} == set(range(6))
+    assert {result.key % 6 for result in results[:12]} == set(range(6))
 
 
-def test_what_waits_behind_a_time_out_is_given_back_untried():
+def test_what_waits_behind_a_time_out_is_released():
     with receiver(204, delay=1) as it, Sender() as sender:
         sender.submit([request(n, it.url, limit=1, timeout_s=0.1) for n in range(5)])
-        answers = collect(sender, 5)
-    outcomes = [answer.outcome for answer in sorted(answers, key=lambda it: it.key)]
+        results = collect(sender, 5)
+    outcomes = [result.outcome for result in sorted(results, key=lambda it: it.key)]
     assert outcomes == [Outcome.TIMEOUT, None, None, None, None]
     assert len(it.requests) == 1
 
 
-def test_withdrawing_gives_back_what_was_not_started_only():
+def test_only_what_was_not_started_is_released():
     with receiver(204, delay=0.3) as it, Sender() as sender:
         sender.submit([request(n, it.url, limit=1) for n in range(4)])
         for _ in range(100):
@@ -83,8 +83,8 @@ def test_withdrawing_gives_back_what_was_not_started_only():
                 break
             threading.Event().wait(0.02)
         sender.release_unstarted()
-        answers = collect(sender, 4)
-    assert sorted(str(answer.outcome) for answer in answers) == [
+        results = collect(sender, 4)
+    assert sorted(str(result.outcome) for result in results) == [
         "None",
         "None",
         "None",
@@ -93,14 +93,14 @@ def test_withdrawing_gives_back_what_was_not_started_only():
     assert len(it.requests) == 1
 
 
-def test_a_lane_that_ends_while_more_is_submitted_does_not_say_that_all_is_done():
-    """Otherwise the drain would ask without a pause until that work has ended."""
+def test_a_queue_that_ends_while_more_is_submitted_does_not_signal_that_all_is_done():
+    """Otherwise the dispatcher would poll without a pause until that work has ended."""
 
     class Racing(threading.Event):
         def clear(self) -> None:
             super().clear()
             if threading.current_thread() is threading.main_thread():
-                self.set()  # the last lane ends just now, in the other thread
+                self.set()  # the last queue ends just now, in the other thread
 
     with receiver(204, delay=0.5) as it, Sender() as sender:
         sender._idle = Racing()
@@ -127,8 +127,8 @@ def test_one_that_must_start_at_once_is_given_its_chance_while_all_are_slow(
 ):
     monkeypatch.setattr(module, "MAX_IN_FLIGHT", 2)
     with receiver(204, delay=0.5) as slow, receiver(204) as quick, Sender() as sender:
-        sender.submit([request(n, slow.url, lane=n) for n in range(2)])
-        paced = request(2, quick.url, lane=2)._replace(immediate=True)
-        sender.submit([paced])
-        answers = collect(sender, 3)
-    assert [it.outcome for it in answers if it.key == 2] == [Outcome.OK]
+        sender.submit([request(n, slow.url, queue=n) for n in range(2)])
+        immediate = request(2, quick.url, queue=2)._replace(immediate=True)
+        sender.submit([immediate])
+        results = collect(sender, 3)
+    assert [it.outcome for it in results if it.key == 2] == [Outcome.OK]

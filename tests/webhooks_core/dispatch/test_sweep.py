@@ -33,7 +33,7 @@ def later(**ago: float):
 
 
 def forget() -> None:
-    """What a publisher leaves that dies between its commit and its call."""
+    """What a publisher leaves that dies between its commit and its notification."""
     EndpointQueue.objects.update(next_due_at=None)
 
 
@@ -42,28 +42,28 @@ def test_a_quiet_system_needs_no_repair():
     event()
     dispatcher = ManualDispatcher()
     [request] = dispatcher.claim()
-    dispatcher.settle([ok(request)])
+    dispatcher.record([ok(request)])
     dispatcher.leave()
     assert sweep() == SweepReport()
     assert not sweep()
 
 
-@pytest.mark.parametrize("lost", ["never rung", "rung for much later"])
-def test_a_lane_that_missed_its_work_is_rung_once_it_is_overdue(lost):
+@pytest.mark.parametrize("lost", ["never notified", "notified of a much later time"])
+def test_a_queue_that_missed_its_work_is_repaired_once_it_is_overdue(lost):
     endpoint(URL)
     event()
-    if lost == "never rung":
+    if lost == "never notified":
         forget()
     else:
         EndpointQueue.objects.update(next_due_at=timezone.now() + timedelta(days=1))
-    assert sweep().repaired_queues == 0  # the call may still be on its way
+    assert sweep().repaired_queues == 0  # the notification may still be on its way
     with later(seconds=6):
         assert sweep().repaired_queues == 1
         assert sweep().repaired_queues == 0
         assert EndpointQueue.objects.due(timezone.now(), lease=0).exists()
 
 
-def test_a_lane_that_a_shift_owns_is_left_to_it():
+def test_a_leased_queue_is_left_to_its_dispatcher():
     endpoint(URL)
     event()
     dispatcher = ManualDispatcher()
@@ -72,15 +72,15 @@ def test_a_lane_that_a_shift_owns_is_left_to_it():
     forget()
     with later(seconds=10):
         assert sweep() == SweepReport()
-    assert EndpointQueue.objects.get().leased_by == dispatcher.shift.pk
+    assert EndpointQueue.objects.get().leased_by == dispatcher.lease.pk
 
 
-def test_what_waits_for_later_is_not_rung():
+def test_what_waits_for_later_is_not_repaired():
     endpoint(URL)
     event()
     dispatcher = ManualDispatcher()
     [request] = dispatcher.claim()
-    dispatcher.settle([failed(request)])
+    dispatcher.record([failed(request)])
     dispatcher.leave()
     forget()
     with later(seconds=50):
@@ -97,7 +97,7 @@ def test_what_waits_for_later_is_not_rung():
         {"active": False},
     ],
 )
-def test_what_waits_for_an_endpoint_that_receives_nothing_is_not_rung(fields):
+def test_what_waits_for_an_endpoint_that_receives_nothing_is_not_repaired(fields):
     endpoint(URL)
     event()
     forget()
@@ -117,7 +117,7 @@ def test_what_waits_while_the_product_is_switched_off_is_no_repair(use_profile):
 
 @pytest.mark.parametrize("ended", ["deleted", "inactive"])
 def test_a_delivery_published_while_its_endpoint_ended_is_ended_too(use_profile, ended):
-    """The publisher had read the endpoint before, and its call was lost."""
+    """The publisher had read the endpoint before, and its notification was lost."""
     use_profile(inactive_fails_pending=True)
     target = endpoint(URL)
     event()
@@ -134,27 +134,27 @@ def test_a_delivery_published_while_its_endpoint_ended_is_ended_too(use_profile,
     assert EndpointQueue.objects.filter(endpoint=target).exists()
 
 
-def test_dead_shifts_are_buried_and_living_ones_are_not(settings):
+def test_dead_leases_expire_and_live_ones_do_not(settings):
     settings.WEBHOOK_DISPATCHERS = 2
     endpoint(URL)
     event()
     dead = ManualDispatcher()
     dead.claim()
     with later(seconds=16):
-        living = ManualDispatcher()
-        assert DispatcherLease.objects.get(pk=dead.shift.pk).ended_at is not None
+        live = ManualDispatcher()
+        assert DispatcherLease.objects.get(pk=dead.lease.pk).ended_at is not None
         assert sweep() == SweepReport()
-        assert DispatcherLease.objects.get(pk=living.shift.pk).ended_at is None
+        assert DispatcherLease.objects.get(pk=live.lease.pk).ended_at is None
     with later(seconds=40):
         assert sweep().expired_leases == 1
 
 
-def test_the_task_calls_a_drain_when_there_is_none(calls):
+def test_the_task_wakes_a_dispatcher_when_there_is_none(calls):
     tasks.sweep()
     assert calls == ["webhooks_core.tasks.dispatch"]
 
 
-def test_the_task_calls_nobody_when_somebody_is_there(calls):
+def test_the_task_wakes_none_when_one_is_live(calls):
     ManualDispatcher()
     tasks.sweep()
     assert calls == []
@@ -166,7 +166,7 @@ def test_what_was_published_before_the_clock_was_set_back_is_due_at_once():
         event()
         dispatcher = ManualDispatcher()
         [request] = dispatcher.claim()
-        dispatcher.settle([failed(request)])
+        dispatcher.record([failed(request)])
         dispatcher.leave()
         event()
     retried, untried = Delivery.objects.order_by("pk")
@@ -214,7 +214,7 @@ def old(settings):
             event()
     dispatcher = ManualDispatcher()
     first, second, third = dispatcher.claim()
-    dispatcher.settle([ok(first), failed(second), failed(third)])
+    dispatcher.record([ok(first), failed(second), failed(third)])
     dispatcher.leave()
     Delivery.objects.filter(pk=second.key).fail(error="over")
     return target
@@ -257,13 +257,13 @@ def test_an_event_that_some_endpoints_have_yet_to_get_is_not_removed(old):
     assert Event.objects.count() == 3
 
 
-def test_what_is_being_tried_is_not_removed_under_the_hands_of_the_shift(old):
+def test_what_is_being_tried_is_not_removed_during_its_attempt(old):
     with later(seconds=61):
         dispatcher = ManualDispatcher()
         [request] = dispatcher.claim()
         Endpoint.objects.update(status=Endpoint.Status.DISABLED)
         assert sweep().removed == 2
-        dispatcher.settle([ok(request)])
+        dispatcher.record([ok(request)])
         assert only().status == Delivery.Status.DELIVERED
         assert sweep().removed == 1
 
@@ -324,7 +324,7 @@ def test_a_step_that_its_time_cuts_short_is_looked_at_again(old, monkeypatch):
     assert steps == [0, 0, 0, 3]
 
 
-def test_retention_makes_room_for_a_shift_that_is_wanted(old, monkeypatch):
+def test_retention_ends_when_a_dispatcher_is_wanted(old, monkeypatch):
     monkeypatch.setattr(retention, "EVENTS", 1)
     endpoint(URL)
     event()
@@ -333,22 +333,22 @@ def test_retention_makes_room_for_a_shift_that_is_wanted(old, monkeypatch):
     assert sweep().removed == 1
 
 
-def test_a_shift_spends_no_time_on_what_is_old(old):
+def test_a_dispatcher_spends_no_time_on_what_is_old(old):
     with later(seconds=21):
         sweep_if_due()
     assert Event.objects.count() == 3
 
 
 def test_what_is_replayed_while_it_is_removed_stays(old, monkeypatch):
-    real = retention._staying
+    real = retention._kept_events
     delivered = Delivery.objects.get(status=Delivery.Status.DELIVERED)
 
-    def replayed_after(before):
-        found = list(real(before).values_list("event", flat=True))
+    def replayed_after(pks, before):
+        kept = real(pks, before)
         replays.replay(delivered)
-        return Delivery.objects.filter(event__in=found)
+        return kept
 
-    monkeypatch.setattr(retention, "_staying", replayed_after)
+    monkeypatch.setattr(retention, "_kept_events", replayed_after)
     monkeypatch.setattr(retention, "EVENTS", 3)
     assert sweep(retention_s=1e-9).removed == 1
     replayed = Delivery.objects.get(event=delivered.event_id)
@@ -367,15 +367,13 @@ def test_what_was_replayed_lives_on_from_its_replay(old):
     assert not Delivery.objects.filter(pk=copy.pk).exists()
 
 
-def test_shifts_of_long_ago_are_forgotten():
+def test_old_leases_are_removed():
     dispatcher = ManualDispatcher()
     dispatcher.leave()
-    living = ManualDispatcher()
+    live = ManualDispatcher()
     with later(days=31):
-        DispatcherLease.objects.filter(pk=living.shift.pk).update(
+        DispatcherLease.objects.filter(pk=live.lease.pk).update(
             expires_at=timezone.now() + timedelta(seconds=9)
         )
         sweep()
-    assert list(DispatcherLease.objects.values_list("pk", flat=True)) == [
-        living.shift.pk
-    ]
+    assert list(DispatcherLease.objects.values_list("pk", flat=True)) == [live.lease.pk]

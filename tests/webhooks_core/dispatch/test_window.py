@@ -13,7 +13,7 @@ pytestmark = pytest.mark.spec("webhooks_core", "a window for every endpoint")
 @pytest.mark.parametrize(
     ("duration_ms", "windows"),
     [
-        (0, [16, 32, 64, 128, 128]),  # quicker than can be told
+        (0, [16, 32, 64, 128, 128]),  # quicker than can be measured
         (1, [16, 32, 64, 128, 128]),
         (50, [16, 32, 40, 40]),  # four at once, half a second
         (100, [16, 20, 20]),
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spec("webhooks_core", "a window for every endpoint")
     ],
 )
 def test_a_window_grows_to_what_a_receiver_takes_in_half_a_second(duration_ms, windows):
-    lane, endpoint = QueueState(1, window=8), Endpoint(max_in_flight=4)
+    queue, endpoint = QueueState(1, window=8), Endpoint(max_in_flight=4)
     for window in windows:
-        lane.widen(endpoint, duration_ms)
-        assert lane.window == window
+        queue.widen(endpoint, duration_ms)
+        assert queue.window == window

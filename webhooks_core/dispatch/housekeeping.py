@@ -1,0 +1,114 @@
+"""Housekeeping: what a dispatcher does besides deliveries."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+import structlog
+from django.utils import timezone
+
+from webhooks_core import publishing
+from webhooks_core.conf import webhook_settings
+from webhooks_core.dispatch import leases, sweep
+from webhooks_core.dispatch.claims import TRANSIENT_ERRORS
+from webhooks_core.dispatch.connectivity import WINDOW, Connectivity
+from webhooks_core.dispatch.queues import LeasedQueues
+from webhooks_core.dispatch.sender import Sender
+from webhooks_core.models import DispatcherLease
+from webhooks_core.stats import has_arrived_since
+from webhooks_core.worker import notify
+
+EVERY_S = 1.0
+
+log = structlog.stdlib.get_logger(__name__)
+
+
+class Housekeeping:
+    """Renews the lease, watches the network, and does now and then what is not urgent."""
+
+    def __init__(
+        self,
+        lease: DispatcherLease,
+        queues: LeasedQueues,
+        connectivity: Connectivity,
+        sender: Sender,
+        *,
+        linger: timedelta,
+    ) -> None:
+        self.is_lease_lost = False
+        self._lease = lease
+        self._queues = queues
+        self._connectivity = connectivity
+        self._sender = sender
+        self._linger = linger
+        self._renewed_at = time.monotonic()
+        self._done_at = 0.0
+
+    def renew_lease(self, *, after_s: float) -> None:
+        """Renew the lease if the last renewal is longer ago."""
+        if time.monotonic() - self._renewed_at > after_s:
+            self.is_lease_lost = not leases.renew(self._lease)
+            self._renewed_at = time.monotonic()
+
+    def watch_network(self) -> None:
+        """Postpone all attempts while this machine has no network, and probe for it."""
+        now = timezone.now()
+        if self._connectivity.is_offline:
+            for target in self._connectivity.probe_targets(now):
+                self._sender.probe(target.url, target.networks)
+            if self._sender.has_reached():
+                self._connectivity.mark_online()
+                leases.set_offline_since(self._lease, offline_since=None)
+                log.warning("network restored", lease=self._lease.pk)
+        elif self._connectivity.is_suspect(now):
+            if has_arrived_since(now - WINDOW):
+                self._connectivity.mark_online()
+                return
+            self._connectivity.mark_offline(now)
+            leases.set_offline_since(self._lease, offline_since=now)
+            log.error("network lost", lease=self._lease.pk)
+
+    def run_if_due(self, *, has_more_due: bool) -> None:
+        """Wake another dispatcher if more is due, go on with fan-outs, and sweep."""
+        now = time.monotonic()
+        if now - self._done_at <= EVERY_S:
+            return
+        if has_more_due:
+            self._wake_another()
+        # A large fan-out goes on in every round until it is complete.
+        self._done_at = 0.0 if _shielded(publishing.continue_fan_outs) else now
+        if _shielded(sweep.is_due):
+            # After a suspension of the machine, the sweep would expire this very lease.
+            self.renew_lease(after_s=0)
+            _shielded(sweep.sweep_if_due)
+        self.release_far_queues()
+
+    def _wake_another(self) -> None:
+        """Wake another dispatcher while there are fewer than the setting allows."""
+        live = DispatcherLease.objects.live(timezone.now()).count()
+        if live < webhook_settings.DISPATCHERS:
+            notify.wake_dispatcher(at_work=live)
+
+    def release_far_queues(self) -> None:
+        """Release the queues without work in the time that the dispatcher lingers."""
+        near = timezone.now() + self._linger
+        self._queues.release(
+            queue.pk
+            for queue in self._queues.idle()
+            if queue.next_check_at is None or queue.next_check_at > near
+        )
+
+
+def _shielded(step: Callable[[], object]) -> bool:
+    """Do a step whose failure must not delay deliveries; return True if it had work to do."""
+    try:
+        return bool(step())
+    except TRANSIENT_ERRORS:
+        raise
+    except Exception as error:
+        log.exception(
+            "housekeeping failed", step=step.__name__, error=type(error).__name__
+        )
+        return False
