@@ -11,7 +11,7 @@ from django.db import models
 
 from webhooks_core.conf import webhook_settings
 
-SEALED = "sealed:"
+PREFIX = "encrypted:"
 MASK = "whsec_" + "•" * 8
 
 
@@ -20,16 +20,15 @@ class SecretUnreadableError(Exception):
 
 
 class EncryptedText:
-    """A text that is kept encrypted; nothing but `reveal()` shows it."""
+    """A text that is stored encrypted; nothing but `decrypt()` shows it."""
 
     def __init__(self, ciphertext: str) -> None:
         self.ciphertext = ciphertext
 
     @classmethod
     def encrypt(cls, text: str) -> EncryptedText:
-        return cls(
-            _box(tuple(webhook_settings.SECRET_KEYS)).encrypt(text.encode()).decode()
-        )
+        fernet = _fernet(tuple(webhook_settings.SECRET_KEYS))
+        return cls(fernet.encrypt(text.encode()).decode())
 
     def decrypt(self) -> str:
         """Return the text. Raises SecretUnreadableError: never the ciphertext."""
@@ -46,41 +45,42 @@ class EncryptedText:
 
 
 @lru_cache(maxsize=4)
-def _box(keys: tuple[str, ...]) -> MultiFernet:
+def _fernet(keys: tuple[str, ...]) -> MultiFernet:
     return MultiFernet([Fernet(key) for key in keys])
 
 
 @lru_cache(maxsize=4096)
 def _decrypt(keys: tuple[str, ...], ciphertext: str) -> str:
     try:
-        return _box(keys).decrypt(ciphertext.encode()).decode()
+        return _fernet(keys).decrypt(ciphertext.encode()).decode()
     except InvalidToken as error:
         raise SecretUnreadableError from error
 
 
 class EncryptedTextField(models.TextField[Any, Any]):
-    """Stores a text encrypted; gives a Sealed, which decrypts only when asked to.
+    """Stores a text encrypted; returns an EncryptedText, which decrypts on demand.
 
-    Lazy, so that one unreadable secret cannot spoil a query for all others. A dump holds the
-    ciphertext, marked as such: it is of use only with WEBHOOK_SECRET_KEYS.
+    Lazy, so that one unreadable secret cannot fail a query of many. A dump holds the
+    ciphertext, marked as such: only WEBHOOK_SECRET_KEYS decrypt it.
     """
 
     def from_db_value(self, value: str | None, *_: Any) -> EncryptedText | None:
         return None if value is None else EncryptedText(value)
 
     def value_to_string(self, obj: models.Model) -> str:
-        return f"{SEALED}{self.get_prep_value(self.value_from_object(obj))}"
+        return f"{PREFIX}{self.get_prep_value(self.value_from_object(obj))}"
 
     def to_python(self, value: Any) -> Any:
-        """Return what a dump holds. Raises ValidationError: a mask is not to become a secret."""
+        """Read a dump. Raises ValidationError: the mask must not become a secret."""
         if not isinstance(value, str):
             return value
-        if not value.startswith(SEALED):
+        if not value.startswith(PREFIX):
             raise ValidationError(
-                f"not {SEALED} and a ciphertext, as dumpdata writes it"
+                f"not {PREFIX} and a ciphertext, as dumpdata writes it"
             )
-        return EncryptedText(value.removeprefix(SEALED))
+        return EncryptedText(value.removeprefix(PREFIX))
 
     def get_prep_value(self, value: Any) -> Any:
-        sealed = EncryptedText.encrypt(value) if isinstance(value, str) else value
-        return sealed.ciphertext if isinstance(sealed, EncryptedText) else sealed
+        if isinstance(value, str):
+            value = EncryptedText.encrypt(value)
+        return value.ciphertext if isinstance(value, EncryptedText) else value

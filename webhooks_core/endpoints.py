@@ -20,7 +20,6 @@ from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EndpointSecr
 from webhooks_core.network import custom_headers
 from webhooks_core.profiles import NoticeKind
 from webhooks_core.signing import secrets
-from webhooks_core.signing.signatures import standard_key
 from webhooks_core.worker import notify
 
 # What decides which of an endpoint's deliveries may go out now.
@@ -212,7 +211,7 @@ def set_standard_headers(endpoint: Endpoint, *, wanted: bool) -> Endpoint:
     """
     if wanted:
         for secret in endpoint.secrets(now=timezone.now()):
-            standard_key(secret)
+            secrets.standard_key(secret)
     return update(endpoint, standard_headers=wanted)
 
 

@@ -7,10 +7,10 @@ from django.core.management import CommandError, call_command
 
 from catalog.webhooks import OWNER, PROFILE
 from tests.catalog.factories import AuthorFactory, BookFactory
+from tests.signatures import timestamped_signature
 from tests.webhooks_core.making import dispatch
 from webhooks_core import endpoints
 from webhooks_core.models import Delivery, Endpoint, Event
-from webhooks_core.signing.signatures import timestamped_signature
 
 URL = "http://127.0.0.1:9/"
 NAMES = '{firstName: "A", lastName: "B"}'

@@ -47,7 +47,7 @@ def test_every_sealed_column_is_known():
 
 def test_the_old_key_may_go_when_all_is_under_the_new(kept, settings):
     secret = EndpointSecret.objects.get().value.decrypt()
-    assert json.loads(reseal("--json")) == {"resealed": 3, "unreadable": 0}
+    assert json.loads(reseal("--json")) == {"reencrypted": 3, "unreadable": 0}
     settings.WEBHOOK_SECRET_KEYS = [NEW]
     assert reencryption.unreadable() == 0
     assert EndpointSecret.objects.get().value.decrypt() == secret
@@ -65,7 +65,7 @@ def test_what_no_key_opens_is_told_and_left_as_it_is(kept, settings):
     with pytest.raises(CommandError, match="3 secrets cannot be decrypted"):
         reseal()
     settings.WEBHOOK_SECRET_KEYS = [NEW, OLD]
-    assert reseal() == "3 secrets are under the first key\n"
+    assert reseal() == "3 secrets are encrypted with the first key\n"
 
 
 def test_a_deleted_endpoints_secrets_are_missed_by_nobody(kept, settings):

@@ -25,7 +25,7 @@ from webhooks_core import endpoints
 from webhooks_core.models import Delivery
 from webhooks_core.publishing import publish
 from webhooks_core.receiving import terminal
-from webhooks_core.receiving.verification import Received, examine
+from webhooks_core.receiving.verification import Received, verify
 
 ROW = re.compile(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|$", re.MULTILINE)
 SECTION = (
@@ -85,7 +85,7 @@ LINES = [
         {"queued": 0, "delivery_id": None},
     ),
     ("webhooks_sweep", {"removed": 0}),
-    ("webhooks_reencrypt", {"resealed": 1, "unreadable": 0}),
+    ("webhooks_reencrypt", {"reencrypted": 1, "unreadable": 0}),
     ("webhooks_rotate_secret {made.receiver}", {}),
     ("create_gateway_key --tenant acme --principal ada", {"expires_at": None}),
     ("create_gateway_key --tenant acme --principal ada --days 1", {}),
@@ -181,8 +181,8 @@ def test_draining_tells_how_many_attempts_it_made():
 
 def test_a_received_request_is_told_as_the_table_says():
     received = Received(path="/", headers={}, body=b"{}", at=0.0)
-    verdict = examine(received, secrets=[], tolerance_s=0)
-    line = json.loads(terminal.as_json(received, verdict, 204))
+    verification = verify(received, secrets=[], tolerance_s=0)
+    line = json.loads(terminal.as_json(received, verification, 204))
     assert line.keys() == keys_of("webhooks_listen")
 
 

@@ -10,8 +10,8 @@ import time
 import pytest
 
 from tests.docs.samples import sample
+from tests.signatures import sha256_signature, timestamped_signature
 from webhooks_core.signing import secrets
-from webhooks_core.signing.signatures import sha256_signature, timestamped_signature
 
 PAGE = "receiving-webhooks.md"
 BODY = '{"id":"evt_1","text":"Grüße 👋"}'.encode()

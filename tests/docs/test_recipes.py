@@ -44,7 +44,7 @@ from webhooks_core import endpoints, profiles, publishing
 from webhooks_core.models import Delivery
 from webhooks_core.profiles import SigningContext
 from webhooks_core.receiving.diagnosis import diagnose
-from webhooks_core.receiving.verification import Received, examine
+from webhooks_core.receiving.verification import Received, verify
 
 call_command("check", fail_level="WARNING")
 call_command("makemigrations", check=True, dry_run=True, verbosity=0)
@@ -73,11 +73,11 @@ for scheme in ("timestamped", "hex"):
     headers = shop.delivery_headers(SigningContext("e", "t", "d", 1_000, b"{}", ["secret"]))
     headers = {name.lower(): value for name, value in headers.items()}
     received = Received(path="/", headers=headers, body=b"{}", at=1_000)
-    verdict = examine(received, secrets=["secret"], tolerance_s=300)
-    assert verdict.verified, (scheme, verdict)
+    verification = verify(received, secrets=["secret"], tolerance_s=300)
+    assert verification.is_verified, (scheme, verification)
     assert diagnose(received, secrets=["secret"]) == []
-    told = diagnose(replace(received, body=b"{} "), secrets=["secret"])
-    assert [str(fault.part) for fault in told] == ["body"]
+    faults = diagnose(replace(received, body=b"{} "), secrets=["secret"])
+    assert [str(fault.part) for fault in faults] == ["body"]
     assert endpoints.may_overlap(sold.endpoint) is (scheme == "timestamped")
 
 # An upstream.

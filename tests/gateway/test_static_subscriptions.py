@@ -17,9 +17,9 @@ from gateway.configuration.shapes import (
 )
 from tests.gateway.making import PATH, dispatch
 from tests.receiver import receiver
+from tests.signatures import verify_timestamped
 from webhooks_core.encryption import MASK
 from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.signing.signatures import verify_timestamped
 
 URL = "http://127.0.0.1:9/hook"
 

@@ -15,10 +15,10 @@ from recording import recordings
 from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
 from tests.receiver import receiver
 from tests.recording.conftest import error_of
+from tests.signatures import verify_sha256
 from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.publishing import publish
-from webhooks_core.signing.signatures import verify_sha256
 
 pytestmark = pytest.mark.django_db
 

@@ -1,4 +1,4 @@
-"""All that is kept encrypted, in whichever table: to look at, and to encrypt with a new key."""
+"""All encrypted values, in whichever table: to check, and to encrypt with a new key."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from django.db.models import Model, QuerySet
 from webhooks_core.encryption import EncryptedTextField, SecretUnreadableError
 from webhooks_core.models import Endpoint, EndpointSecret
 
-# A deleted endpoint is never sent to again: nobody needs to read its secrets.
-OF_THE_LIVING: dict[type[Model], dict[str, Any]] = {
+# A deleted endpoint is never sent to again: its secrets need not be readable.
+READABLE: dict[type[Model], dict[str, Any]] = {
     Endpoint: {"deleted_at": None},
     EndpointSecret: {"endpoint__deleted_at": None},
 }
 
 
 class Reencrypted(NamedTuple):
-    """What `reseal` did: values under the first key, and those that no key opens."""
+    """How many values are encrypted with the first key, and how many no key decrypts."""
 
-    resealed: int
+    reencrypted: int
     unreadable: int
 
 
 def columns() -> Iterator[tuple[type[Model], str]]:
-    """Yield every model with a sealed field, and that field's name."""
+    """Yield every model with an encrypted field, and that field's name."""
     for model in apps.get_models():
         for field in model._meta.concrete_fields:  # noqa: SLF001 - Django's public name
             if isinstance(field, EncryptedTextField):
@@ -34,27 +34,27 @@ def columns() -> Iterator[tuple[type[Model], str]]:
 
 
 def rows() -> Iterator[tuple[Model, str]]:
-    """Yield every row that holds a sealed text, and the field's name."""
+    """Yield every row that holds an encrypted text, and the field's name."""
     for model, name in columns():
-        kept: QuerySet[Model] = QuerySet(model).filter(**OF_THE_LIVING.get(model, {}))
-        for row in kept.exclude(**{name: None}).only(name).order_by("pk").iterator():
+        stored: QuerySet[Model] = QuerySet(model).filter(**READABLE.get(model, {}))
+        for row in stored.exclude(**{name: None}).only(name).order_by("pk").iterator():
             yield row, name
 
 
 def unreadable() -> int:
-    """Count the sealed texts that no key of WEBHOOK_SECRET_KEYS decrypts."""
+    """Count the encrypted texts that no key of WEBHOOK_SECRET_KEYS decrypts."""
     return sum(not _is_readable(row, name) for row, name in rows())
 
 
 def reencrypt() -> Reencrypted:
-    """Encrypt everything with the first key. What changes meanwhile is left as it becomes."""
-    resealed = unreadable = 0
+    """Encrypt everything with the first key, but for rows that are changed meanwhile."""
+    reencrypted = unreadable = 0
     for row, name in rows():
         if _is_readable(row, name):
-            resealed += _reseal(row, name)
+            reencrypted += _reencrypt(row, name)
         else:
             unreadable += 1
-    return Reencrypted(resealed, unreadable)
+    return Reencrypted(reencrypted, unreadable)
 
 
 def _is_readable(row: Model, name: str) -> bool:
@@ -65,7 +65,7 @@ def _is_readable(row: Model, name: str) -> bool:
     return True
 
 
-def _reseal(row: Model, name: str) -> int:
+def _reencrypt(row: Model, name: str) -> int:
     old = getattr(row, name)
     same: QuerySet[Model] = QuerySet(type(row)).filter(**{"pk": row.pk, name: old})
     return same.update(**{name: old.reencrypted()})

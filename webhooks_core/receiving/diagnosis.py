@@ -1,19 +1,24 @@
-"""Which part of a signed request differs from what was signed: secret, timestamp, body, header."""
+"""Why a request does not verify: which of header, timestamp, secret and body differs."""
 
 from __future__ import annotations
 
-import hmac
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import product
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
+from webhooks_core.profiles import WebhookProfile
 from webhooks_core.receiving.verification import Received, known_headers
-from webhooks_core.signing.schemes import SignatureHeaders, SignatureScheme
+from webhooks_core.signing.schemes import (
+    SignatureError,
+    SignatureHeaders,
+    is_unix_time,
+)
+from webhooks_core.signing.secrets import PREFIX
 
-NEIGHBOURS_S = 300
+T = TypeVar("T")
 
 
 class Part(StrEnum):
@@ -24,10 +29,10 @@ class Part(StrEnum):
 
 
 class Fault(NamedTuple):
-    """A part that is not as it was signed, and how it differs; never tells a secret."""
+    """A part that is not as it was signed, and how it differs; never holds a secret."""
 
     part: Part
-    told: str
+    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,25 +44,11 @@ class Sent:
     seconds: Sequence[int]
 
 
-@dataclass(slots=True)
-class _Signed:
-    """What a signature header says; `faults` tells what of its form was forgiven."""
+class _Candidate(NamedTuple, Generic[T]):
+    """A value that may have been signed; `fault` is empty for the value that was given."""
 
-    scheme: SignatureScheme
-    timestamp: str
-    signatures: list[str]
-    faults: list[Fault] = field(default_factory=list)
-
-    def blame(self, part: Part, told: str) -> None:
-        if Fault(part, told) not in self.faults:
-            self.faults.append(Fault(part, told))
-
-
-class _Candidate(NamedTuple):
-    """A value that may have been signed; `told` is empty for the value that was given."""
-
-    value: bytes
-    told: str
+    value: T
+    fault: str = ""
 
 
 def diagnose(
@@ -69,163 +60,114 @@ def diagnose(
 ) -> list[Fault]:
     """Return every part that differs; an empty list means a genuine request.
 
-    Tries what people and proxies do to requests on their way, alone and together. `sent` adds
-    what the sender knows. `tolerance_s` is the largest accepted age, 0 for any.
+    `sent` adds what the sender knows. `tolerance_s` is the largest accepted age, 0 for any.
     """
     signed_by = [
-        it for it in received.signed_by if received.headers[it.signature_header.lower()]
+        profile
+        for profile in received.signed_by
+        if received.headers[profile.signature_header.lower()]
     ]
     if not signed_by:
-        told = f"{' or '.join(known_headers())} is missing"
-        return [Fault(Part.HEADER, told)]
-    readings = (_read(received, it.scheme, it.header_prefix) for it in signed_by)
-    verdicts = (_judge(it, received, secrets, tolerance_s, sent) for it in readings)
-    return min(verdicts, key=len)
+        return [Fault(Part.HEADER, f"{' or '.join(known_headers())} is missing")]
+    diagnoses = (
+        _diagnose(received, profile, secrets, tolerance_s, sent)
+        for profile in signed_by
+    )
+    return min(diagnoses, key=len)
 
 
-def _judge(
-    signed: _Signed,
+def _diagnose(
     received: Received,
+    profile: WebhookProfile,
     secrets: Sequence[str],
     tolerance_s: float,
     sent: Sent | None,
 ) -> list[Fault]:
-    if not signed.signatures or any(it.part is Part.TIMESTAMP for it in signed.faults):
-        return signed.faults
-    found = _search(signed, received.body, secrets, sent)
-    if found is None:
-        # A header that is not sound may be all there is: mend it first.
-        return signed.faults or _unexplained(received, secrets, sent)
-    age = received.at - int(signed.timestamp)
+    headers = SignatureHeaders.of(received.headers, profile.header_prefix)
+    try:
+        timestamp, digests = profile.scheme.parse(headers)
+    except SignatureError as error:
+        return [Fault(Part.HEADER, str(error))]
+    if not is_unix_time(timestamp):
+        return [Fault(Part.TIMESTAMP, "is not a unix time in seconds")]
+    for candidates in _combinations(received, timestamp, secrets, sent):
+        secret, signed_at, body = candidates
+        if profile.scheme.fits(secret.value, signed_at.value, body.value, digests):
+            faults = _named(candidates)
+            break
+    else:
+        return _unexplained(received, secrets, sent)
+    age = received.at - int(timestamp)
     if tolerance_s and abs(age) > tolerance_s:
-        told = f"is {abs(age):.0f} s {'old' if age > 0 else 'ahead'}; accepted are {tolerance_s:.0f} s"
-        found.append(Fault(Part.TIMESTAMP, told))
-    return [*signed.faults, *found]
+        distance = f"{abs(age):.0f} s {'old' if age > 0 else 'ahead'}"
+        message = f"is {distance}; accepted are {tolerance_s:.0f} s"
+        faults.append(Fault(Part.TIMESTAMP, message))
+    return faults
 
 
-# ── The header ──────────────────────────────────────────────────────────────────────
+Candidates = tuple[_Candidate[str], _Candidate[str], _Candidate[bytes]]
 
 
-def _read(received: Received, scheme: SignatureScheme, prefix: str) -> _Signed:
-    given = SignatureHeaders.of(received.headers, prefix)
-    value = given.signature.strip().strip("\"'")
-    reading = scheme.read(given._replace(signature=value))
-    signed = _Signed(scheme, reading.timestamp, reading.digests)
-    if value != given.signature:
-        signed.blame(Part.HEADER, "has quotes or spaces around its value")
-    for told in reading.faults:
-        signed.blame(Part.HEADER, told)
-    _check_timestamp(signed)
-    return signed
-
-
-def _check_timestamp(signed: _Signed) -> None:
-    text = signed.timestamp
-    if not text:
-        signed.blame(Part.TIMESTAMP, "is missing")
-    elif not (text.isascii() and text.isdigit() and len(text) <= 15):
-        signed.blame(Part.TIMESTAMP, "is not a unix time in seconds")
-
-
-# ── What may have been signed ───────────────────────────────────────────────────────
-
-
-def _search(
-    signed: _Signed, body: bytes, secrets: Sequence[str], sent: Sent | None
-) -> list[Fault] | None:
-    """Return the faults of the nearest combination that fits a signature, None for no fit."""
-    tried = sorted(
+def _combinations(
+    received: Received, timestamp: str, secrets: Sequence[str], sent: Sent | None
+) -> list[Candidates]:
+    """Return what may have been signed, that with the fewest faults first."""
+    return sorted(
         product(
             _secrets(secrets, sent),
-            _timestamps(signed.timestamp, sent),
-            _bodies(body, sent),
+            _timestamps(timestamp, sent),
+            _bodies(received.body, sent),
         ),
-        key=lambda it: sum(bool(candidate.told) for candidate in it),
+        key=lambda candidates: len(_named(candidates)),
     )
-    near = product(
-        (_Candidate(secret.encode(), "") for secret in secrets),
-        _neighbours(signed.timestamp),
-        [_Candidate(body, "")],
-    )
-    parts = (Part.SECRET, Part.TIMESTAMP, Part.BODY)
-    for candidates in (*tried, *near):
-        if _fits(signed, *(it.value for it in candidates)):
-            pairs = zip(parts, candidates, strict=True)
-            return [Fault(part, it.told) for part, it in pairs if it.told]
-    return None
 
 
-def _fits(signed: _Signed, secret: bytes, timestamp: bytes, body: bytes) -> bool:
-    expected = signed.scheme.digest(secret, timestamp, body)
-    return any(hmac.compare_digest(expected, it) for it in signed.signatures)
+def _named(candidates: Candidates) -> list[Fault]:
+    parts = zip((Part.SECRET, Part.TIMESTAMP, Part.BODY), candidates, strict=True)
+    return [Fault(part, fault) for part, (_, fault) in parts if fault]
 
 
-def _secrets(given: Sequence[str], sent: Sent | None) -> Iterator[_Candidate]:
+def _secrets(given: Sequence[str], sent: Sent | None) -> Iterator[_Candidate[str]]:
     for secret in given:
         bare = secret.strip()
-        yield _Candidate(secret.encode(), "")
+        yield _Candidate(secret)
         if bare != secret:
-            yield _Candidate(bare.encode(), "has white space around it")
-        if not bare.startswith("whsec_"):
-            yield _Candidate(
-                b"whsec_" + bare.encode(),
-                "lacks whsec_: the key is the whole string, prefix included",
-            )
+            yield _Candidate(bare, "has white space around it")
+        if not bare.startswith(PREFIX):
+            fault = f"lacks {PREFIX}: the key is the whole string, prefix included"
+            yield _Candidate(PREFIX + bare, fault)
     for secret in sent.secrets if sent else ():
-        yield _Candidate(
-            secret.encode(), "is not the endpoint's: take it from there, or rotate it"
-        )
+        fault = "is not the endpoint's: take it from there, or rotate it"
+        yield _Candidate(secret, fault)
 
 
-def _timestamps(given: str, sent: Sent | None) -> Iterator[_Candidate]:
-    yield _Candidate(given.encode(), "")
-    seconds = str(int(given) // 1000)
-    if len(given) > 10:
-        yield _Candidate(
-            seconds.encode(), "is in milliseconds; it was signed in seconds"
-        )
-    for second in sorted(set(sent.seconds if sent else ())):
-        if str(second) != given:
-            yield _Candidate(
-                str(second).encode(),
-                f"is {given}; this delivery was signed at {second}",
-            )
+def _timestamps(given: str, sent: Sent | None) -> Iterator[_Candidate[str]]:
+    yield _Candidate(given)
+    for second in map(str, sorted(set(sent.seconds if sent else ()))):
+        if second != given:
+            fault = f"is {given}; this delivery was signed at {second}"
+            yield _Candidate(second, fault)
 
 
-def _neighbours(given: str) -> Iterator[_Candidate]:
-    for off in range(1, NEIGHBOURS_S + 1):
-        for second in (int(given) - off, int(given) + off):
-            yield _Candidate(
-                str(second).encode(), f"is {given}; it was signed as {second}"
-            )
-
-
-def _bodies(given: bytes, sent: Sent | None) -> Iterator[_Candidate]:
-    yield _Candidate(given, "")
+def _bodies(given: bytes, sent: Sent | None) -> Iterator[_Candidate[bytes]]:
+    yield _Candidate(given)
     if sent and sent.body != given:
         yield _Candidate(sent.body, _difference(given, sent.body))
-        return
-    changed = {
-        "has line breaks or spaces at its end that were not sent": given.rstrip(),
-        "lacks the line break at its end": given + b"\n",
-        "starts with a byte order mark": given.removeprefix(b"\xef\xbb\xbf"),
-        "has other line breaks than were sent": given.replace(b"\r\n", b"\n"),
-        **_rewritten(given),
-    }
-    for told, body in changed.items():
-        if body != given:
-            yield _Candidate(body, told)
+    elif sent is None:
+        for body in (given.rstrip(), given + b"\n"):
+            yield _Candidate(body, "has other white space at its end than was sent")
+        yield from _rewritten(given)
 
 
-def _rewritten(given: bytes) -> dict[str, bytes]:
-    """Return the body as a sender writes JSON: what a receiver parsed and wrote anew."""
-    told = "was parsed and written again: verify the bytes as they came"
+def _rewritten(given: bytes) -> Iterator[_Candidate[bytes]]:
+    """Yield the body as a sender writes JSON: what a receiver parsed and wrote anew."""
     try:
         value = json.loads(given)
         compact = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     except (ValueError, RecursionError):
-        return {}
-    return {told: compact}
+        return
+    fault = "was parsed and written again: verify the bytes as they came"
+    yield _Candidate(compact, fault)
 
 
 def _difference(given: bytes, sent: bytes) -> str:
@@ -239,18 +181,15 @@ def _unexplained(
 ) -> list[Fault]:
     """Name the parts that are left when nothing fits."""
     if sent is None:
+        hint = "was changed on its way: name the delivery to learn which"
         return [
             Fault(Part.SECRET, "may be another one than it was signed with, or"),
-            Fault(
-                Part.BODY, "was changed on its way: name the delivery to be told which"
-            ),
+            Fault(Part.BODY, hint),
         ]
     faults = []
     if secrets and not set(secrets) & set(sent.secrets):
         faults.append(Fault(Part.SECRET, "is not the endpoint's"))
     if received.body != sent.body:
         faults.append(Fault(Part.BODY, _difference(received.body, sent.body)))
-    told = (
-        "fits neither the endpoint's secrets nor the times of this delivery's attempts"
-    )
-    return [*faults, Fault(Part.HEADER, told)]
+    message = "fits neither the endpoint's secrets nor the times of its attempts"
+    return [*faults, Fault(Part.HEADER, message)]

@@ -1,4 +1,4 @@
-"""A small receiver of webhooks for people and demonstrations; not for production traffic."""
+"""A small receiver of webhooks for development and demonstrations; not for production traffic."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ BODILESS = {HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED}
 
 
 class Receiver(ThreadingHTTPServer):
-    """Takes POSTs, tells each to `on_request` with the answer's status, and answers.
+    """Answers each POST, after a call of `on_request` with the request and the status.
 
-    The n-th request is answered with the n-th status; the last one repeats. `on_fault` hears
-    of requests that cannot be read. Both are called from many threads, one call at a time.
+    The n-th request is answered with the n-th status; the last one repeats. `on_fault` is called
+    for a request that cannot be read. Both are called from many threads, one call at a time.
     """
 
     daemon_threads = True
@@ -46,7 +46,7 @@ class Receiver(ThreadingHTTPServer):
         self._statuses: Iterator[int] = itertools.chain(
             statuses, itertools.repeat(statuses[-1])
         )
-        self._one_at_a_time = threading.Lock()
+        self._lock = threading.Lock()
         super().__init__((host, port), _Handler)
 
     @property
@@ -56,22 +56,22 @@ class Receiver(ThreadingHTTPServer):
         return f"http://{name}:{port}"
 
     def server_bind(self) -> None:
-        # The stock one looks the host's name up, which can take long and leaves the machine.
+        # HTTPServer looks the host's name up, which can take long and needs the network.
         socketserver.TCPServer.server_bind(self)
 
-    def take(self, received: Received) -> int:
-        """Tell of a request; return the status to answer it with."""
-        with self._one_at_a_time:
+    def accept(self, received: Received) -> int:
+        """Report a request; return the status to answer it with."""
+        with self._lock:
             status = next(self._statuses)
             self._on_request(received, status)
         return status
 
-    def fault(self, told: str) -> None:
-        with self._one_at_a_time:
-            self._on_fault(told)
+    def report_fault(self, message: str) -> None:
+        with self._lock:
+            self._on_fault(message)
 
     def handle_error(self, *_: Any) -> None:
-        self.fault("a connection broke off")
+        self.report_fault("a connection was closed too early")
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -89,7 +89,7 @@ class _Handler(BaseHTTPRequestHandler):
             body=body,
             at=time.time(),
         )
-        status = self.server.take(received)
+        status = self.server.accept(received)
         time.sleep(self.server.delay_s)
         self.send_response(status)
         if status not in BODILESS:
@@ -111,13 +111,14 @@ class _Handler(BaseHTTPRequestHandler):
         return int(text)
 
     def send_error(self, code: int, *_: Any) -> None:
-        """Refuse what cannot be read, repeating nothing of it, and hang up."""
+        """Refuse a request without repeating any of it, and close the connection."""
         status = HTTPStatus(code)
-        self.server.fault(f"a request was refused: {status.value} {status.phrase}")
+        self.server.report_fault(
+            f"a request was refused: {status.value} {status.phrase}"
+        )
         self.close_connection = True
-        self.request_version = (
-            self.protocol_version
-        )  # else 0.9, whose answers have no head
+        # Without one it is taken for HTTP/0.9, whose responses have no headers.
+        self.request_version = self.protocol_version
         self.send_response(status)
         self.send_header("Content-Length", "0")
         self.send_header("Connection", "close")
@@ -127,4 +128,4 @@ class _Handler(BaseHTTPRequestHandler):
         return "signpost"
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name
-        """Log nothing: lines of the base class repeat what strangers sent."""
+        """Log nothing: the lines of the base class repeat what was sent."""

@@ -1,10 +1,9 @@
-"""Text from strangers on a terminal: nothing of it can move the cursor or pose as our own."""
+"""Received requests as text for a terminal, with everything unprintable escaped."""
 
 from __future__ import annotations
 
 import json
 import time
-from typing import Any
 
 import orjson
 
@@ -22,12 +21,13 @@ def escape_terminal(text: str, *, keep: str = "") -> str:
     )
 
 
-def one_line(received: Received, verdict: Verification, status: int) -> str:
+def one_line(received: Received, verification: Verification, status: int) -> str:
     """Return what happened on one line."""
     names = (received.event_type or "no type", received.event_id, received.delivery_id)
     shown = "  ".join(escape_terminal(name)[:200] for name in names if name)
     clock = time.strftime("%H:%M:%S", time.localtime(received.at))
-    return f"{clock}  {MARKS[verdict.verified]} {shown}  ({escape_terminal(verdict.told)}) → {status}"
+    mark, message = MARKS[verification.is_verified], verification.message
+    return f"{clock}  {mark} {shown}  ({escape_terminal(message)}) → {status}"
 
 
 def body(received: Received) -> str:
@@ -41,16 +41,16 @@ def body(received: Received) -> str:
     return shown if rest <= 0 else f"{shown}\n… {rest} more characters"
 
 
-def as_json(received: Received, verdict: Verification, status: int) -> str:
+def as_json(received: Received, verification: Verification, status: int) -> str:
     """Return everything as one line of JSON in ASCII, the body to the letter as text."""
-    record: dict[str, Any] = {
+    record = {
         "received_at": received.at,
         "path": received.path,
         "event_type": received.event_type,
         "event_id": received.event_id,
         "delivery_id": received.delivery_id,
-        "verified": verdict.verified,
-        "signature": verdict.told,
+        "verified": verification.is_verified,
+        "signature": verification.message,
         "status": status,
         "body": received.body.decode("utf-8", "backslashreplace"),
     }

@@ -1,17 +1,16 @@
-"""What a receiver can say about a request: is it signed by one of these secrets, and what is it."""
+"""What a receiver can say about a request: is it signed with one of these secrets, and what is it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from webhooks_core import profiles
 from webhooks_core.profiles import WebhookProfile
-from webhooks_core.signing.schemes import SignatureHeaders
-from webhooks_core.signing.signatures import SignatureError
+from webhooks_core.signing.schemes import SignatureError, SignatureHeaders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +38,9 @@ class Received:
     def signed_by(self) -> list[WebhookProfile]:
         """The products whose signature header it has; several may share a prefix."""
         return [
-            it
-            for it in profiles.registered()
-            if it.signature_header.lower() in self.headers
+            profile
+            for profile in profiles.registered()
+            if profile.signature_header.lower() in self.headers
         ]
 
     def json(self) -> Any:
@@ -49,8 +48,9 @@ class Received:
         return orjson.loads(self.body)
 
     def _header(self, name: str) -> str:
-        names = (f"{it.header_prefix}-{name}".lower() for it in profiles.registered())
-        return next((self.headers[it] for it in names if it in self.headers), "")
+        prefixes = (profile.header_prefix for profile in profiles.registered())
+        names = (f"{prefix}-{name}".lower() for prefix in prefixes)
+        return next((self.headers[key] for key in names if key in self.headers), "")
 
     def _field(self, name: str) -> str:
         try:
@@ -60,20 +60,19 @@ class Received:
         return value if isinstance(value, str) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """Whether a signature holds: `verified` is None when there was no secret to check with."""
+class Verification(NamedTuple):
+    """Whether a signature holds: `is_verified` is None when there was no secret to check with."""
 
-    verified: bool | None
-    told: str
+    is_verified: bool | None
+    message: str
 
 
 def known_headers() -> list[str]:
     """Return the names of the signature headers of all registered products."""
-    return [it.signature_header for it in profiles.registered()]
+    return [profile.signature_header for profile in profiles.registered()]
 
 
-def examine(
+def verify(
     received: Received, *, secrets: Sequence[str], tolerance_s: float
 ) -> Verification:
     """Check the signature against each secret; say which part fails when none fits."""
@@ -81,37 +80,38 @@ def examine(
     if not signed_by:
         return Verification(False, f"not signed: no {' or '.join(known_headers())}")
     if not secrets:
-        told = f"{signed_by[0].name} signature, not checked: no secret was given"
-        return Verification(None, told)
-    told = ""
+        name = signed_by[0].name
+        message = f"{name} signature, not checked: no secret was given"
+        return Verification(None, message)
+    refusals = []
     for profile in signed_by:
-        fault = _fault(received, profile, secrets, tolerance_s)
-        if not fault:
+        error = _error(received, profile, secrets, tolerance_s)
+        if error is None:
             return Verification(True, f"{profile.name} signature verified")
-        told = told or f"{profile.name} signature refused: {fault}"
-    return Verification(False, told)
+        refusals.append(f"{profile.name} signature refused: {error}")
+    return Verification(False, refusals[0])
 
 
-def _fault(
+def _error(
     received: Received,
     profile: WebhookProfile,
     secrets: Sequence[str],
     tolerance_s: float,
-) -> str:
-    """Return why a signature of this product fits none of the secrets; empty if one fits."""
-    given = SignatureHeaders.of(received.headers, profile.header_prefix)
-    fault = ""
+) -> SignatureError | None:
+    """Return why a signature of this product fits none of the secrets; None if one fits."""
+    headers = SignatureHeaders.of(received.headers, profile.header_prefix)
+    errors = []
     for secret in secrets:
         try:
             profile.scheme.verify(
                 secret,
-                given,
+                headers,
                 body=received.body,
                 now=received.at,
                 tolerance_s=tolerance_s,
             )
         except SignatureError as error:
-            fault = str(error)
+            errors.append(error)
         else:
-            return ""
-    return fault
+            return None
+    return errors[-1]

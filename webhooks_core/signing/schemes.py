@@ -1,26 +1,23 @@
-"""The signature schemes that a profile picks from: what each writes, verifies and reads.
+"""The signature schemes that a profile picks from. Pure; the key is the whole secret, as a text.
 
-To add one: its functions, and its line in SCHEMES.
+To add one: its functions, and its line in SCHEMES; outside of this package, `register()`.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hmac
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, Self
+from dataclasses import dataclass
+from typing import NamedTuple, Self
 
-from webhooks_core.signing.signatures import (
-    sha256_signature,
-    timestamped_signature,
-    verify_sha256,
-    verify_timestamped,
-)
+MAX_HEADER = 4096
+_DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_UNIX_TIME = re.compile(r"[0-9]{1,12}", re.ASCII)
 
-_HEX = re.compile(r"[0-9a-f]{64}", re.ASCII)
+
+class SignatureError(ValueError):
+    """A signature is malformed or does not fit; the message says which part is wrong."""
 
 
 class SignatureHeaders(NamedTuple):
@@ -44,75 +41,76 @@ class SignatureHeaders(NamedTuple):
         return timestamp | {f"{prefix}-Signature": self.signature}
 
 
-@dataclass(slots=True)
-class Reading:
-    """A signature read as generously as can be; `faults` says what was wrong with its form."""
+class ParsedSignature(NamedTuple):
+    """What signature headers hold: the signed time, and a digest for each secret."""
 
-    timestamp: str = ""
-    digests: list[str] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
-
-    def add_digest(self, digest: str) -> None:
-        """Add the hexadecimal digest that a text stands for, or say why it is none."""
-        raw = _from_base64(digest)
-        if _HEX.fullmatch(digest):
-            self.digests.append(digest)
-        elif _HEX.fullmatch(digest.lower()):
-            self.faults.append("is in upper case; hexadecimal digits are lower case")
-            self.digests.append(digest.lower())
-        elif raw:
-            self.faults.append("is base64; hexadecimal digits are needed")
-            self.digests.append(raw.hex())
-        else:
-            self.faults.append(
-                f"has {len(digest)} characters of a digest; "
-                "64 hexadecimal digits are needed"
-            )
+    timestamp: str
+    digests: Sequence[str]
 
 
-def _from_base64(digest: str) -> bytes:
-    try:
-        raw = base64.b64decode(digest, validate=True)
-    except (binascii.Error, ValueError):
-        return b""
-    return raw if len(raw) == 32 else b""
+def is_unix_time(timestamp: str) -> bool:
+    return _UNIX_TIME.fullmatch(timestamp) is not None
 
 
-class Verify(Protocol):
-    """Accepts a signature or raises SignatureError; a tolerance of 0 accepts any age."""
-
-    def __call__(
-        self,
-        secret: str,
-        given: SignatureHeaders,
-        *,
-        body: bytes,
-        now: float,
-        tolerance_s: float,
-    ) -> None: ...
-
-
-def sha256_digest(secret: bytes, timestamp: bytes, body: bytes) -> str:
+def sha256_digest(secret: str, timestamp: str, body: bytes) -> str:
     """Return the hexadecimal HMAC-SHA256 over `<timestamp>.<body>`."""
-    return hmac.digest(secret, timestamp + b"." + body, "sha256").hex()
+    message = timestamp.encode() + b"." + body
+    return hmac.digest(secret.encode(), message, "sha256").hex()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignatureScheme:
     """One way to sign a request.
 
-    `sign` takes the secrets, the current one first, a unix time and the body.
-    `signs_with_all` is true if a request carries a signature of every secret, so that the old
-    secret is still honoured while a rotation overlaps. `read` and `digest` serve diagnosis:
-    what a header says, and what it would say for other inputs.
+    `sign` takes the secrets, the current one first, a unix time and the body. `parse` reads the
+    headers that it returned, and raises SignatureError. `digest` returns the digest of one
+    secret, as `parse` does. `signs_with_all` is true if a request carries a digest of every
+    secret, so that the old secret still verifies while a rotation overlaps.
     """
 
     sign: Callable[[Sequence[str], int, bytes], SignatureHeaders]
-    verify: Verify
-    read: Callable[[SignatureHeaders], Reading]
-    signs_with_all: bool
+    parse: Callable[[SignatureHeaders], ParsedSignature]
+    digest: Callable[[str, str, bytes], str] = sha256_digest
+    signs_with_all: bool = False
     description: str
-    digest: Callable[[bytes, bytes, bytes], str] = sha256_digest
+
+    def verify(
+        self,
+        secret: str,
+        headers: SignatureHeaders,
+        *,
+        body: bytes,
+        now: float,
+        tolerance_s: float = 300,
+    ) -> None:
+        """Accept a signature or raise SignatureError, whatever the headers are.
+
+        `tolerance_s` is the largest accepted distance in seconds between the signed time and
+        `now`; 0 skips the freshness check.
+        """
+        for name, value in headers._asdict().items():
+            if not isinstance(value, str):
+                raise SignatureError(f"the {name} header is missing or not a text")
+        timestamp, digests = self.parse(headers)
+        if not is_unix_time(timestamp):
+            raise SignatureError("the timestamp is not a unix time in seconds")
+        if tolerance_s and abs(now - int(timestamp)) > tolerance_s:
+            raise SignatureError("the timestamp is too far from now")
+        if not self.fits(secret, timestamp, body, digests):
+            raise SignatureError("no signature fits secret, timestamp and body")
+
+    def fits(
+        self, secret: str, timestamp: str, body: bytes, digests: Sequence[str]
+    ) -> bool:
+        """Return True if one of the digests is that of this secret, time and body."""
+        expected = self.digest(secret, timestamp, body).encode()
+        # Every digest is compared, so that the time taken does not tell which one fits.
+        fits = [hmac.compare_digest(expected, _bytes(digest)) for digest in digests]
+        return any(fits)
+
+
+def _bytes(digest: str) -> bytes:
+    return digest.encode(errors="backslashreplace")
 
 
 # `<prefix>-Signature: sha256=<hex>` beside `<prefix>-Timestamp`; the newest secret alone.
@@ -121,35 +119,15 @@ class SignatureScheme:
 def _sign_sha256(
     secrets: Sequence[str], timestamp: int, body: bytes
 ) -> SignatureHeaders:
-    signature = sha256_signature(secrets[0], timestamp, body)
-    return SignatureHeaders(signature, str(timestamp))
+    digest = sha256_digest(secrets[0], str(timestamp), body)
+    return SignatureHeaders(f"sha256={digest}", str(timestamp))
 
 
-def _verify_sha256(
-    secret: str,
-    given: SignatureHeaders,
-    *,
-    body: bytes,
-    now: float,
-    tolerance_s: float,
-) -> None:
-    verify_sha256(
-        secret,
-        timestamp=given.timestamp,
-        signature=given.signature,
-        body=body,
-        now=now,
-        tolerance_s=tolerance_s,
-    )
-
-
-def _read_sha256(given: SignatureHeaders) -> Reading:
-    reading = Reading(given.timestamp)
-    prefix, _, digest = given.signature.rpartition("sha256=")
-    if prefix or not given.signature.startswith("sha256="):
-        reading.faults.append("does not start with sha256=")
-    reading.add_digest(digest)
-    return reading
+def _parse_sha256(headers: SignatureHeaders) -> ParsedSignature:
+    name, _, digest = headers.signature.partition("=")
+    if name != "sha256" or not _DIGEST.fullmatch(digest):
+        raise SignatureError("the signature header is not sha256=<64 hex digits>")
+    return ParsedSignature(headers.timestamp, [digest])
 
 
 # `<prefix>-Signature: t=<unix time>,v1=<hex>`, one `v1=` for each secret.
@@ -158,54 +136,39 @@ def _read_sha256(given: SignatureHeaders) -> Reading:
 def _sign_timestamped(
     secrets: Sequence[str], timestamp: int, body: bytes
 ) -> SignatureHeaders:
-    return SignatureHeaders(timestamped_signature(secrets, timestamp, body))
+    digests = (sha256_digest(secret, str(timestamp), body) for secret in secrets)
+    parts = (f"v1={digest}" for digest in digests)
+    return SignatureHeaders(",".join((f"t={timestamp}", *parts)))
 
 
-def _verify_timestamped(
-    secret: str,
-    given: SignatureHeaders,
-    *,
-    body: bytes,
-    now: float,
-    tolerance_s: float,
-) -> None:
-    verify_timestamped(
-        secret,
-        signature=given.signature,
-        body=body,
-        now=now,
-        tolerance_s=tolerance_s,
-    )
+def _parse_timestamped(headers: SignatureHeaders) -> ParsedSignature:
+    if len(headers.signature) > MAX_HEADER:
+        raise SignatureError("the signature header is too long")
+    pairs = [part.strip().partition("=") for part in headers.signature.split(",")]
+    times = [value for key, _, value in pairs if key == "t"]
+    digests = [value for key, _, value in pairs if key == "v1"]
+    digests = [digest for digest in digests if _DIGEST.fullmatch(digest)]
+    if len(times) != 1 or not digests:
+        raise SignatureError("the signature header is not t=<unix time>,v1=<hex>")
+    return ParsedSignature(times[0], digests)
 
 
-def _read_timestamped(given: SignatureHeaders) -> Reading:
-    pairs = [part.strip().partition("=") for part in given.signature.split(",")]
-    times = [text for key, _, text in pairs if key == "t"]
-    digests = [text for key, _, text in pairs if key == "v1"]
-    reading = Reading(times[0] if times else "")
-    if len(times) > 1:
-        reading.faults.append("holds more than one t=")
-    if not digests:
-        reading.faults.append("is not t=<unix time>,v1=<hex>")
-    for digest in digests:
-        reading.add_digest(digest)
-    return reading
-
-
-SCHEMES: Mapping[str, SignatureScheme] = {
+SCHEMES: dict[str, SignatureScheme] = {
     "sha256": SignatureScheme(
         sign=_sign_sha256,
-        verify=_verify_sha256,
-        read=_read_sha256,
-        signs_with_all=False,
+        parse=_parse_sha256,
         description="`sha256=` and the hexadecimal HMAC-SHA256 over timestamp, `.` and body.",
     ),
     "timestamped": SignatureScheme(
         sign=_sign_timestamped,
-        verify=_verify_timestamped,
-        read=_read_timestamped,
+        parse=_parse_timestamped,
         signs_with_all=True,
         description="`t=` and the timestamp; for each secret `v1=` and the hexadecimal "
         "HMAC-SHA256 over timestamp, `.` and body.",
     ),
 }
+
+
+def register(name: str, scheme: SignatureScheme) -> None:
+    """Add a scheme, before the profile that names it is made."""
+    SCHEMES[name] = scheme

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hmac
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
@@ -14,7 +16,7 @@ from webhooks_core.encryption import EncryptedText
 from webhooks_core.models import Endpoint, EndpointSecret
 from webhooks_core.models.lookups import among
 from webhooks_core.profiles import SigningContext
-from webhooks_core.signing.signatures import standard_signature
+from webhooks_core.signing.secrets import standard_key
 
 
 class Body(NamedTuple):
@@ -26,31 +28,31 @@ class Body(NamedTuple):
 
 
 def signers(endpoints: Sequence[Endpoint], now: datetime) -> dict[int, RequestSigner]:
-    """Return who signs for each endpoint, by its primary key, with the secrets of now."""
-    sealed: dict[int, list[Any]] = {it.pk: [] for it in endpoints}
-    theirs = EndpointSecret.objects.filter(among(sealed, of="endpoint_id"))
-    for pk, secret in theirs.current(now).values_list("endpoint_id", "value"):
-        sealed[pk].append(secret)
-    return {it.pk: RequestSigner(it, sealed[it.pk]) for it in endpoints}
+    """Return the signer of each endpoint, by its primary key, with the secrets of now."""
+    secrets: dict[int, list[Any]] = {row.pk: [] for row in endpoints}
+    rows = EndpointSecret.objects.filter(among(secrets, of="endpoint_id"))
+    for pk, secret in rows.current(now).values_list("endpoint_id", "value"):
+        secrets[pk].append(secret)
+    return {row.pk: RequestSigner(row, secrets[row.pk]) for row in endpoints}
 
 
 class RequestSigner:
-    """Makes the requests of one endpoint, as it is at this moment."""
+    """Signs the requests of one endpoint, as it is at this moment."""
 
-    def __init__(self, endpoint: Endpoint, sealed: Sequence[EncryptedText]) -> None:
+    def __init__(self, endpoint: Endpoint, secrets: Sequence[EncryptedText]) -> None:
         self._endpoint = endpoint
         self._profile = profiles.get(endpoint.profile)
-        self._sealed = sealed
+        self._encrypted_secrets = secrets
 
     @cached_property
     def _secrets(self) -> list[str]:
-        return [secret.decrypt() for secret in self._sealed]
+        return [secret.decrypt() for secret in self._encrypted_secrets]
 
     def headers(
         self, delivery_id: str, event: Body, timestamp: int
     ) -> Mapping[str, str]:
         """Return the headers of an attempt. Raises SecretUnreadableError."""
-        sending = SigningContext(
+        context = SigningContext(
             event_id=event.public_id,
             event_type=event.type,
             delivery_id=delivery_id,
@@ -61,23 +63,27 @@ class RequestSigner:
         return {
             **self._custom_headers,
             "Content-Type": "application/json",
-            **self._profile.delivery_headers(sending),
-            **(standard_headers(sending) if self._endpoint.standard_headers else {}),
+            **self._profile.delivery_headers(context),
+            **(standard_headers(context) if self._endpoint.standard_headers else {}),
         }
 
     @cached_property
     def _custom_headers(self) -> dict[str, str]:
-        sealed = self._endpoint.custom_headers
-        return {} if sealed is None else dict(orjson.loads(sealed.decrypt()))
+        headers = self._endpoint.custom_headers
+        return {} if headers is None else dict(orjson.loads(headers.decrypt()))
 
 
-def standard_headers(sending: SigningContext) -> dict[str, str]:
-    """Return the headers of Standard Webhooks, whose message id is the event's."""
-    signature = standard_signature(
-        sending.secrets, sending.event_id, sending.timestamp, sending.body
+def standard_headers(context: SigningContext) -> dict[str, str]:
+    """Return the headers of Standard Webhooks: the event's id, one `v1,<base64>` per secret."""
+    message = f"{context.event_id}.{context.timestamp}.".encode() + context.body
+    digests = (
+        hmac.digest(standard_key(secret), message, "sha256")
+        for secret in context.secrets
     )
     return {
-        "webhook-id": sending.event_id,
-        "webhook-timestamp": str(sending.timestamp),
-        "webhook-signature": signature,
+        "webhook-id": context.event_id,
+        "webhook-timestamp": str(context.timestamp),
+        "webhook-signature": " ".join(
+            f"v1,{base64.b64encode(digest).decode()}" for digest in digests
+        ),
     }

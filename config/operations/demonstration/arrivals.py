@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from config.operations.demonstration.steps import StepError
 from webhooks_core.receiving.receiver import Receiver
-from webhooks_core.receiving.verification import Received, examine
+from webhooks_core.receiving.verification import Received, verify
 
 TOLERANCE_S = 60
 
@@ -44,7 +44,7 @@ def next_verified(arrived: Arrived, *, secret: str, patience_s: float) -> Receiv
             f"nothing arrived within {patience_s:.0f} s: is the task cluster running "
             "(`manage.py qcluster`), on the same database?"
         ) from None
-    verdict = examine(received, secrets=[secret], tolerance_s=TOLERANCE_S)
-    if not verdict.verified:
-        raise StepError(verdict.told)
+    verification = verify(received, secrets=[secret], tolerance_s=TOLERANCE_S)
+    if not verification.is_verified:
+        raise StepError(verification.message)
     return received

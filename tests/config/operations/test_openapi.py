@@ -14,7 +14,7 @@ from tests.fuzzing import DESCRIBED, DOCUMENT, assert_as_described, bounded
 from webhooks_core import profiles
 from webhooks_core.api import openapi
 from webhooks_core.profiles import SigningContext
-from webhooks_core.receiving.verification import Received, examine
+from webhooks_core.receiving.verification import Received, verify
 
 OURS = DESCRIBED.include(path_regex=r"^/(healthz|readyz|metrics|openapi.json)")
 # Pages for people, and GraphQL, which describes itself.
@@ -73,7 +73,7 @@ def test_an_example_of_an_outgoing_request_verifies():
         body = orjson.dumps(example)
         request = Received(path="/", headers=given, body=body, at=at)
         secrets = [openapi.SAMPLE_SECRET]
-        assert examine(request, secrets=secrets, tolerance_s=300).verified
+        assert verify(request, secrets=secrets, tolerance_s=300).is_verified
 
 
 def test_a_product_of_somebody_elses_is_described_too(plain):

@@ -10,6 +10,7 @@ import pytest
 from django.utils import timezone
 
 from tests.receiver import receiver
+from tests.signatures import timestamped_signature
 from tests.webhooks_core.admin.delivery_pages import LIST, change
 from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT, page
 from tests.webhooks_core.making import dispatch, endpoint, event, only
@@ -17,7 +18,6 @@ from webhooks_core import endpoints
 from webhooks_core.admin import display
 from webhooks_core.models import Attempt, EndpointSecret, Event
 from webhooks_core.publishing import publish
-from webhooks_core.signing.signatures import timestamped_signature
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 

@@ -10,6 +10,7 @@ import time_machine
 from django.utils import timezone
 
 from tests.receiver import receiver
+from tests.signatures import verify_timestamped
 from tests.webhooks_core.making import dispatch, endpoint, event, only
 from webhooks_core import endpoints
 from webhooks_core.models import (
@@ -20,7 +21,6 @@ from webhooks_core.models import (
     EndpointQueue,
     EngineState,
 )
-from webhooks_core.signing.signatures import verify_timestamped
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 

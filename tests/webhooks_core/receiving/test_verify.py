@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from dataclasses import replace
 from io import StringIO
 
@@ -9,16 +10,13 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from tests.receiver import receiver
+from tests.signatures import sha256_signature, timestamped_signature
 from tests.webhooks_core import making
 from webhooks_core import profiles
 from webhooks_core.models import Delivery, EndpointSecret
 from webhooks_core.receiving.diagnosis import diagnose
-from webhooks_core.receiving.verification import Received, examine
+from webhooks_core.receiving.verification import Received, verify
 from webhooks_core.signing.secrets import make
-from webhooks_core.signing.signatures import (
-    sha256_signature,
-    timestamped_signature,
-)
 
 SECRET = "whsec_c2VjcmV0IG9mIHRoZSB0ZXN0cw=="
 AT = 1_790_000_000
@@ -33,7 +31,10 @@ def request(scheme: str, *, secret=SECRET, timestamp: object = AT, body=BODY, ed
             "x-recording-timestamp": str(timestamp),
         }
     else:
-        value = timestamped_signature([make(), secret], AT, BODY)
+        older = (
+            [make()] if edit is str else []
+        )  # whose digest an edit would leave sound
+        value = timestamped_signature([*older, secret], AT, BODY)
         headers = {
             "x-gateway-signature": edit(value.replace(f"t={AT}", f"t={timestamp}"))
         }
@@ -57,8 +58,8 @@ def test_a_product_of_somebody_elses_is_diagnosed_by_its_own_profile(shop):
     assert parts(replace(received, body=BODY + b"\n")) == ["body"]
     assert parts(replace(received, headers={})) == ["header"]
     [fault] = diagnose(replace(received, headers={}), secrets=[SECRET])
-    assert "X-Shop-Signature" in fault.told
-    assert "X-Catalog-Signature" in fault.told
+    assert "X-Shop-Signature" in fault.message
+    assert "X-Catalog-Signature" in fault.message
 
 
 def test_products_that_share_a_prefix_are_told_apart_by_what_fits(shop):
@@ -70,8 +71,11 @@ def test_products_that_share_a_prefix_are_told_apart_by_what_fits(shop):
     }
     received = Received(path="/", headers=by_shop, body=BODY, at=AT)
     assert parts(received) == []
-    verdict = examine(received, secrets=[SECRET], tolerance_s=300)
-    assert (verdict.verified, verdict.told) == (True, "shop signature verified")
+    verification = verify(received, secrets=[SECRET], tolerance_s=300)
+    assert (verification.is_verified, verification.message) == (
+        True,
+        "shop signature verified",
+    )
 
 
 @both
@@ -94,9 +98,7 @@ def test_the_secret_is_blamed(scheme, given):
 
 
 @both
-@pytest.mark.parametrize(
-    "timestamp", [AT * 1000 + 7, AT - 299, AT + 1, "soon", "", "-1"]
-)
+@pytest.mark.parametrize("timestamp", [AT * 1000 + 7, "soon", "", "-1"])
 def test_the_timestamp_is_blamed(scheme, timestamp):
     assert parts(request(scheme, timestamp=timestamp)) == ["timestamp"]
 
@@ -115,7 +117,6 @@ def test_an_old_timestamp_is_blamed_when_age_counts(scheme, age):
     "body",
     [
         BODY + b"\n",
-        b"\xef\xbb\xbf" + BODY,
         json.dumps(json.loads(BODY)).encode(),
         json.dumps(json.loads(BODY), ensure_ascii=False, indent=2).encode(),
     ],
@@ -142,9 +143,7 @@ EDITS = {
 @both
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS.keys())
 def test_the_header_is_blamed(scheme, edit):
-    faults = parts(request(scheme, edit=edit))
-    assert "header" in faults
-    assert not {"secret", "body"} & set(faults)
+    assert parts(request(scheme, edit=edit)) == ["header"]
 
 
 def test_a_bare_digest_is_blamed_on_the_header():
@@ -154,14 +153,16 @@ def test_a_bare_digest_is_blamed_on_the_header():
 
 @both
 def test_faults_are_told_together(scheme):
-    received = request(scheme, body=BODY + b"\n", timestamp=AT * 1000)
-    assert parts(received, SECRET + " ") == ["secret", "timestamp", "body"]
+    received = request(scheme, body=BODY + b"\n")
+    late = replace(received, at=AT + 301.0)
+    assert parts(late, SECRET + " ", tolerance_s=300) == ["secret", "body", "timestamp"]
 
 
 @both
 def test_what_cannot_be_explained_leaves_secret_and_body(scheme):
     assert parts(request(scheme), make()) == ["secret", "body"]
     assert parts(request(scheme, body=b"{}")) == ["secret", "body"]
+    assert parts(request(scheme, timestamp=AT + 1)) == ["secret", "body"]
 
 
 def test_no_text_tells_a_secret():
@@ -175,7 +176,7 @@ def test_no_text_tells_a_secret():
 # ── The command ─────────────────────────────────────────────────────────────────────
 
 
-def verify(path, *options: str) -> tuple[int, str]:
+def run(path, *options: str) -> tuple[int, str]:
     out = StringIO()
     try:
         call_command("webhooks_verify", str(path), *options, stdout=out)
@@ -200,12 +201,12 @@ HEADERS = (
 
 
 def test_the_command_exits_by_what_it_found(file):
-    assert verify(file, *HEADERS, "--secret", SECRET) == (0, "The signature holds.\n")
+    assert run(file, *HEADERS, "--secret", SECRET) == (0, "The signature holds.\n")
     file.write_bytes(BODY + b"\n")
-    code, told = verify(file, *HEADERS, "--secret", SECRET)
+    code, told = run(file, *HEADERS, "--secret", SECRET)
     assert code == 1
     assert told.startswith("body: ")
-    code, told = verify(file, *HEADERS, "--secret", SECRET, "--json")
+    code, told = run(file, *HEADERS, "--secret", SECRET, "--json")
     assert code == 1
     assert json.loads(told)["faults"][0]["part"] == "body"
 
@@ -220,13 +221,13 @@ def test_the_command_exits_by_what_it_found(file):
 )
 def test_what_cannot_be_used_exits_with_2(db, file, options, told):
     with pytest.raises(CommandError, match=told) as raised:
-        verify(file, *options)
+        run(file, *options)
     assert raised.value.returncode == 2
 
 
 def test_a_missing_file_exits_with_2(tmp_path):
     with pytest.raises(CommandError, match="cannot read") as raised:
-        verify(tmp_path / "nowhere", "--secret", "s")
+        run(tmp_path / "nowhere", "--secret", "s")
     assert raised.value.returncode == 2
 
 
@@ -250,23 +251,33 @@ def delivered(transactional_db, plain, tmp_path):
 
 
 def test_a_real_delivery_verifies_with_its_endpoints_secret(delivered):
-    assert verify(*[delivered[0]], *delivered[1])[0] == 0
+    assert run(*[delivered[0]], *delivered[1])[0] == 0
 
 
 def test_against_a_delivery_any_change_is_told_exactly(delivered):
     path, options = delivered
     body = path.read_bytes()
     path.write_bytes(body[:10] + b"#" + body[11:])
-    assert "differ from byte 11 on" in verify(path, *options)[1]
-    code, told = verify(path, *options, "--secret", make())
+    assert "differ from byte 11 on" in run(path, *options)[1]
+    code, told = run(path, *options, "--secret", make())
     assert code == 1
     assert [line.partition(":")[0] for line in told.splitlines()] == ["secret", "body"]
+
+
+def test_another_time_than_that_of_the_attempts_is_told(delivered):
+    path, (*options, header) = delivered
+    signed_at = re.findall(r"t=(\d+)", header)[0]
+    other = header.replace(signed_at, str(int(signed_at) - 7))
+    code, text = run(path, *options, other)
+    assert code == 1
+    assert text.startswith("timestamp: ")
+    assert f"was signed at {signed_at}" in text
 
 
 def test_an_unreadable_secret_is_told(delivered, settings):
     EndpointSecret.objects.update(value="nonsense")
     settings.WEBHOOK_SECRET_KEYS = ["A" * 43 + "="]
     with pytest.raises(CommandError, match="WEBHOOK_SECRET_KEYS") as raised:
-        verify(delivered[0], *delivered[1])
+        run(delivered[0], *delivered[1])
     assert raised.value.returncode == 2
     assert Delivery.objects.count() == 1

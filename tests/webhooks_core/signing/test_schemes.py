@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 from standardwebhooks.webhooks import Webhook
 
 import webhooks_core
-from webhooks_core.signing.signatures import (
-    SignatureError,
+from tests.signatures import (
     sha256_signature,
-    standard_key,
     standard_signature,
     timestamped_signature,
     verify_sha256,
     verify_timestamped,
 )
+from webhooks_core.signing.schemes import SignatureError
+from webhooks_core.signing.secrets import standard_key
 
 NOW = 1_763_712_000
 SECRET, OTHER = "whsec_one", "whsec_two"

@@ -1,4 +1,4 @@
-"""Run the background tasks, deliveries among them, until told to stop by SIGTERM or Ctrl-C."""
+"""Run the background tasks, deliveries among them, until SIGTERM or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from webhooks_core.worker import processes
 from webhooks_core.worker.cluster.watchdog import ClusterFailedError, Watchdog
 
 # Longer than SQLite waits for a lock, shorter than half a minute.
-DEAF_AFTER_S = 25
+UNRESPONSIVE_AFTER_S = 25
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -29,16 +29,16 @@ class Command(StockCommand):  # type: ignore[misc]
         parser.add_argument(
             "--unresponsive-after",
             type=seconds(1, 86_400 * 365),
-            default=DEAF_AFTER_S,
+            default=UNRESPONSIVE_AFTER_S,
             metavar="SECONDS",
-            help="start the processes again when a worker was free for so long and not even "
-            "a beat came through to it (%(default)s)",
+            help="restart the processes when a worker was idle for so long and not even a "
+            "heartbeat reached it (default: %(default)s)",
         )
         parser.add_argument(
             "--exit-with-parent",
             type=int,
             metavar="PID",
-            help="end when this parent dies",
+            help="end with this parent process",
         )
 
     def handle(
@@ -55,7 +55,7 @@ class Command(StockCommand):  # type: ignore[misc]
         if cluster_name:
             os.environ["Q_CLUSTER_NAME"] = cluster_name
         processes.kill_children_on_exit()
-        # Another project may have no such settings.
+        # A project of one's own may lack these settings.
         log.info(
             "task cluster starts",
             version=getattr(settings, "VERSION", ""),

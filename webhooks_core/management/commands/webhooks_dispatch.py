@@ -1,11 +1,11 @@
-"""Send what is due now, in this process; for a machine without a task cluster, or by hand."""
+"""Send the deliveries that are due, in this process: by hand, or without a task cluster."""
 
 from __future__ import annotations
 
 import signal
+import threading
 from argparse import ArgumentParser
 from datetime import timedelta
-from types import FrameType
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -24,20 +24,14 @@ class Command(BaseCommand):
             type=seconds(0, 86_400),
             default=0.0,
             metavar="SECONDS",
-            help="wait for work that falls due within this time (default: %(default)s)",
+            help="wait for deliveries that fall due within this time (default: %(default)s)",
         )
         add_json_argument(parser)
 
     def handle(self, *args: Any, linger: float, json: bool, **options: Any) -> None:
-        stopped: list[int] = []
-
-        def stop(number: int, _: FrameType | None) -> None:
-            stopped.append(number)
-
+        stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, stop)
-        attempts = dispatch(
-            stop=lambda: bool(stopped), linger=timedelta(seconds=linger)
-        )
-        told = {"attempts": attempts}
-        self.stdout.write(format_output(told, f"{attempts} attempts", as_json=json))
+            signal.signal(number, lambda *_: stop.set())
+        attempts = dispatch(stop=stop.is_set, linger=timedelta(seconds=linger))
+        data = {"attempts": attempts}
+        self.stdout.write(format_output(data, f"{attempts} attempts", as_json=json))

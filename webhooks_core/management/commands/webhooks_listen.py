@@ -1,8 +1,9 @@
-"""Receive webhooks, show each, and tell whether its signature holds; fail or hang on purpose."""
+"""Receive webhooks, show each and verify its signature; fail or delay responses on request."""
 
 from __future__ import annotations
 
 import signal
+import threading
 from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
@@ -12,7 +13,7 @@ from webhooks_core.cli.argument_types import integer_between, seconds
 from webhooks_core.conf import webhook_settings
 from webhooks_core.receiving import terminal
 from webhooks_core.receiving.receiver import Receiver
-from webhooks_core.receiving.verification import Received, examine
+from webhooks_core.receiving.verification import Received, verify
 
 
 def status_code(text: str) -> int:
@@ -44,13 +45,13 @@ class Command(BaseCommand):
             "--status",
             action="append",
             type=status_code,
-            help="answer with this (repeatable: one after the other, the last for ever)",
+            help="the response's status (repeatable: one after the other, then the last one)",
         )
         parser.add_argument(
             "--delay",
             type=seconds(0, 3600),
             default=0,
-            help="seconds to wait before each answer",
+            help="seconds to wait before each response",
         )
         parser.add_argument(
             "--tolerance",
@@ -70,7 +71,7 @@ class Command(BaseCommand):
                 host,
                 port,
                 on_request=self._show,
-                on_fault=self._complain,
+                on_fault=self._report,
                 statuses=options["status"] or (204,),
                 delay_s=options["delay"],
             )
@@ -81,37 +82,37 @@ class Command(BaseCommand):
         self._serve(receiver)
 
     def _serve(self, receiver: Receiver) -> None:
-        # Remembered, not raised: an exception out of a signal may come where Python drops it.
-        stopped: list[int] = []
+        # No exception: one that a signal handler raises may come where Python drops it.
+        stop = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda heard, _: stopped.append(heard))
+            signal.signal(number, lambda *_: stop.set())
         receiver.timeout = 0.1
-        self._say(f"Listening on {receiver.url}, any path. Stop with Ctrl-C.")
+        self._print(f"Listening on {receiver.url}, any path. Stop with Ctrl-C.")
         if not self._secrets:
-            self._say("No --secret was given: signatures are not checked.")
+            self._print("No --secret was given: signatures are not checked.")
         try:
-            while not stopped:
+            while not stop.is_set():
                 receiver.handle_request()
-            self._say("Stopped.")
+            self._print("Stopped.")
         finally:
             receiver.server_close()
 
     def _show(self, received: Received, status: int) -> None:
-        verdict = examine(
+        verification = verify(
             received, secrets=self._secrets, tolerance_s=self._options["tolerance"]
         )
         if self._options["json"]:
-            self._write(self.stdout, terminal.as_json(received, verdict, status))
+            self._write(self.stdout, terminal.as_json(received, verification, status))
             return
-        self._say(terminal.one_line(received, verdict, status))
+        self._print(terminal.one_line(received, verification, status))
         if not self._options["quiet"]:
-            self._say(terminal.body(received))
+            self._print(terminal.body(received))
 
-    def _complain(self, told: str) -> None:
-        self._write(self.stderr, f"({told})")
+    def _report(self, message: str) -> None:
+        self._write(self.stderr, f"({message})")
 
-    def _say(self, line: str) -> None:
-        # With --json standard output is for machines alone.
+    def _print(self, line: str) -> None:
+        # With --json standard output holds nothing else.
         self._write(self.stderr if self._options["json"] else self.stdout, line)
 
     def _write(self, stream: Any, line: str) -> None:

@@ -1,4 +1,4 @@
-"""Encrypt every kept secret with the first of WEBHOOK_SECRET_KEYS, so that the others may go."""
+"""Encrypt every stored secret with the first of WEBHOOK_SECRET_KEYS, so that the others may go."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Command(BaseCommand):
         add_json_argument(parser)
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
-        done = reencryption.reencrypt()
-        words = f"{done.resealed} secrets are under the first key"
-        self.stdout.write(format_output(done._asdict(), words, as_json=json))
-        if done.unreadable:
+        counts = reencryption.reencrypt()
+        text = f"{counts.reencrypted} secrets are encrypted with the first key"
+        self.stdout.write(format_output(counts._asdict(), text, as_json=json))
+        if counts.unreadable:
             raise CommandError(
-                f"{done.unreadable} secrets cannot be decrypted: add the key that they were "
-                "made with to WEBHOOK_SECRET_KEYS"
+                f"{counts.unreadable} secrets cannot be decrypted: add the key that they were "
+                "encrypted with to WEBHOOK_SECRET_KEYS"
             )

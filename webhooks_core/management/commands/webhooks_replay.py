@@ -22,12 +22,12 @@ class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument(
-            "--delivery", metavar="ID", help="this delivery, whatever became of it"
+        subject = parser.add_mutually_exclusive_group(required=True)
+        subject.add_argument(
+            "--delivery", metavar="ID", help="this delivery, whatever its status"
         )
-        what.add_argument(
-            "--endpoint", metavar="ID", help="all that failed for this endpoint"
+        subject.add_argument(
+            "--endpoint", metavar="ID", help="all failed deliveries of this endpoint"
         )
         parser.add_argument(
             "--since",
@@ -41,7 +41,7 @@ class Command(BaseCommand):
             type=rate(0.01, 100_000),
             default=50.0,
             metavar="N",
-            help="the pace (default: 50)",
+            help="queue so many a second (default: 50)",
         )
         parser.add_argument("--dry-run", action="store_true", help="only count")
         add_json_argument(parser)
@@ -49,46 +49,46 @@ class Command(BaseCommand):
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
         try:
             if options["delivery"] is not None:
-                told, words = _one(options["delivery"], dry_run=options["dry_run"])
+                data, text = _one(options["delivery"], dry_run=options["dry_run"])
             else:
-                told, words = self._all(**options)
+                data, text = self._all(**options)
         except NotSubscribedError as error:
             raise CommandError(
-                "the endpoint is deleted, disabled or inactive: nothing could be sent"
+                "the endpoint is deleted, disabled or inactive: nothing can be sent"
             ) from error
-        self.stdout.write(format_output(told, words, as_json=json))
+        self.stdout.write(format_output(data, text, as_json=json))
 
     def _all(self, **options: Any) -> tuple[dict[str, Any], str]:
         endpoint = Endpoint.objects.filter(public_id=options["endpoint"]).first()
         if endpoint is None:
             raise CommandError(f"there is no endpoint {options['endpoint']}")
         since = _since(options["since"])
-        found = replays.failed_since(endpoint, since).count()
+        count = replays.failed_since(endpoint, since).count()
         queued = 0
-        if found and not options["dry_run"]:
+        if count and not options["dry_run"]:
             queued = replays.replay_failed(
                 endpoint,
                 since=since,
                 per_second=options["per_second"],
                 on_progress=self._progress,
             )
-        words = f"{found} failed deliveries since {since:%Y-%m-%d %H:%M:%S} UTC"
+        text = f"{count} failed deliveries since {since:%Y-%m-%d %H:%M:%S} UTC"
         if not options["dry_run"]:
-            words += f", {queued} queued"
-        return {"found": found, "queued": queued, "since": iso(since)}, words
+            text += f", {queued} queued"
+        return {"found": count, "queued": queued, "since": iso(since)}, text
 
-    def _progress(self, done: Replay) -> None:
-        # Beside the answer, and uncoloured: it is no error.
-        self.stderr.write(f"{done.queued} of {done.total} queued", str)
+    def _progress(self, replay: Replay) -> None:
+        # On standard error, beside the result, but without the colour of an error.
+        self.stderr.write(f"{replay.queued} of {replay.total} queued", str)
 
 
 def _one(public_id: str, *, dry_run: bool) -> tuple[dict[str, Any], str]:
-    found = Delivery.objects.select_related("endpoint").filter(public_id=public_id)
-    if (delivery := found.first()) is None:
+    rows = Delivery.objects.select_related("endpoint").filter(public_id=public_id)
+    if (delivery := rows.first()) is None:
         raise CommandError(f"there is no delivery {public_id}")
     if dry_run:
-        told = {"found": 1, "queued": 0, "delivery_id": None}
-        return told, "1 delivery would be sent again"
+        data = {"found": 1, "queued": 0, "delivery_id": None}
+        return data, "1 delivery would be sent again"
     queued = replays.replay(delivery).public_id
     return {"found": 1, "queued": 1, "delivery_id": queued}, f"queued as {queued}"
 

@@ -1,4 +1,4 @@
-"""Give a webhook endpoint a new signing secret and print it, this once."""
+"""Give a webhook endpoint a new signing secret and print it; it is shown only this once."""
 
 from __future__ import annotations
 
@@ -53,5 +53,5 @@ class Command(BaseCommand):
                 "whatever --overlap says."
             )
         secret = endpoints.rotate_secret(endpoint, overlap=timedelta(hours=overlap))
-        told = {"id": id, "secret": secret}
-        self.stdout.write(format_output(told, secret, as_json=json))
+        data = {"id": id, "secret": secret}
+        self.stdout.write(format_output(data, secret, as_json=json))

@@ -1,4 +1,4 @@
-"""Repair what a crash left behind, and remove what is older than the retention."""
+"""Repair the rows that a crash left behind, and remove those past their retention."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ class Command(BaseCommand):
         add_json_argument(parser)
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
-        swept = asdict(sweep())
-        words = "{expired_leases} expired leases, {repaired_queues} repaired queues, {removed} old events"
-        self.stdout.write(format_output(swept, words.format(**swept), as_json=json))
+        report = asdict(sweep())
+        text = "{expired_leases} expired leases, {repaired_queues} repaired queues, {removed} old events"
+        self.stdout.write(format_output(report, text.format(**report), as_json=json))

@@ -1,4 +1,4 @@
-"""Verify a request that was received; say which part differs: secret, timestamp, body, header."""
+"""Verify a received request; name the part that differs: secret, timestamp, body, header."""
 
 from __future__ import annotations
 
@@ -27,14 +27,16 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("body", help="the file with the body's bytes; - is stdin")
+        parser.add_argument(
+            "body", help="the file with the body's bytes; - is standard input"
+        )
         parser.add_argument(
             "-H",
             "--header",
             action="append",
             default=[],
             metavar="'NAME: VALUE'",
-            help="a header as it came (repeatable): the signature, and the "
+            help="a header as received (repeatable): the signature, and the "
             "timestamp where it has a header of its own",
         )
         parser.add_argument(
@@ -57,7 +59,9 @@ class Command(BaseCommand):
             metavar="SECONDS",
             help="how old a timestamp may be (default: any age)",
         )
-        parser.add_argument("--json", action="store_true", help="for machines")
+        parser.add_argument(
+            "--json", action="store_true", help="a JSON object on one line"
+        )
 
     def handle(self, *args: Any, body: str, **options: Any) -> None:
         sent = _sent(options["delivery"]) if options["delivery"] else None
@@ -78,20 +82,22 @@ class Command(BaseCommand):
         faults = diagnose(
             received, secrets=secrets, tolerance_s=options["tolerance"], sent=sent
         )
-        self._tell(faults, as_json=options["json"])
+        self._print(faults, as_json=options["json"])
         if faults:
             sys.exit(DIFFERS)
 
-    def _tell(self, faults: list[Fault], *, as_json: bool) -> None:
+    def _print(self, faults: list[Fault], *, as_json: bool) -> None:
         if as_json:
-            told = [{"part": str(it.part), "told": it.told} for it in faults]
-            answer = {"verified": not faults, "faults": told}
-            self.stdout.write(orjson.dumps(answer).decode())
+            data = {
+                "verified": not faults,
+                "faults": [fault._asdict() for fault in faults],
+            }
+            self.stdout.write(orjson.dumps(data).decode())
             return
         if not faults:
             self.stdout.write("The signature holds.")
         for fault in faults:
-            self.stdout.write(f"{fault.part}: {fault.told}")
+            self.stdout.write(f"{fault.part}: {fault.message}")
 
 
 def _headers(given: list[str]) -> dict[str, str]:
