@@ -62,4 +62,4 @@ def follow(account: AbstractUser) -> None:
             endpoints.update(endpoint, active=current.is_active)
         if not current.is_active:
             PersonalToken.objects.filter(user=current).revoke(timezone.now())
-            connections.disconnect_all(current)
+            connections.disconnect(current)

@@ -51,5 +51,5 @@ def refused(path: str) -> UnauthorizedError:
     """Return the error for a token that is not valid, or no longer."""
     return UnauthorizedError(
         "The access token is not valid.",
-        headers={"WWW-Authenticate": challenge(path, refused=True)},
+        headers={"WWW-Authenticate": challenge(path, is_refused=True)},
     )

@@ -1,4 +1,4 @@
-"""Who an access token speaks for."""
+"""The account of an OAuth access token."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def authenticate(token: str) -> AbstractUser | None:
     """
     if not tokens.is_well_formed(token, ACCESS_PREFIX):
         return None
-    found = ACCESS_TOKENS.find(tokens.digest(token))
-    if found is None:
+    row = ACCESS_TOKENS.find(tokens.digest(token))
+    if row is None:
         return None
-    (expires, scope, resource), user = found
-    alive = expires > timezone.now() and user.is_active
-    return user if alive and SCOPE in scope.split() and _is_for_us(resource) else None
+    (expires, scope, audience), user = row
+    is_alive = expires > timezone.now() and user.is_active
+    return user if is_alive and SCOPE in scope.split() and _is_ours(audience) else None
 
 
-def _is_for_us(audience: list[str]) -> bool:
+def _is_ours(audience: list[str]) -> bool:
     return not audience or any(
         resources.is_ours(resource, issuer=settings.BASE_URL) for resource in audience
     )

@@ -1,4 +1,4 @@
-"""Operators see applications and connections, and end them; no secret is ever shown."""
+"""The admin of applications and connections: shown and ended, without any secret."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from recording.oauth import connections
 from recording.oauth.models import AuthMethod
 from webhooks_core.admin.base import ShownAdmin
 
-# Of a client id, which may be an address: the page of the application shows it all.
-SHOWN_CHARACTERS = 20
+# Of a client id, which may be an address. The page of the application shows it whole.
+MAX_ID_LENGTH = 20
 
 
 class HiddenAdmin(ShownAdmin[Any]):
-    """A table that the toolkit brings and that stays empty here."""
+    """A table of the toolkit that stays empty here."""
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return False
@@ -57,13 +57,13 @@ class ApplicationAdmin(admin.ModelAdmin[Any]):
 
     @admin.display(description="application", ordering="name")
     def called(self, obj: Any) -> SafeString:
-        """Return its own name, which it may have left out, and the id that it never does."""
-        shown = Truncator(obj.client_id).chars(SHOWN_CHARACTERS)
-        return format_html("{}<br><code>{}</code>", obj.name, shown)
+        """Return the name, which may be empty, and the id."""
+        client_id = Truncator(obj.client_id).chars(MAX_ID_LENGTH)
+        return format_html("{}<br><code>{}</code>", obj.name, client_id)
 
     @admin.display(description="authentication", ordering="token_endpoint_auth_method")
     def authentication(self, obj: Any) -> str:
-        """Return how it proves who it is; a bare `None` would read as a value missing."""
+        """Return the method of client authentication; `none` alone reads like a missing value."""
         method: str = obj.token_endpoint_auth_method
         return "none (public)" if method == AuthMethod.NONE else method
 
@@ -74,21 +74,21 @@ class ApplicationAdmin(admin.ModelAdmin[Any]):
 
     @admin.display(description="created, last used", ordering="created")
     def since(self, obj: Any) -> SafeString:
-        used = localize(obj.last_used_at) if obj.last_used_at else "never used"
-        return format_html("{}<br>{}", localize(obj.created), used)
+        last_used = localize(obj.last_used_at) if obj.last_used_at else "never used"
+        return format_html("{}<br>{}", localize(obj.created), last_used)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Let an application go with its tokens, which nobody may delete alone."""
+        """Delete an application with its tokens, which nobody may delete alone."""
         deleted, counts, _, protected = super().get_deleted_objects(objs, request)
         return deleted, counts, set(), protected
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Refuse: `manage.py createapplication` tells a secret once, a form would keep it."""
+        """Refuse: `manage.py createapplication` shows a secret once, a form would keep it."""
         return False
 
 
 class TokenAdmin(ShownAdmin[Any]):
-    """Tokens of connections; the one action ends a whole connection."""
+    """Tokens of connections; the only action ends a whole connection."""
 
     list_select_related = ("application", "user")
     search_fields = ("application__name", "application__client_id", "user__username")
@@ -98,7 +98,7 @@ class TokenAdmin(ShownAdmin[Any]):
     actions = ("end_connections",)
 
     def has_end_permission(self, request: HttpRequest) -> bool:
-        """Tell whether somebody may end connections: whoever may delete tokens."""
+        """Return True if the user may end connections: the right to delete tokens."""
         return request.user.has_perm("oauth2_provider.delete_refreshtoken")
 
     @admin.action(
@@ -133,7 +133,7 @@ class RefreshTokenAdmin(TokenAdmin):
 
 
 class GrantAdmin(ShownAdmin[Any]):
-    """Authorization codes, of which only hashes are known."""
+    """Authorization codes, of which only hashes are stored."""
 
     fields = ("user", "application", "redirect_uri", "scope", "resource")
     list_display = ("pk", "user", "application", "created", "expires")

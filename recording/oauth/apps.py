@@ -13,7 +13,7 @@ class OAuthConfig(AppConfig):
     def ready(self) -> None:
         from webhooks_core import bootstrap
 
-        # To people the toolkit's tables are part of this.
+        # The admin shows the toolkit's tables in the same group.
         apps.get_app_config("oauth2_provider").verbose_name = self.verbose_name
         bootstrap.schedule_after_migrate(
             self, "recording.oauth.prune.prune", name="oauth: prune", schedule_type="H"

@@ -1,4 +1,4 @@
-"""Register applications on their own request (RFC 7591) and recognise them (RFC 6749, 2.3)."""
+"""Register applications at their own request (RFC 7591); authenticate them (RFC 6749, 2.3)."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ SCOPE = "mcp:connect"
 GRANT_TYPES = ["authorization_code", "refresh_token"]
 RESPONSE_TYPES = ["code"]
 MAX_REDIRECTS = 10
-UNUSED = timedelta(hours=1)
+UNUSED_AFTER = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
 class Metadata:
-    """What an application says of itself, checked."""
+    """The checked metadata of a registration."""
 
     redirect_uris: tuple[str, ...]
     name: str
@@ -44,7 +44,7 @@ class Metadata:
 
     @classmethod
     def parse(cls, body: bytes) -> Self:
-        """Read a registration; unknown members are ignored, null counts as absent.
+        """Read a registration body; unknown members are ignored, null counts as absent.
 
         Raises InvalidClientMetadataError and InvalidRedirectUriError.
         """
@@ -54,73 +54,67 @@ class Metadata:
             raise InvalidClientMetadataError("The body is not JSON.") from error
         if not isinstance(document, dict):
             raise InvalidClientMetadataError("The body is not a JSON object.")
-        given = {name: value for name, value in document.items() if value is not None}
-        _require_subset(given, "grant_types", GRANT_TYPES, needed="authorization_code")
-        _require_subset(given, "response_types", RESPONSE_TYPES, needed="code")
-        if given.get("scope", SCOPE) not in (SCOPE, ""):
+        members = {name: value for name, value in document.items() if value is not None}
+        _check_list(members, "grant_types", GRANT_TYPES, required="authorization_code")
+        _check_list(members, "response_types", RESPONSE_TYPES, required="code")
+        if members.get("scope", SCOPE) not in (SCOPE, ""):
             raise InvalidClientMetadataError(f"The only scope is {SCOPE}.")
         return cls(
-            redirect_uris=_redirect_uris(given.get("redirect_uris")),
-            name=_name(given.get("client_name", "")),
-            auth_method=_auth_method(given),
+            redirect_uris=_redirect_uris(members.get("redirect_uris")),
+            name=_name(members.get("client_name", "")),
+            auth_method=_auth_method(members),
         )
 
 
-def _require_subset(
-    given: dict[str, Any], member: str, supported: list[str], *, needed: str
+def _check_list(
+    members: dict[str, Any], name: str, supported: list[str], *, required: str
 ) -> None:
-    values = given.get(member, supported)
+    values = members.get(name, supported)
     if not isinstance(values, list) or not all(value in supported for value in values):
         raise InvalidClientMetadataError(
-            f"{member} must be a list of {', '.join(supported)}."
+            f"{name} must be a list of {', '.join(supported)}."
         )
-    if needed not in values:
-        raise InvalidClientMetadataError(f"{member} must hold {needed}.")
+    if required not in values:
+        raise InvalidClientMetadataError(f"{name} must hold {required}.")
 
 
-def _redirect_uris(given: object) -> tuple[str, ...]:
+def _redirect_uris(uris: object) -> tuple[str, ...]:
     """Return the addresses that the policy allows, each once.
 
     Well-formed ones that the operator did not list are left out: real applications send those of
     all their editions. Raises InvalidRedirectUriError for any other, and when none is left.
     """
-    if not isinstance(given, list) or not 0 < len(given) <= MAX_REDIRECTS:
+    if not isinstance(uris, list) or not 0 < len(uris) <= MAX_REDIRECTS:
         raise InvalidRedirectUriError(
             f"redirect_uris must be a list of 1 to {MAX_REDIRECTS} addresses."
         )
-    refusals = [_refusal(number, uri) for number, uri in enumerate(given)]
-    allowed = [uri for uri, refusal in zip(given, refusals, strict=True) if not refusal]
+    policy, allowed, refusals = redirect_policy(), {}, []
+    for number, uri in enumerate(uris):
+        if not isinstance(uri, str):
+            raise InvalidRedirectUriError(f"redirect_uris[{number}] is not a text.")
+        try:
+            policy.check(uri)
+            allowed[uri] = True
+        except redirects.RedirectNotListedError as error:
+            refusals.append(f"redirect_uris[{number}]: {error}")
+        except redirects.RedirectRefusedError as error:
+            message = f"redirect_uris[{number}]: {error}"
+            raise InvalidRedirectUriError(message) from error
     if not allowed:
         raise InvalidRedirectUriError(refusals[0])
-    return tuple(dict.fromkeys(allowed))
+    return tuple(allowed)
 
 
-def _refusal(number: int, uri: object) -> str:
-    """Return why an address is left out, nothing when it is allowed.
-
-    Raises InvalidRedirectUriError for one that spoils the whole list.
-    """
-    if not isinstance(uri, str):
-        raise InvalidRedirectUriError(f"redirect_uris[{number}] is not a text.")
-    try:
-        redirect_policy().check(uri)
-    except redirects.RedirectNotListedError as error:
-        return f"redirect_uris[{number}]: {error}"
-    except redirects.RedirectRefusedError as error:
-        raise InvalidRedirectUriError(f"redirect_uris[{number}]: {error}") from error
-    return ""
-
-
-def _name(given: object) -> str:
-    if not isinstance(given, str):
+def _name(name: object) -> str:
+    if not isinstance(name, str):
         raise InvalidClientMetadataError("client_name must be a text.")
-    if fault := client_names.fault(given):
+    if fault := client_names.fault(name):
         raise InvalidClientMetadataError(f"client_name {fault}.")
-    return client_names.tidied(given)
+    return " ".join(name.split())
 
 
-def _auth_method(given: dict[str, Any]) -> AuthMethod:
-    method = given.get("token_endpoint_auth_method", AuthMethod.BASIC)
+def _auth_method(members: dict[str, Any]) -> AuthMethod:
+    method = members.get("token_endpoint_auth_method", AuthMethod.BASIC)
     if method not in AuthMethod.values:
         raise InvalidClientMetadataError(
             f"token_endpoint_auth_method must be one of {', '.join(AuthMethod.values)}."
@@ -129,19 +123,19 @@ def _auth_method(given: dict[str, Any]) -> AuthMethod:
 
 
 def register(*, metadata: Metadata, address: str) -> tuple[Application, str]:
-    """Store a new application; returns it with its secret, which is empty for public ones.
+    """Store a new application; return it with its secret, which is empty for a public one.
 
     Raises TooManyRequestsError when this address has as many applications as it may have.
     """
-    _keep_room(address)
-    public = metadata.auth_method == AuthMethod.NONE
-    secret = "" if public else secrets.token_hex(32)
+    _check_cap(address)
+    is_public = metadata.auth_method == AuthMethod.NONE
+    secret = "" if is_public else secrets.token_hex(32)
     application = Application.objects.create(
         client_id=generate_client_id(),
         client_secret=secret,
-        hash_client_secret=not public,
+        hash_client_secret=not is_public,
         client_type=Application.CLIENT_PUBLIC
-        if public
+        if is_public
         else Application.CLIENT_CONFIDENTIAL,
         authorization_grant_type=Application.GRANT_AUTHORIZATION_CODE,
         registration_source=Application.RegistrationSource.DCR,
@@ -153,20 +147,21 @@ def register(*, metadata: Metadata, address: str) -> tuple[Application, str]:
     return application, secret
 
 
-def _keep_room(address: str) -> None:
+def _check_cap(address: str) -> None:
+    """Near the cap, delete what the address registered and never used; at it, refuse."""
     cap = settings.OAUTH_CLIENTS_PER_ADDRESS
-    mine = Application.objects.registered_from(address)
-    if mine.count() < cap * 0.9:
+    registered = Application.objects.registered_from(address)
+    if registered.count() < cap * 0.9:
         return
-    mine.never_used(before=timezone.now() - UNUSED).delete()
-    if mine.count() >= cap:
+    registered.never_used(before=timezone.now() - UNUSED_AFTER).delete()
+    if registered.count() >= cap:
         raise TooManyRequestsError(
             "This address has registered as many clients as it may.", retry_after=3600
         )
 
 
 def registration(application: Application, secret: str) -> dict[str, Any]:
-    """Return the answer of RFC 7591 section 3.2.1; the secret is told only here."""
+    """Return the response of RFC 7591 section 3.2.1, the only one with the secret."""
     document: dict[str, Any] = {
         "client_id": application.client_id,
         "client_id_issued_at": int(application.created.timestamp()),
@@ -185,7 +180,7 @@ def registration(application: Application, secret: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Credentials:
-    """How a request says which application it comes from: one method, never two."""
+    """A client id and secret, sent by exactly one method."""
 
     client_id: str
     secret: str
@@ -193,7 +188,7 @@ class Credentials:
 
     @classmethod
     def read(cls, parameters: Parameters, authorization: str) -> Self:
-        """Return the credentials of a request; raises InvalidClientError, InvalidRequestError."""
+        """Return the credentials of a request. Raises InvalidClientError, InvalidRequestError."""
         if authorization:
             credentials = cls._basic(authorization)
             if parameters.get("client_secret"):
@@ -225,16 +220,16 @@ class Credentials:
 
 
 def authenticate(credentials: Credentials, *, any_carrier: bool = False) -> Application:
-    """Return the application, if it used exactly the method it registered for.
+    """Return the application, if it authenticated by exactly the method it registered for.
 
-    `any_carrier` takes a secret in the header or in the body, whichever it registered for. Raises
-    InvalidClientError, the same for an unknown application and a wrong secret.
+    `any_carrier` accepts a secret in the header and in the body, whichever it registered for.
+    Raises InvalidClientError, the same for an unknown application and a wrong secret.
     """
-    application: Application | None = Application.objects.named(credentials.client_id)
+    application: Application | None = Application.objects.find(credentials.client_id)
     if application is None:
         raise InvalidClientError
-    carried = any_carrier and credentials.secret and application.is_confidential
-    if not carried and application.token_endpoint_auth_method != credentials.method:
+    is_carried = any_carrier and credentials.secret and application.is_confidential
+    if not is_carried and application.token_endpoint_auth_method != credentials.method:
         raise InvalidClientError(
             f"This client registered for {application.token_endpoint_auth_method}."
         )

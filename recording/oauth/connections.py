@@ -1,4 +1,4 @@
-"""A connection of one account: a family of access and refresh tokens that live and die together."""
+"""A connection of one account: a family of access and refresh tokens that end together."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ MAX_SIBLINGS = 4  # real clients refresh from a few processes at once, not from 
 
 @contextmanager
 def locked_account(user_id: int) -> Iterator[Any]:
-    """Open a transaction in which nobody else mints or revokes tokens of this account.
+    """Open a transaction in which nobody else creates or revokes tokens of this account.
 
-    Yields the user, or None who was just deleted. Without one lock for both, a refresh that
-    runs beside a revocation could slip a new token past it. The lock leaves foreign keys to the
-    user alone.
+    Yields the user, or None if it was just deleted. Without one lock for both, a refresh that
+    runs beside a revocation could store a token that the revocation does not see. The lock
+    does not block foreign keys to the user.
     """
     with transaction.atomic():
         users = get_user_model().objects
@@ -55,46 +55,40 @@ def end(token: AccessToken | RefreshToken) -> None:
     revoke_family(refresh.token_family, user_id=refresh.user_id)
 
 
-def disconnect(user: Any, application: Application) -> bool:
-    """End every connection of an account with an application; False if there was none.
+def disconnect(user: Any, application: Application | None = None) -> bool:
+    """End an account's connections, with one application or with all; False if there was none.
 
-    Codes that were not yet exchanged die too.
+    Codes that were not yet exchanged end too.
     """
+    members = (
+        Q(user=user) if application is None else Q(user=user, application=application)
+    )
     with locked_account(user.pk):
-        codes, _ = Grant.objects.filter(
-            user=user, application=application, token_family=None
-        ).delete()
-        tokens = _revoke(Q(user=user, application=application))
+        codes, _ = Grant.objects.filter(members, token_family=None).delete()
+        tokens = _revoke(members)
     return bool(codes or tokens)
 
 
-def disconnect_all(user: Any) -> None:
-    """End every connection of an account, and every code that was not yet exchanged."""
-    with locked_account(user.pk):
-        Grant.objects.filter(user=user, token_family=None).delete()
-        _revoke(Q(user=user))
-
-
 def is_alive(token: RefreshToken, *, now: datetime) -> bool:
-    """Tell whether a refresh token may be used: current, or rotated a moment ago.
+    """Return True if a refresh token may be used: it is current, or was rotated just now.
 
-    Real clients refresh from several processes at once, so the token that was rotated stays
-    good for a leeway, as long as its connection has not ended.
+    Real clients refresh from several processes at once, so a token that was rotated stays
+    valid for a leeway, as long as its connection has not ended.
     """
     if now - token.created >= REFRESH_LIFETIME:
         return False
     if token.revoked is None:
         return True
     leeway = timedelta(seconds=settings.OAUTH_REFRESH_LEEWAY)
-    family = RefreshToken.objects.filter(token_family=token.token_family, revoked=None)
-    return bool(now - token.revoked < leeway and family.exists())
+    current = RefreshToken.objects.filter(token_family=token.token_family, revoked=None)
+    return bool(now - token.revoked < leeway and current.exists())
 
 
 def rotate(token: RefreshToken, *, now: datetime) -> bool:
     """Retire a live refresh token, or count one more pair for a retired one.
 
-    The leeway counts from the first use. False when the retired token has all siblings that it
-    may have: the client that made them is at fault, so its connection stays.
+    The leeway starts with the first use. Returns False when the retired token has as many
+    siblings as it may have: the client that made them is at fault, so its connection stays.
     """
     if token.revoked is None:
         RefreshToken.objects.filter(pk=token.pk).update(revoked=now, updated=now)

@@ -1,161 +1,171 @@
-"""The errors of the OAuth endpoints: a top-level `error`, one class per code of the RFCs."""
+"""The errors of the OAuth endpoints: oauthlib's, and those that it has no class for.
+
+As JSON each has a top-level `error` and `error_description` (RFC 6749 section 5.2).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from oauthlib.oauth2 import OAuth2Error
 
 from recording import cors
 from webhooks_core.api.exception_mapping import failure_of
+
+# For the errors that oauthlib raises without a description.
+DESCRIPTIONS = {
+    "invalid_grant": "The code or token is unknown, expired, used, revoked or not this client's.",
+}
 
 
 def respond(
     body: dict[str, Any] | None = None,
     *,
     status: int = 200,
-    headers: dict[str, str] | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> HttpResponse:
-    """Answer with JSON that nobody may keep (RFC 6749 section 5.1); None is an empty body."""
-    headers = {"Cache-Control": "no-store"} | (headers or {})
+    """Return JSON that no cache may keep (RFC 6749 section 5.1); None is an empty body."""
+    headers = {"Cache-Control": "no-store", **(headers or {})}
     if body is None:
         return HttpResponse(b"", status=status, headers=headers)
     return JsonResponse(body, status=status, headers=headers)
 
 
-class OAuthError(Exception):
-    """An answer of RFC 6749 section 5.2: `error`, `error_description`."""
+def error_page(
+    request: HttpRequest, template: str, error: OAuth2Error, **context: Any
+) -> HttpResponse:
+    """Return an error as a page for the user, without a redirect."""
+    context["error"] = error
+    response = render(request, template, context, status=error.status_code)
+    for name, value in error.headers.items():
+        response[name] = value
+    return response
 
-    status = 400
-    code = "invalid_request"
+
+def error_response(error: OAuth2Error) -> HttpResponse:
+    """Return an error, ours or oauthlib's, as JSON."""
+    description = error.description or DESCRIPTIONS.get(error.error, "")
+    body = {"error": error.error, "error_description": description}
+    return respond(body, status=error.status_code, headers=error.headers)
+
+
+class OAuthError(OAuth2Error):
+    """An error with a default description, and with headers of its own."""
+
+    error = "invalid_request"
     description = "The request is malformed."
+    own_headers: Mapping[str, str] = {}
+    retry_after = 0  # seconds
 
-    def __init__(self, description: str = "", *, retry_after: int = 0) -> None:
-        self.description = description or self.description
-        self.retry_after = retry_after
-        super().__init__(self.description)
+    def __init__(self, description: str | None = None, *, retry_after: int = 0) -> None:
+        super().__init__(description)
+        self.retry_after = retry_after or self.retry_after
 
     @property
     def headers(self) -> dict[str, str]:
-        return {"Retry-After": str(self.retry_after)} if self.retry_after else {}
-
-    def response(self) -> HttpResponse:
-        """Return the error as JSON."""
-        body = {"error": self.code, "error_description": self.description}
-        return respond(body, status=self.status, headers=self.headers)
-
-
-def response_for(
-    _request: HttpRequest, status: int, exception: BaseException | None
-) -> HttpResponse:
-    """Return what no view of ours answers: an unknown address, a request that Django refused."""
-    failure = failure_of(exception)
-    if failure and failure.status == UnavailableError.status:
-        return cors.with_cors(UnavailableError(retry_after=5).response())
-    fits = {404: UnknownAddressError, 500: ServerError}
-    return cors.with_cors(fits.get(status, InvalidRequestError)().response())
-
-
-class UnknownAddressError(OAuthError):
-    """There is nothing at this address."""
-
-    status = 404
-    description = "There is nothing at this address."
+        retry = {"Retry-After": str(self.retry_after)} if self.retry_after else {}
+        return {**self.own_headers, **retry}
 
 
 class InvalidRequestError(OAuthError):
     """A parameter is missing, repeated or malformed."""
 
 
-class PayloadTooLargeError(OAuthError):
-    """The body is larger than 64 KiB."""
+class UnknownAddressError(OAuthError):
+    """No view has this address."""
 
-    status = 413
+    status_code = 404
+    description = "There is nothing at this address."
+
+
+class MethodNotAllowedError(OAuthError):
+    """The endpoint exists, but not for this method."""
+
+    status_code = 405
+
+    def __init__(self, methods: tuple[str, ...]) -> None:
+        super().__init__(f"Use {' or '.join(methods)}.")
+        self.own_headers = {"Allow": ", ".join(methods)}
+
+
+class PayloadTooLargeError(OAuthError):
+    """The body is larger than `parameters.MAX_BODY`."""
+
+    status_code = 413
     description = "The body is larger than 64 KiB."
 
 
 class EncodedBodyError(OAuthError):
     """The body has a Content-Encoding."""
 
-    status = 415
+    status_code = 415
     description = "Send the body as it is, without Content-Encoding."
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return {"Accept-Encoding": "identity"}
-
-
-class InvalidScopeError(OAuthError):
-    """Another scope than ours (RFC 6749 section 4.1.2.1)."""
-
-    code = "invalid_scope"
-    description = "The only scope is mcp:connect."
-
-
-class InvalidTargetError(OAuthError):
-    """A resource of somebody else (RFC 8707 section 2)."""
-
-    code = "invalid_target"
-    description = "The resource is not one of this server."
+    own_headers = {"Accept-Encoding": "identity"}
 
 
 class InvalidClientError(OAuthError):
     """Client authentication failed; the challenge is that of RFC 6749 section 5.2."""
 
-    status = 401
-    code = "invalid_client"
+    status_code = 401
+    error = "invalid_client"
     description = "Unknown client, or wrong client authentication."
+    own_headers = {"WWW-Authenticate": 'Basic realm="oauth", charset="UTF-8"'}
 
-    @property
-    def headers(self) -> dict[str, str]:
-        return {"WWW-Authenticate": 'Basic realm="oauth", charset="UTF-8"'}
+
+class InvalidTargetError(OAuthError):
+    """The resource belongs to another server (RFC 8707 section 2)."""
+
+    error = "invalid_target"
+    description = "The resource is not one of this server."
 
 
 class InvalidClientMetadataError(OAuthError):
-    """A registration that cannot be served (RFC 7591 section 3.2.2)."""
+    """A registration asks for what is not supported (RFC 7591 section 3.2.2)."""
 
-    code = "invalid_client_metadata"
+    error = "invalid_client_metadata"
 
 
 class InvalidRedirectUriError(OAuthError):
-    """A registration with an address that the policy refuses (RFC 7591 section 3.2.2)."""
+    """A registration has an address that the policy refuses (RFC 7591 section 3.2.2)."""
 
-    code = "invalid_redirect_uri"
-
-
-class MethodNotAllowedError(OAuthError):
-    """The endpoint exists, but not for this method."""
-
-    status = 405
-
-    def __init__(self, methods: tuple[str, ...]) -> None:
-        super().__init__(f"Use {' or '.join(methods)}.")
-        self.methods = methods
-
-    @property
-    def headers(self) -> dict[str, str]:
-        return {"Allow": ", ".join(self.methods)}
+    error = "invalid_redirect_uri"
 
 
 class TooManyRequestsError(OAuthError):
-    """More requests, or more registrations, than one address may make."""
+    """One address has sent more requests or registrations than it may."""
 
-    status = 429
-    code = "temporarily_unavailable"
+    status_code = 429
+    error = "temporarily_unavailable"
     description = "Too many requests from this address."
 
 
 class UnavailableError(OAuthError):
-    """The database or the cache is away."""
+    """The database or the cache is unavailable."""
 
-    status = 503
-    code = "temporarily_unavailable"
+    status_code = 503
+    error = "temporarily_unavailable"
     description = "A needed service is away; try again."
+    retry_after = 5
 
 
 class ServerError(OAuthError):
-    """Something that was not foreseen; the log has the details."""
+    """An unforeseen exception; the log has the details."""
 
-    status = 500
-    code = "server_error"
+    status_code = 500
+    error = "server_error"
     description = "The server failed; try again."
+
+
+def response_for(
+    _request: HttpRequest, status: int, exception: BaseException | None
+) -> HttpResponse:
+    """Return the response where no OAuth view ran: unknown addresses, requests Django refused."""
+    failure = failure_of(exception)
+    if failure and failure.status == UnavailableError.status_code:
+        status = failure.status
+    kinds = (UnknownAddressError, ServerError, UnavailableError)
+    error = next((kind for kind in kinds if kind.status_code == status), None)
+    return cors.with_cors(error_response((error or InvalidRequestError)()))

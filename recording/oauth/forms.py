@@ -1,4 +1,4 @@
-"""The form of a login, ours and the admin's."""
+"""The login form, for accounts and for the admin."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from django.contrib.auth.forms import AuthenticationForm
 
 
 class LoginForm(AuthenticationForm):
-    """Refuses a name that no account can have before it is looked for, and before it is counted.
+    """Refuses a name that no account can have before it is looked up or counted.
 
-    Django's own bounds it in HTML alone, and PostgreSQL keeps no such name of a failed login.
+    Django's form limits it in HTML only, and PostgreSQL cannot store so long a name of a failed
+    login.
     """
 
     def clean(self) -> dict[str, Any]:
@@ -23,4 +24,4 @@ class LoginForm(AuthenticationForm):
 
 
 class AdminLoginForm(LoginForm, AdminAuthenticationForm):
-    """The same for staff alone."""
+    """The same for staff only."""

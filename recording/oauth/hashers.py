@@ -1,4 +1,4 @@
-"""A fast salted hash for client secrets: they are random, so slowness would buy nothing."""
+"""A fast salted hash for client secrets: they are random, so a slow one protects no better."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from django.utils.crypto import constant_time_compare
 
 
 class RandomSecretHasher(BasePasswordHasher):
-    """Salted SHA-256, sound for secrets of 256 random bits and for nothing else.
+    """Salted SHA-256, secure for secrets of 256 random bits only.
 
-    PBKDF2, right for what people choose, would cost each token request 400 ms.
+    PBKDF2, which passwords need, would cost each token request 400 ms.
     """
 
     algorithm = "random_sha256"

@@ -1,20 +1,19 @@
-"""What logins may cost: so many from one address, two password hashes at once per process."""
+"""Limits for logins: a rate per address, and few password hashes at once per process."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache, wraps
 from threading import BoundedSemaphore
 
 import structlog
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 from redis.exceptions import RedisError
 
 from recording.oauth import throttles
-from recording.oauth.errors import OAuthError
+from recording.oauth.errors import OAuthError, error_page
 
 log = structlog.stdlib.get_logger("signpost.oauth")
 
@@ -26,68 +25,66 @@ View = Callable[..., HttpResponse]
 
 
 class LoginBusyError(OAuthError):
-    """As many logins as one process checks at a time are being checked."""
+    """The process checks as many passwords as it may at once."""
 
-    status = 503
+    status_code = 503
     description = "Too many people are logging in at this moment."
+    retry_after = 1
 
 
-class Turns:
-    """Lets a few threads run, a few more wait for them, and refuses all others at once.
+class LoginSlots:
+    """Runs a few logins at once, lets a few more wait, and refuses all others at once.
 
-    A password hash takes a processor for a third of a second, on purpose, and the threads of a
-    web process are few: logins never get more than half of them.
+    A password hash takes a processor for a third of a second, on purpose, and a web process has
+    few threads: logins never occupy more than half of them.
     """
 
     def __init__(self, *, threads: int) -> None:
-        present = max(1, min(HASHES_AT_ONCE + WAITING, threads // 2))
-        self._present = BoundedSemaphore(present)
-        self._running = BoundedSemaphore(min(HASHES_AT_ONCE, present))
+        admitted = max(1, min(HASHES_AT_ONCE + WAITING, threads // 2))
+        self._admitted = BoundedSemaphore(admitted)
+        self._running = BoundedSemaphore(min(HASHES_AT_ONCE, admitted))
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Wait briefly and run; raises LoginBusyError when too many do already."""
-        if not self._present.acquire(blocking=False):
-            raise LoginBusyError(retry_after=1)
-        try:
-            if not self._running.acquire(timeout=WAIT_S):
-                raise LoginBusyError(retry_after=1)
-            try:
-                yield
-            finally:
-                self._running.release()
-        finally:
-            self._present.release()
+    def slot(self) -> Iterator[None]:
+        """Wait briefly for a free slot. Raises LoginBusyError."""
+        with ExitStack() as stack:
+            for semaphore, timeout in ((self._admitted, 0), (self._running, WAIT_S)):
+                if not semaphore.acquire(timeout=timeout):
+                    raise LoginBusyError
+                stack.callback(semaphore.release)
+            yield
 
 
 @cache
-def turns() -> Turns:
-    """Return the one of this process."""
-    return Turns(threads=settings.WEB_THREADS)
+def login_slots() -> LoginSlots:
+    """Return the slots of this process."""
+    return LoginSlots(threads=settings.WEB_THREADS)
 
 
 def limited(view: View) -> View:
-    """Let a login view check a password only as often, and as many at once, as is allowed."""
+    """Limit how often, and how many at once, a login view checks passwords."""
 
     @wraps(view)
-    def answer(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+    def limited_view(
+        request: HttpRequest, *args: object, **kwargs: object
+    ) -> HttpResponse:
         if request.method != "POST":
             return view(request, *args, **kwargs)
         try:
             _count(request)
-            with turns().turn():
+            with login_slots().slot():
                 return view(request, *args, **kwargs)
         except OAuthError as error:
             return refused(request, error)
 
-    return answer
+    return limited_view
 
 
 def _count(request: HttpRequest) -> None:
-    """Count a login of this address; raises TooManyRequestsError.
+    """Count a login of this address. Raises TooManyRequestsError.
 
-    Without Redis nothing is counted: operators need the admin most when something is away, and
-    the lock is in the database.
+    Without Redis nothing is counted: operators need the admin most when a service is
+    unavailable, and the lock after failed logins is in the database.
     """
     try:
         throttles.check(request, "login")
@@ -96,8 +93,6 @@ def _count(request: HttpRequest) -> None:
 
 
 def refused(request: HttpRequest, error: OAuthError) -> HttpResponse:
-    """Tell a person when to try to log in again, and where."""
-    context = {"error": error, "address": request.get_full_path()}
-    answer = render(request, "accounts/refused.html", context, status=error.status)
-    answer["Retry-After"] = str(error.retry_after)
-    return answer
+    """Return the page that says when to try again, with a link back to the login."""
+    address = request.get_full_path()
+    return error_page(request, "accounts/refused.html", error, address=address)

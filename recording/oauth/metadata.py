@@ -1,4 +1,4 @@
-"""What clients discover: the authorization server (RFC 8414), the protected resource (RFC 9728)."""
+"""Metadata for clients: authorization server (RFC 8414), protected resource (RFC 9728)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def authorization_server() -> dict[str, Any]:
 
 
 def protected_resource(path: str) -> dict[str, Any] | None:
-    """Return the metadata of RFC 9728 section 2 for a path; None when it is not ours."""
+    """Return the metadata of RFC 9728 section 2; None when the path is not the API's."""
     if not resources.is_protected_path(path):
         return None
     return {
@@ -49,13 +49,13 @@ def protected_resource(path: str) -> dict[str, Any] | None:
     }
 
 
-def challenge(path: str, *, refused: bool = False) -> str:
+def challenge(path: str, *, is_refused: bool = False) -> str:
     """Return the `WWW-Authenticate` of a 401 (RFC 6750 section 3, RFC 9728 section 5.1).
 
-    `refused` tells a token that is not valid from a request without one.
+    `is_refused` distinguishes an invalid token from a request without one.
     """
     suffix = path if resources.is_protected_path(path) else ""
-    values = {"realm": "signpost"} | ({"error": "invalid_token"} if refused else {})
+    values = {"realm": "signpost"} | ({"error": "invalid_token"} if is_refused else {})
     values |= {
         "resource_metadata": f"{settings.BASE_URL}{RESOURCE_METADATA}{suffix}",
         "scope": SCOPE,

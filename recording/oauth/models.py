@@ -1,4 +1,4 @@
-"""Applications, codes that are stored as hashes, and what the toolkit does not count."""
+"""Applications, authorization codes stored as hashes, and the rotations of refresh tokens."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ class AuthMethod(models.TextChoices):
 class ApplicationQuerySet(models.QuerySet["Application"]):
     """Questions about applications."""
 
-    def named(self, client_id: str) -> Application | None:
-        """Return the application of this id, whatever a stranger wrote there."""
-        if "\x00" in client_id:  # no text to PostgreSQL
+    def find(self, client_id: str) -> Application | None:
+        """Return the application with an id, which may be any text from a request."""
+        if "\x00" in client_id:  # PostgreSQL refuses it as text
             return None
         return self.filter(client_id=client_id).first()
 
     def registered_from(self, address: str) -> ApplicationQuerySet:
-        """Those that registered themselves, from this address."""
+        """Keep those that registered themselves from this address."""
         return self.filter(
             registration_source=Application.RegistrationSource.DCR,
             registered_address=address,
         )
 
     def never_used(self, *, before: datetime) -> ApplicationQuerySet:
-        """Self-registered ones, created before this time, that never got a token."""
+        """Keep self-registered ones, created before this time, that never got a token."""
         return self.filter(
             registration_source=Application.RegistrationSource.DCR,
             last_used_at=None,
@@ -57,24 +57,24 @@ class ApplicationQuerySet(models.QuerySet["Application"]):
         )
 
     def idle(self, *, since: datetime) -> ApplicationQuerySet:
-        """Self-registered ones without any use since this time and without a live session."""
+        """Keep self-registered ones without a use since this time and without a connection."""
         live = RefreshToken.objects.filter(
             application=OuterRef("pk"),
             revoked=None,
             created__gte=timezone.now() - REFRESH_LIFETIME,
         )
-        found: ApplicationQuerySet = self.annotate(
+        rows: ApplicationQuerySet = self.annotate(
             used=Coalesce("last_used_at", "created")
         ).filter(
             ~Exists(live),
             registration_source=Application.RegistrationSource.DCR,
             used__lt=since,
         )
-        return found
+        return rows
 
 
 class Application(AbstractApplication):
-    """A client: something that acts for accounts which connected it."""
+    """A client: a program that acts for the accounts that connected it."""
 
     token_endpoint_auth_method = models.CharField(
         max_length=32, choices=AuthMethod.choices, default=AuthMethod.BASIC
@@ -117,15 +117,15 @@ class Application(AbstractApplication):
                 raise ValidationError({"redirect_uris": f"{uri}: {error}"}) from error
 
     def redirect_uri_allowed(self, uri: str) -> bool:
-        """Tell whether this address was registered, and whether the policy still allows it."""
+        """Return True if this address was registered and the policy still allows it."""
         registered = self.redirect_uris.split()
         return redirect_policy().allows(uri) and any(
-            redirects.is_same(one, uri) for one in registered
+            redirects.is_same(registered_uri, uri) for registered_uri in registered
         )
 
     @property
     def origins(self) -> list[str]:
-        """Return where it sends browsers back to, each place once."""
+        """Return the origins that it sends browsers back to, each once."""
         return sorted({redirects.origin(uri) for uri in self.redirect_uris.split()})
 
     @property
@@ -133,14 +133,14 @@ class Application(AbstractApplication):
         return bool(self.token_endpoint_auth_method != AuthMethod.NONE)
 
     def note_use(self) -> None:
-        """Remember that it got a token, at most hourly."""
+        """Store that it got a token, at most hourly."""
         now = timezone.now()
-        unused = Q(last_used_at=None) | Q(last_used_at__lt=now - USE_RESOLUTION)
-        Application.objects.filter(unused, pk=self.pk).update(last_used_at=now)
+        is_stale = Q(last_used_at=None) | Q(last_used_at__lt=now - USE_RESOLUTION)
+        Application.objects.filter(is_stale, pk=self.pk).update(last_used_at=now)
 
 
 class Grant(AbstractGrant):
-    """An authorization code. `code` holds its SHA-256; a used one stays to catch its replay."""
+    """An authorization code. `code` holds its SHA-256; a used one stays to detect its replay."""
 
     token_family: models.UUIDField[UUID | None, UUID | None] = models.UUIDField(
         null=True, editable=False
@@ -159,6 +159,6 @@ class Rotation(models.Model):
         return f"siblings: {self.siblings}"
 
     def add_sibling(self, *, at_most: int) -> bool:
-        """Count one more pair; False when there are as many as there may be."""
-        room = Rotation.objects.filter(pk=self.pk, siblings__lt=at_most)
-        return bool(room.update(siblings=F("siblings") + 1))
+        """Count one more pair; return False when there are as many as there may be."""
+        below = Rotation.objects.filter(pk=self.pk, siblings__lt=at_most)
+        return bool(below.update(siblings=F("siblings") + 1))

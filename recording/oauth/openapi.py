@@ -152,7 +152,7 @@ def _operation(
     fails: tuple[OAuthError, ...] = COMMON,
     **more: Any,
 ) -> dict[str, Any]:
-    failures = {str(error.status): _failure(error) for error in fails}
+    failures = {str(error.status_code): _failure(error) for error in fails}
     return {
         "operationId": f"oauth_{name}",
         "summary": summary,
@@ -164,7 +164,7 @@ def _operation(
 
 
 def _failure(error: OAuthError) -> dict[str, Any]:
-    value = {"error": error.code, "error_description": error.description}
+    value = {"error": error.error, "error_description": error.description}
     return _answer(error.description, ref("OAuthError"), value)
 
 

@@ -1,4 +1,4 @@
-"""Read the parameters of an OAuth request strictly, before anything else looks at them."""
+"""Read the parameters of an OAuth request strictly, before any other code does."""
 
 from __future__ import annotations
 
@@ -18,26 +18,13 @@ from webhooks_core.api.parsers import is_encoded
 
 MAX_BODY = 65_536
 MAX_VALUE = 4096
-MAX_QUERY = 5000  # it travels through the login page, percent-encoded once more
+MAX_QUERY = 5000  # the login page carries it, percent-encoded once more
 FORM = "application/x-www-form-urlencoded"
 
 NAMES = frozenset(
-    {
-        "client_id",
-        "client_secret",
-        "code",
-        "code_challenge",
-        "code_challenge_method",
-        "code_verifier",
-        "grant_type",
-        "redirect_uri",
-        "refresh_token",
-        "response_type",
-        "scope",
-        "state",
-        "token",
-        "token_type_hint",
-    }
+    {"client_id", "client_secret", "code", "code_challenge", "code_challenge_method"}
+    | {"code_verifier", "grant_type", "redirect_uri", "refresh_token", "response_type"}
+    | {"scope", "state", "token", "token_type_hint"}
 )
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -50,27 +37,27 @@ class Parameters:
     resources: tuple[str, ...] = ()
 
     def get(self, name: str) -> str:
-        """Return a value; the empty text when the parameter is missing or empty."""
+        """Return a value, or "" when the parameter is missing."""
         return self.values.get(name, "")
 
     def require(self, *names: str) -> None:
-        """Raise InvalidRequestError that names the first of these that is missing."""
+        """Raise InvalidRequestError for the first of these that is missing."""
         for name in names:
             if not self.get(name):
                 raise InvalidRequestError(f"Missing {name} parameter.")
 
 
 def read(source: QueryDict) -> Parameters:
-    """Return the known parameters; unknown ones are ignored, as RFC 6749 section 3.1 wants.
+    """Return the known parameters; unknown ones are ignored (RFC 6749 section 3.1).
 
-    Raises InvalidRequestError for one that is repeated, over-long or holds control characters.
+    Raises InvalidRequestError for one that is repeated, too long or has control characters.
     """
     values = {}
     for name in NAMES & source.keys():
-        given = source.getlist(name)
-        if len(given) > 1:
+        value, *others = source.getlist(name)
+        if others:
             raise InvalidRequestError(f"Duplicate {name} parameter.")
-        values[name] = _checked(name, given[0])
+        values[name] = _checked(name, value)
     resources = [_checked("resource", value) for value in source.getlist("resource")]
     return Parameters(
         {name: value for name, value in values.items() if value},
@@ -87,11 +74,11 @@ def _checked(name: str, value: str) -> str:
 
 
 def body_of(request: HttpRequest) -> bytes:
-    """Return the body; raises EncodedBodyError, and PayloadTooLargeError above 64 KiB."""
+    """Return the body. Raises EncodedBodyError, and PayloadTooLargeError above 64 KiB."""
     if is_encoded(request.META.get("HTTP_CONTENT_ENCODING")):
         raise EncodedBodyError
-    announced = str(request.META.get("CONTENT_LENGTH") or 0)
-    if announced.isdecimal() and int(announced) > MAX_BODY:
+    declared = str(request.META.get("CONTENT_LENGTH") or 0)
+    if declared.isdecimal() and int(declared) > MAX_BODY:
         raise PayloadTooLargeError
     try:
         body = request.body
@@ -103,7 +90,7 @@ def body_of(request: HttpRequest) -> bytes:
 
 
 def read_query(request: HttpRequest) -> Parameters:
-    """Return the parameters of the address; raises InvalidRequestError."""
+    """Return the parameters of the address. Raises InvalidRequestError."""
     if len(request.META.get("QUERY_STRING", "")) > MAX_QUERY:
         raise InvalidRequestError("The address is too long.")
     try:
@@ -113,9 +100,10 @@ def read_query(request: HttpRequest) -> Parameters:
 
 
 def read_form(request: HttpRequest) -> Parameters:
-    """Return the parameters of a form body.
+    """Return the parameters of a form body. Raises InvalidRequestError.
 
-    Secrets in an address end in logs: a request with any query is refused, so that it is noticed.
+    A request with any query is refused, so that its developer notices: secrets in an address end
+    up in logs.
     """
     if request.META.get("QUERY_STRING"):
         raise InvalidRequestError("Parameters belong in the body, not in the address.")

@@ -1,4 +1,4 @@
-"""What nobody needs any more: expired codes and tokens, unused applications."""
+"""Delete expired codes and tokens, and unused applications."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from oauth2_provider.models import AccessToken, RefreshToken
 from recording.oauth.models import REFRESH_LIFETIME, Application, Grant
 
 BATCH = 1000
-# A used code stays for a day, so that its replay is still recognised.
-REPLAY_WATCH = timedelta(days=1)
+# A used code stays for a day, so that its replay is still detected.
+REPLAY_DETECTION = timedelta(days=1)
 
 
 def prune() -> dict[str, int]:
-    """Delete in batches of a thousand, so that nobody waits long; returns the counts.
+    """Delete in batches, so that no lock is held for long; return the counts.
 
-    Retired refresh tokens stay until they would have expired anyway: their use is an alarm. The
-    last access token of a connection stays with it: the toolkit's own `cleartokens` would take a
-    refresh token without one for an orphan.
+    Retired refresh tokens stay until they would have expired anyway: their use reveals a theft.
+    The last access token of a connection stays with it: the toolkit's command `cleartokens`
+    deletes refresh tokens without one.
     """
     now = timezone.now()
     idle_since = now - timedelta(days=settings.OAUTH_UNUSED_CLIENT_DAYS)
     return {
-        "codes": _delete(Grant.objects.filter(expires__lt=now - REPLAY_WATCH)),
+        "codes": _delete(Grant.objects.filter(expires__lt=now - REPLAY_DETECTION)),
         "refresh tokens": _delete(
             RefreshToken.objects.filter(created__lt=now - REFRESH_LIFETIME)
         ),

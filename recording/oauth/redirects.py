@@ -1,4 +1,4 @@
-"""Which addresses an application may be sent back to. Pure functions: no Django, no network."""
+"""Which addresses a browser may be sent back to. Pure functions: no Django, no network."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from urllib.parse import unquote
 MAX_LENGTH = 2048
 
 # The characters of RFC 3986, without `#` (RFC 6749 section 3.1.2 forbids a fragment) and `@`,
-# `\` and their like in the authority: what a browser might read differently is refused. So is `*`,
-# which whoever registers it means as a wildcard.
+# `\` and the like in the authority: what a browser might read differently is refused. So is `*`,
+# which is meant as a wildcard.
 TAIL = r"(?P<tail>(?:/[A-Za-z0-9._~!$&'()+,;=:@%/-]*)?(?:\?[A-Za-z0-9._~!$&'()+,;=:@%/?-]*)?)"
 LOOPBACK = re.compile(
     rf"http://(?P<host>127\.0\.0\.1|localhost|\[::1\])(?::(?P<port>\d{{1,5}}))?{TAIL}",
@@ -20,12 +20,12 @@ PUBLIC = re.compile(
     rf"https://(?P<host>[a-z0-9](?:[a-z0-9.-]{{0,252}}[a-z0-9])?)(?::(?P<port>\d{{1,5}}))?{TAIL}",
     re.ASCII,
 )
-# What a native application registers with its system (RFC 8252 section 7.1).
+# Private-use schemes of native applications (RFC 8252 section 7.1).
 PRIVATE = re.compile(
     rf"(?P<scheme>[a-z][a-z0-9+.-]{{0,63}}):(?://[A-Za-z0-9._-]{{1,253}}|(?=/(?!/))){TAIL}",
     re.ASCII,
 )
-# Schemes that a browser or a system gives a meaning of its own.
+# Schemes to which a browser or an operating system gives a meaning of its own.
 NOT_PRIVATE = frozenset(
     {"about", "blob", "data", "file", "filesystem", "ftp", "http", "https", "intent"}
     | {"javascript", "mailto", "sms", "tel", "vbscript", "view-source", "ws", "wss"}
@@ -36,44 +36,44 @@ RESERVED = frozenset({"code", "state", "iss", "error", "error_description"})
 
 
 class RedirectRefusedError(ValueError):
-    """A redirect URI that no application may have; the text says why."""
+    """No application may have this redirect URI; the message says why."""
 
 
 class RedirectNotListedError(RedirectRefusedError):
-    """A well-formed redirect URI that the operator did not list."""
+    """The redirect URI is well-formed, but the operator did not list it."""
 
 
-def _parts(pattern: re.Pattern[str], uri: str) -> re.Match[str] | None:
-    found = pattern.fullmatch(uri) if len(uri) <= MAX_LENGTH else None
-    if found is None or _names(found["tail"]) & RESERVED:
+def _match(pattern: re.Pattern[str], uri: str) -> re.Match[str] | None:
+    match = pattern.fullmatch(uri) if len(uri) <= MAX_LENGTH else None
+    if match is None or _query_names(match["tail"]) & RESERVED:
         return None
-    port = found.groupdict().get("port")
+    port = match.groupdict().get("port")
     if port is not None and not 0 < int(port) <= 65_535:
         return None
-    return found
+    return match
 
 
-def _names(tail: str) -> set[str]:
-    """Return the names in a query, in lower case, however somebody encoded or divided them."""
+def _query_names(tail: str) -> set[str]:
+    """Return the parameter names of a query in lower case, however encoded or separated."""
     _, _, query = tail.partition("?")
     parts = re.split(r"[&;]", unquote(query))
     return {part.partition("=")[0].lower() for part in parts}
 
 
 def is_loopback(uri: str) -> bool:
-    """Tell whether this is plain http to this very machine (RFC 8252 section 7.3)."""
-    return _parts(LOOPBACK, uri) is not None
+    """Return True for plain http to the loopback interface (RFC 8252 section 7.3)."""
+    return _match(LOOPBACK, uri) is not None
 
 
 def is_public(uri: str) -> bool:
-    """Tell whether this is an https address that may stand on the allow-list."""
-    return _parts(PUBLIC, uri) is not None
+    """Return True for an https address that the allow-list may hold."""
+    return _match(PUBLIC, uri) is not None
 
 
 def is_private_use(uri: str) -> bool:
-    """Tell whether this is a well-formed address of a scheme of an application's own."""
-    found = _parts(PRIVATE, uri)
-    return found is not None and found["scheme"] not in NOT_PRIVATE
+    """Return True for a well-formed address with a private-use scheme."""
+    match = _match(PRIVATE, uri)
+    return match is not None and match["scheme"] not in NOT_PRIVATE
 
 
 def origin(uri: str) -> str:
@@ -82,27 +82,26 @@ def origin(uri: str) -> str:
 
 
 def is_same(registered: str, requested: str) -> bool:
-    """Compare by characters; only the port of a loopback address may differ.
+    """Compare character by character; only the port of a loopback address may differ.
 
-    Native applications listen on whatever port the system gives them (RFC 8252 section 7.3);
-    everything else is an exact comparison (RFC 9700 section 2.1).
+    Native applications listen on the port that the system gives them (RFC 8252 section 7.3);
+    everything else is compared exactly (RFC 9700 section 2.1).
     """
     if registered == requested:
         return True
-    one, other = _parts(LOOPBACK, registered), _parts(LOOPBACK, requested)
-    return bool(
-        one and other and one.group("host", "tail") == other.group("host", "tail")
-    )
+    matches = _match(LOOPBACK, registered), _match(LOOPBACK, requested)
+    one, other = (match and match.group("host", "tail") for match in matches)
+    return one is not None and one == other
 
 
 @dataclass(frozen=True)
 class RedirectPolicy:
-    """Loopback for everybody; https only to the very addresses that the operator listed."""
+    """Loopback is allowed; https only to the exact addresses that the operator listed."""
 
     allowed: frozenset[str]
 
     def check(self, uri: str) -> None:
-        """Raise RedirectRefusedError unless an application may be sent to this address."""
+        """Raise RedirectRefusedError unless a browser may be sent to this address."""
         if is_loopback(uri):
             return
         if is_private_use(uri):
@@ -117,7 +116,7 @@ class RedirectPolicy:
             raise RedirectNotListedError("This https address is not on the allow-list.")
 
     def allows(self, uri: str) -> bool:
-        """Tell whether `check` would accept this address."""
+        """Return True if `check` accepts this address."""
         try:
             self.check(uri)
         except RedirectRefusedError:

@@ -1,4 +1,4 @@
-"""How often one address may log in or call an OAuth endpoint."""
+"""Rate limits per address, for logins and OAuth endpoints."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from rest_framework.throttling import SimpleRateThrottle
 
 from recording.oauth.errors import TooManyRequestsError
 
-IPV6_HOST_BITS = 64  # a household or a rented machine has all of these to itself
+IPV6_HOST_BITS = 64  # a household or a rented machine has a whole /64
 
 
 def client_address(request: Any) -> str:
     """Return the address that every limit per address counts by.
 
-    It is the peer's, or what the configured number of proxies say it is: `TRUSTED_PROXY_COUNT`
-    proxies each append one entry to X-Forwarded-For; whatever stands left of those is the
-    sender's own claim and is never believed. Of IPv6 it is the first address of the /64.
+    It is the peer's, or the one that trusted proxies report: each of `TRUSTED_PROXY_COUNT`
+    proxies appends one entry to X-Forwarded-For. Entries before those come from the client and
+    are not trusted. An IPv6 address becomes the first one of its /64.
     """
     peer: str = (request.META.get("REMOTE_ADDR") or "")[:64]
     count = settings.TRUSTED_PROXY_COUNT
-    claims = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
-    claimed = _counted(claims[-count].strip()) if 0 < count <= len(claims) else ""
-    return claimed or _counted(peer) or peer
+    entries = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
+    client = _normalized(entries[-count].strip()) if 0 < count <= len(entries) else ""
+    return client or _normalized(peer) or peer
 
 
-def _counted(text: str) -> str:
+def _normalized(text: str) -> str:
     """Return an address as limits count it: IPv4-mapped as IPv4, IPv6 by /64; "" for none."""
     try:
         address = ip_address(text)
@@ -59,7 +59,7 @@ class AddressThrottle(SimpleRateThrottle):
 
 
 def check(request: HttpRequest, scope: str) -> None:
-    """Count this request; raises TooManyRequestsError with the seconds to wait."""
+    """Count this request. Raises TooManyRequestsError with the seconds to wait."""
     throttle = AddressThrottle(scope)
     if not throttle.allow_request(request, view=None):  # type: ignore[arg-type]
         raise TooManyRequestsError(retry_after=math.ceil(throttle.wait() or 1))

@@ -1,4 +1,4 @@
-"""The pages of an account: log in, log out, see and end its connections."""
+"""The pages of an account: log in, log out, list and end its connections."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from recording.oauth.models import Application
 from recording.oauth.views.authorize import with_form_action
 
 
-class KeepsRequest(RedirectURLMixin):
-    """Go on where `next` says: on this site, not back to the login, not cut off."""
+class NextAddressMixin(RedirectURLMixin):
+    """Redirects to `next`: on this site, not to the login or logout, complete."""
 
     request: HttpRequest
 
     def get_redirect_url(self, request: HttpRequest | None = None) -> str:
         # Django drops addresses above 2,048 characters; an application's request may be longer.
-        wanted = self.request.POST.get("next", self.request.GET.get("next", ""))
-        if _is_authorization(wanted):
-            return wanted
+        address = self.request.POST.get("next", self.request.GET.get("next", ""))
+        if _is_authorization(address):
+            return address
         url: str = super().get_redirect_url()
-        here = {reverse("login"), reverse("logout")}
-        return "" if urlsplit(url).path in here else url
+        own = {reverse("login"), reverse("logout")}
+        return "" if urlsplit(url).path in own else url
 
 
-class Login(KeepsRequest, LoginView):
-    """The login page; after it, an application's request goes on where it was."""
+class Login(NextAddressMixin, LoginView):
+    """The login page; afterwards an application's request continues."""
 
     template_name = "accounts/login.html"
     authentication_form = LoginForm
@@ -53,33 +53,34 @@ class Login(KeepsRequest, LoginView):
         return logins.limited(super().post)(request, *args, **kwargs)
 
     def render_to_response(self, context: Any, **kwargs: Any) -> HttpResponse:
-        asking = _asking(self.get_redirect_url())
-        response = super().render_to_response(context | {"asking": asking}, **kwargs)
-        if asking is None:
+        authorization = _authorization(self.get_redirect_url())
+        context["authorization"] = authorization
+        response = super().render_to_response(context, **kwargs)
+        if authorization is None:
             return response
-        # The login may end, by way of an error, at the application.
-        return with_form_action(self.request, response, asking.redirect_origin)
+        # The form may end at the application, which receives errors after the login.
+        return with_form_action(self.request, response, authorization.redirect_origin)
 
 
-class Logout(KeepsRequest, LogoutView):
+class Logout(NextAddressMixin, LogoutView):
     """POST ends the browser's session; connections of applications stay."""
 
     http_method_names = ["post"]
 
 
 def _is_authorization(address: str) -> bool:
-    """Tell whether this is our own consent page, as a path that no browser reads otherwise."""
-    path, question, query = address.partition("?")
+    """Return True for our own consent page, as a path that every browser reads alike."""
+    path, question_mark, query = address.partition("?")
     return bool(
-        question
+        question_mark
         and path == reverse("oauth-authorize")
         and not parameters.CONTROL.search(query)
         and len(query) <= parameters.MAX_QUERY
     )
 
 
-def _asking(address: str) -> Authorization | None:
-    """Return the application's request that the login is for, if it is for one."""
+def _authorization(address: str) -> Authorization | None:
+    """Return the application's request that the login is for, if there is one."""
     if not _is_authorization(address):
         return None
     try:
@@ -91,15 +92,12 @@ def _asking(address: str) -> Authorization | None:
 def locked_out(
     request: HttpRequest, response: HttpResponse | None, credentials: Any
 ) -> HttpResponse:
-    """Answer a login that was tried too often."""
-    seconds = int(settings.AXES_COOLOFF_TIME.total_seconds())
-    return logins.refused(
-        request,
-        TooManyRequestsError(
-            "Too many attempts with this user name. Try again later.",
-            retry_after=seconds,
-        ),
+    """Return the page after too many failed logins (a hook of django-axes)."""
+    error = TooManyRequestsError(
+        "Too many attempts with this user name. Try again later.",
+        retry_after=int(settings.AXES_COOLOFF_TIME.total_seconds()),
     )
+    return logins.refused(request, error)
 
 
 @never_cache
@@ -108,15 +106,12 @@ def locked_out(
 def clients(request: HttpRequest) -> HttpResponse:
     """List the applications that act for this account; POST ends one's connections."""
     if request.method == "POST":
-        application = Application.objects.named(request.POST.get("client_id", ""))
+        application = Application.objects.find(request.POST.get("client_id", ""))
         if application is None:
             raise Http404
         if connections.disconnect(request.user, application):
-            messages.success(request, f"{_called(application)} was disconnected.")
+            name = application.name or "The application without a name"
+            messages.success(request, f"{name} was disconnected.")
         return redirect("account-clients")
-    connected = connections.connected_applications(request.user)
-    return render(request, "accounts/clients.html", {"applications": connected})
-
-
-def _called(application: Application) -> str:
-    return application.name or "The application without a name"
+    applications = connections.connected_applications(request.user)
+    return render(request, "accounts/clients.html", {"applications": applications})

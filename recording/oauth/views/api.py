@@ -14,9 +14,11 @@ from recording.oauth.models import Application
 from recording.oauth.throttles import client_address
 from recording.oauth.views.base import endpoint
 
+CACHEABLE = {"Cache-Control": "max-age=300"}
+
 
 class UnknownResourceError(UnknownAddressError):
-    """A metadata address whose path is not one of the recording API."""
+    """The path behind the metadata address is not one of the recording API."""
 
     description = "There is no protected resource at this path."
 
@@ -24,20 +26,16 @@ class UnknownResourceError(UnknownAddressError):
 @endpoint("GET", "HEAD")
 def authorization_server(request: HttpRequest) -> HttpResponse:
     """GET /.well-known/oauth-authorization-server."""
-    return _public(metadata.authorization_server())
+    return respond(metadata.authorization_server(), headers=CACHEABLE)
 
 
 @endpoint("GET", "HEAD")
 def protected_resource(request: HttpRequest, path: str = "") -> HttpResponse:
-    """GET /.well-known/oauth-protected-resource, and the same with a path of ours behind it."""
+    """GET /.well-known/oauth-protected-resource, also with a path of the API behind it."""
     document = metadata.protected_resource(f"/{path}" if path else "")
     if document is None:
         raise UnknownResourceError
-    return _public(document)
-
-
-def _public(document: dict[str, object]) -> HttpResponse:
-    return respond(document, headers={"Cache-Control": "max-age=300"})
+    return respond(document, headers=CACHEABLE)
 
 
 @endpoint("POST", throttle="register")
@@ -63,8 +61,8 @@ def token(request: HttpRequest) -> HttpResponse:
 def revoke(request: HttpRequest) -> HttpResponse:
     """POST /oauth/revoke (RFC 7009).
 
-    Whoever has the secret may end what it opened: Authlib revokes with Basic whatever the client
-    registered for, and a refusal would leave the tokens alive.
+    It accepts the client's secret by any method: Authlib always sends HTTP Basic here, and a
+    refusal would leave the tokens alive.
     """
     application, form = _authenticated(request, any_carrier=True)
     token_grants.revoke(application, form)

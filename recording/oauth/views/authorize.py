@@ -1,4 +1,4 @@
-"""The consent page: an account sees who asks for what, and allows or denies it."""
+"""The consent page: an account sees which application asks for what, and allows or denies it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
+from oauthlib.oauth2 import AccessDeniedError, OAuth2Error
 
 from recording.oauth import parameters, throttles
-from recording.oauth.authorization import AccessDeniedError, Authorization
+from recording.oauth.authorization import Authorization
 from recording.oauth.errors import (
     InvalidRequestError,
     MethodNotAllowedError,
-    OAuthError,
+    error_page,
 )
 
 METHODS = ("GET", "HEAD", "POST")
@@ -23,76 +24,53 @@ METHODS = ("GET", "HEAD", "POST")
 def authorize(request: HttpRequest) -> HttpResponse:
     """GET and POST /oauth/authorize (RFC 6749 section 3.1).
 
-    Everything is read from the address, for the page and for the answer alike: the form carries
-    only the decision, so that there is nothing in it to tamper with. Errors go to the
-    application after the login, lest this be an open redirector (RFC 9700 section 4.11.2).
+    All parameters come from the address, for the page and for the decision alike: the form holds
+    only the decision, so nothing in it can be tampered with. Errors go to the application only
+    after the login: otherwise this would be an open redirector (RFC 9700 section 4.11.2).
     """
     try:
-        authorization = _read(request)
+        if request.method not in METHODS:
+            raise MethodNotAllowedError(METHODS)
+        throttles.check(request, "authorize")
+        authorization = Authorization.read(parameters.read_query(request))
         if not request.user.is_authenticated:
             return redirect_to_login(request.get_full_path())
-        return _decided(request, authorization)
-    except OAuthError as error:
-        return error_page(request, error)
+        return _consent(request, authorization)
+    except OAuth2Error as error:
+        return error_page(request, "oauth/error.html", error)
 
 
-def _read(request: HttpRequest) -> Authorization:
-    if request.method not in METHODS:
-        raise MethodNotAllowedError(METHODS)
-    throttles.check(request, "authorize")
-    return Authorization.read(parameters.read_query(request))
-
-
-def _decided(request: HttpRequest, authorization: Authorization) -> HttpResponse:
-    """Show the page, or take the decision to the application."""
+def _consent(request: HttpRequest, authorization: Authorization) -> HttpResponse:
+    """Show the page, or send the decision to the application."""
     try:
         authorization.check()
-    except OAuthError as error:
-        return _away(authorization.refuse(error))
+    except OAuth2Error as error:
+        return _redirect(authorization.refuse(error))
     if request.method != "POST":
-        return _consent_page(request, authorization)
+        context = {"authorization": authorization, "address": request.get_full_path()}
+        response = render(request, "oauth/authorize.html", context)
+        return with_form_action(request, response, authorization.redirect_origin)
     decision = {"allow", "deny"} & request.POST.keys()
     if decision == {"allow"}:
-        return _away(authorization.allow(request.user))
+        return _redirect(authorization.allow(request.user))
     if decision == {"deny"}:
-        return _away(authorization.refuse(AccessDeniedError()))
+        denial = AccessDeniedError("The account did not allow it.")
+        return _redirect(authorization.refuse(denial))
     raise InvalidRequestError("The form holds no decision.")
 
 
-def _away(address: str) -> HttpResponse:
-    """Send the browser on with GET (RFC 9700 section 4.12), without a length limit."""
+def _redirect(address: str) -> HttpResponse:
+    """Send the browser on with GET (RFC 9700 section 4.12), to an address of any length."""
     return HttpResponse(status=303, headers={"Location": address})
-
-
-def _consent_page(request: HttpRequest, authorization: Authorization) -> HttpResponse:
-    response = render(
-        request,
-        "oauth/authorize.html",
-        {
-            "asking": authorization,
-            "address": request.get_full_path(),
-        },
-    )
-    return with_form_action(request, response, authorization.redirect_origin)
 
 
 def with_form_action(
     request: HttpRequest, response: HttpResponse, origin: str
 ) -> HttpResponse:
-    """Let the page's form end at this origin: browsers apply form-action to redirects too.
+    """Allow the page's form to end at this origin: browsers apply form-action to redirects too.
 
-    A content security policy cannot name an IPv6 address, so that one opens the scheme.
+    A content security policy cannot name an IPv6 address; for one it allows the scheme.
     """
     source = "http:" if "[" in origin else origin
     csp_update({"form-action": [source]})(lambda _request: response)(request)
-    return response
-
-
-def error_page(request: HttpRequest, error: OAuthError) -> HttpResponse:
-    """Tell a person what is wrong; nobody is sent anywhere."""
-    response = render(
-        request, "oauth/error.html", {"error": error}, status=error.status
-    )
-    for name, value in error.headers.items():
-        response[name] = value
     return response

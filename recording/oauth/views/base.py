@@ -1,4 +1,4 @@
-"""What all endpoints for machines share: methods, throttle, CORS, errors that are always JSON."""
+"""What the endpoints for clients share: methods, throttle, CORS, errors as JSON."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_post_parameters
+from oauthlib.oauth2 import OAuth2Error
 from redis.exceptions import RedisError
 
 from recording import cors
 from recording.oauth import throttles
 from recording.oauth.errors import (
     MethodNotAllowedError,
-    OAuthError,
     ServerError,
     UnavailableError,
+    error_response,
     respond,
 )
 
@@ -28,39 +29,41 @@ View = Callable[..., HttpResponse]
 
 
 def endpoint(*methods: str, throttle: str = "") -> Callable[[View], View]:
-    """Make a view answer every failure in the shape of RFC 6749 section 5.2, and any site."""
+    """Return a decorator for a view that scripts of any site may call.
+
+    Every failure becomes JSON in the shape of RFC 6749 section 5.2.
+    """
+    allowed = (*methods, "OPTIONS")
 
     def decorate(view: View) -> View:
         @csrf_exempt
         @sensitive_post_parameters()
         @wraps(view)
-        def answer(request: HttpRequest, **kwargs: str) -> HttpResponse:
-            if request.method in methods:
-                return cors.with_cors(_answer(view, request, throttle, kwargs))
-            allowed = (*methods, "OPTIONS")
+        def endpoint_view(request: HttpRequest, **kwargs: str) -> HttpResponse:
             if request.method == "OPTIONS":
-                told = respond(status=204, headers={"Allow": ", ".join(allowed)})
-                return cors.with_cors(told, methods=methods)
-            return cors.with_cors(MethodNotAllowedError(allowed).response())
+                response = respond(status=204, headers={"Allow": ", ".join(allowed)})
+                return cors.with_cors(response, methods=methods)
+            if request.method not in methods:
+                return cors.with_cors(error_response(MethodNotAllowedError(allowed)))
+            try:
+                if throttle:
+                    throttles.check(request, throttle)
+                response = view(request, **kwargs)
+            except Exception as error:  # noqa: BLE001 - clients expect JSON in any case
+                response = error_response(_oauth_error(error))
+            return cors.with_cors(response)
 
-        return answer
+        return endpoint_view
 
     return decorate
 
 
-def _answer(
-    view: View, request: HttpRequest, throttle: str, kwargs: dict[str, str]
-) -> HttpResponse:
-    try:
-        if throttle:
-            throttles.check(request, throttle)
-        return view(request, **kwargs)
-    except OAuthError as error:
-        return error.response()
-    except (OperationalError, InterfaceError, RedisError):
-        log.exception("dependency unavailable")
-        return UnavailableError(retry_after=5).response()
-    except Exception:
-        # Clients of OAuth expect JSON, always.
-        log.exception("oauth request failed")
-        return ServerError().response()
+def _oauth_error(error: Exception) -> OAuth2Error:
+    """Return an exception as an error that the client may see; log any other kind."""
+    if isinstance(error, OAuth2Error):
+        return error
+    if isinstance(error, (OperationalError, InterfaceError, RedisError)):
+        log.error("dependency unavailable", exc_info=error)
+        return UnavailableError()
+    log.error("oauth request failed", exc_info=error)
+    return ServerError()

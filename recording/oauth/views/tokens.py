@@ -1,4 +1,4 @@
-"""The page of an account's personal tokens: made here, shown once, revoked here."""
+"""The page of an account's personal tokens: created, shown once, revoked."""
 
 from __future__ import annotations
 
@@ -18,51 +18,49 @@ from recording.models import PersonalToken
 
 
 class TokenForm(forms.Form):
-    """What a token needs: a name for lists, and when it ends."""
+    """The name of a token in lists, and its lifetime."""
 
     name = forms.CharField(max_length=100, required=False, strip=True)
     days = forms.IntegerField(min_value=1, max_value=tokens.MAX_DAYS, initial=90)
+
+    def create(self, user: Any) -> tokens.Created | None:
+        """Create the token; None adds an error to the form."""
+        if not self.is_valid():
+            return None
+        try:
+            return tokens.create(user=user, **self.cleaned_data)
+        except tokens.TokenInputError as error:
+            self.add_error(None, str(error))
+            return None
 
 
 @never_cache
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def personal_tokens(request: HttpRequest) -> HttpResponse:
-    """List the account's tokens; POST makes one and shows it in the answer, nowhere else."""
+    """List the account's tokens; POST creates one and shows it in this response only."""
     form = TokenForm(request.POST if request.method == "POST" else None)
-    created = _created(request.user, form) if form.is_valid() else None
+    created = form.create(request.user)
+    now = timezone.now()
+    rows = PersonalToken.objects.filter(user=request.user.pk).order_by("-id")
     context = {
         "form": TokenForm() if created else form,
         "created": created,
-        "tokens": _listed(request.user),
+        "tokens": [{"token": row, "state": row.state(now)} for row in rows],
     }
     status = 400 if form.errors else 200
     return render(request, "accounts/tokens.html", context, status=status)
 
 
-def _created(user: Any, form: TokenForm) -> tokens.Created | None:
-    try:
-        return tokens.create(user=user, **form.cleaned_data)
-    except tokens.TokenInputError as error:
-        form.add_error(None, str(error))
-        return None
-
-
-def _listed(user: Any) -> list[dict[str, Any]]:
-    now = timezone.now()
-    rows = PersonalToken.objects.filter(user=user).order_by("-id")
-    return [{"token": row, "state": row.state(now)} for row in rows]
-
-
 @login_required
 @require_POST
 def revoke(request: HttpRequest) -> HttpResponse:
-    """Revoke one of the account's own tokens; another's is not there."""
-    chosen = request.POST.get("token", "")
-    number = int(chosen) if chosen.isascii() and chosen.isdecimal() else 0
-    own = PersonalToken.objects.filter(user=request.user.pk, pk=min(number, 2**63 - 1))
-    if not own.exists():
+    """Revoke one of the account's own tokens; 404 for any other."""
+    text = request.POST.get("token", "")
+    pk = int(text) if text.isascii() and text.isdecimal() else 0
+    rows = PersonalToken.objects.filter(user=request.user.pk, pk=min(pk, 2**63 - 1))
+    if not rows.exists():
         raise Http404
-    if own.revoke(timezone.now()):
+    if rows.revoke(timezone.now()):
         messages.success(request, "The token was revoked.")
     return redirect("account-tokens")

@@ -41,7 +41,7 @@ def test_the_login_page_says_which_application_asks_and_where_it_is(asker):
     assert "An application asks for access to your account." in before
     assert "Nobody has checked this name." in after
     assert "<code>http://127.0.0.1:4567</code>, a program on this computer" in after
-    assert 'aria-describedby="asking"' in after
+    assert 'aria-describedby="request"' in after
 
 
 def test_the_login_page_says_so_of_one_without_a_name_too(visitor):

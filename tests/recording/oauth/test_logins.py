@@ -37,11 +37,11 @@ def watch(settings, monkeypatch) -> Iterator[Watch]:
 
 
 @pytest.fixture
-def turns(monkeypatch) -> logins.Turns:
-    """Turns that no other test has used."""
-    turns = logins.Turns(threads=8)
-    monkeypatch.setattr(logins, "turns", lambda: turns)
-    return turns
+def slots(monkeypatch) -> logins.LoginSlots:
+    """Slots that no other test has used."""
+    slots = logins.LoginSlots(threads=8)
+    monkeypatch.setattr(logins, "login_slots", lambda: slots)
+    return slots
 
 
 def with_own_connection(environ: Any, start_response: Any) -> Any:
@@ -66,7 +66,7 @@ def log_in(url: str, path: str, name: str) -> int:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("turns")
+@pytest.mark.usefixtures("slots")
 @pytest.mark.parametrize("path", PAGES)
 def test_the_api_answers_while_sixteen_logins_are_in_flight(watch, path):
     token = tokens.create(user=User.objects.create_user("ada"), days=1).text
@@ -102,8 +102,8 @@ def test_the_api_answers_while_sixteen_logins_are_in_flight(watch, path):
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("turns")
-def test_a_few_logins_wait_for_their_turn(monkeypatch, watch):
+@pytest.mark.usefixtures("slots")
+def test_a_few_logins_wait_for_a_slot(monkeypatch, watch):
     monkeypatch.setattr(logins, "WAIT_S", 60)
     watch.gate.clear()
     with bridged(with_own_connection, threads=8) as url, ThreadPoolExecutor(4) as pool:
@@ -122,12 +122,12 @@ def test_a_few_logins_wait_for_their_turn(monkeypatch, watch):
 )
 def test_logins_take_at_most_half_of_the_threads(monkeypatch, threads, running):
     monkeypatch.setattr(logins, "WAIT_S", 0.01)
-    turns = logins.Turns(threads=threads)
+    slots = logins.LoginSlots(threads=threads)
 
     def take() -> int:
-        """Return how many turns are had inside one another until one is refused."""
+        """Return how many slots one thread takes before one is refused."""
         try:
-            with turns.turn():
+            with slots.slot():
                 return 1 + take()
         except logins.LoginBusyError:
             return 0

@@ -18,7 +18,7 @@ class Command(BaseCommand):
         add_json_argument(parser)
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
-        purged = prune.prune()
-        told = {what.replace(" ", "_"): count for what, count in purged.items()}
-        words = "\n".join(f"{what}: {count}" for what, count in purged.items())
-        self.stdout.write(format_output(told, words, as_json=json))
+        counts = prune.prune()
+        values = {name.replace(" ", "_"): count for name, count in counts.items()}
+        text = "\n".join(f"{name}: {count}" for name, count in counts.items())
+        self.stdout.write(format_output(values, text, as_json=json))
