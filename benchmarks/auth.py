@@ -31,7 +31,7 @@ from recording.oauth import clients
 from recording.oauth.authorization import Authorization
 from recording.oauth.models import Application, AuthMethod
 from recording.oauth.parameters import FORM, Parameters
-from recording.viewsets import SubscriptionsView
+from recording.viewsets import SubscriptionViewSet
 from webhooks_core.cli.argument_types import integer_between
 
 REDIRECT = "http://127.0.0.1/"
@@ -188,15 +188,15 @@ class Command(BaseCommand):
 
     def measure(self, bench: Bench, requests: int) -> None:
         """Print one line per kind of token, and one for the token endpoint."""
-        checked = SubscriptionsView.authentication_classes
+        checked = SubscriptionViewSet.authentication_classes
         rates: dict[str, list[float]] = {name: [] for name in ("none", *bench.bearers)}
         count = {}
         # Each round measures all variants, so that a busy machine disturbs them alike.
         for _ in range(ROUNDS):
-            SubscriptionsView.authentication_classes = (Open,)  # type: ignore[assignment]
+            SubscriptionViewSet.authentication_classes = (Open,)  # type: ignore[assignment]
             rates["none"].append(rate(bench.get, requests))
             count["none"] = queries(bench.get)
-            SubscriptionsView.authentication_classes = checked
+            SubscriptionViewSet.authentication_classes = checked
             for name, bearer in bench.bearers.items():
                 call = lambda bearer=bearer: bench.get(bearer)  # noqa: E731
                 rates[name].append(rate(call, requests))

@@ -41,7 +41,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "webhooks_core.api.openapi.ProductAutoSchema",
     "UNAUTHENTICATED_USER": None,
 }
 
@@ -96,6 +96,10 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "VERSION": "1",
     "OAS_VERSION": "3.1.1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_NAME_OVERRIDES": {
+        "RecordingSubscriptionStatus": "webhooks_core.models.Endpoint.Status",
+    },
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     # By default the document's address is sent to a validator on the internet.
@@ -103,7 +107,6 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "webhooks_core.api.openapi.add_webhooks",
-        "recording.openapi.add_schemas",
         "gateway.openapi.add_schemas",
         "gateway.chat.openapi.add_chat",
         "recording.oauth.openapi.add_oauth",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.urls import path
+from django.urls import include, path
 
 from catalog.views import graphql
 from config.operations import api_docs, health, home, metrics
 from gateway import viewsets as gateway
 from gateway.chat import views as chat
-from recording import viewsets as recording
 from recording.oauth.views import accounts, api, authorize, tokens
 
 handler400 = "config.errors.bad_request"
@@ -39,7 +38,7 @@ urlpatterns = [
     path("accounts/tokens", tokens.personal_tokens, name="account-tokens"),
     path("accounts/tokens/revoke", tokens.revoke, name="account-token-revoke"),
     path("graphql", graphql),
-    # Before recording's {endpoint_id}, which would match them too.
+    # Before recording's {endpoint_id}, which would match the gateway's too.
     path(SUBSCRIPTIONS, gateway.SubscriptionsView.as_view()),
     path(SUBSCRIPTION, gateway.SubscriptionView.as_view()),
     path(f"{SUBSCRIPTION}/test", gateway.TestView.as_view()),
@@ -48,13 +47,7 @@ urlpatterns = [
     path(f"{chat.MODEL_PREFIX.lstrip('/')}<path:model>", chat.chat),
     path("v1/usage", chat.UsageView.as_view()),
     path("v1/ingest", gateway.IngestView.as_view()),
-    path(WEBHOOKS, recording.SubscriptionsView.as_view()),
-    path(f"{WEBHOOKS}/<str:endpoint_id>", recording.SubscriptionView.as_view()),
-    path(f"{WEBHOOKS}/<str:endpoint_id>/test", recording.PingView.as_view()),
-    path(
-        f"{WEBHOOKS}/<str:endpoint_id>/deliveries", recording.DeliveriesView.as_view()
-    ),
-    path("v1/webhook-events/samples", recording.SamplesView.as_view()),
+    path("", include("recording.urls")),
     path("docs", api_docs.page),
     path("openapi.json", api_docs.document, name="openapi"),
     path("healthz", health.healthz),

@@ -20,7 +20,7 @@ from webhooks_core.api.json_schema import (
     object_of,
     ref,
 )
-from webhooks_core.api.openapi import ProductAutoSchema, adding, count
+from webhooks_core.api.openapi import Describer, adding, count
 from webhooks_core.encryption import MASK
 
 TAG = "Gateway webhooks"
@@ -93,7 +93,7 @@ class GatewayScheme(OpenApiAuthenticationExtension):
         ]
 
 
-DESCRIBER = ProductAutoSchema(
+DESCRIBER = Describer(
     "gateway",
     TAG,
     "GatewayError",

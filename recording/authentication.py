@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 from django.contrib.auth.models import AbstractUser
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.request import Request
 
@@ -45,6 +47,18 @@ class BearerAuthentication(BaseAuthentication):
         if user is None or not user.is_active:
             raise refused(request.path)
         return user, "bearer"
+
+
+class BearerScheme(OpenApiAuthenticationExtension):
+    target_class = BearerAuthentication
+    name = "recordingBearer"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "An OAuth access token or a personal API token.",
+        }
 
 
 def refused(path: str) -> UnauthorizedError:

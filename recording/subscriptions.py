@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 import orjson
 from django.contrib.auth.models import AbstractUser
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from recording.activity import active_account
-from recording.errors import (
-    BadRequestError,
-    NotFoundError,
-    TooManyRequestsError,
-)
+from recording.errors import BadRequestError, NotFoundError, TooManyRequestsError
 from recording.webhooks import EVENT_TYPES, PING, PROFILE
 from webhooks_core import endpoints, profiles, publishing, url_access
 from webhooks_core.endpoints import Created, QuotaExceededError
@@ -45,48 +40,12 @@ def owner_id(account: AbstractUser) -> str:
     return str(account.pk)
 
 
-# ── What the caller sent ────────────────────────────────────────────────────────────
-
-
-def read_events(body: Mapping[str, Any]) -> list[str]:
-    """Return the event types of a body, each once, in the order given; [] when omitted.
-
-    Raises BadRequestError.
-    """
-    events = body.get("events", [])
-    if not isinstance(events, list):
-        raise BadRequestError("events must be an array of strings.")
-    for event in events:
-        if not isinstance(event, str):
-            raise BadRequestError("events must be an array of strings.")
-        check_event_type("events", event)
-    return list(dict.fromkeys(events))
-
-
-def check_event_type(field: str, event: str) -> None:
-    """Accept a known event type or raise BadRequestError."""
-    if event not in EVENT_TYPES:
-        known = ", ".join(EVENT_TYPES)
-        raise BadRequestError(f"{field}: unknown event type; known are {known}.")
-
-
-def read_url(body: Mapping[str, Any]) -> str:
-    """Return the url of a body, unchecked; "" when omitted. Raises BadRequestError."""
-    url = body.get("url", "")
-    if not isinstance(url, str):
-        raise BadRequestError("url must be a string.")
-    return url
-
-
 def check_url(url: str, *, trusted: bool = False) -> None:
     """Accept a URL to deliver to or raise BadRequestError. Asks the resolver: may take 2 s."""
     try:
         url_access.check_url(PROFILE, url, trusted=trusted)
     except UrlRefusedError as error:
         raise BadRequestError(f"{error}.") from error
-
-
-# ── Use cases ───────────────────────────────────────────────────────────────────────
 
 
 def find(account: AbstractUser, endpoint_id: str) -> Endpoint:
@@ -97,27 +56,27 @@ def find(account: AbstractUser, endpoint_id: str) -> Endpoint:
 def _get(account: AbstractUser, endpoint_id: str, *, lock: bool) -> Endpoint:
     rows = Endpoint.objects.of(PROFILE, owner_id(account))
     rows = rows.select_for_update() if lock else rows
-    found = None
     # What cannot be an id is never asked for: PostgreSQL refuses a NUL.
     if ENDPOINT_ID.fullmatch(endpoint_id):
-        found = rows.filter(public_id=endpoint_id).first()
-    if found is None:
-        raise NotFoundError("There is no such subscription.")
-    return found
+        subscription = rows.filter(public_id=endpoint_id).first()
+        if subscription is not None:
+            return subscription
+    raise NotFoundError("There is no such subscription.")
 
 
-def create(*, account: AbstractUser, url: str, events: list[str]) -> Created:
-    """Create a subscription. Raises BadRequestError, TooManyRequestsError.
+def create(*, account: AbstractUser, url: str, event_types: list[str]) -> Created:
+    """Create a subscription to a URL that `check_url` accepted.
 
-    InactiveAccountError tells that the account was deleted or switched off meanwhile.
+    Raises TooManyRequestsError, or InactiveAccountError if the account was deleted or
+    switched off meanwhile.
     """
-    if not url:
-        raise BadRequestError("url is required.")
-    check_url(url)
     try:
         with active_account(account):
             return endpoints.create(
-                profile=PROFILE, owner=owner_id(account), url=url, event_types=events
+                profile=PROFILE,
+                owner=owner_id(account),
+                url=url,
+                event_types=event_types,
             )
     except QuotaExceededError as error:
         quota = profiles.get(PROFILE).quota
@@ -128,17 +87,17 @@ def create(*, account: AbstractUser, url: str, events: list[str]) -> Created:
 
 
 def update(
-    *, account: AbstractUser, subscription: Endpoint, url: str, events: list[str]
+    *, account: AbstractUser, subscription: Endpoint, url: str, event_types: list[str]
 ) -> Endpoint:
-    """Replace the events, and the url unless it is ""; return the subscription.
+    """Replace the event types, and the url unless it is ""; return the subscription.
 
-    Raises BadRequestError, or NotFoundError when it was deleted meanwhile.
+    A new url is one that `check_url` accepted. Raises NotFoundError if the subscription
+    was deleted meanwhile.
     """
-    if url and url != subscription.url:
-        check_url(url, trusted=subscription.trusted)
     with transaction.atomic():
         current = _get(account, subscription.public_id, lock=True)
-        return endpoints.update(current, url=url or current.url, event_types=events)
+        url = url or current.url
+        return endpoints.update(current, url=url, event_types=event_types)
 
 
 def delete(subscription: Endpoint) -> None:
@@ -174,7 +133,7 @@ def recent_events(*, account: AbstractUser, event_type: str, limit: int) -> list
 
 
 def _synthetic(account: AbstractUser, event_type: str) -> bytes:
-    happening = EventContext(
+    context = EventContext(
         id=public_id("evt_sample_"),
         type=event_type,
         owner=owner_id(account),
@@ -182,46 +141,12 @@ def _synthetic(account: AbstractUser, event_type: str) -> bytes:
         data=EVENT_TYPES[event_type].sample,
         metadata={},
     )
-    return orjson.dumps(profiles.get(PROFILE).envelope(happening))
+    return orjson.dumps(profiles.get(PROFILE).envelope(context))
 
 
-# ── What the caller sees ────────────────────────────────────────────────────────────
-
-
-def subscriptions(account: AbstractUser) -> list[dict[str, Any]]:
+def newest_first(account: AbstractUser) -> QuerySet[Endpoint]:
     """Return the account's subscriptions, newest first."""
-    rows = Endpoint.objects.of(PROFILE, owner_id(account)).order_by("-id")
-    return [shown(endpoint) for endpoint in rows]
-
-
-def shown(endpoint: Endpoint) -> dict[str, Any]:
-    """Return a subscription as lists and updates show it (recording, "Subscription")."""
-    return {
-        "id": endpoint.public_id,
-        "url": endpoint.url,
-        "events": endpoint.event_types,
-        "status": endpoint.status,
-        "consecutive_failures": endpoint.consecutive_failures,
-        "created_at": iso(endpoint.created_at),
-        "updated_at": iso(_updated_at(endpoint)),
-    }
-
-
-def _updated_at(endpoint: Endpoint) -> datetime:
-    """Return when a subscription was last changed or tried (recording, "updated_at")."""
-    return max(endpoint.updated_at, endpoint.last_attempt_at or endpoint.updated_at)
-
-
-def shown_once(created: Created) -> dict[str, Any]:
-    """Return a new subscription with its secret (recording, "Create response")."""
-    endpoint = created.endpoint
-    return {
-        "endpoint_id": endpoint.public_id,
-        "secret": created.secret,
-        "url": endpoint.url,
-        "events": endpoint.event_types,
-        "status": endpoint.status,
-    }
+    return Endpoint.objects.of(PROFILE, owner_id(account)).order_by("-id")
 
 
 def deliveries(
@@ -229,26 +154,5 @@ def deliveries(
 ) -> list[dict[str, Any]]:
     """Return one page of delivery records, newest first (recording, "Delivery record")."""
     rows = Delivery.objects.page(subscription, number=page, size=page_size)
-    return [
-        {
-            "id": public_id,
-            "endpoint_id": subscription.public_id,
-            "event_id": event_id,
-            "event_type": event_type,
-            "status": status,
-            "attempts": attempts,
-            "last_error": last_error,
-            "delivered_at": iso(delivered_at) if delivered_at else "",
-            "created_at": iso(created_at),
-        }
-        for (
-            public_id,
-            event_id,
-            event_type,
-            status,
-            attempts,
-            last_error,
-            delivered_at,
-            created_at,
-        ) in rows.values_list(*DELIVERY_COLUMNS)
-    ]
+    endpoint_id = {"endpoint_id": subscription.public_id}
+    return [row | endpoint_id for row in rows.values(*DELIVERY_COLUMNS)]

@@ -1,4 +1,4 @@
-"""The endpoints under /v1: each translates a request into a use case and its answer back."""
+"""The endpoints under /v1: each translates a request into a use case and its result back."""
 
 from __future__ import annotations
 
@@ -6,24 +6,40 @@ from typing import Any, cast
 
 from django.contrib.auth.models import AbstractUser
 from django.http import HttpResponse
-from rest_framework import serializers
+from drf_spectacular.utils import extend_schema, inline_serializer
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import BooleanField, CharField
+from rest_framework.throttling import BaseThrottle
 
-from recording import cors, errors, openapi, subscriptions
+from recording import cors, errors, subscriptions
 from recording.activity import InactiveAccountError
 from recording.authentication import BearerAuthentication, refused
-from recording.errors import BadRequestError
+from recording.serializers import (
+    EVENT,
+    EVENT_ID,
+    EVENTS,
+    DeliverySerializer,
+    ErrorSerializer,
+    SampleQuery,
+    SubscriptionCreatedSerializer,
+    SubscriptionItemSerializer,
+    SubscriptionSerializer,
+    response,
+)
 from recording.throttles import CreateThrottle, PingThrottle
-from webhooks_core.api.fields import CountField
 from webhooks_core.api.pagination import PageQuery, read_query
-from webhooks_core.api.views import ProductAPIView
+from webhooks_core.api.viewsets import ProductViewSet
 
 
-class RecordingView(ProductAPIView):
-    """Answers in recording's error shape, for the account of a token only; scripts of any site."""
+@extend_schema(tags=["Recording webhooks"])
+class RecordingViewSet(ProductViewSet):
+    """Serves the account of a token, to scripts of any site, with errors in recording's shape."""
 
+    product = "recording"
     error_handler = errors.HANDLER
+    error_serializer = ErrorSerializer
     authentication_classes = (BearerAuthentication,)
 
     @property
@@ -31,94 +47,105 @@ class RecordingView(ProductAPIView):
         return super().default_response_headers | cors.CORS_HEADERS
 
     def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
-        told = super().options(request, *args, **kwargs)
-        return cors.with_cors(told, methods=self.allowed_methods)
+        allowed = super().options(request, *args, **kwargs)
+        return cors.with_cors(allowed, methods=self.allowed_methods)
 
     @property
     def account(self) -> AbstractUser:
         return cast("AbstractUser", self.request.user)
 
 
-class SubscriptionsView(RecordingView):
-    """GET and POST /v1/webhooks."""
+class SubscriptionViewSet(RecordingViewSet):
+    """/v1/webhooks and what is below it."""
 
-    def get_throttles(self) -> list[Any]:
-        return [CreateThrottle()] if self.request.method == "POST" else []
+    lookup_url_kwarg = "endpoint_id"
+    serializer_class = SubscriptionSerializer
 
-    @openapi.LIST
-    def get(self, request: Request) -> Response:
-        return Response({"items": subscriptions.subscriptions(self.account)})
+    def get_throttles(self) -> list[BaseThrottle]:
+        return (
+            [CreateThrottle()] if self.action == "create" else super().get_throttles()
+        )
 
-    @openapi.CREATE
-    def post(self, request: Request) -> Response:
-        body = self.get_body()
-        url, events = subscriptions.read_url(body), subscriptions.read_events(body)
+    def get_object(self) -> Any:
+        return subscriptions.find(self.account, self.kwargs["endpoint_id"])
+
+    @extend_schema(summary="List the account's subscriptions, newest first")
+    def list(self, request: Request) -> Response:
+        rows = subscriptions.newest_first(self.account)
+        return self.get_paginated_response(self.get_serializer(rows, many=True).data)
+
+    @extend_schema(
+        summary="Create a subscription; its secret is returned only here",
+        responses={201: SubscriptionCreatedSerializer},
+    )
+    def create(self, request: Request) -> Response:
+        serializer = self.get_valid_serializer()
         try:
-            created = subscriptions.create(account=self.account, url=url, events=events)
+            created = serializer.save(account=self.account)
         except InactiveAccountError as error:  # since the token was checked
             raise refused(request.path) from error
-        return Response(subscriptions.shown_once(created), status=201)
+        return Response(SubscriptionCreatedSerializer(created).data, status=201)
 
+    @extend_schema(
+        summary="Replace the events, and the url unless it is omitted or empty",
+        responses=SubscriptionItemSerializer,
+    )
+    def partial_update(self, request: Request, endpoint_id: str) -> Response:
+        serializer = self.get_valid_serializer(self.get_object())
+        serializer.save(account=self.account)
+        return Response({"item": serializer.data})
 
-class SubscriptionView(RecordingView):
-    """PATCH and DELETE /v1/webhooks/{endpoint_id}."""
-
-    @openapi.UPDATE
-    def patch(self, request: Request, endpoint_id: str) -> Response:
-        subscription = subscriptions.find(self.account, endpoint_id)
-        body = self.get_body()
-        updated = subscriptions.update(
-            account=self.account,
-            subscription=subscription,
-            url=subscriptions.read_url(body),
-            events=subscriptions.read_events(body),
-        )
-        return Response({"item": subscriptions.shown(updated)})
-
-    @openapi.DELETE
-    def delete(self, request: Request, endpoint_id: str) -> Response:
-        subscriptions.delete(subscriptions.find(self.account, endpoint_id))
+    @extend_schema(
+        summary="Delete a subscription and free its quota",
+        responses={200: inline_serializer("Deleted", {"ok": BooleanField()})},
+        examples=[response({"ok": True})],
+    )
+    def destroy(self, request: Request, endpoint_id: str) -> Response:
+        subscriptions.delete(self.get_object())
         return Response({"ok": True})
 
-
-class PingView(RecordingView):
-    """POST /v1/webhooks/{endpoint_id}/test."""
-
-    throttle_classes = (PingThrottle,)
-
-    @openapi.TEST
-    def post(self, request: Request, endpoint_id: str) -> Response:
+    @extend_schema(
+        summary="Queue a signed webhook.ping for this subscription alone",
+        request=None,
+        responses=inline_serializer(
+            "Ping", {"event_id": CharField(), "queued": BooleanField()}
+        ),
+        examples=[response({"event_id": EVENT_ID, "queued": True})],
+    )
+    @action(detail=True, methods=["post"], throttle_classes=[PingThrottle])
+    def test(self, request: Request, endpoint_id: str) -> Response:
         event = subscriptions.send_test(account=self.account, endpoint_id=endpoint_id)
         return Response({"event_id": event.public_id, "queued": True})
 
-
-class DeliveriesView(RecordingView):
-    """GET /v1/webhooks/{endpoint_id}/deliveries."""
-
-    @openapi.DELIVERIES
-    def get(self, request: Request, endpoint_id: str) -> Response:
-        subscription = subscriptions.find(self.account, endpoint_id)
-        query = read_query(PageQuery, request)
-        items = subscriptions.deliveries(subscription, **query)
-        return Response({"items": items})
-
-
-class SampleLimit(serializers.Serializer[Any]):
-    limit = CountField(default=3, maximum=10)
+    @extend_schema(
+        summary="List what was sent to a subscription, newest first",
+        parameters=[PageQuery],
+        responses=DeliverySerializer(many=True),
+    )
+    @action(detail=True)
+    def deliveries(self, request: Request, endpoint_id: str) -> Response:
+        subscription = self.get_object()
+        page = read_query(PageQuery, request)
+        rows = subscriptions.deliveries(subscription, **page)
+        return self.get_paginated_response(DeliverySerializer(rows, many=True).data)
 
 
-class SamplesView(RecordingView):
-    """GET /v1/webhook-events/samples."""
+class EventViewSet(RecordingViewSet):
+    """/v1/webhook-events/samples."""
 
-    @openapi.SAMPLES
-    def get(self, request: Request) -> HttpResponse:
-        event_type = request.query_params.get("event")
-        if not event_type:
-            raise BadRequestError("event is required: the event type.")
-        subscriptions.check_event_type("event", event_type)
-        limit = read_query(SampleLimit, request)["limit"]
+    pagination_class = None
+
+    @extend_schema(
+        summary="Show recent events of a type, or a synthetic one when there are none",
+        parameters=[SampleQuery],
+        responses=EVENTS,
+        examples=[response(EVENT)],
+    )
+    @action(detail=False)
+    def samples(self, request: Request) -> HttpResponse:
+        query = read_query(SampleQuery, request)
         bodies = subscriptions.recent_events(
-            account=self.account, event_type=event_type, limit=limit
+            account=self.account, event_type=query["event"], limit=query["limit"]
         )
         # The stored bytes, as they were signed and sent.
         return HttpResponse(

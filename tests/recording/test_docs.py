@@ -10,7 +10,11 @@ from django.core.management import get_commands
 
 from recording import payloads
 from recording.errors import RecordingError
-from recording.openapi import SCHEMAS
+from recording.serializers import (
+    DeliverySerializer,
+    SubscriptionCreatedSerializer,
+    SubscriptionSerializer,
+)
 from recording.webhooks import EVENT_TYPES, SUMMARY_COMPLETED_SCHEMA
 from tests.recording.test_openapi import OPERATIONS
 from webhooks_core import profiles
@@ -36,9 +40,9 @@ def test_the_table_of_errors_is_the_code_s():
 
 def test_every_field_and_event_type_is_named():
     fields = {
-        *SCHEMAS["RecordingSubscription"]["properties"],
-        *SCHEMAS["RecordingSubscriptionCreated"]["properties"],
-        *SCHEMAS["RecordingDelivery"]["properties"],
+        *SubscriptionSerializer().fields,
+        *SubscriptionCreatedSerializer().fields,
+        *DeliverySerializer().fields,
         *SUMMARY_COMPLETED_SCHEMA["properties"],
         *EVENT_TYPES,
     }

@@ -283,7 +283,7 @@ def test_an_update_of_what_was_deleted_meanwhile_changes_nothing(api):
     subscriptions.delete(subscription)
     with pytest.raises(NotFoundError):
         subscriptions.update(
-            account=api.user, subscription=subscription, url=OTHER_URL, events=[]
+            account=api.user, subscription=subscription, url=OTHER_URL, event_types=[]
         )
     assert Endpoint.objects.get().url == URL
 
@@ -292,7 +292,7 @@ def test_a_subscription_disabled_meanwhile_is_enabled_by_the_new_url(api):
     subscription = subscriptions.find(api.user, api.create()["endpoint_id"])
     disable(subscription.public_id)
     updated = subscriptions.update(
-        account=api.user, subscription=subscription, url=OTHER_URL, events=[]
+        account=api.user, subscription=subscription, url=OTHER_URL, event_types=[]
     )
     assert (updated.status, updated.consecutive_failures) == (1, 0)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import (
     OpenApiExample,
     OpenApiParameter,
@@ -17,6 +18,7 @@ from drf_spectacular.utils import (
 from webhooks_core import profiles
 from webhooks_core.api.errors import ApiError
 from webhooks_core.api.json_schema import DATE_TIME, STRING, object_of, ref
+from webhooks_core.api.views import ProductAPIView
 from webhooks_core.profiles import (
     EventContext,
     EventType,
@@ -31,11 +33,79 @@ SAMPLE_TIMESTAMP = 1_795_231_200  # the same
 SAMPLE_SECRET = "whsec_c2FtcGxl"  # noqa: S105 - for the document's examples
 
 Shape = dict[str, Any]
+# Actions whose operations have another name.
+OPERATIONS = {"partial_update": "update", "destroy": "delete", "retrieve": "describe"}
+
+
+class ProductAutoSchema(AutoSchema):
+    """Infers a product's operations: their ids from the actions, and what they fail with.
+
+    A view says `product` (the prefix of components and ids; `operation_prefix` says another
+    one for ids), `error_handler` and `error_serializer`.
+    """
+
+    view: ProductAPIView  # type: ignore[override] # the only views that it describes
+
+    def get_operation_id(self) -> str:
+        action = getattr(self.view, "action", self.method.lower())
+        prefix = getattr(self.view, "operation_prefix", self.view.product)
+        return f"{prefix}_{OPERATIONS.get(action, action)}"
+
+    def get_description(self, *_: Any) -> str:
+        return ""  # docstrings are for developers
+
+    def get_serializer_name(self, serializer: Any, direction: Any) -> str:
+        name = super().get_serializer_name(serializer, direction)
+        return f"{self.view.product.title()}{name}"
+
+    def get_paginated_name(self, serializer_name: str) -> str:
+        return f"{serializer_name}List"
+
+    def _map_basic_serializer(self, serializer: Any, direction: Any) -> Any:
+        schema = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call] # of the library
+        if direction == "response":  # also what a request may omit
+            schema["required"] = [*schema["properties"]]
+        return schema
+
+    def get_error_statuses(self) -> set[int]:
+        """Return the statuses of errors that a request can meet."""
+        statuses = {401, 500, 503}
+        if self.method in {"POST", "PATCH"} and self.get_request_serializer():
+            statuses |= {400, 413, 415}
+        if self.get_override_parameters():
+            statuses |= {400}
+        if getattr(self.view, "detail", False):
+            statuses |= {404}
+        if self.view.get_throttles():
+            statuses |= {429}
+        return statuses
+
+    def _get_response_bodies(self, direction: Any = "response") -> Any:
+        # Not by get_response_serializers, which @extend_schema(responses=…) replaces.
+        bodies = super()._get_response_bodies(direction)
+        if not hasattr(self.view, "error_serializer"):
+            return bodies
+        for body in bodies.values():
+            body["description"] = body["description"] or self.get_summary()
+        for status in sorted(self.get_error_statuses()):
+            body = self._get_response_for_code(
+                self._error_response(status), str(status)
+            )  # type: ignore[no-untyped-call] # of the library
+            bodies[str(status)] = body
+        return bodies
+
+    def _error_response(self, status: int) -> OpenApiResponse:
+        error = self.view.error_handler.kinds[status]()
+        name = type(error).__name__.removesuffix("Error")
+        example = OpenApiExample(name, error.body, response_only=True)
+        return OpenApiResponse(self.view.error_serializer, error.detail, [example])
+
+
 Answers = Mapping[int, tuple[Shape | None, Any]]
 
 
 @dataclass(frozen=True)
-class ProductAutoSchema:
+class Describer:
     """Describes one product: `error` names its shape of errors, `common` those of every call."""
 
     prefix: str

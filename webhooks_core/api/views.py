@@ -9,6 +9,7 @@ from rest_framework import exceptions
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
 from webhooks_core.api.errors import ErrorHandler
@@ -19,7 +20,9 @@ from webhooks_core.api.renderers import IgnoreAccept, JSONRenderer
 class ProductAPIView(APIView):
     """Checks the method (405), the caller (401) and the throttle (429), then runs the handler."""
 
+    product: ClassVar[str]
     error_handler: ClassVar[ErrorHandler[Any]]
+    error_serializer: ClassVar[type[BaseSerializer[Any]]]
     parser_classes: Sequence[type[BaseParser]] = (StrictJSONParser,)
     renderer_classes = (JSONRenderer,)
     content_negotiation_class = IgnoreAccept

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import orjson
 import pytest
-from django.urls import get_resolver
+from django.urls import URLResolver, get_resolver
 from schemathesis.checks import not_a_server_error
 
 from config.operations.health import CHECKS
@@ -21,14 +23,21 @@ OURS = DESCRIBED.include(path_regex=r"^/(healthz|readyz|metrics|openapi.json)")
 NOT_DESCRIBED = ("accounts/", "admin/", "docs", "graphql")
 
 
+def addresses(patterns: Iterable[Any], prefix: str = "/") -> Iterator[str]:
+    """Yield the address of each pattern, as the document writes it."""
+    for pattern in patterns:
+        address = prefix + str(pattern.pattern)
+        if address.lstrip("/").startswith(NOT_DESCRIBED):
+            continue
+        if isinstance(pattern, URLResolver):
+            yield from addresses(pattern.url_patterns, address)
+        elif address != "/":
+            yield address.replace("<str:", "<").replace("<path:", "<")
+
+
 def test_every_address_for_programs_is_described():
     described = {path.replace("{", "<").replace("}", ">") for path in DOCUMENT["paths"]}
-    mapped = {
-        "/" + str(it.pattern).replace("<str:", "<").replace("<path:", "<")
-        for it in get_resolver().url_patterns
-        if str(it.pattern) and not str(it.pattern).startswith(NOT_DESCRIBED)
-    }
-    assert mapped == described
+    assert {*addresses(get_resolver().url_patterns)} == described
 
 
 def test_every_operation_has_a_name_of_its_own_and_a_tag():

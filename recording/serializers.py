@@ -1,0 +1,204 @@
+"""What the API under /v1 takes and gives. The order of fields is the order of checks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import (
+    OpenApiExample,
+    extend_schema_serializer,
+    inline_serializer,
+)
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+
+from recording import subscriptions
+from recording.webhooks import EVENT_TYPES, SUMMARY_COMPLETED
+from webhooks_core.api.fields import (
+    CountField,
+    StrictCharField,
+    StrictChoiceField,
+    StrictListField,
+    TimeField,
+)
+from webhooks_core.endpoints import Created
+from webhooks_core.formats import iso
+from webhooks_core.models import Delivery, Endpoint
+
+ENDPOINT_ID = "ep_0d1k3v5m7p9r1t3v5n7q9s0u2g"
+EVENT_ID = "evt_0d1k3v5m9a2c4e6g8i0k2m4o6q"
+TIME = "2026-11-21T03:20:00.000000Z"
+REQUEST: dict[str, Any] = {
+    "url": "https://hooks.example.com/recording",
+    "events": [SUMMARY_COMPLETED],
+}
+SUBSCRIPTION: dict[str, Any] = {
+    "id": ENDPOINT_ID,
+    **REQUEST,
+    "status": Endpoint.Status.ACTIVE.value,
+    "consecutive_failures": 0,
+    "created_at": TIME,
+    "updated_at": TIME,
+}
+
+EVENT_TYPE_CHOICES = [(known.name, known.description) for known in EVENT_TYPES.values()]
+EVENT: dict[str, Any] = {
+    "id": EVENT_ID,
+    "type": SUMMARY_COMPLETED,
+    "created_at": TIME,
+    "data": EVENT_TYPES[SUMMARY_COMPLETED].sample,
+}
+
+NOT_STRINGS = "{field} must be an array of strings."
+UNKNOWN_TYPE = f"{{field}}: unknown event type; known are {', '.join(EVENT_TYPES)}."
+
+
+def response(value: Any) -> OpenApiExample:
+    """Return the example of a response for the OpenAPI document."""
+    return OpenApiExample("response", value, response_only=True)
+
+
+class ErrorDetailSerializer(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+
+class ErrorSerializer(serializers.Serializer[Any]):
+    error = ErrorDetailSerializer()
+
+
+class EventsField(StrictListField):
+    """Event types, each once, in the order given."""
+
+    child = StrictChoiceField(
+        EVENT_TYPE_CHOICES,
+        error_messages={
+            "invalid": NOT_STRINGS,
+            "null": NOT_STRINGS,
+            "blank": UNKNOWN_TYPE,
+            "invalid_choice": UNKNOWN_TYPE,
+        },
+    )
+
+
+class UpdatedAtField(TimeField):
+    """When a subscription was last changed or tried."""
+
+    def to_representation(self, value: Any) -> str:
+        return iso(max(value.updated_at, value.last_attempt_at or value.updated_at))
+
+
+@extend_schema_serializer(
+    examples=[
+        OpenApiExample("request", REQUEST, request_only=True),
+        response(SUBSCRIPTION),
+    ]
+)
+class SubscriptionSerializer(serializers.Serializer[Any]):
+    id = serializers.CharField(source="public_id", read_only=True)
+    url = StrictCharField(allow_blank=True)
+    events = EventsField(source="event_types", default=list)
+    status = serializers.ChoiceField(Endpoint.Status.choices, read_only=True)
+    consecutive_failures = serializers.IntegerField(read_only=True)
+    created_at = TimeField(read_only=True)
+    updated_at = UpdatedAtField(source="*", read_only=True)
+
+    def to_internal_value(self, data: Any) -> Any:
+        # A missing url is told after the events' faults.
+        return super().to_internal_value({"url": "", **data})
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        current, url = self.instance, attrs["url"]
+        if current is None and not url:
+            raise ValidationError("url is required.")
+        if current is None or url not in {"", current.url}:
+            subscriptions.check_url(url, trusted=bool(current and current.trusted))
+        return attrs
+
+    def create(self, validated_data: dict[str, Any]) -> Created:
+        return subscriptions.create(**validated_data)
+
+    def update(self, instance: Endpoint, validated_data: dict[str, Any]) -> Endpoint:
+        return subscriptions.update(subscription=instance, **validated_data)
+
+
+@extend_schema_serializer(examples=[response({"item": SUBSCRIPTION})])
+class SubscriptionItemSerializer(serializers.Serializer[Any]):
+    item = SubscriptionSerializer()
+
+
+@extend_schema_serializer(
+    examples=[
+        response(
+            {
+                "endpoint_id": ENDPOINT_ID,
+                "secret": "whsec_<base64 of 32 bytes>",
+                **REQUEST,
+                "status": Endpoint.Status.ACTIVE.value,
+            }
+        )
+    ]
+)
+class SubscriptionCreatedSerializer(serializers.Serializer[Any]):
+    endpoint_id = serializers.CharField(source="endpoint.public_id")
+    secret = serializers.CharField(help_text="`whsec_…`, shown only here.")
+    url = serializers.CharField(source="endpoint.url")
+    events = EventsField(source="endpoint.event_types")
+    status = serializers.ChoiceField(Endpoint.Status.choices, source="endpoint.status")
+
+
+@extend_schema_serializer(
+    examples=[
+        response(
+            {
+                "id": "dlv_0d1k3v5mb1d3f5h7j9l1n3p5r7",
+                "endpoint_id": ENDPOINT_ID,
+                "event_id": EVENT_ID,
+                "event_type": SUMMARY_COMPLETED,
+                "status": Delivery.Status.DELIVERED.value,
+                "attempts": 1,
+                "last_error": "",
+                "delivered_at": TIME,
+                "created_at": TIME,
+            }
+        )
+    ]
+)
+class DeliverySerializer(serializers.Serializer[Any]):
+    id = serializers.CharField(source="public_id")
+    endpoint_id = serializers.CharField()
+    event_id = serializers.CharField(source="event__public_id")
+    event_type = serializers.CharField(source="event__type")
+    status = serializers.ChoiceField(Delivery.Status.choices)
+    attempts = serializers.IntegerField()
+    last_error = serializers.CharField(help_text="Empty until a failure.")
+    delivered_at = serializers.SerializerMethodField(help_text="Empty until delivered.")
+    created_at = TimeField()
+
+    def get_delivered_at(self, row: dict[str, Any]) -> str:
+        return iso(row["delivered_at"]) if row["delivered_at"] else ""
+
+
+# A class would hide its own `data`.
+EVENTS = inline_serializer(
+    "Event",
+    {
+        "id": serializers.CharField(),
+        "type": serializers.CharField(),
+        "created_at": TimeField(),
+        "data": serializers.DictField(),
+    },
+    many=True,
+)
+
+
+class SampleQuery(serializers.Serializer[Any]):
+    event = StrictChoiceField(
+        EVENT_TYPE_CHOICES,
+        error_messages={
+            "required": "event is required: the event type.",
+            "blank": "event is required: the event type.",
+            "invalid_choice": UNKNOWN_TYPE,
+        },
+    )
+    limit = CountField(default=3, maximum=10)
