@@ -1,4 +1,4 @@
-"""The catalogue in the admin: search as the API searches, counts, and pickers instead of long lists."""
+"""The catalogue in the admin: the API's search, counts, and pickers instead of long lists."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Row = TypeVar("Row", Author, Book, Category)
 
 
 class VerbatimText(forms.CharField):
-    """Text that is stored as it came: refused when it is blank, never trimmed."""
+    """Text that is stored as received: refused if it is blank, never trimmed."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{**options, "strip": False})
@@ -40,13 +40,10 @@ class CatalogAdmin(admin.ModelAdmin[Row]):
     list_per_page = 50
 
     def get_search_results(
-        self,
-        request: HttpRequest,
-        queryset: QuerySet[Row],
-        search_term: str,
+        self, request: HttpRequest, queryset: QuerySet[Row], search_term: str
     ) -> tuple[QuerySet[Row], bool]:
-        found: Any = queryset
-        return found.containing(search_term), False
+        rows: Any = queryset
+        return rows.search(search_term), False
 
 
 class OwnerAdmin(CatalogAdmin[Row]):
@@ -85,7 +82,7 @@ class CategoryAdmin(OwnerAdmin[Category]):
     search_help_text = "A part of the name"
 
 
-class Pages(admin.SimpleListFilter):
+class PagesFilter(admin.SimpleListFilter):
     """Books by length."""
 
     title = parameter_name = "pages"
@@ -99,11 +96,7 @@ class Pages(admin.SimpleListFilter):
     def lookups(self, *_: Any) -> list[tuple[str, str]]:
         return [(key, label) for key, (label, _, _) in self.RANGES.items()]
 
-    def queryset(
-        self,
-        request: HttpRequest,
-        queryset: QuerySet[Any],
-    ) -> QuerySet[Any]:
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if (key := self.value()) not in self.RANGES:
             return queryset
         _, least, most = self.RANGES[key]
@@ -114,15 +107,7 @@ class Pages(admin.SimpleListFilter):
 class BookAdmin(CatalogAdmin[Book]):
     list_display = ("id", "name", "author", "category", "page_count")
     list_display_links = ("id", "name")
-    list_filter = (Pages, ("category", admin.RelatedOnlyFieldListFilter))
+    list_filter = (PagesFilter, ("category", admin.RelatedOnlyFieldListFilter))
     list_select_related = ("author", "category")
     autocomplete_fields = ("author", "category")
     search_help_text = "A part of the title"
-
-    def get_search_results(
-        self,
-        request: HttpRequest,
-        queryset: QuerySet[Book],
-        search_term: str,
-    ) -> tuple[QuerySet[Book], bool]:
-        return queryset & Book.objects.search(search_term), False

@@ -2,45 +2,45 @@
 
 from __future__ import annotations
 
-from catalog.books import MISSING
 from catalog.errors import AuthorHasBooksError, NotFoundError
 from catalog.events import publish_change
 from catalog.identifiers import LARGEST_32, primary_key
 from catalog.models import Author, Book
-from catalog.text import checked, folded
+from catalog.text import check_name, folded
 
 
-def columns(*, first_name: str, last_name: str) -> dict[str, str]:
-    """Return the columns of the row; raise BadUserInputError."""
-    return {
-        "first_name": checked(first_name, field="firstName"),
-        "last_name": checked(last_name, field="lastName"),
-    }
+def check_names(first_name: str, last_name: str) -> None:
+    check_name(first_name, field="firstName")
+    check_name(last_name, field="lastName")
 
 
 def add(*, first_name: str, last_name: str) -> int:
     """Store a new author and return the key."""
-    row = columns(first_name=first_name, last_name=last_name)
-    key = Author.objects.create(**row).pk
+    check_names(first_name, last_name)
+    key = Author.objects.create(first_name=first_name, last_name=last_name).pk
     publish_change("author.created", key, firstName=first_name, lastName=last_name)
     return key
 
 
 def update(author_id: str, *, first_name: str, last_name: str) -> int:
     """Replace both names of an author and return the key."""
-    row = columns(first_name=first_name, last_name=last_name)
+    check_names(first_name, last_name)
     key = primary_key(author_id, largest=LARGEST_32)
-    changed = Author.objects.filter(pk=key).update(
-        **row, name_folded=folded(f"{first_name} {last_name}")
-    )
-    if not changed:
-        raise NotFoundError(MISSING.format("author"), field="id")
+    if not Author.objects.filter(pk=key).update(
+        first_name=first_name,
+        last_name=last_name,
+        name_folded=folded(f"{first_name} {last_name}"),
+    ):
+        raise NotFoundError("author", field="id")
     publish_change("author.updated", key, firstName=first_name, lastName=last_name)
     return key
 
 
 def delete(author_id: str) -> bool:
-    """Delete an author without books; False when there is none, AuthorHasBooksError otherwise."""
+    """Delete an author without books; return False if there is no such author.
+
+    Raise AuthorHasBooksError if there are books.
+    """
     key = primary_key(author_id, largest=LARGEST_32)
     if not Author.objects.lock([key]):
         return False

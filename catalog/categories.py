@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from catalog.events import publish_change
 from catalog.models import Category
-from catalog.text import DESCRIPTION_LENGTH, checked, checked_optional
+from catalog.text import check_name, check_text
 
 
 def add(*, name: str, description: str | None = None) -> int:
     """Store a new category and return its key."""
-    checked(name, field="name")
+    check_name(name, field="name")
     if description is not None:
-        checked_optional(description, field="description", length=DESCRIPTION_LENGTH)
+        check_text(description, field="description")
     key = Category.objects.create(name=name, description=description).pk
     publish_change("category.created", key, name=name, description=description)
     return key

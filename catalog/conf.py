@@ -1,4 +1,4 @@
-"""The catalogue's settings, and what holds in a project that does not set them."""
+"""The catalogue's settings and their defaults."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.conf import settings
 
 DEFAULTS: dict[str, Any] = {
     "CATALOG_WRITES": "authenticated",
-    "CATALOG_TOKEN_AUTHENTICATOR": "",  # nobody may change anything
+    "CATALOG_TOKEN_AUTHENTICATOR": "",  # empty: nobody may change anything
     "CATALOG_EVENTS": False,
     "CATALOG_INTROSPECTION": True,
     "CATALOG_SUGGESTIONS": True,

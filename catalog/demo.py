@@ -1,4 +1,4 @@
-"""A few real books, so that a new instance has something to show."""
+"""A few real books for a new instance."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ SHELF: dict[tuple[str, str], list[tuple[str, int, str | None]]] = {
 
 @transaction.atomic
 def load() -> bool:
-    """Fill empty tables with the shelf; False, and no change, when anything is there already."""
+    """Fill empty tables; return False, without a change, if any has rows."""
     if any(model.objects.exists() for model in (Book, Author, Category)):
         return False
-    kinds = {
+    categories = {
         name: Category.objects.create(name=name, description=description)
         for name, description in CATEGORIES.items()
     }
     for (first_name, last_name), books in SHELF.items():
         author = Author.objects.create(first_name=first_name, last_name=last_name)
-        for name, pages, kind in books:
-            category = kinds[kind] if kind else None
+        for name, pages, category_name in books:
+            category = categories[category_name] if category_name else None
             Book.objects.create(
                 name=name, page_count=pages, author=author, category=category
             )

@@ -1,8 +1,8 @@
-"""What the catalogue refuses to do: one class per failure, each with its public code."""
+"""Refusals of the catalogue: one class per failure, each with its public code."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 
 class CatalogError(Exception):
@@ -16,25 +16,22 @@ class CatalogError(Exception):
 
 
 class BadUserInputError(CatalogError):
-    """A value that the catalogue does not take; `extensions.field` names it."""
+    """A value that the catalogue does not accept; `extensions.field` names it."""
 
     code = "BAD_USER_INPUT"
 
-    def __init__(self, message: str, *, field: str) -> None:
-        super().__init__(message, field=field)
-
 
 class NotFoundError(CatalogError):
-    """A record that is named but is not there; `extensions.field` names the argument."""
+    """A record that does not exist; `extensions.field` names the argument."""
 
     code = "NOT_FOUND"
 
-    def __init__(self, message: str, *, field: str) -> None:
-        super().__init__(message, field=field)
+    def __init__(self, record: str, *, field: str) -> None:
+        super().__init__(f"There is no {record} with this id.", field=field)
 
 
 class AuthorHasBooksError(CatalogError):
-    """An author who cannot be deleted; `extensions.bookCount` says why."""
+    """An author who cannot be deleted because of `extensions.bookCount` books."""
 
     code = "AUTHOR_HAS_BOOKS"
 
@@ -51,29 +48,20 @@ class UnauthenticatedError(CatalogError):
 
     code = "UNAUTHENTICATED"
 
-    def __init__(self) -> None:
-        super().__init__(
-            "Changes need a personal token: send Authorization: Bearer <token>."
-        )
-
 
 class ForbiddenError(CatalogError):
-    """A change with the token of somebody who may not make it."""
+    """A change with the token of a user who may not change the catalogue."""
 
     code = "FORBIDDEN"
 
-    def __init__(self) -> None:
-        super().__init__("Changes need the personal token of a staff user.")
-
 
 class QueryTooComplexError(CatalogError):
-    """A document beyond one of the limits; the message names the limit."""
+    """A document that exceeds a limit."""
 
     code = "QUERY_TOO_COMPLEX"
 
-    @classmethod
-    def beyond(cls, limit: str, maximum: int) -> Self:
-        return cls(
+    def __init__(self, limit: str, maximum: int) -> None:
+        super().__init__(
             f"The query is too complex: {limit} must be at most {maximum:,}.",
             limit=limit,
             maximum=maximum,
@@ -81,13 +69,13 @@ class QueryTooComplexError(CatalogError):
 
 
 class ResultTooLargeError(CatalogError):
-    """An answer that would hold more rows, or more text, than one answer may."""
+    """An answer with more rows, or more text, than one answer may have."""
 
     code = "RESULT_TOO_LARGE"
 
-    def __init__(self, limit: int, of: str = "rows") -> None:
+    def __init__(self, limit: int, unit: str = "rows") -> None:
         super().__init__(
-            f"The answer would hold more than {limit:,} {of}: "
+            f"The answer would hold more than {limit:,} {unit}: "
             "ask for less, or page through books, authors or categories.",
             limit=limit,
         )

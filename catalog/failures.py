@@ -1,4 +1,4 @@
-"""How often the answers of this process held an error, by operation and code, for monitoring."""
+"""Counts of the errors in this process's answers, by operation and code, for monitoring."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Failure = tuple[str, str]
 
 
 class Failures:
-    """Counts since the process started; safe to share by threads.
+    """Thread-safe counts since the process started.
 
     An operation is a field of Query or Mutation. The names that clients give their operations
-    are not counted, because anybody can make up any number of them.
+    are not counted, because a client can send any number of different names.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Failures:
             self._counts.update(set(failures))
 
     def counts(self, operations: Iterable[str]) -> dict[Failure, int]:
-        """Return the counts; the masked errors of these operations also when there are none."""
+        """Return the counts; masked errors of these operations are included when zero."""
         with self._lock:
             return dict.fromkeys(((name, MASKED) for name in operations), 0) | dict(
                 self._counts

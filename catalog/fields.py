@@ -1,4 +1,4 @@
-"""Columns and orderings that mean the same on SQLite and PostgreSQL."""
+"""Columns and orderings that behave alike on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ else:
 
 
 class FoldedTextField(FoldedBase):
-    """Other fields of the row, joined by a space, without letter case; kept up by every insert and save.
+    """Other fields of the row, joined by a space, case-folded; every insert and save writes it.
 
     The databases disagree about letter case (SQLite folds ASCII alone, PostgreSQL follows its
     locale), so Python folds. `QuerySet.update()` must set this column beside its sources.
@@ -33,16 +33,15 @@ class FoldedTextField(FoldedBase):
         return name, path, self.sources, options
 
     def pre_save(self, model_instance: models.Model, add: bool) -> str:
-        value = folded(
-            " ".join(getattr(model_instance, source) for source in self.sources)
-        )
+        texts = (getattr(model_instance, source) for source in self.sources)
+        value = folded(" ".join(texts))
         setattr(model_instance, self.attname, value)
         return value
 
 
 @FoldedTextField.register_lookup
 class Like(models.Lookup[str]):
-    """The operator LIKE with a pattern that is ready for it."""
+    """The operator LIKE; the caller has escaped the pattern."""
 
     lookup_name = "like"
 

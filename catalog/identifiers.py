@@ -1,4 +1,4 @@
-"""How a GraphQL ID becomes a primary key: a malformed id is an absent one, never an error."""
+"""Primary keys from GraphQL IDs: a malformed id counts as absent and is never an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Books, their authors and their categories, and the questions that may be asked of them."""
+"""Books, their authors and their categories, and the queries on them."""
 
 from __future__ import annotations
 
@@ -16,51 +16,58 @@ from catalog.text import DESCRIPTION_LENGTH, NAME_LENGTH, NUL, folded
 Row = TypeVar("Row", bound=models.Model)
 Owner = Literal["author", "category"]
 
-TRIGRAM = 3  # shorter terms have no trigram and are looked for row by row
+TRIGRAM = 3  # shorter terms have no trigram and need a scan
 
 
 class NamedQuerySet(models.QuerySet[Row]):
     """Rows with a `name_folded` column."""
 
     def lock(self, keys: Collection[int]) -> int:
-        """Keep rows from being changed or deleted until the transaction ends; return how many exist.
+        """Lock rows against changes until the transaction ends; return how many exist.
 
-        A book that refers to them can be stored and read until then. Ordered by key, so that
-        two transactions never wait for each other.
+        Books that refer to them can be stored and read meanwhile. Ordered by key, so that
+        two transactions cannot deadlock.
         """
         rows = self.filter(pk__in=keys).order_by("pk").select_for_update(no_key=True)
         return len(rows.values_list("pk"))
 
     def delete_locked(self, keys: Collection[int]) -> None:
-        """Delete rows to which no book can begin to refer meanwhile."""
+        """Delete rows; no book can begin to refer to them meanwhile."""
         with transaction.atomic():
             self.lock(keys)
             self.filter(pk__in=keys).delete()
 
+    def search(self, part: str) -> Self:
+        """Keep the rows whose name contains this text, letter case ignored."""
+        return self.containing(part)
+
     def containing(self, part: str) -> Self:
-        """Keep the rows whose name holds this text, letter case ignored."""
+        """Search row by row."""
         if NUL in part:
             return self.none()
         if not part:
             return self
-        return self.alias(
-            place=StrIndex("name_folded", models.Value(folded(part)))
-        ).filter(place__gt=0)
+        position = StrIndex("name_folded", models.Value(folded(part)))
+        return self.alias(position=position).filter(position__gt=0)
 
     def key_parameter(self, keys: Iterable[int]) -> Any:
         """Return any number of keys as one parameter."""
-        wanted = list(keys)
-        postgresql = connections[self.db].vendor == "postgresql"
-        return wanted if postgresql else json.dumps(wanted)
+        values = list(keys)
+        return values if self.is_postgresql else json.dumps(values)
 
-    def keyed(self, keys: Any) -> Self:
-        """Keep the rows that one parameter names; in no order."""
-        return self.filter(pk__in=self.keys_inside(keys)).order_by()
+    def keyed(self, key_parameter: Any) -> Self:
+        """Keep the rows with these keys; in no order."""
+        return self.filter(pk__in=self.unnested(key_parameter)).order_by()
 
-    def keys_inside(self, keys: Any) -> RawSQL:
-        if connections[self.db].vendor == "postgresql":
-            return RawSQL("SELECT unnest(%s::bigint[])", [keys])
-        return RawSQL("SELECT value FROM json_each(%s)", [keys])
+    def unnested(self, key_parameter: Any) -> RawSQL:
+        """Return the subquery that reads the keys from one parameter."""
+        if self.is_postgresql:
+            return RawSQL("SELECT unnest(%s::bigint[])", [key_parameter])
+        return RawSQL("SELECT value FROM json_each(%s)", [key_parameter])
+
+    @property
+    def is_postgresql(self) -> bool:
+        return connections[self.db].vendor == "postgresql"
 
 
 class BookQuerySet(NamedQuerySet["Book"]):
@@ -68,56 +75,46 @@ class BookQuerySet(NamedQuerySet["Book"]):
         """Keep the books of exactly this name, letter case ignored, the oldest first."""
         return self.filter(name_folded=folded(name)).order_by("pk")
 
-    def search(self, title: str, *, at_most: int | None = None) -> Self:
-        """Keep the books whose title holds this text, letter case ignored; in no order.
+    def search(self, part: str) -> Self:
+        if NUL in part or not is_indexed(part):
+            return self.containing(part)
+        return self.matching(self.term(part))
 
-        `at_most` lets the index stop early where the caller refuses a longer answer anyway.
-        """
-        if NUL in title:
-            return self.none()
-        indexed = is_indexed(title)
-        return self.matching(self.term(title), indexed=indexed, at_most=at_most)
-
-    def term(self, title: str) -> str:
-        """Return what the database compares with: folded text, or a pattern for its index."""
-        text = folded(title)
-        if not is_indexed(title):
-            return text
-        if connections[self.db].vendor == "postgresql":
+    def term(self, part: str) -> str:
+        """Return the term with which the database's index finds this text."""
+        text = folded(part)
+        if self.is_postgresql:
             return f"%{connections[self.db].ops.prep_for_like_query(text)}%"
         return '"' + text.replace('"', '""') + '"'
 
-    def matching(self, term: str, *, indexed: bool, at_most: int | None = None) -> Self:
-        """Keep the books that a term finds."""
-        if not indexed:
-            return self.containing(term)
-        if connections[self.db].vendor == "postgresql":
+    def matching(self, term: str, *, at_most: int | None = None) -> Self:
+        """Search the index.
+
+        `at_most` lets SQLite stop early where the caller refuses more rows anyway.
+        """
+        if self.is_postgresql:
             return self.filter(name_folded__like=term)
         limit = "" if at_most is None else f" LIMIT {at_most:d}"
-        found = RawSQL(  # noqa: S611 - the term is a parameter, the limit a number
+        keys = RawSQL(  # noqa: S611 - the term is a parameter, the limit a number
             "SELECT rowid FROM catalog_book_search WHERE catalog_book_search MATCH %s"  # noqa: S608
             + limit,
             [term],
         )
-        return self.filter(pk__in=found)
+        return self.filter(pk__in=keys)
 
-    def of(self, owner: Owner, keys: Iterable[int]) -> Self:
-        """Keep the books of these authors or categories."""
-        return self.owned(owner, self.key_parameter(keys))
-
-    def owned(self, owner: Owner, keys: Any) -> Self:
-        """Keep the books of the authors or categories that one parameter names."""
-        return self.filter(**{f"{owner}_id__in": self.keys_inside(keys)})
+    def owned(self, owner: Owner, key_parameter: Any) -> Self:
+        """Keep the books of the authors or categories with these keys."""
+        return self.filter(**{f"{owner}_id__in": self.unnested(key_parameter)})
 
     def counts(self, owner: Owner, keys: Iterable[int]) -> dict[int, int]:
-        """Return how many books each of these authors or categories has; no entry means none."""
-        counted = self.of(owner, keys).order_by().values_list(f"{owner}_id")
-        return dict(counted.annotate(models.Count("pk")))
+        """Return the number of books by author or category; those without books are left out."""
+        books = self.owned(owner, self.key_parameter(keys)).order_by()
+        return dict(books.values_list(f"{owner}_id").annotate(models.Count("pk")))
 
 
-def is_indexed(title: str) -> bool:
-    """Tell whether a search term is long enough to have a trigram."""
-    return len(folded(title)) >= TRIGRAM
+def is_indexed(part: str) -> bool:
+    """Return True if a text is long enough to have a trigram."""
+    return len(folded(part)) >= TRIGRAM
 
 
 class Author(models.Model):
@@ -147,7 +144,7 @@ class Category(models.Model):
     id = models.AutoField(primary_key=True)  # the GraphQL Int that names it has 32 bits
     name = models.CharField(max_length=NAME_LENGTH)
     name_folded = FoldedTextField("name")
-    # null: a category that was never described answers null, not the empty text
+    # null: a category without a description answers null, not an empty text
     description = models.TextField(max_length=DESCRIPTION_LENGTH, null=True, blank=True)  # noqa: DJ001
 
     objects = NamedQuerySet["Category"].as_manager()

@@ -1,4 +1,4 @@
-"""Pages of a list by keyset: a cursor holds the sort values of its row, so any page costs the same."""
+"""Keyset pagination: a cursor holds the sort values of its row, so any page costs the same."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ DEFAULT_PAGE = 50
 LARGEST_PAGE = 100
 LARGEST_NUMBER = 2**63
 
+SortValues = Sequence[Any]
+
 
 @dataclass(frozen=True, slots=True)
 class Order:
@@ -35,12 +37,14 @@ class Order:
     def reversed(self) -> Order:
         return replace(self, descending=not self.descending)
 
-    def cursor(self, place: Sequence[Any]) -> str:
+    def cursor(self, values: SortValues) -> str:
         """Return the opaque form of a row's sort values."""
-        return base64.urlsafe_b64encode(orjson.dumps(place)).decode()
+        return base64.urlsafe_b64encode(orjson.dumps(values)).decode()
 
-    def values(self, cursor: str, *, field: str) -> list[Any]:
+    def values(self, cursor: str | None, *, field: str) -> SortValues | None:
         """Return the sort values in a cursor, or raise BadUserInputError."""
+        if not cursor:
+            return None
         try:
             data = base64.b64decode(cursor.encode(), altchars=b"-_", validate=True)
             values = orjson.loads(data)
@@ -53,27 +57,28 @@ class Order:
         return values
 
     def fits(self, values: list[Any]) -> bool:
-        def fit(column: str, value: Any) -> bool:
+        """Return True if there is one value of the right type for each column."""
+
+        def fits_column(column: str, value: Any) -> bool:
             if column in self.texts:
                 return isinstance(value, str) and NUL not in value
             return type(value) is int and abs(value) < LARGEST_NUMBER
 
-        return len(values) == len(self.columns) and all(map(fit, self.columns, values))
+        return len(values) == len(self.columns) and all(
+            map(fits_column, self.columns, values)
+        )
 
     def sorted(self, rows: QuerySet[Any]) -> QuerySet[Any]:
-        """Return the rows in this order, each sort value under the name that `beyond` filters by."""
-        rows = rows.alias(
-            **{
-                f"order_{column}": CodePoints(column)
-                if column in self.texts
-                else F(column)
-                for column in self.columns
-            }
-        )
+        """Return the rows in this order, with the aliases that `beyond` filters by."""
+        aliases = {
+            f"order_{column}": CodePoints(column) if column in self.texts else F(column)
+            for column in self.columns
+        }
         sign = "-" if self.descending else ""
-        return rows.order_by(*(f"{sign}order_{column}" for column in self.columns))
+        rows = rows.alias(**aliases)
+        return rows.order_by(*(f"{sign}{alias}" for alias in aliases))
 
-    def beyond(self, values: Sequence[Any]) -> Q:
+    def beyond(self, values: SortValues) -> Q:
         """Return the condition of the rows after the one with these sort values."""
         side = "lt" if self.descending else "gt"
         beyond = Q()
@@ -81,90 +86,90 @@ class Order:
             further = Q(**{f"order_{column}__{side}": value})
             same = Q(**{f"order_{column}": value})
             beyond = further | (same & beyond) if beyond else further
-        # Implied by the rest, and the only part that an index can begin with.
+        # The rest implies this condition, but an index can begin with no other.
         return beyond & Q(**{f"order_{self.columns[0]}__{side}e": values[0]})
 
 
-@dataclass(frozen=True)
-class Window:
-    """Which part of a list a client asks for, in the terms of Relay's connections."""
-
-    order: Order
-    first: int | None = None
-    after: str | None = None
-    last: int | None = None
-    before: str | None = None
-
-    @cached_property
-    def size(self) -> int:
-        """Return how many rows a page has, or raise BadUserInputError."""
-        if self.first is not None and self.last is not None:
-            raise BadUserInputError("Give first or last, not both.", field="last")
-        for field, value in (("first", self.first), ("last", self.last)):
-            if value is not None and not 0 <= value <= LARGEST_PAGE:
-                raise BadUserInputError(
-                    f"{field} must be from 0 to {LARGEST_PAGE}.", field=field
-                )
-        return next(
-            (value for value in (self.first, self.last) if value is not None),
-            DEFAULT_PAGE,
+def page_size(first: int | None, last: int | None) -> int:
+    """Return the number of rows of a page, or raise BadUserInputError."""
+    if first is not None and last is not None:
+        raise BadUserInputError("Give first or last, not both.", field="last")
+    field, size = ("first", first) if last is None else ("last", last)
+    if size is None:
+        return DEFAULT_PAGE
+    if not 0 <= size <= LARGEST_PAGE:
+        raise BadUserInputError(
+            f"{field} must be from 0 to {LARGEST_PAGE}.", field=field
         )
-
-    @cached_property
-    def bounds(self) -> tuple[list[Any] | None, list[Any] | None]:
-        """Return the sort values after and before which the page lies, or raise BadUserInputError."""
-        after = self.order.values(self.after, field="after") if self.after else None
-        before = self.order.values(self.before, field="before") if self.before else None
-        return after, before
+    return size
 
 
 class Page:
-    """The sort values of one window's rows; what is around them is read only when it is answered."""
+    """The sort values of one page's rows; everything else is read only when it is selected.
 
-    def __init__(self, everything: QuerySet[Any], window: Window) -> None:
+    Arguments and properties are those of Relay's connections.
+    """
+
+    def __init__(
+        self,
+        rows: QuerySet[Any],
+        order: Order,
+        *,
+        first: int | None = None,
+        after: str | None = None,
+        last: int | None = None,
+        before: str | None = None,
+    ) -> None:
         """Read the sort values, or raise BadUserInputError."""
-        self.everything, self.window, self.order = everything, window, window.order
-        after, before = window.bounds
-        size, backward = window.size, window.last is not None
-        rows = self.order.sorted(everything)
-        if after is not None:
-            rows = rows.filter(self.order.beyond(after))
-        if before is not None:
-            rows = rows.filter(self.order.reversed().beyond(before))
-        if backward:
-            rows = self.order.reversed().sorted(rows)
-        found = list(rows.values_list(*self.order.columns)[: size + 1])
-        self.more = len(found) > size
-        self.places = found[:size][::-1] if backward else found[:size]
+        self.rows, self.order, self.is_backward = rows, order, last is not None
+        self.after = order.values(after, field="after")
+        self.before = order.values(before, field="before")
+        size = page_size(first, last)
+        rows = order.sorted(rows)
+        if self.after is not None:
+            rows = rows.filter(order.beyond(self.after))
+        if self.before is not None:
+            rows = rows.filter(order.reversed().beyond(self.before))
+        if self.is_backward:
+            rows = order.reversed().sorted(rows)
+        values = list(rows.values_list(*order.columns)[: size + 1])
+        self.has_more = len(values) > size
+        self.values = values[:size][::-1] if self.is_backward else values[:size]
 
     @cached_property
     def cursors(self) -> dict[int, str]:
         """Return the cursor of each row by its key, in the page's order."""
-        return {place[-1]: self.order.cursor(place) for place in self.places}
+        return {values[-1]: self.order.cursor(values) for values in self.values}
 
     @property
-    def has_next(self) -> bool:
-        if self.window.last is None:
-            return self.more
-        return self.exists(self.order, self.places[-1:], self.window.bounds[1])
+    def start_cursor(self) -> str | None:
+        return next(iter(self.cursors.values()), None)
 
     @property
-    def has_previous(self) -> bool:
-        if self.window.last is not None:
-            return self.more
-        return self.exists(
-            self.order.reversed(), self.places[:1], self.window.bounds[0]
-        )
+    def end_cursor(self) -> str | None:
+        return next(reversed(self.cursors.values()), None)
+
+    @property
+    def total_count(self) -> int:
+        return self.rows.count()
+
+    @property
+    def has_next_page(self) -> bool:
+        if not self.is_backward:
+            return self.has_more
+        return self.exists(self.order, self.values[-1:], self.before)
+
+    @property
+    def has_previous_page(self) -> bool:
+        if self.is_backward:
+            return self.has_more
+        return self.exists(self.order.reversed(), self.values[:1], self.after)
 
     def exists(
-        self, order: Order, edge: list[Sequence[Any]], bound: Sequence[Any] | None
+        self, order: Order, edge: list[SortValues], bound: SortValues | None
     ) -> bool:
-        """Tell whether rows lie beyond the page's edge, or beyond its bound when it is empty."""
-        if not edge and bound is None:
-            return False
+        """Return True if rows lie beyond the page's edge, or beyond its bound if it is empty."""
         values = edge[0] if edge else bound
-        assert values is not None  # noqa: S101 - one of both is there
-        return order.sorted(self.everything).filter(order.beyond(values)).exists()
-
-    def count(self) -> int:
-        return self.everything.count()
+        if values is None:
+            return False
+        return order.sorted(self.rows).filter(order.beyond(values)).exists()

@@ -1,4 +1,4 @@
-"""Text as the catalogue takes it: stored as it came, compared without letter case."""
+"""Text of the catalogue: stored as received, compared without letter case."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ NUL = "\0"  # PostgreSQL cannot store it
 
 
 def folded(text: str) -> str:
-    """Return what two texts have in common when letter case is ignored, in every script."""
+    """Return the form in which texts are compared when letter case is ignored."""
     return text.casefold()
 
 
-def checked(text: str, *, field: str, length: int = NAME_LENGTH) -> str:
-    """Return a required text unchanged, or raise BadUserInputError."""
+def check_name(text: str, *, field: str) -> None:
+    """Raise BadUserInputError for a blank or unacceptable name."""
     if not text.strip():
         raise BadUserInputError(f"{field} must not be blank.", field=field)
-    return checked_optional(text, field=field, length=length)
+    check_text(text, field=field, length=NAME_LENGTH)
 
 
-def checked_optional(text: str, *, field: str, length: int = NAME_LENGTH) -> str:
-    """Return a text that may be empty unchanged, or raise BadUserInputError."""
+def check_text(text: str, *, field: str, length: int = DESCRIPTION_LENGTH) -> None:
+    """Raise BadUserInputError for a text with NUL or with too many characters."""
     if NUL in text:
         raise BadUserInputError(
             f"{field} must not hold the NUL character.", field=field
@@ -31,4 +31,3 @@ def checked_optional(text: str, *, field: str, length: int = NAME_LENGTH) -> str
         raise BadUserInputError(
             f"{field} must have at most {length:,} characters.", field=field
         )
-    return text

@@ -1,4 +1,4 @@
-"""Signed webhooks of the catalogue's changes, off by default: their dialect."""
+"""Signed webhooks on the catalogue's changes: event types, envelope, headers, retries."""
 
 from __future__ import annotations
 
@@ -41,26 +41,26 @@ def publish(event_type: str, data: dict[str, Any]) -> None:
     publishing.publish(profile=PROFILE, owner=OWNER, event_type=event_type, data=data)
 
 
-def receives(event_types: Sequence[str], event_type: str) -> bool:
-    """Tell whether an endpoint's list names a type; an empty list names all."""
+def matches(event_types: Sequence[str], event_type: str) -> bool:
+    """Return True if an endpoint's list includes a type; an empty list includes all."""
     return not event_types or event_type in event_types
 
 
-def envelope(happening: EventContext) -> dict[str, Any]:
+def envelope(event: EventContext) -> dict[str, Any]:
     return {
-        "id": happening.id,
-        "type": happening.type,
-        "created_at": happening.created_at,
-        "data": happening.data,
+        "id": event.id,
+        "type": event.type,
+        "created_at": event.created_at,
+        "data": event.data,
     }
 
 
-def headers(sending: SigningContext) -> dict[str, str]:
-    """Return the headers of one attempt beside its signature."""
+def headers(context: SigningContext) -> dict[str, str]:
+    """Return the headers of one attempt in addition to its signature."""
     return {
         "Content-Type": "application/json",
-        "X-Catalog-Event": sending.event_type,
-        "X-Catalog-Delivery": sending.delivery_id,
+        "X-Catalog-Event": context.event_type,
+        "X-Catalog-Delivery": context.delivery_id,
     }
 
 
@@ -69,7 +69,7 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
     return WebhookProfile(
         name=PROFILE,
         event_types=EVENT_TYPES,
-        matches=receives,
+        matches=matches,
         envelope=envelope,
         # During a rotation both secrets sign.
         signature_scheme="timestamped",

@@ -1,27 +1,64 @@
-"""What the resolvers of one request share."""
+"""The state of one request that its resolvers share, and the limits of its answer."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.utils.module_loading import import_string
 
 from catalog.conf import option
-from catalog.errors import ForbiddenError, UnauthenticatedError
-from catalog.execution.budget import RowBudget
+from catalog.errors import ForbiddenError, ResultTooLargeError, UnauthenticatedError
+
+MOST_CHARACTERS = 10_000_000
 
 
-def row_budget() -> RowBudget:
-    return RowBudget(option("CATALOG_ROW_BUDGET"))
+class RowBudget:
+    """The rows that one answer may still have; a row counts as often as it appears."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = self.left = limit
+
+    @property
+    def enough(self) -> int:
+        """How many rows a query must fetch to show that there are too many."""
+        return self.left + 1
+
+    def spend(self, rows: int) -> None:
+        """Take rows from the budget, or raise ResultTooLargeError."""
+        if rows > self.left:
+            raise ResultTooLargeError(self.limit)
+        self.left -= rows
+
+
+def check_text(data: Any) -> None:
+    """Raise ResultTooLargeError if the texts of an answer are too long together.
+
+    A few rows with a long text each can appear in an answer many times: once per book of a
+    category, and once per alias.
+    """
+    left, remaining = MOST_CHARACTERS, [data]
+    while remaining:
+        value = remaining.pop()
+        if isinstance(value, str):
+            left -= len(value)
+        elif isinstance(value, dict):
+            remaining.extend(value.values())
+        elif isinstance(value, list):
+            remaining.extend(value)
+        if left < 0:
+            raise ResultTooLargeError(MOST_CHARACTERS, "characters")
 
 
 @dataclass(slots=True)
 class Context:
-    """One request: who asks, by which id it is logged, and what it may still cost."""
+    """One request: its id in the log, its bearer token, and its remaining rows."""
 
     request_id: str = ""
     bearer: str | None = None
-    budget: RowBudget = field(default_factory=row_budget)
+    budget: RowBudget = field(
+        default_factory=lambda: RowBudget(option("CATALOG_ROW_BUDGET"))
+    )
 
     def authorize_change(self) -> None:
         """Raise UnauthenticatedError or ForbiddenError unless this request may change rows."""
@@ -32,6 +69,8 @@ class Context:
         if authenticator and self.bearer:
             user = import_string(authenticator)(self.bearer)
         if user is None or not user.is_active:
-            raise UnauthenticatedError
+            raise UnauthenticatedError(
+                "Changes need a personal token: send Authorization: Bearer <token>."
+            )
         if not user.is_staff:
-            raise ForbiddenError
+            raise ForbiddenError("Changes need the personal token of a staff user.")

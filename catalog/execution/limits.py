@@ -1,7 +1,7 @@
-"""How much a document may ask for, decided in one linear pass before it is validated.
+"""Limits of a document, checked in one linear pass before it is validated.
 
-A fragment is measured once, however often it is spread: its totals are added at each spread,
-so that a chain of fragments that doubles at every link costs as many steps as it has links.
+A fragment is measured once, however often it is spread: its totals are added at each spread.
+So a chain of fragments that doubles at every link costs as many steps as it has links.
 """
 
 from __future__ import annotations
@@ -33,14 +33,12 @@ from catalog.errors import QueryTooComplexError
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one document; a list is taken to have `list_size` rows."""
+    """The limits of one document; a list is assumed to have `list_size` rows."""
 
     characters: int = 100_000
     tokens: int = 2_000
     fragments: int = 50
-    repeats: int = (
-        100  # fields with a response name that their selection set has already
-    )
+    repeats: int = 100  # fields whose response name their selection set already has
     nesting: int = 50  # of selection sets as written, through fragments
     depth: int = 12
     introspection_depth: int = 20
@@ -61,14 +59,14 @@ INTROSPECTION = META_FIELDS.keys()
 
 @dataclass(slots=True)
 class Size:
-    """What a part of a document amounts to with every fragment written out."""
+    """The size of a part of a document with every fragment expanded, in the order of checks."""
 
     depth: int = 0
     introspection_depth: int = 0
     aliases: int = 0
-    directives: int = 0
-    fields: int = 0
     root_fields: int = 0
+    directives: int = 0
+    expanded_fields: int = 0
     cost: int = 0
 
     def add(self, other: Size) -> None:
@@ -77,10 +75,18 @@ class Size:
             self.introspection_depth, other.introspection_depth
         )
         self.aliases += other.aliases
-        self.directives += other.directives
-        self.fields += other.fields
         self.root_fields += other.root_fields
+        self.directives += other.directives
+        self.expanded_fields += other.expanded_fields
         self.cost += other.cost
+
+
+def fragments_of(document: DocumentNode) -> dict[str, FragmentDefinitionNode]:
+    return {
+        node.name.value: node
+        for node in document.definitions
+        if isinstance(node, FragmentDefinitionNode)
+    }
 
 
 def is_list(output: Any) -> bool:
@@ -88,70 +94,50 @@ def is_list(output: Any) -> bool:
 
 
 def check_size(document: DocumentNode, schema: GraphQLSchema) -> int:
-    """Return the cost of the dearest operation, or raise QueryTooComplexError."""
-    return Measure(document, schema).run()
+    """Return the cost of the most expensive operation, or raise QueryTooComplexError."""
+    return Measurement(document, schema).run()
 
 
-class Measure:
+class Measurement:
     """One pass over one document, which need not be valid."""
 
-    def __init__(
-        self, document: DocumentNode, schema: GraphQLSchema, limits: Limits = LIMITS
-    ) -> None:
-        self.document, self.schema, self.limits = document, schema, limits
-        self.fragments = {
-            node.name.value: node
-            for node in document.definitions
-            if isinstance(node, FragmentDefinitionNode)
-        }
+    def __init__(self, document: DocumentNode, schema: GraphQLSchema) -> None:
+        self.document, self.schema = document, schema
+        self.fragments = fragments_of(document)
         self.sizes: dict[str, Size] = {}
         self.repeats = 0
 
     def run(self) -> int:
-        self.at_most("fragments", len(self.fragments))
+        check("fragments", len(self.fragments))
         for name in self.fragments:
             self.fragment(name, 0)
-        operations = [
+        sizes = [
             self.operation(node)
             for node in self.document.definitions
             if isinstance(node, OperationDefinitionNode)
         ]
-        self.at_most("repeats", self.repeats)
-        for size in operations:
-            self.check(size)
-        return max((size.cost for size in operations), default=0)
-
-    def check(self, size: Size) -> None:
-        self.at_most("depth", size.depth)
-        self.at_most("introspection_depth", size.introspection_depth)
-        self.at_most("aliases", size.aliases)
-        self.at_most("root_fields", size.root_fields)
-        self.at_most("directives", size.directives)
-        self.at_most("expanded_fields", size.fields)
-        self.at_most("cost", size.cost)
-
-    def at_most(self, limit: str, value: int) -> None:
-        most: int = getattr(self.limits, limit)
-        if value > most:
-            raise QueryTooComplexError.beyond(limit.replace("_", " "), most)
+        check("repeats", self.repeats)
+        for size in sizes:
+            for limit in Size.__slots__:
+                check(limit, getattr(size, limit))
+        return max((size.cost for size in sizes), default=0)
 
     def operation(self, node: OperationDefinitionNode) -> Size:
-        size = self.selection_set(
-            node.selection_set, self.schema.get_root_type(node.operation), 0
-        )
-        variables = node.variable_definitions or ()
+        root = self.schema.get_root_type(node.operation)
+        size = self.selection_set(node.selection_set, root, 0)
         size.directives += len(node.directives or ())
-        size.directives += sum(len(one.directives or ()) for one in variables)
+        for variable in node.variable_definitions or ():
+            size.directives += len(variable.directives or ())
         return size
 
     def fragment(self, name: str, level: int) -> Size:
-        """Measure a fragment once; a cycle (validation refuses it) adds nothing."""
+        """Measure a fragment once; a cycle adds nothing, because validation refuses it."""
         if name not in self.sizes:
             self.sizes[name] = Size()
             node = self.fragments.get(name)
             if node is not None:
-                on = self.schema.get_type(node.type_condition.name.value)
-                self.sizes[name] = self.selection_set(node.selection_set, on, level)
+                parent = self.schema.get_type(node.type_condition.name.value)
+                self.sizes[name] = self.selection_set(node.selection_set, parent, level)
                 self.sizes[name].directives += len(node.directives or ())
         return self.sizes[name]
 
@@ -162,11 +148,11 @@ class Measure:
         level: int,
         names: set[str] | None = None,
     ) -> Size:
-        """Measure a selection set; an inline fragment counts its response names with those around."""
+        """Measure a selection set; an inline fragment shares the response names around it."""
         size = Size()
         if node is None:
             return size
-        self.at_most("nesting", level)  # bounds this recursion
+        check("nesting", level)  # bounds this recursion
         names = set() if names is None else names
         for selection in node.selections:
             size.directives += len(selection.directives or ())
@@ -183,19 +169,11 @@ class Measure:
             return self.field(node, parent, level)
         if isinstance(node, FragmentSpreadNode):
             return self.fragment(node.name.value, level + 1)
-        assert isinstance(node, InlineFragmentNode)  # noqa: S101 - there is no fourth kind
-        on: NamedTypeNode | None = node.type_condition
-        inside = parent if on is None else self.schema.get_type(on.name.value)
-        return self.selection_set(node.selection_set, inside, level + 1, names)
-
-    def rows(self, parent: object) -> int:
-        """Return how many rows a list field of this type is taken to have."""
-        name = parent.name if isinstance(parent, GraphQLObjectType) else ""
-        if name.startswith("__"):
-            return self.limits.introspection_list_size
-        if name.endswith("Connection"):
-            return self.limits.page_size
-        return self.limits.list_size
+        assert isinstance(node, InlineFragmentNode)  # noqa: S101 - the third and last kind
+        condition: NamedTypeNode | None = node.type_condition
+        if condition is not None:
+            parent = self.schema.get_type(condition.name.value)
+        return self.selection_set(node.selection_set, parent, level + 1, names)
 
     def field(self, node: FieldNode, parent: object, level: int) -> Size:
         name = node.name.value
@@ -204,17 +182,32 @@ class Measure:
         below = self.selection_set(
             node.selection_set, get_named_type(field.type) if field else None, level + 1
         )
-        rows = 1
-        if field is not None and is_list(field.type):
-            rows = self.rows(parent)
+        rows = list_size(parent) if field is not None and is_list(field.type) else 1
         introspects = name in INTROSPECTION
         is_root = parent in (self.schema.query_type, self.schema.mutation_type)
         return Size(
             depth=0 if introspects else below.depth + 1,
             introspection_depth=below.depth if introspects else 0,
             aliases=below.aliases + (node.alias is not None),
-            directives=below.directives,
-            fields=below.fields + 1,
             root_fields=int(is_root),
+            directives=below.directives,
+            expanded_fields=below.expanded_fields + 1,
             cost=1 + rows * below.cost,
         )
+
+
+def check(limit: str, value: int) -> None:
+    """Raise QueryTooComplexError if a value exceeds its limit."""
+    maximum: int = getattr(LIMITS, limit)
+    if value > maximum:
+        raise QueryTooComplexError(limit.replace("_", " "), maximum)
+
+
+def list_size(parent: object) -> int:
+    """Return how many rows a list field of this type is assumed to have."""
+    name = parent.name if isinstance(parent, GraphQLObjectType) else ""
+    if name.startswith("__"):
+        return LIMITS.introspection_list_size
+    if name.endswith("Connection"):
+        return LIMITS.page_size
+    return LIMITS.list_size

@@ -1,4 +1,4 @@
-"""Execute one GraphQL request: by its plan where there is one, otherwise by graphql-core."""
+"""Execute one GraphQL request: by its plan if there is one, otherwise by graphql-core."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from graphql import (
 from graphql.execution.values import get_variable_values
 
 from catalog.errors import CatalogError
-from catalog.execution.budget import check_text
-from catalog.execution.context import Context
+from catalog.execution.context import Context, check_text
 from catalog.execution.documents import Document, Documents, RequestRefusedError
 from catalog.failures import MASKED, NO_OPERATION, Failure, failures
 
 log = structlog.stdlib.get_logger("signpost.graphql")
 
 Json = dict[str, Any]
+Result = tuple[Json | None, list[GraphQLError]]
 LONGEST_MESSAGE = 1_000
 LONGEST_NAME = 100
-# The database is away, or ended a statement that took too long.
+# The database is unavailable, or ended a statement that took too long.
 OUTAGES = (OperationalError, InterfaceError)
 
 
@@ -43,36 +43,15 @@ class GraphQLRequest:
 
 @dataclass(slots=True)
 class Answer:
-    """The answer's body, and whether the operation was executed at all.
-
-    `unavailable`: the database was away or took too long for a part of it.
-    """
+    """The body of an answer; the operation may have been refused, or failed for an outage."""
 
     body: Json
-    executed: bool
-    unavailable: bool = False
+    is_executed: bool
+    is_unavailable: bool = False
 
 
 class MutationNotAllowedError(Exception):
     """A mutation by a method that must not change anything."""
-
-
-@dataclass(slots=True)
-class Trace:
-    """What the log tells of an operation."""
-
-    name: str | None = None
-    cost: int | None = None
-    planned: bool = False
-    document: Document | None = None
-    operation: OperationDefinitionNode | None = None
-
-    def failure(self, error: Json) -> Failure:
-        """Return the operation and the code of an error as clients see it."""
-        name, path = None, error.get("path")
-        if self.document and self.operation and path:
-            name = self.document.root_field(self.operation, path[0])
-        return name or NO_OPERATION, error["extensions"]["code"]
 
 
 class Executor:
@@ -89,105 +68,109 @@ class Executor:
 
         Raise MutationNotAllowedError for a mutation in a read-only request.
         """
-        started, trace = time.perf_counter(), Trace()
-        data, errors, code = self.attempt(request, context, trace, read_only=read_only)
-        executed = data is not None
-        body: Json = {"data": data} if executed else {}
+        return Execution(self, request, context, read_only=read_only).answer()
+
+
+class Execution:
+    """The execution of one request, and what the log says of it."""
+
+    def __init__(
+        self,
+        executor: Executor,
+        request: GraphQLRequest,
+        context: Context,
+        *,
+        read_only: bool,
+    ) -> None:
+        self.executor, self.request, self.context = executor, request, context
+        self.read_only = read_only
+        self.name: str | None = None
+        self.cost: int | None = None
+        self.is_planned = False
+        self.document: Document | None = None
+        self.operation: OperationDefinitionNode | None = None
+
+    def answer(self) -> Answer:
+        started = time.perf_counter()
+        data, errors, code = self.attempt()
+        is_executed = data is not None
+        body: Json = {"data": data} if is_executed else {}
         if errors:
-            told = [public(error, code, context.request_id) for error in errors]
-            body = {"errors": told, **body}
-            failures.add(trace.failure(error) for error in told)
+            shown = [public(error, code, self.context.request_id) for error in errors]
+            body = {"errors": shown, **body}
+            failures.add(map(self.failure, shown))
         log.info(
             "operation",
-            operation=(trace.name or "")[:LONGEST_NAME],
-            cost=trace.cost,
-            planned=trace.planned,
+            operation=(self.name or "")[:LONGEST_NAME],
+            cost=self.cost,
+            planned=self.is_planned,
             errors=len(errors),
             ms=round((time.perf_counter() - started) * 1000, 1),
         )
-        return Answer(body, executed, unavailable=any(map(is_outage, errors)))
+        return Answer(body, is_executed, is_unavailable=any(map(is_outage, errors)))
 
-    def attempt(
-        self,
-        request: GraphQLRequest,
-        context: Context,
-        trace: Trace,
-        *,
-        read_only: bool,
-    ) -> tuple[Json | None, list[GraphQLError], str]:
-        """Return data, errors, and the code of those errors that bring none of their own."""
+    def failure(self, error: Json) -> Failure:
+        """Return the operation and the code of an error as clients see it."""
+        name, path = None, error.get("path")
+        if self.document and self.operation and path:
+            name = self.document.root_field(self.operation, path[0])
+        return name or NO_OPERATION, error["extensions"]["code"]
+
+    def attempt(self) -> tuple[Json | None, list[GraphQLError], str]:
+        """Return data, errors, and the code of those errors that have none of their own."""
         try:
-            data, errors = self.execute(request, context, trace, read_only=read_only)
+            return *self.execute(), "BAD_USER_INPUT"
         except RequestRefusedError as refusal:
             return None, refusal.errors, refusal.code
         except CatalogError as refusal:
             error = GraphQLError(str(refusal), extensions=refusal.extensions)
             return None, [error], refusal.code
-        return data, errors, "BAD_USER_INPUT"
 
-    def execute(
-        self,
-        request: GraphQLRequest,
-        context: Context,
-        trace: Trace,
-        *,
-        read_only: bool,
-    ) -> tuple[Json | None, list[GraphQLError]]:
-        document = self.documents.get(request.query)
-        trace.cost, trace.name = document.cost, request.operation_name
-        operation = document.operation(request.operation_name)
+    def execute(self) -> Result:
+        document = self.executor.documents.get(self.request.query)
+        self.cost, self.name = document.cost, self.request.operation_name
+        operation = document.operation(self.request.operation_name)
         if operation is None:
-            raise unresolved(ambiguous(request.operation_name))
-        if self.schema.get_root_type(operation.operation) is None:
+            raise unresolved(ambiguous(self.request.operation_name))
+        if self.executor.schema.get_root_type(operation.operation) is None:
             raise unresolved("The schema has no subscriptions.")
-        trace.document, trace.operation = document, operation
+        self.document, self.operation = document, operation
         if operation.name:
-            trace.name = operation.name.value
-        if read_only and operation.operation is not OperationType.QUERY:
+            self.name = operation.name.value
+        is_query = operation.operation is OperationType.QUERY
+        if self.read_only and not is_query:
             raise MutationNotAllowedError
-        data, errors = self.run(document, operation, request, context, trace)
-        if document.has_long_text and operation.operation is OperationType.QUERY:
+        data, errors = self.run_plan(document, operation) or self.run_graphql(document)
+        if document.has_long_text and is_query:
             check_text(data)
         return data, errors
 
-    def run(
-        self,
-        document: Document,
-        operation: OperationDefinitionNode,
-        request: GraphQLRequest,
-        context: Context,
-        trace: Trace,
-    ) -> tuple[Json | None, list[GraphQLError]]:
-        """Run the operation's plan, or hand it to graphql-core."""
-        if self.plans and (
-            planned := run_plan(document, operation, request.variables, context)
-        ):
-            trace.planned = True
-            return planned
+    def run_plan(
+        self, document: Document, operation: OperationDefinitionNode
+    ) -> Result | None:
+        """Return the result of the operation's plan, or None if graphql-core has to execute it."""
+        if not self.executor.plans:
+            return None
+        variables: Json | list[GraphQLError] = {}
+        if definitions := operation.variable_definitions:
+            given = self.request.variables or {}
+            variables = get_variable_values(document.schema, definitions, given)
+        if isinstance(variables, list):
+            return None  # graphql-core reports these errors
+        if (plan := document.plan(operation, variables)) is None:
+            return None
+        self.is_planned = True
+        return plan.run(variables, self.context.budget)
+
+    def run_graphql(self, document: Document) -> Result:
         result = execute_sync(
-            self.schema,
+            self.executor.schema,
             document.ast,
-            context_value=context,
-            variable_values=request.variables,
-            operation_name=request.operation_name,
+            context_value=self.context,
+            variable_values=self.request.variables,
+            operation_name=self.request.operation_name,
         )
         return result.data, result.errors or []
-
-
-def run_plan(
-    document: Document,
-    operation: OperationDefinitionNode,
-    given: Json | None,
-    context: Context,
-) -> tuple[Json, list[GraphQLError]] | None:
-    """Return the planned answer, or None when graphql-core has to answer."""
-    variables: Json | list[GraphQLError] = {}
-    if definitions := operation.variable_definitions:
-        variables = get_variable_values(document.schema, definitions, given or {})
-    if isinstance(variables, list):
-        return None  # graphql-core tells these errors
-    plan = document.plan(operation, variables)
-    return plan.run(variables, context.budget) if plan else None
 
 
 def unresolved(message: str) -> RequestRefusedError:
@@ -195,7 +178,7 @@ def unresolved(message: str) -> RequestRefusedError:
 
 
 def ambiguous(name: str | None) -> str:
-    """Return why a document does not say what to execute."""
+    """Return why a document does not determine the operation."""
     if name is None:
         return "The document has several operations: name one in operationName."
     return f"The document has no operation named {name[:LONGEST_NAME]!r}."
@@ -214,14 +197,14 @@ def is_outage(error: GraphQLError) -> bool:
 
 
 def public(error: GraphQLError, code: str, request_id: str) -> Json:
-    """Return an error as clients see it: with a code, and without what is none of their business."""
+    """Return an error as clients see it: with a code, and without internal details."""
     cause = cause_of(error)
-    told = dict(error.formatted)
+    shown = dict(error.formatted)
     if cause is None or isinstance(cause, CatalogError):
-        told["message"] = error.message[:LONGEST_MESSAGE]
-        told["extensions"] = {"code": code, **(error.extensions or {})}
-        return told
+        shown["message"] = error.message[:LONGEST_MESSAGE]
+        shown["extensions"] = {"code": code, **(error.extensions or {})}
+        return shown
     log.error("resolver failed", exc_info=cause, path=error.path)
-    told["message"] = "Internal server error"
-    told["extensions"] = {"code": MASKED, "requestId": request_id}
-    return told
+    shown["message"] = "Internal server error"
+    shown["extensions"] = {"code": MASKED, "requestId": request_id}
+    return shown

@@ -1,15 +1,15 @@
-"""Answer an operation without walking it per row: one query and one compiled loop per list level.
+"""Answer an operation with one query and one compiled loop per list level, not field by field.
 
-A plan is made once per operation (and per value of the variables that steer @skip and
-@include). Each list level becomes one `values_list` and one generated function that turns
-its rows into the answer's objects. What no plan covers, graphql-core executes; its resolvers
-load the rows by levels too, so that both give the same bytes and count the same rows.
+A plan is compiled once per operation (and per value of the variables of @skip and
+@include). Each list level becomes one `values_list` and one generated function that builds
+the answer's objects from its rows. graphql-core executes what no plan covers. Its resolvers
+load the rows by levels too, so both give the same bytes and count the same rows.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
@@ -17,21 +17,26 @@ from typing import Any
 from django.db.models import QuerySet
 from graphql import (
     FieldNode,
+    FragmentDefinitionNode,
     GraphQLError,
+    GraphQLObjectType,
     GraphQLResolveInfo,
     GraphQLSchema,
+    OperationDefinitionNode,
     located_error,
 )
+from graphql.execution.collect_fields import collect_fields, collect_sub_fields
 from graphql.execution.values import get_argument_values
 
-from catalog.execution.budget import RowBudget
+from catalog.execution.context import RowBudget
 from catalog.execution.roots import ROOTS, Root
-from catalog.execution.selections import Selections
-from catalog.execution.statements import Selection, Statements
+from catalog.execution.statements import Rows, Selection, Statement
 from catalog.models import MODELS, Book, Owner, TypeName
 
 Items = Any  # a list of objects, or a dict of lists by owner
 Json = dict[str, Any]
+Fields = dict[str, list[FieldNode]]
+Fragments = dict[str, FragmentDefinitionNode]
 
 COLUMNS: dict[TypeName, dict[str, str]] = {
     "Book": {"id": "pk", "name": "name", "pageCount": "page_count"},
@@ -45,46 +50,47 @@ OWNER_TYPES: dict[str, tuple[Owner, TypeName]] = {
 OWNER_OF_TYPE: dict[TypeName, Owner] = {"Author": "author", "Category": "category"}
 
 
+BY_NAME = itemgetter(0, 1)  # where the columns name and pk come first
+
+
 class NotPlannableError(Exception):
     """A selection that graphql-core has to execute."""
 
 
 @dataclass(slots=True)
-class Below:
+class OwnedBooks:
     """The books, or the number of books, of the owners that one column of a level names."""
 
     owner: Owner
-    key: int  # the column of the level that holds the owner's key
-    level: Level | None  # None: only the number is asked for
+    key: int  # the column of the level with the owner's key
+    level: Level | None  # None: only the number is selected
 
-    def load(
-        self, rows: Sequence[tuple[Any, ...]], weights: list[int], budget: RowBudget
-    ) -> Items:
+    def load(self, rows: Rows, weights: list[int], budget: RowBudget) -> Items:
         """Return the lists, or the numbers, by owner."""
-        appears: Counter[int] = Counter()
+        appearances: Counter[int] = Counter()
         for row, weight in zip(rows, weights, strict=True):
-            appears[row[self.key]] += weight
-        appears.pop(None, None)  # type: ignore[call-overload]
+            appearances[row[self.key]] += weight
+        appearances.pop(None, None)  # type: ignore[call-overload] # no category
         if self.level is None:
-            return Book.objects.counts(self.owner, appears)
-        keys = Book.objects.all().key_parameter(appears)
-        return self.level.load(Selection(self.books, keys), budget, appears)
+            return Book.objects.counts(self.owner, appearances)
+        keys = Book.objects.all().key_parameter(appearances)
+        return self.level.load(Selection(self.books, keys), budget, appearances)
 
-    def books(self, keys: Any) -> QuerySet[Book]:
-        return Book.objects.owned(self.owner, keys).order_by("pk")
+    def books(self, key_parameter: Any) -> QuerySet[Book]:
+        return Book.objects.owned(self.owner, key_parameter).order_by("pk")
 
 
 @dataclass(slots=True)
 class Level:
-    """One list of rows of the answer: its columns, what is below it, the loop that builds it."""
+    """One list of rows in the answer: its columns, its owned books and the loop that builds it."""
 
     columns: list[str] = field(default_factory=list)
-    below: list[Below] = field(default_factory=list)
-    statements: Statements = field(default_factory=Statements)
+    below: list[OwnedBooks] = field(default_factory=list)
+    statements: dict[Hashable, Statement] = field(default_factory=dict)  # by shape
     build: Callable[..., Items] = field(init=False)
 
     def column(self, path: str) -> int:
-        """Return the place of a column, which is added unless it is there."""
+        """Return the index of a column; add the column if it is missing."""
         if path not in self.columns:
             self.columns.append(path)
         return self.columns.index(path)
@@ -93,46 +99,83 @@ class Level:
         self,
         selection: Selection,
         budget: RowBudget,
-        appears: Mapping[int, int] | None = None,
-        order: Callable[[Any], Any] | None = None,
-        most: int | None = None,
+        appearances: Mapping[int, int] | None = None,
+        sort_key: Callable[[Any], Any] | None = None,
+        limit: int | None = None,
     ) -> Items:
-        """Run this level and all below; `appears` says how often each owner's list is answered."""
-        rows = self.statements.rows(selection, self.columns, most or budget.enough)
-        weights = [appears[row[0]] for row in rows] if appears else [1] * len(rows)
+        """Run this level and all below it.
+
+        `appearances` counts how often the answer has the list of each owner.
+        """
+        if (statement := self.statements.get(selection.shape)) is None:
+            statement = Statement(selection, self.columns)
+            self.statements[selection.shape] = statement
+        rows = statement.run(selection.parameter, limit or budget.enough)
+        weights = [1] * len(rows)
+        if appearances:
+            weights = [appearances[row[0]] for row in rows]
         budget.spend(sum(weights))
-        if order is not None:
-            rows.sort(key=order)
+        if sort_key is not None:
+            rows.sort(key=sort_key)
         return self.build(
             rows, *(below.load(rows, weights, budget) for below in self.below)
         )
 
 
 class Compiler:
-    """Turns the selections of one operation into levels."""
+    """Compiles the selections of one operation into levels.
 
-    def __init__(self, selections: Selections) -> None:
-        self.selections = selections
+    A null condition of @skip or @include is a GraphQLError. If `lenient`, nothing is selected
+    below it: for resolvers, because graphql-core reports the error itself.
+    `prefix` leads from the columns of a level's row to those of a related object.
+    """
+
+    def __init__(
+        self,
+        schema: GraphQLSchema,
+        fragments: Fragments,
+        variables: Json,
+        *,
+        lenient: bool = False,
+    ) -> None:
+        self.schema, self.lenient = schema, lenient
+        self.fragments, self.variables = fragments, variables
+
+    @classmethod
+    def of(cls, info: GraphQLResolveInfo) -> Compiler:
+        """Return the compiler of the operation that graphql-core executes."""
+        return cls(info.schema, info.fragments, info.variable_values, lenient=True)
+
+    def fields(self, type_name: str, nodes: list[FieldNode]) -> Fields:
+        """Return the fields below merged fields of this type, by response name."""
+        parent = self.schema.get_type(type_name)
+        assert isinstance(parent, GraphQLObjectType)  # noqa: S101 - names of the schema
+        try:
+            return collect_sub_fields(
+                self.schema, self.fragments, self.variables, parent, nodes
+            )
+        except GraphQLError:
+            if self.lenient:
+                return {}
+            raise
 
     def level(
         self, type_name: TypeName, nodes: list[FieldNode], *first: str, grouped: bool
     ) -> Level:
-        """Compile one list of rows; the columns `first` come first, whether answered or not."""
-        level = Level()
-        for path in first:
-            level.column(path)
-        shape = self.object(type_name, nodes, level, "")
-        if not level.columns:  # every object is the same, but there is one per row
+        """Compile one list of rows; the columns `first` come first, answered or not."""
+        level = Level(columns=[*first])
+        source = self.object(type_name, nodes, level, "")
+        if not level.columns:  # every object is the same, but each row needs one
             level.column("pk")
-        level.build = compiled(level, shape, grouped=grouped)
+        level.build = compile_loop(level, source, grouped=grouped)
         return level
 
     def object(
         self, type_name: TypeName, nodes: list[FieldNode], level: Level, prefix: str
     ) -> str:
-        """Return a dict display of one object; `prefix` leads from the level's row to it."""
-        fields = self.selections.below(type_name, nodes)
-        # Counts last, so that the books themselves are counted where they are loaded anyway.
+        """Return the source of the dict display of one object."""
+        fields = self.fields(type_name, nodes)
+        # Counts last, so that books that are loaded anyway are counted there.
         order = sorted(fields, key=lambda key: fields[key][0].name.value == "bookCount")
         values = {
             key: self.value(type_name, fields[key], level, prefix) for key in order
@@ -146,8 +189,8 @@ class Compiler:
         if name == "__typename":
             return repr(type_name)
         if column := COLUMNS[type_name].get(name):
-            place = f"c{level.column(prefix + column)}"
-            return f"str({place})" if name == "id" else place
+            source = f"c{level.column(prefix + column)}"
+            return f"str({source})" if name == "id" else source
         if name in OWNER_TYPES:
             return self.owner(name, nodes, level, prefix)
         return self.books(OWNER_OF_TYPE[type_name], nodes, level, prefix)
@@ -156,11 +199,11 @@ class Compiler:
         self, name: str, nodes: list[FieldNode], level: Level, prefix: str
     ) -> str:
         owner, type_name = OWNER_TYPES[name]
-        shape = self.object(type_name, nodes, level, f"{prefix}{owner}__")
+        source = self.object(type_name, nodes, level, f"{prefix}{owner}__")
         if owner == "author":
-            return shape
+            return source
         key = level.column(f"{prefix}{owner}_id")
-        return f"(None if c{key} is None else {shape})"
+        return f"(None if c{key} is None else {source})"
 
     def books(
         self, owner: Owner, nodes: list[FieldNode], level: Level, prefix: str
@@ -169,29 +212,29 @@ class Compiler:
         if nodes[0].name.value == "bookCount":
             return self.count(owner, key, level)
         books = self.level("Book", nodes, f"{owner}_id", grouped=True)
-        level.below.append(Below(owner, key, books))
+        level.below.append(OwnedBooks(owner, key, books))
         return f"(b{len(level.below) - 1}.get(c{key}) or [])"
 
     def count(self, owner: Owner, key: int, level: Level) -> str:
-        for place, below in enumerate(level.below):
+        for index, below in enumerate(level.below):
             if below.key == key and below.level:
-                return f"len(b{place}.get(c{key}) or ())"
-        level.below.append(Below(owner, key, None))
+                return f"len(b{index}.get(c{key}) or ())"
+        level.below.append(OwnedBooks(owner, key, None))
         return f"b{len(level.below) - 1}.get(c{key}, 0)"
 
 
-def compiled(level: Level, shape: str, *, grouped: bool) -> Callable[..., Items]:
-    """Return the loop that builds a level's objects; grouped by the first column, or in a row.
+def compile_loop(level: Level, item: str, *, grouped: bool) -> Callable[..., Items]:
+    """Return the loop that builds a level's objects as a list, or grouped by the first column.
 
-    The source holds nothing of the client's but response names, which the grammar limits to
+    The only client input in the source are response names, which the grammar limits to
     letters, digits and underscores, and which are quoted.
     """
-    tables = "".join(f", b{place}" for place in range(len(level.below)))
-    row = "".join(f"c{place}," for place in range(len(level.columns)))
+    tables = "".join(f", b{index}" for index in range(len(level.below)))
+    row = "".join(f"c{index}," for index in range(len(level.columns)))
     body = (
-        f"    for {row} in rows: groups[c0].append({shape})\n    return groups"
+        f"    for {row} in rows: groups[c0].append({item})\n    return groups"
         if grouped
-        else f"    return [{shape} for {row} in rows]"
+        else f"    return [{item} for {row} in rows]"
     )
     source = f"def build(rows{tables}):\n    groups = defaultdict(list)\n{body}\n"
     scope: dict[str, Any] = {"defaultdict": defaultdict}
@@ -208,20 +251,29 @@ class RootPlan:
     root: Root
     nodes: list[FieldNode]
     level: Level
-    order: Callable[[Any], Any] | None
+
+    @classmethod
+    def compile(
+        cls, compiler: Compiler, key: str, root: Root, nodes: list[FieldNode]
+    ) -> RootPlan:
+        first = ("name", "pk") if root.by_name else ()
+        level = compiler.level(root.type_name, nodes, *first, grouped=False)
+        return cls(key, root, nodes, level)
 
     def run(self, arguments: Mapping[str, Any], budget: RowBudget) -> Any:
-        selection = self.root.select(arguments)
+        selection, many = self.root.select(arguments), self.root.many
         items: list[Json] = []
         if selection is not None:
-            one = None if self.root.many else 1
-            items = self.level.load(selection, budget, order=self.order, most=one)
-        return items if self.root.many else next(iter(items), None)
+            limit = None if many else 1
+            sort_key = BY_NAME if self.root.by_name else None
+            items = self.level.load(selection, budget, sort_key=sort_key, limit=limit)
+        return items if many else next(iter(items), None)
 
 
-def rows_of(root: Root, info: GraphQLResolveInfo, arguments: Mapping[str, Any]) -> Any:
-    """Answer a field of Query that graphql-core executes."""
-    plan = root_plan(Compiler(Selections.of(info)), "", root, info.field_nodes)
+def resolve_root(info: GraphQLResolveInfo, arguments: Mapping[str, Any]) -> Any:
+    """Resolve a field of Query that graphql-core executes."""
+    compiler, root = Compiler.of(info), ROOTS[info.field_name]
+    plan = RootPlan.compile(compiler, "", root, info.field_nodes)
     return plan.run(arguments, info.context.budget)
 
 
@@ -231,35 +283,45 @@ def objects_by_key(
     nodes: list[FieldNode],
     keys: Iterable[int],
 ) -> dict[int, Json]:
-    """Return what the fields of these nodes answer for each key; a row that is gone is left out."""
-    level = Compiler(Selections.of(info)).level(type_name, nodes, "pk", grouped=True)
+    """Return the objects that these nodes select, by key; deleted rows are left out."""
+    level = Compiler.of(info).level(type_name, nodes, "pk", grouped=True)
     rows = MODELS[type_name].objects.all()
     selection = Selection(rows.keyed, rows.key_parameter(keys))
-    loaded = level.load(selection, info.context.budget)
-    return {key: answered for key, [answered] in loaded.items()}
+    groups = level.load(selection, info.context.budget)
+    return {key: item for key, [item] in groups.items()}
 
 
 class Plan:
-    """An operation that asks only for rows and their relations."""
+    """A query that selects only rows and their relations."""
 
-    def __init__(self, schema: GraphQLSchema, selections: Selections) -> None:
-        """Compile the operation, or raise NotPlannableError."""
+    def __init__(
+        self,
+        schema: GraphQLSchema,
+        operation: OperationDefinitionNode,
+        fragments: Fragments,
+        variables: Json,
+    ) -> None:
+        """Compile the query, or raise NotPlannableError."""
+        assert schema.query_type is not None  # noqa: S101 - the contract has queries
         self.query = schema.query_type
-        compiler = Compiler(selections)
         self.roots: list[RootPlan | str] = []
-        for key, nodes in selections.roots().items():
+        compiler = Compiler(schema, fragments, variables)
+        fields = collect_fields(
+            schema, fragments, variables, self.query, operation.selection_set
+        )
+        for key, nodes in fields.items():
             name = nodes[0].name.value
             if name == "__typename":
                 self.roots.append(key)
             elif root := ROOTS.get(name):
-                self.roots.append(root_plan(compiler, key, root, nodes))
+                self.roots.append(RootPlan.compile(compiler, key, root, nodes))
             else:
                 raise NotPlannableError(name)
 
     def run(
         self, variables: dict[str, Any], budget: RowBudget
     ) -> tuple[Json, list[GraphQLError]]:
-        """Return the answer's data and the errors of the fields that are null for it."""
+        """Return the answer's data and the errors of its null fields."""
         data: Json = {}
         errors: list[GraphQLError] = []
         for root in self.roots:
@@ -275,16 +337,7 @@ class Plan:
         return data, errors
 
     def arguments(self, node: FieldNode, variables: dict[str, Any]) -> dict[str, Any]:
-        if not node.arguments or self.query is None:
+        if not node.arguments:
             return {}
         definition = self.query.fields[node.name.value]
         return get_argument_values(definition, node, variables)
-
-
-def root_plan(
-    compiler: Compiler, key: str, root: Root, nodes: list[FieldNode]
-) -> RootPlan:
-    first = ("name", "pk") if root.by_name else ()
-    level = compiler.level(root.type_name, nodes, *first, grouped=False)
-    order = itemgetter(0, 1) if root.by_name else None
-    return RootPlan(key, root, nodes, level, order)

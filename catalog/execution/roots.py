@@ -1,4 +1,4 @@
-"""The fields of Query that answer rows: which rows each means."""
+"""The fields of Query that answer rows, and the rows that each selects."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from catalog.conf import option
 from catalog.execution.statements import Selection
 from catalog.identifiers import LARGEST_32, LARGEST_64, primary_key
-from catalog.models import Author, Book, Category, TypeName, is_indexed
+from catalog.models import MODELS, Book, TypeName, is_indexed
 from catalog.text import NUL, folded
 
 Arguments = Mapping[str, Any]
@@ -20,7 +20,7 @@ Select = Callable[[Arguments], Selection | None]
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A field of Query: what it answers and the rows behind it; None means no rows."""
+    """A field of Query: the type it answers and the rows it selects; None means no rows."""
 
     type_name: TypeName
     select: Select
@@ -28,55 +28,58 @@ class Root:
     by_name: bool = False  # in code-point order of the name, then by id
 
 
-def everything(model: type[Book | Author | Category]) -> Select:
-    selection = Selection(lambda _: model.objects.order_by("pk"))
-    return lambda _: selection
+def all_rows(type_name: TypeName) -> Root:
+    selection = Selection(lambda _: MODELS[type_name].objects.order_by("pk"))
+    return Root(type_name, lambda _: selection, many=True)
 
 
-def by_key(model: type[Book | Author | Category], largest: int) -> Select:
+def row_by_key(type_name: TypeName, largest: int) -> Root:
     def build(key: int) -> QuerySet[Any]:
-        return model.objects.filter(pk=key).order_by()
+        return MODELS[type_name].objects.filter(pk=key).order_by()
 
     def select(arguments: Arguments) -> Selection:
         return Selection(build, primary_key(arguments.get("id"), largest=largest))
 
-    return select
+    return Root(type_name, select)
 
 
-def book_by_name(arguments: Arguments) -> Selection | None:
+def select_by_name(arguments: Arguments) -> Selection | None:
     name = arguments.get("name")
     if name is None or NUL in name:
         return None
     return Selection(Book.objects.named, folded(name))
 
 
-def found_books(arguments: Arguments) -> Selection | None:
-    """Select by the title.
+def select_by_title(arguments: Arguments) -> Selection | None:
+    """Select books by title, in no order.
 
-    Unordered, so that a search for half the catalogue ends at the budget's last row instead
-    of sorting what is refused anyway.
+    So a search for half the catalogue ends at the budget's last row, and rows that are
+    refused anyway are not sorted.
     """
     title, enough = arguments["title"], option("CATALOG_ROW_BUDGET") + 1
+    books = Book.objects.all()
     if NUL in title:
         return None
     if not title:
-        return Selection(lambda _: Book.objects.order_by(), shape="everything")
-    indexed = is_indexed(title)
+        return Selection(lambda _: books.order_by(), shape="everything")
 
     def build(term: str) -> QuerySet[Book]:
-        found = Book.objects.matching(term, indexed=indexed, at_most=enough)
-        return found.order_by()
+        if indexed:
+            return books.matching(term, at_most=enough).order_by()
+        return books.containing(term).order_by()
 
-    return Selection(build, Book.objects.all().term(title), (indexed, enough))
+    indexed = is_indexed(title)
+    term = books.term(title) if indexed else folded(title)
+    return Selection(build, term, shape=(indexed, enough))
 
 
 ROOTS: dict[str, Root] = {
-    "getBookByName": Root("Book", book_by_name),
-    "getBookById": Root("Book", by_key(Book, LARGEST_64)),
-    "getAllBooks": Root("Book", everything(Book), many=True),
-    "getAuthorById": Root("Author", by_key(Author, LARGEST_32)),
-    "getAllAuthors": Root("Author", everything(Author), many=True),
-    "getAllCategories": Root("Category", everything(Category), many=True),
-    "getCategoryById": Root("Category", by_key(Category, LARGEST_32)),
-    "searchBooks": Root("Book", found_books, many=True, by_name=True),
+    "getBookByName": Root("Book", select_by_name),
+    "getBookById": row_by_key("Book", LARGEST_64),
+    "getAllBooks": all_rows("Book"),
+    "getAuthorById": row_by_key("Author", LARGEST_32),
+    "getAllAuthors": all_rows("Author"),
+    "getAllCategories": all_rows("Category"),
+    "getCategoryById": row_by_key("Category", LARGEST_32),
+    "searchBooks": Root("Book", select_by_title, many=True, by_name=True),
 }

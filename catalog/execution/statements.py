@@ -26,28 +26,18 @@ class Statement:
     """A compiled query and the places of its parameter."""
 
     def __init__(self, selection: Selection, columns: Sequence[str]) -> None:
-        """Compile the query twice: what differs then is the parameter."""
-        build, self.database = selection.build, ""
-        self.sql, self.parameters = self.compiled(build(selection.parameter), columns)
-        varied = build(another(selection.parameter))
-        sql, others = self.compiled(varied, columns)
+        """Compile the query with two parameters; the places that differ are the parameter's."""
+        build, parameter = selection.build, selection.parameter
+        queryset = build(parameter)
+        self.database = queryset.db
+        self.sql, self.parameters = compile_query(queryset, columns)
+        sql, others = compile_query(build(another(parameter)), columns)
         pairs = zip(self.parameters, others, strict=True)
         self.places = [place for place, (one, two) in enumerate(pairs) if one != two]
         if sql != self.sql or any(
-            self.parameters[place] != selection.parameter for place in self.places
+            self.parameters[place] != parameter for place in self.places
         ):
             raise ValueError("the parameter does not reach the database as it is")
-
-    def compiled(
-        self, query: QuerySet[Any], columns: Sequence[str]
-    ) -> tuple[str, list[Any]]:
-        self.database = query.db
-        compiler = query.values_list(*columns).query.get_compiler(query.db)
-        sql, parameters = compiler.as_sql()
-        expressions = [column for column, _, _ in compiler.select]
-        if compiler.get_converters(expressions):
-            raise ValueError("a column needs a conversion that only the ORM knows")
-        return sql, list(parameters)
 
     def run(self, parameter: Any, limit: int) -> Rows:
         parameters = list(self.parameters)
@@ -55,22 +45,18 @@ class Statement:
             parameters[place] = parameter
         with connections[self.database].cursor() as cursor:
             cursor.execute(f"{self.sql} LIMIT {limit:d}", parameters)
-            found: Rows = cursor.fetchall()
-        return found
+            rows: Rows = cursor.fetchall()
+        return rows
 
 
-class Statements:
-    """The statements of one list level, one per shape of its selection."""
-
-    def __init__(self) -> None:
-        self.kept: dict[Hashable, Statement] = {}
-
-    def rows(self, selection: Selection, columns: Sequence[str], limit: int) -> Rows:
-        statement = self.kept.get(selection.shape)
-        if statement is None:
-            statement = Statement(selection, columns)
-            self.kept[selection.shape] = statement
-        return statement.run(selection.parameter, limit)
+def compile_query(
+    queryset: QuerySet[Any], columns: Sequence[str]
+) -> tuple[str, list[Any]]:
+    compiler = queryset.values_list(*columns).query.get_compiler(queryset.db)
+    sql, parameters = compiler.as_sql()
+    if compiler.get_converters([column for column, _, _ in compiler.select]):
+        raise ValueError("a column needs a conversion that only the ORM knows")
+    return sql, list(parameters)
 
 
 def another(parameter: Any) -> Any:

@@ -1,8 +1,7 @@
-"""Connections to page through books, authors and categories; beside the contract, after it."""
+"""Connections that page through books, authors and categories, in addition to the contract."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -13,39 +12,37 @@ from django.db.models import QuerySet
 from graphql import GraphQLResolveInfo
 
 from catalog import models
-from catalog.execution.plans import objects_by_key
-from catalog.execution.selections import Selections
-from catalog.identifiers import LARGEST_32, primary_key
-from catalog.paging import DEFAULT_PAGE, LARGEST_PAGE, Order, Page, Window
+from catalog.execution.plans import Compiler, objects_by_key
+from catalog.models import TypeName
+from catalog.paging import DEFAULT_PAGE, LARGEST_PAGE, Order, Page
+from catalog.schema.queries import ContractQuery, resolve_rows
 from catalog.schema.types import Author, Book, Category
 
+BY_ID = Order()
 BY_NAME = Order(("name", "pk"), texts=("name",))
 BY_PAGES = Order(("page_count", "pk"))
 BY_AUTHOR = Order(("last_name", "first_name", "pk"), texts=("last_name", "first_name"))
-BY_ID = Order()
 
 
-class BookOrder(Enum):
-    ID_ASC = BY_ID
-    ID_DESC = BY_ID.reversed()
-    NAME_ASC = BY_NAME
-    NAME_DESC = BY_NAME.reversed()
-    PAGE_COUNT_ASC = BY_PAGES
-    PAGE_COUNT_DESC = BY_PAGES.reversed()
+def order_enum(name: str, **orders: Order) -> Any:
+    """Return an enum type with both directions of each order."""
+    members = {
+        f"{key}_{direction}": member
+        for key, order in orders.items()
+        for direction, member in (("ASC", order), ("DESC", order.reversed()))
+    }
+    # graphene calls it with None for the type, otherwise with a member.
+    description = "How a list is ordered; the id decides between equals."
+    return graphene.Enum(
+        name,
+        members,
+        description=lambda member: description if member is None else None,
+    )
 
 
-class AuthorOrder(Enum):
-    ID_ASC = BY_ID
-    ID_DESC = BY_ID.reversed()
-    NAME_ASC = BY_AUTHOR
-    NAME_DESC = BY_AUTHOR.reversed()
-
-
-class CategoryOrder(Enum):
-    ID_ASC = BY_ID
-    ID_DESC = BY_ID.reversed()
-    NAME_ASC = BY_NAME
-    NAME_DESC = BY_NAME.reversed()
+BookOrder = order_enum("BookOrder", ID=BY_ID, NAME=BY_NAME, PAGE_COUNT=BY_PAGES)
+AuthorOrder = order_enum("AuthorOrder", ID=BY_ID, NAME=BY_AUTHOR)
+CategoryOrder = order_enum("CategoryOrder", ID=BY_ID, NAME=BY_NAME)
 
 
 class BookFilter(graphene.InputObjectType):
@@ -80,164 +77,128 @@ class PageInfo(graphene.ObjectType):
     start_cursor = graphene.String()
     end_cursor = graphene.String()
 
-    @staticmethod
-    def resolve_has_next_page(page: Page, _info: Any) -> bool:
-        return page.has_next
 
-    @staticmethod
-    def resolve_has_previous_page(page: Page, _info: Any) -> bool:
-        return page.has_previous
-
-    @staticmethod
-    def resolve_start_cursor(page: Page, _info: Any) -> str | None:
-        return next(iter(page.cursors.values()), None)
-
-    @staticmethod
-    def resolve_end_cursor(page: Page, _info: Any) -> str | None:
-        return next(reversed(page.cursors.values()), None)
-
-
-def nodes(
-    type_name: models.TypeName, page: Page, info: GraphQLResolveInfo
-) -> list[Any]:
-    found = objects_by_key(info, type_name, info.field_nodes, page.cursors)
-    return [found[key] for key in page.cursors if key in found]
+def nodes_of(type_name: TypeName, page: Page, info: GraphQLResolveInfo) -> list[Any]:
+    objects = objects_by_key(info, type_name, info.field_nodes, page.cursors)
+    return [objects[key] for key in page.cursors if key in objects]
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A row and its place; the row as each response name of `node` answers it."""
+    """A row and its cursor; the row as each response name of `node` answers it."""
 
     cursor: str
     nodes: dict[str, Any]
 
-    @staticmethod
-    def node(edge: Edge, info: GraphQLResolveInfo) -> Any:
-        return edge.nodes[str(info.path.key)]
+
+def resolve_node(edge: Edge, info: GraphQLResolveInfo) -> Any:
+    return edge.nodes[str(info.path.key)]
 
 
-def edges(
-    type_name: models.TypeName, page: Page, info: GraphQLResolveInfo
-) -> list[Edge]:
-    below = Selections.of(info).below(f"{type_name}Edge", info.field_nodes)
-    found = {
-        name: objects_by_key(info, type_name, nodes, page.cursors)
-        for name, nodes in below.items()
-        if nodes[0].name.value == "node"
+def edges_of(type_name: TypeName, page: Page, info: GraphQLResolveInfo) -> list[Edge]:
+    fields = Compiler.of(info).fields(f"{type_name}Edge", info.field_nodes)
+    objects_by_name = {
+        name: objects_by_key(info, type_name, field_nodes, page.cursors)
+        for name, field_nodes in fields.items()
+        if field_nodes[0].name.value == "node"
     }
     return [
-        Edge(cursor, {name: objects[key] for name, objects in found.items()})
+        Edge(cursor, {name: objects[key] for name, objects in objects_by_name.items()})
         for key, cursor in page.cursors.items()
-        if all(key in objects for objects in found.values())
+        if all(key in objects for objects in objects_by_name.values())
     ]
 
 
-def connection(node: Any, plural: str) -> Any:
+def connection(node_type: Any, plural: str) -> Any:
     """Return the connection type of a node type."""
-    type_name = node.__name__
-    edge = type(
-        f"{type_name}Edge",
-        (graphene.ObjectType,),
-        {
-            "__doc__": "A row and its place.",
-            "cursor": graphene.String(required=True),
-            "node": graphene.Field(node, required=True, resolver=Edge.node),
-        },
-    )
+    type_name = node_type.__name__
     required = graphene.NonNull
-    return type(
-        f"{type_name}Connection",
-        (graphene.ObjectType,),
-        {
-            "__doc__": f"One page of {plural}.",
-            "edges": graphene.List(
-                required(edge), required=True, resolver=partial(edges, type_name)
-            ),
-            "nodes": graphene.List(
-                required(node), required=True, resolver=partial(nodes, type_name)
-            ),
-            "page_info": graphene.Field(
-                PageInfo, required=True, resolver=lambda page, _: page
-            ),
-            "total_count": graphene.Int(
-                required=True,
-                description="How many there are on all pages.",
-                resolver=lambda page, _: page.count(),
-            ),
-        },
-    )
+
+    class RowEdge(graphene.ObjectType):
+        """A row and its place."""
+
+        class Meta:
+            name = f"{type_name}Edge"
+
+        cursor = graphene.String(required=True)
+        node = graphene.Field(node_type, required=True, resolver=resolve_node)
+
+    class Connection(graphene.ObjectType):
+        class Meta:
+            name = f"{type_name}Connection"
+            description = f"One page of {plural}."
+
+        edges = graphene.List(
+            required(RowEdge), required=True, resolver=partial(edges_of, type_name)
+        )
+        nodes = graphene.List(
+            required(node_type), required=True, resolver=partial(nodes_of, type_name)
+        )
+        page_info = graphene.Field(
+            PageInfo, required=True, resolver=lambda page, _: page
+        )
+        total_count = graphene.Int(
+            required=True, description="How many there are on all pages."
+        )
+
+    return Connection
 
 
-def filtered_books(given: dict[str, Any]) -> QuerySet[models.Book]:
-    books: QuerySet[models.Book] = models.Book.objects.search(given.get("title") or "")
-    for owner in ("author_id", "category_id"):
-        if given.get(owner) is not None:
-            key = primary_key(given[owner], largest=LARGEST_32)
-            books = books.filter(**{owner: key})
-    for bound, lookup in (("min_page_count", "gte"), ("max_page_count", "lte")):
-        if given.get(bound) is not None:
-            books = books.filter(**{f"page_count__{lookup}": given[bound]})
-    return books
+LOOKUPS = {"min_page_count": "page_count__gte", "max_page_count": "page_count__lte"}
 
 
-def filtered_authors(given: dict[str, Any]) -> QuerySet[models.Author]:
-    return models.Author.objects.containing(given.get("name") or "")
-
-
-def filtered_categories(given: dict[str, Any]) -> QuerySet[models.Category]:
-    return models.Category.objects.containing(given.get("name") or "")
-
-
-def described(value: Enum | None) -> str | None:
-    """Describe an order's type; its values speak for themselves."""
-    return (
-        "How a list is ordered; the id decides between equals."
-        if value is None
-        else None
-    )
+def filter_rows(
+    model: Any, *, title: str | None = None, name: str | None = None, **values: Any
+) -> QuerySet[Any]:
+    """Return the rows for which every condition of a filter holds; null is no condition."""
+    conditions = {
+        LOOKUPS.get(field, field): value
+        for field, value in values.items()
+        if value is not None
+    }
+    rows: QuerySet[Any] = model.objects.search(title or name or "")
+    return rows.filter(**conditions)
 
 
 def pages(
-    node: Any,
-    plural: str,
-    order: type[Enum],
-    conditions: Any,
-    rows: Callable[[dict[str, Any]], QuerySet[Any]],
+    node_type: Any, model: Any, plural: str, order_type: Any, filter_type: Any
 ) -> graphene.Field:
     """Return the field of Query that pages through the rows of one type."""
 
-    def resolve(_: None, _info: GraphQLResolveInfo, **given: Any) -> Page:
-        chosen = given["order_by"].value if given.get("order_by") else BY_ID
-        window = Window(
-            chosen,
-            **{key: given.get(key) for key in ("first", "after", "last", "before")},
-        )
-        return Page(rows(given.get("filter") or {}), window)
+    def resolve(
+        _: None,
+        _info: GraphQLResolveInfo,
+        order_by: Enum | None = None,
+        filter: dict[str, Any] | None = None,  # noqa: A002 - the contract's name
+        **window: Any,
+    ) -> Page:
+        order = order_by.value if order_by else BY_ID
+        return Page(filter_rows(model, **filter or {}), order, **window)
 
     size = f"At most {LARGEST_PAGE}."
     return graphene.Field(
-        connection(node, plural),
+        connection(node_type, plural),
         first=graphene.Int(
             description=f"{size} Without first and last: {DEFAULT_PAGE}."
         ),
         after=graphene.String(),
         last=graphene.Int(description=size),
         before=graphene.String(),
-        filter=conditions(),
-        order_by=graphene.Argument(
-            graphene.Enum.from_enum(order, description=described),
-            default_value=order["ID_ASC"],
-        ),
+        filter=filter_type(),
+        order_by=graphene.Argument(order_type, default_value=order_type.ID_ASC),
         description=f"One page of the {plural}.",
         resolver=resolve,
     )
 
 
-class Connections(graphene.ObjectType):
-    """The fields of Query beside the contract."""
+class Query(ContractQuery):
+    """What can be read. A record that does not exist is null."""
 
-    books = pages(Book, "books", BookOrder, BookFilter, filtered_books)
-    authors = pages(Author, "authors", AuthorOrder, AuthorFilter, filtered_authors)
+    class Meta:
+        default_resolver = resolve_rows
+
+    books = pages(Book, models.Book, "books", BookOrder, BookFilter)
+    authors = pages(Author, models.Author, "authors", AuthorOrder, AuthorFilter)
     categories = pages(
-        Category, "categories", CategoryOrder, CategoryFilter, filtered_categories
+        Category, models.Category, "categories", CategoryOrder, CategoryFilter
     )

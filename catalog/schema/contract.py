@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import graphene
 
-from catalog.schema.connections import Connections
+from catalog.schema.connections import Query
 from catalog.schema.mutations import Mutation
-from catalog.schema.queries import Query
 
-
-class RootQuery(Connections, Query):
-    """What can be read. A record that does not exist is null."""
-
-    class Meta:
-        name = "Query"
-
-
-schema = graphene.Schema(query=RootQuery, mutation=Mutation)
+schema = graphene.Schema(query=Query, mutation=Mutation)
 
 
 def operations() -> list[str]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
-from typing import Any, TypeVar
+from typing import Any
 
 import graphene
 from django.db import transaction
@@ -16,96 +15,74 @@ from catalog.models import TypeName
 from catalog.schema.inputs import AuthorInput, BookInput, CategoryInput
 from catalog.schema.types import Author, Book, Category
 
-T = TypeVar("T")
 ID = graphene.Argument(graphene.ID, name="id", required=True)
 
 
-def change(resolve: Callable[..., T]) -> Callable[..., T]:
-    """Run a resolver of Mutation in one transaction, if the request may change anything."""
-
-    @wraps(resolve)
-    def run(_: None, info: GraphQLResolveInfo, **arguments: Any) -> T:
-        info.context.authorize_change()
-        with transaction.atomic():
-            return resolve(info, **arguments)
-
-    return run
-
-
 def answer(info: GraphQLResolveInfo, type_name: TypeName, key: int) -> Any:
-    """Read a changed row with everything that the selection names."""
+    """Read a changed row with everything that is selected."""
     return objects_by_key(info, type_name, info.field_nodes, [key])[key]
 
 
-def draft(book: Any) -> books.Draft:
-    return books.Draft(
-        name=book["name"],
-        page_count=book["page_count"],
-        author_id=book["author_id"],
-        category_id=book.get("category_id"),
+def change(
+    output: Any,
+    run: Callable[..., Any],
+    description: str | None = None,
+    **arguments: Any,
+) -> graphene.Field:
+    """Return a field of Mutation; `run` returns the changed row's key, or the Boolean."""
+
+    def resolve(_: None, info: GraphQLResolveInfo, **values: Any) -> Any:
+        info.context.authorize_change()
+        with transaction.atomic():
+            result = run(**values)
+            if output is graphene.Boolean:
+                return result
+            return answer(info, output.__name__, result)
+
+    return graphene.Field(
+        output, resolver=resolve, description=description, **arguments
     )
-
-
-@change
-def add_book(info: GraphQLResolveInfo, book: Any) -> Any:
-    return answer(info, "Book", books.add(draft(book)))
-
-
-@change
-def update_book(info: GraphQLResolveInfo, book_id: str, book: Any) -> Any:
-    return answer(info, "Book", books.update(book_id, draft(book)))
-
-
-@change
-def delete_book(_info: GraphQLResolveInfo, book_id: str) -> bool:
-    return books.delete(book_id)
-
-
-@change
-def add_author(info: GraphQLResolveInfo, author: Any) -> Any:
-    return answer(info, "Author", authors.add(**author))
-
-
-@change
-def update_author(info: GraphQLResolveInfo, author_id: str, author: Any) -> Any:
-    return answer(info, "Author", authors.update(author_id, **author))
-
-
-@change
-def delete_author(_info: GraphQLResolveInfo, author_id: str) -> bool:
-    return authors.delete(author_id)
-
-
-@change
-def add_category(info: GraphQLResolveInfo, category: Any) -> Any:
-    return answer(info, "Category", categories.add(**category))
 
 
 class Mutation(graphene.ObjectType):
     """What can be changed."""
 
-    add_book = graphene.Field(Book, book=BookInput(required=True), resolver=add_book)
-    update_book = graphene.Field(
-        Book, book_id=ID, book=BookInput(required=True), resolver=update_book
+    add_book = change(
+        Book,
+        lambda book: books.add(books.Draft(**book)),
+        book=BookInput(required=True),
     )
-    delete_book = graphene.Field(
-        graphene.Boolean,
+    update_book = change(
+        Book,
+        lambda book_id, book: books.update(book_id, books.Draft(**book)),
         book_id=ID,
-        description="False when there is no such book.",
-        resolver=delete_book,
+        book=BookInput(required=True),
     )
-    add_author = graphene.Field(
-        Author, author=AuthorInput(required=True), resolver=add_author
-    )
-    update_author = graphene.Field(
-        Author, author_id=ID, author=AuthorInput(required=True), resolver=update_author
-    )
-    delete_author = graphene.Field(
+    delete_book = change(
         graphene.Boolean,
-        author_id=ID,
-        description="False when there is no such author; an error while there are books.",
-        resolver=delete_author,
+        books.delete,
+        "False when there is no such book.",
+        book_id=ID,
     )
-    add_category = graphene.Field(
-        Category, category=CategoryInput(required=True), resolver=add_category
+    add_author = change(
+        Author,
+        lambda author: authors.add(**author),
+        author=AuthorInput(required=True),
+    )
+    update_author = change(
+        Author,
+        lambda author_id, author: authors.update(author_id, **author),
+        author_id=ID,
+        author=AuthorInput(required=True),
+    )
+    delete_author = change(
+        graphene.Boolean,
+        authors.delete,
+        "False when there is no such author; an error while there are books.",
+        author_id=ID,
+    )
+    add_category = change(
+        Category,
+        lambda category: categories.add(**category),
+        category=CategoryInput(required=True),
     )

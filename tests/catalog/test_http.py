@@ -205,7 +205,7 @@ def test_a_failing_resolver_is_masked_and_names_the_request(send, monkeypatch):
         raise RuntimeError("secret")
 
     monkeypatch.setattr("catalog.models.BookQuerySet.matching", broken)
-    query = json.dumps({"query": '{ searchBooks(title: "x") { id } }'})
+    query = json.dumps({"query": '{ searchBooks(title: "xyz") { id } }'})
     response = send(query, **{"X-Request-Id": "r-2"})
     assert (response.status_code, response["X-Request-Id"]) == (200, "r-2")
     [error] = response.json()["errors"]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from graphql import get_introspection_query
 
-from catalog.execution.documents import Documents, prepared
+from catalog.execution.documents import Documents, prepare
 from catalog.execution.limits import LIMITS
 from catalog.schema.contract import schema
 
@@ -152,9 +152,9 @@ def test_a_document_that_two_threads_prepare_at_once_is_counted_once(monkeypatch
     def overtaken(*given: Any):
         monkeypatch.undo()
         cache.get(text)  # the other thread was quicker
-        return prepared(*given)
+        return prepare(*given)
 
-    monkeypatch.setattr("catalog.execution.documents.prepared", overtaken)
+    monkeypatch.setattr("catalog.execution.documents.prepare", overtaken)
     assert cache.get(text) is cache.get(text)
     assert cache.characters == len(text)
 

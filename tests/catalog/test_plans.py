@@ -9,8 +9,7 @@ from django.db import OperationalError, connection
 from django.db.backends.utils import CursorWrapper
 from django.test.utils import CaptureQueriesContext
 
-from catalog.execution.budget import RowBudget
-from catalog.execution.context import Context
+from catalog.execution.context import Context, RowBudget
 from catalog.execution.operations import Executor, GraphQLRequest
 from catalog.execution.statements import Selection, Statement
 from catalog.models import Book

@@ -15,8 +15,7 @@ from django.db import transaction
 from hypothesis import HealthCheck, Phase, event, given
 from hypothesis import settings as example_settings
 
-from catalog.execution.budget import RowBudget
-from catalog.execution.context import Context
+from catalog.execution.context import Context, RowBudget
 from catalog.execution.operations import Executor, GraphQLRequest
 from catalog.models import Author, Book, Category
 from catalog.schema.contract import schema

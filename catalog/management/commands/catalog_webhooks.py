@@ -1,9 +1,8 @@
-"""Say who is told of the catalogue's changes: add, list and remove receivers."""
+"""Add, list and remove the receivers of the catalogue's events."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -30,53 +29,52 @@ class Command(BaseCommand):
             choices=sorted(EVENT_TYPES),
             help="may be given several times; none means all",
         )
-        shown = actions.add_parser("list", help="shows who is told, and of what")
-        remove = actions.add_parser("remove", help="ends what waits for a receiver")
+        list_ = actions.add_parser("list", help="shows each receiver and its events")
+        remove = actions.add_parser("remove", help="also ends pending deliveries")
         remove.add_argument("id")
-        for one in (add, shown, remove):
-            add_json_argument(one)
+        for action in (add, list_, remove):
+            add_json_argument(action)
 
-    def handle(self, *args: Any, action: str, json: bool, **options: Any) -> None:
-        if action == "add":
-            self.add(options["url"], options["event"], as_json=json)
-        elif action == "remove":
-            self.remove(options["id"], as_json=json)
-        else:
-            self.list(as_json=json)
+    def handle(self, *args: Any, action: str, **options: Any) -> None:
+        {"add": self.add, "list": self.list, "remove": self.remove}[action](options)
 
-    def list(self, *, as_json: bool) -> None:
-        for endpoint in Endpoint.objects.of(PROFILE, OWNER).order_by("pk"):
-            events = ", ".join(endpoint.event_types) or "all events"
-            words = f"{endpoint.public_id} {endpoint.url} ({events})"
-            self.stdout.write(format_output(document(endpoint), words, as_json=as_json))
-
-    def add(self, url: str, event_types: Sequence[str], *, as_json: bool) -> None:
+    def add(self, options: dict[str, Any]) -> None:
         if not option("CATALOG_EVENTS"):
             raise CommandError("CATALOG_EVENTS is off: nothing would be sent.")
+        url = options["url"]
         try:
             url_access.check_url(PROFILE, url)
             created = endpoints.create(
-                profile=PROFILE, owner=OWNER, url=url, event_types=event_types
+                profile=PROFILE, owner=OWNER, url=url, event_types=options["event"]
             )
         except UrlRefusedError as error:
             raise CommandError(f"{error}.") from error
         except endpoints.QuotaExceededError as error:
             raise CommandError("There are as many receivers as may be.") from error
-        told = document(created.endpoint) | {"secret": created.secret}
-        words = f"{created.endpoint.public_id} {created.secret}"
-        self.stdout.write(format_output(told, words, as_json=as_json))
+        document = described(created.endpoint) | {"secret": created.secret}
+        self.print(document, f"{created.endpoint.public_id} {created.secret}", options)
 
-    def remove(self, public_id: str, *, as_json: bool) -> None:
-        found = Endpoint.objects.of(PROFILE, OWNER).filter(public_id=public_id).first()
-        if found is None or not endpoints.delete(found):
+    def list(self, options: dict[str, Any]) -> None:
+        for endpoint in Endpoint.objects.of(PROFILE, OWNER).order_by("pk"):
+            events = ", ".join(endpoint.event_types) or "all events"
+            text = f"{endpoint.public_id} {endpoint.url} ({events})"
+            self.print(described(endpoint), text, options)
+
+    def remove(self, options: dict[str, Any]) -> None:
+        endpoints_of_owner = Endpoint.objects.of(PROFILE, OWNER)
+        endpoint = endpoints_of_owner.filter(public_id=options["id"]).first()
+        if endpoint is None or not endpoints.delete(endpoint):
             raise CommandError("There is no such receiver.")
-        self.stdout.write(
-            format_output({"removed": public_id}, "Removed.", as_json=as_json)
-        )
+        self.print({"removed": options["id"]}, "Removed.", options)
+
+    def print(
+        self, document: dict[str, Any], text: str, options: dict[str, Any]
+    ) -> None:
+        self.stdout.write(format_output(document, text, as_json=options["json"]))
 
 
-def document(endpoint: Endpoint) -> dict[str, Any]:
-    """Return what `list` tells, for programs; no event types means all."""
+def described(endpoint: Endpoint) -> dict[str, Any]:
+    """Return an endpoint for --json; no event types means all."""
     return {
         "id": endpoint.public_id,
         "url": endpoint.url,
