@@ -21,6 +21,7 @@ from config.wsgi import application as wsgi_application
 # After config.wsgi, which sets Django up.
 from gateway.chat import asgi as chat
 from gateway.chat import runtime
+from gateway.chat.service import serves
 
 everything_else = WSGIBridge(wsgi_application, threads=settings.WEB_THREADS)
 
@@ -29,8 +30,8 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     """Serve ASGI's types http and lifespan; there are no WebSockets here."""
     if scope["type"] == "lifespan":
         await _live(receive, send)
-    elif scope["type"] == "http" and chat.serves(scope["path"]) and front.admits(scope):
-        service = (await runtime.start()).service
+    elif scope["type"] == "http" and serves(scope["path"]) and front.admits(scope):
+        service = runtime.current().service
         headers = front.security_headers(scope)
         await chat.respond(service, scope, receive, send, headers)
     elif stream_probe.serves(scope) and front.is_for_us(scope):
@@ -44,7 +45,7 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
 async def _live(receive: Receive, send: Send) -> None:
     """Open the chat service's connections at start; write and close what is open at the end."""
     await receive()
-    await runtime.start()
+    runtime.current()
     _settle()
     await send({"type": "lifespan.startup.complete"})
     await receive()

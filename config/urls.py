@@ -8,7 +8,6 @@ from django.urls import include, path
 from catalog.views import graphql
 from config.operations import api_docs, health, home, metrics
 from gateway import viewsets as gateway
-from gateway.chat import views as chat
 from recording.oauth.views import accounts, api, authorize, tokens
 
 handler400 = "config.errors.bad_request"
@@ -43,9 +42,7 @@ urlpatterns = [
     path(SUBSCRIPTION, gateway.SubscriptionView.as_view()),
     path(f"{SUBSCRIPTION}/test", gateway.TestView.as_view()),
     path(f"{SUBSCRIPTION}/deliveries", gateway.DeliveriesView.as_view()),
-    *(path(address.lstrip("/"), chat.chat) for address in chat.ADDRESSES),
-    path(f"{chat.MODEL_PREFIX.lstrip('/')}<path:model>", chat.chat),
-    path("v1/usage", chat.UsageView.as_view()),
+    path("", include("gateway.chat.urls")),
     path("v1/ingest", gateway.IngestView.as_view()),
     path("", include("recording.urls")),
     path("docs", api_docs.page),

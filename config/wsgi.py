@@ -1,4 +1,4 @@
-"""The WSGI entry: everything but the gateway's chat streams, for a WSGI server beside `up`."""
+"""The WSGI entry: everything, for a WSGI server in place of `up` or beside it."""
 
 from __future__ import annotations
 

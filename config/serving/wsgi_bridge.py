@@ -9,22 +9,20 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
-import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
 from contextlib import suppress
 from functools import partial
 from io import BytesIO
-from queue import SimpleQueue
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
 from webhooks_core.network.deadlines import within
+from webhooks_core.thread_pool import ThreadPool
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Environ = dict[str, Any]
-T = TypeVar("T")
 WSGIApplication = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
 # Larger bodies wait on the disk; no address that Django serves takes more than the largest.
@@ -40,65 +38,12 @@ class ClientGoneError(Exception):
     """The client went away before its request was complete."""
 
 
-class Pool:
-    """A fixed number of threads that work for event loops.
-
-    Half of what loop.run_in_executor() takes: it keeps two futures per call in step, and a
-    lock and a condition with them; here one future is settled by one call into its loop.
-    """
-
-    def __init__(self, count: int) -> None:
-        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._count = count
-        for number in range(count):
-            # Daemons: whoever stops the server has waited for its requests already.
-            name = f"web-{number}"
-            threading.Thread(target=self._work, name=name, daemon=True).start()
-
-    async def run(self, function: Callable[[], T]) -> T:
-        """Return what a function returns in one of the threads. Raises what it raises."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
-        self._jobs.put(partial(_do, function, loop, future))
-        return await future
-
-    def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            job()
-            del job  # a thread that waits keeps nothing alive
-
-    def close(self) -> None:
-        """End the threads when what is queued is done."""
-        for _ in range(self._count):
-            self._jobs.put(None)
-
-
-def _do(
-    function: Callable[[], T],
-    loop: asyncio.AbstractEventLoop,
-    future: asyncio.Future[T],
-) -> None:
-    try:
-        settle = partial(_settle, future.set_result, future, function())
-    except BaseException as error:  # noqa: BLE001 - it is the loop's to handle
-        settle = partial(_settle, future.set_exception, future, error)
-    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-        loop.call_soon_threadsafe(settle)
-
-
-def _settle(
-    settle: Callable[[Any], None], future: asyncio.Future[T], value: Any
-) -> None:
-    if not future.cancelled():
-        settle(value)
-
-
 class WSGIBridge:
     """Runs a WSGI application (PEP 3333) for an ASGI server."""
 
     def __init__(self, application: WSGIApplication, *, threads: int) -> None:
         self._application = application
-        self._pool = Pool(threads)
+        self._pool = ThreadPool(threads, name="web")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request of ASGI's type http."""

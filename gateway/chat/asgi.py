@@ -21,9 +21,10 @@ from gateway.chat.http_messages import (
     ChatRequest,
     ChatResponse,
     ClientGoneError,
+    check_length,
     joined,
 )
-from gateway.chat.service import ADDRESSES, MODEL_PREFIX, Service
+from gateway.chat.service import Service
 from gateway.chat.streaming.timeouts import StreamTimeout
 from gateway.errors import BadRequestError, PayloadTooLargeError
 from webhooks_core.network.deadlines import within
@@ -42,11 +43,6 @@ plain_log = logging.getLogger("signpost.http")
 log = structlog.stdlib.get_logger("signpost.http")
 
 
-def serves(path: str) -> bool:
-    """Tell whether a path is one of chat's."""
-    return path in ADDRESSES or path.startswith(MODEL_PREFIX)
-
-
 async def respond(
     service: Service,
     scope: Scope,
@@ -61,7 +57,7 @@ async def respond(
     started = time.perf_counter()
     headers = joined(scope["headers"])
     client = Client(headers.get("content-length", ""), receive)
-    incoming = ChatRequest(
+    request = ChatRequest(
         method=scope["method"],
         path=scope["path"],
         headers=headers,
@@ -70,11 +66,11 @@ async def respond(
     )
     status = CLIENT_GONE
     try:
-        reply = await service.answer(incoming)
-        status = reply.status
+        response = await service.answer(request)
+        status = response.status
         headers.clear()  # a stream may last: thousands of them need the room
         await _send(
-            reply, (*extra, (b"X-Request-Id", incoming.request_id.encode())), send
+            response, (*extra, (b"X-Request-Id", request.request_id.encode())), send
         )
     except (ClientGoneError, TimeoutError):
         # Gone, or not reading: the server closes what was not completed.
@@ -84,10 +80,10 @@ async def respond(
         client.accept_cancellation()
     finally:
         client.release()
-        _tell(incoming, status, started)
+        _tell(request, status, started)
 
 
-def _tell(incoming: ChatRequest, status: int, started: float) -> None:
+def _tell(request: ChatRequest, status: int, started: float) -> None:
     """Log a request: one that went well at DEBUG alone, since its usage is written anyway.
 
     A line costs as much as a tenth of the whole request.
@@ -97,9 +93,9 @@ def _tell(incoming: ChatRequest, status: int, started: float) -> None:
         log.log(
             level,
             "request",
-            request_id=incoming.request_id,
-            method=incoming.method,
-            path=incoming.path,
+            request_id=request.request_id,
+            method=request.method,
+            path=request.path,
             status=status,
             ms=round((time.perf_counter() - started) * 1000, 1),
         )
@@ -121,8 +117,7 @@ class Client:
 
         Raises ClientGoneError, PayloadTooLargeError, BadRequestError: it took too long.
         """
-        if self._length.isdigit() and int(self._length[:12]) > MAX_BODY_BYTES:
-            raise PayloadTooLargeError
+        check_length(self._length)
         try:
             with within(RECEIVE_S):
                 body = await self._received()
@@ -167,15 +162,15 @@ class Client:
             self._watcher.cancel()
 
 
-async def _send(reply: ChatResponse, extra: Iterable[Header], send: Send) -> None:
-    if reply.rest is None:
-        await _hand_over(_start(reply, extra), send)
-        await _hand_over({"type": "http.response.body", "body": reply.body}, send)
+async def _send(response: ChatResponse, extra: Iterable[Header], send: Send) -> None:
+    if response.rest is None:
+        await _hand_over(_start(response, extra), send)
+        await _hand_over({"type": "http.response.body", "body": response.body}, send)
         return
-    async with aclosing(reply.rest) as rest:
-        await _hand_over(_start(reply, extra), send)
+    async with aclosing(response.rest) as rest:
+        await _hand_over(_start(response, extra), send)
         with StreamTimeout(None) as watch:
-            await _send_part(reply.body, send, watch)
+            await _send_part(response.body, send, watch)
             async for data in rest:
                 await _send_part(data, send, watch)
     await _hand_over({"type": "http.response.body", "body": b""}, send)
@@ -193,12 +188,16 @@ async def _hand_over(message: Message, send: Send) -> None:
         raise ClientGoneError from error
 
 
-def _start(reply: ChatResponse, extra: Iterable[Header]) -> Message:
-    headers = [(k.encode(), v.encode()) for k, v in reply.headers.items()]
+def _start(response: ChatResponse, extra: Iterable[Header]) -> Message:
+    headers = [(k.encode(), v.encode()) for k, v in response.headers.items()]
     headers.extend(extra)
-    if reply.rest is None:
-        headers.append((b"Content-Length", str(len(reply.body)).encode()))
-    return {"type": "http.response.start", "status": reply.status, "headers": headers}
+    if response.rest is None:
+        headers.append((b"Content-Length", str(len(response.body)).encode()))
+    return {
+        "type": "http.response.start",
+        "status": response.status,
+        "headers": headers,
+    }
 
 
 async def _send_part(data: bytes, send: Send, watch: StreamTimeout) -> None:

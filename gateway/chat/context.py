@@ -29,7 +29,7 @@ class ChatContext:
     endpoint: ModelEntry
     request: ModelRequest
     request_id: str
-    dialect: ApiFormat = CONTRACT
+    api_format: ApiFormat = CONTRACT
     started: float = field(default_factory=time.perf_counter)
     target: Target | None = None
     status: int = 0

@@ -33,7 +33,7 @@ log = structlog.stdlib.get_logger(__name__)
 class Opened:
     """A stream of which the first chunk is there. `fault` came right behind that chunk."""
 
-    relay: ChunkTransformer
+    transformer: ChunkTransformer
     events: AsyncGenerator[list[bytes]]
     fault: ChatError | None = None
 
@@ -47,7 +47,7 @@ class FallbackCaller:
 
     async def complete(
         self,
-        exchange: ChatContext,
+        context: ChatContext,
         method: Callable[[Upstream], Callable[[Job], Awaitable[bytes]]],
         key: str,
     ) -> bytes:
@@ -58,51 +58,51 @@ class FallbackCaller:
 
         async def ask(upstream: Upstream, job: Job) -> bytes:
             answer = await method(upstream)(job)
-            return _renamed(exchange, answer, key)
+            return _renamed(context, answer, key)
 
-        return await self._first_to(exchange, ask)
+        return await self._first_to(context, ask)
 
     async def open_stream(
-        self, exchange: ChatContext, new_relay: Callable[[], ChunkTransformer]
+        self, context: ChatContext, new_transformer: Callable[[], ChunkTransformer]
     ) -> Opened:
         """Return a stream once its first chunk is there. Raises as Upstream's methods do."""
 
         async def ask(upstream: Upstream, job: Job) -> Opened:
-            opened = Opened(new_relay(), upstream.stream(job))
+            opened = Opened(new_transformer(), upstream.stream(job))
             try:
                 with within(job.timeouts.first_byte_s):
                     await _begin(opened)
             except BaseException:
                 await opened.events.aclose()
                 raise
-            exchange.first_chunk_s = exchange.elapsed()
+            context.first_chunk_s = context.elapsed()
             return opened
 
-        return await self._first_to(exchange, ask)
+        return await self._first_to(context, ask)
 
     async def _first_to(
-        self, exchange: ChatContext, ask: Callable[[Upstream, Job], Awaitable[T]]
+        self, context: ChatContext, ask: Callable[[Upstream, Job], Awaitable[T]]
     ) -> T:
         """Return what the first target that is not in trouble gives, within the total time."""
         try:
-            with within(exchange.endpoint.timeouts.total_s):
-                return await self._in_turn(exchange, ask)
+            with within(context.endpoint.timeouts.total_s):
+                return await self._in_turn(context, ask)
         except TimeoutError as error:
             failure = UpstreamServiceError("no answer within the total time")
-            if exchange.target is not None:
-                self._note(exchange, exchange.target, failure)
+            if context.target is not None:
+                self._note(context, context.target, failure)
             raise failure from error
 
     async def _in_turn(
-        self, exchange: ChatContext, ask: Callable[[Upstream, Job], Awaitable[T]]
+        self, context: ChatContext, ask: Callable[[Upstream, Job], Awaitable[T]]
     ) -> T:
-        endpoint = exchange.endpoint
+        endpoint = context.endpoint
         upstream = self.upstreams[endpoint.upstream]
         failure = UpstreamServiceError("there is no target")
         for target in self.router.order(endpoint):
-            exchange.target = target
+            context.target = target
             try:
-                found = await ask(upstream, exchange.job(target))
+                found = await ask(upstream, context.job(target))
             except TimeoutError:
                 failure = UpstreamServiceError("no answer in time")
             except UpstreamServiceError as error:
@@ -110,17 +110,17 @@ class FallbackCaller:
             else:
                 self.router.succeeded(endpoint, target)
                 return found
-            self._note(exchange, target, failure)
+            self._note(context, target, failure)
         raise failure
 
     def _note(
-        self, exchange: ChatContext, target: Target, failure: UpstreamServiceError
+        self, context: ChatContext, target: Target, failure: UpstreamServiceError
     ) -> None:
-        endpoint = exchange.endpoint
+        endpoint = context.endpoint
         self.router.failed(endpoint, target, retry_after=failure.retry_after)
         log.warning(
             "upstream failed",
-            request_id=exchange.request_id,
+            request_id=context.request_id,
             model=endpoint.name,
             upstream_model=target.model,
             reason=str(failure),
@@ -129,22 +129,22 @@ class FallbackCaller:
 
 async def _begin(opened: Opened) -> None:
     """Read up to the first chunk."""
-    relay = opened.relay
-    while not relay.has_begun:
+    transformer = opened.transformer
+    while not transformer.has_begun:
         try:
             payloads = await anext(opened.events, None)
         except ChatError as error:
             raise _refused(error) from error
         if payloads is None:
             raise UpstreamServiceError("the stream ended before its first chunk")
-        opened.fault = _fault_in(relay, payloads)
-        if opened.fault is not None and not relay.chunks:
+        opened.fault = _fault_in(transformer, payloads)
+        if opened.fault is not None and not transformer.chunks:
             raise _refused(opened.fault)
 
 
-def _fault_in(relay: ChunkTransformer, payloads: list[bytes]) -> ChatError | None:
+def _fault_in(transformer: ChunkTransformer, payloads: list[bytes]) -> ChatError | None:
     try:
-        relay.feed(payloads)
+        transformer.feed(payloads)
     except ChatError as error:
         return error
     return None
@@ -159,14 +159,14 @@ def _refused(error: ChatError) -> ChatError:
     return refusal
 
 
-def _renamed(exchange: ChatContext, answer: bytes, key: str) -> bytes:
+def _renamed(context: ChatContext, answer: bytes, key: str) -> bytes:
     value = chunks.parse(answer, exact_json.read)
     if value.get("error"):
         raise chunks.failure_in(value)
     if not isinstance(value.get(key), list):
         raise UpstreamServiceError(f"the answer has no {key}")
-    exchange.usage = Usage.read(value.get("usage"))
-    name = exchange.request.model
+    context.usage = Usage.read(value.get("usage"))
+    name = context.request.model
     if "model" not in value or value["model"] == name:
         return answer
     return chunks.renamed(answer, name)

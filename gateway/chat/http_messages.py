@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from gateway import trace_ids
+from gateway.errors import PayloadTooLargeError
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 MAX_BODY_BYTES = 20 * 1024 * 1024
@@ -70,6 +71,12 @@ class ChatRequest:
         return trace_ids.trace_id(self.headers.get("traceparent"))
 
 
+def check_length(declared: str) -> None:
+    """Raise PayloadTooLargeError for a Content-Length above the limit."""
+    if declared.isdigit() and int(declared[:12]) > MAX_BODY_BYTES:
+        raise PayloadTooLargeError
+
+
 def joined(headers: Headers) -> dict[str, str]:
     """Return ASGI's headers by name, as WSGI would give them."""
     found: dict[str, str] = {}
@@ -90,7 +97,7 @@ EVENT_STREAM = {
 class ChatResponse:
     """An answer. A streamed one has begun with `body`; `rest` yields what follows.
 
-    Whoever sends a reply closes `rest`, whatever happens.
+    Whoever sends a response closes `rest`, whatever happens.
     """
 
     status: int

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import structlog
 from django.db import Error
@@ -17,6 +16,7 @@ from gateway.chat.models import ModelEndpoint, ModelTarget
 from gateway.configuration.fields import REFERENCE
 from gateway.configuration.shapes import Allow, ModelEntry, Target, Timeouts
 from webhooks_core.encryption import SecretUnreadableError
+from webhooks_core.thread_pool import InThread
 
 # Older than FRESH_S: loaded again while the old one serves. Older than STALE_S: waited for.
 FRESH_S = 1.0
@@ -97,7 +97,7 @@ def _key(row: ModelEndpoint, it: ModelTarget) -> str:
 class ModelRegistry:
     """What load() returned in the last seconds; `in_thread` runs it."""
 
-    in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
+    in_thread: InThread
     load: Callable[[], Mapping[str, ModelEntry]] = load
     clock: Callable[[], float] = time.monotonic
     _known: Mapping[str, ModelEntry] = field(default_factory=dict)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
-from threading import Barrier
-from typing import Any
+from functools import partial
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 import aiohttp
 from django.conf import settings
-from django.db import close_old_connections, connections
+from django.db import close_old_connections
 
 from gateway.chat.fallback import FallbackCaller
 from gateway.chat.metering.limits import Limits
@@ -22,6 +21,9 @@ from gateway.chat.model_registry import ModelRegistry
 from gateway.chat.routing import Router
 from gateway.chat.service import Service
 from gateway.chat.upstreams import http, registry
+from webhooks_core.thread_pool import InThread, ThreadPool
+
+T = TypeVar("T")
 
 READERS = 2
 # One, of its own: a slow write must not keep a key from being looked up.
@@ -36,17 +38,17 @@ class Runtime:
     service: Service
     writer: UsageWriter
     client: aiohttp.ClientSession
-    threads: tuple[ThreadPoolExecutor, ...]
+    pools: tuple[ThreadPool, ...]
 
     @classmethod
-    async def start(cls) -> Runtime:
-        readers = ThreadPoolExecutor(READERS, thread_name_prefix="chat-read")
-        writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="chat-write")
-        client, writer = http.session(), UsageWriter(_runner(writers))
-        in_thread = _runner(readers)
+    def start(cls) -> Runtime:
+        readers = ThreadPool(READERS, name="chat-read")
+        writers = ThreadPool(WRITERS, name="chat-write")
+        client, writer = http.session(), UsageWriter(_in_thread_of(writers))
+        in_thread = _in_thread_of(readers)
         service = Service(
             calls=FallbackCaller(registry.connect(client), Router()),
-            catalogue=ModelRegistry(in_thread),
+            registry=ModelRegistry(in_thread),
             recorder=writer,
             limits=Limits(
                 per_minute=settings.CHAT_REQUESTS_PER_MINUTE,
@@ -62,21 +64,15 @@ class Runtime:
         """Write what is not written yet and close everything."""
         await self.writer.stop()
         await self.client.close()
-        for threads, count in zip(self.threads, (READERS, WRITERS), strict=True):
-            await asyncio.to_thread(_close, threads, count)
+        for pool in self.pools:
+            pool.close(wait_s=CLOSING_S)
 
 
-def _runner(
-    threads: ThreadPoolExecutor,
-) -> Callable[[Callable[[], Any]], Awaitable[Any]]:
-    async def run(function: Callable[[], Any]) -> Any:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(threads, _with_connection, function)
-
-    return run
+def _in_thread_of(pool: ThreadPool) -> InThread:
+    return lambda function: pool.run(partial(_with_connection, function))
 
 
-def _with_connection(function: Callable[[], Any]) -> Any:
+def _with_connection(function: Callable[[], T]) -> T:
     """Call a function with a database connection that is neither too old nor broken."""
     close_old_connections()
     try:
@@ -85,32 +81,19 @@ def _with_connection(function: Callable[[], Any]) -> Any:
         close_old_connections()
 
 
-def _close(threads: ThreadPoolExecutor, count: int) -> None:
-    """End threads; connections belong to them, so that each must close its own."""
-    barrier = Barrier(count)
-
-    def close() -> None:
-        barrier.wait(CLOSING_S)
-        connections.close_all()
-
-    for closing in [threads.submit(close) for _ in range(count)]:
-        closing.result()
-    threads.shutdown()
-
-
 _running: WeakKeyDictionary[asyncio.AbstractEventLoop, Runtime] = WeakKeyDictionary()
 
 
-async def start() -> Runtime:
-    """Start the runtime of this loop, or return the one that runs."""
+def current() -> Runtime:
+    """Return the runtime of the running loop; the first call in a loop starts it."""
     loop = asyncio.get_running_loop()
     if loop not in _running:
-        _running[loop] = await Runtime.start()
+        _running[loop] = Runtime.start()
     return _running[loop]
 
 
 async def stop() -> None:
-    """Stop the runtime of this loop, if there is one."""
+    """Stop the runtime of the running loop, if there is one."""
     runtime = _running.pop(asyncio.get_running_loop(), None)
     if runtime is not None:
         await runtime.stop()

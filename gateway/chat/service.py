@@ -1,4 +1,4 @@
-"""The chat service of one event loop: who asks for what, the answer, and the record of it."""
+"""The chat service of one event loop: who asks for what, the response, and the record of it."""
 
 from __future__ import annotations
 
@@ -45,17 +45,16 @@ from gateway.errors import (
 )
 from gateway.identity import Caller
 from webhooks_core.api.parsers import EncodedBody, is_encoded
+from webhooks_core.thread_pool import InThread
 
-# How long a key is looked up before the database counts as away.
+# How long a key is looked up before the database counts as unavailable.
 LOOK_UP_S = 10.0
 
 log = structlog.stdlib.get_logger(__name__)
 
-Serve = Callable[[ChatContext], Awaitable[ChatResponse]]
 
-
-class Catalogue(Protocol):
-    """Which endpoints there are."""
+class Registry(Protocol):
+    """Which model endpoints exist."""
 
     async def endpoints(self) -> Mapping[str, ModelEntry]:
         """Return all by name."""
@@ -64,229 +63,268 @@ class Catalogue(Protocol):
 class Recorder(Protocol):
     """Keeps what happened; never waits, never fails."""
 
-    def record(self, exchange: ChatContext) -> None:
-        """Take an exchange that has ended."""
+    def record(self, context: ChatContext) -> None:
+        """Record a request that has ended."""
 
     def deny(
-        self, *, caller: Caller, action: str, model: str, incoming: ChatRequest
+        self, *, caller: Caller, action: str, model: str, request: ChatRequest
     ) -> None:
-        """Take a request that was denied; `action` is the operation that was asked for."""
+        """Record a denied request; `action` is the operation that it asked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Answers requests. `in_thread` runs what may touch the database."""
+    """Answers requests. `in_thread` runs what may use the database."""
 
     calls: FallbackCaller
-    catalogue: Catalogue
+    registry: Registry
     recorder: Recorder
     limits: Limits
-    in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
+    in_thread: InThread
 
-    async def answer(self, incoming: ChatRequest) -> ChatResponse:
-        """Answer one request. Raises nothing but ClientGoneError and a cancellation."""
-        address = address_of(incoming.path)
+    async def answer(self, request: ChatRequest) -> ChatResponse:
+        """Authenticate and serve a request.
+
+        Raises nothing but ClientGoneError and a cancellation.
+        """
+        route = route_of(request.path)
         try:
-            address.check(incoming)
-            caller = await self._caller(incoming)
-            await self.limits.admit(caller)
-            return await address.handle(self, incoming, caller, address.dialect)
-        except ClientGoneError:
-            raise
-        except ChatError as error:
-            # Its endpoint is not known: what is wrong is the request itself.
-            status, detail = look_up(SYNCHRONOUS, error, incoming.request_id)
-            return ChatResponse.json(status, address.dialect.error(status, detail))
-        except Exception as error:  # noqa: BLE001 - every client gets an answer
-            told = _told(error, incoming.request_id)
-            body = address.dialect.error(told.status_code, told.detail)
-            return ChatResponse.json(told.status_code, body, told.headers)
+            route.check_method(request.method)
+            caller = await self._authenticate(request)
+        except Exception as error:  # noqa: BLE001 - every client gets a response
+            return failure_response(error, request.request_id, route.api_format)
+        return await self.serve(caller, request)
 
-    async def _caller(self, incoming: ChatRequest) -> Caller:
-        identity = incoming.identity
+    async def _authenticate(self, request: ChatRequest) -> Caller:
+        identity = request.identity
         caller = authenticate_cached(**identity)
         if not isinstance(caller, Miss):
             return caller
         async with asyncio.timeout(LOOK_UP_S):
-            found: Caller = await self.in_thread(partial(authenticate, **identity))
-        return found
+            known: Caller = await self.in_thread(partial(authenticate, **identity))
+        return known
+
+    async def serve(self, caller: Caller, request: ChatRequest) -> ChatResponse:
+        """Serve a request of a known caller, with a method of its route. Raises as answer()."""
+        route = route_of(request.path)
+        try:
+            await self.limits.admit(caller)
+            return await route.handler(self, request, caller, route.api_format)
+        except ClientGoneError:
+            raise
+        except Exception as error:  # noqa: BLE001 - every client gets a response
+            return failure_response(error, request.request_id, route.api_format)
 
     async def chat(
-        self, incoming: ChatRequest, caller: Caller, dialect: ApiFormat
+        self, request: ChatRequest, caller: Caller, api_format: ApiFormat
     ) -> ChatResponse:
-        exchange = await self._exchange(
-            incoming, caller, dialect, action="chat.completions"
+        context = await self._context(
+            request, caller, api_format, action="chat.completions"
         )
-        if exchange.request.stream:
-            return await self._run(exchange, "chat", BEFORE_FIRST_CHUNK, self._stream)
-        return await self._run(exchange, "chat", SYNCHRONOUS, self._complete)
+        if context.request.stream:
+            return await self._run(context, "chat", BEFORE_FIRST_CHUNK, self._stream)
+        return await self._run(context, "chat", SYNCHRONOUS, self._complete)
 
     async def embeddings(
-        self, incoming: ChatRequest, caller: Caller, dialect: ApiFormat
+        self, request: ChatRequest, caller: Caller, api_format: ApiFormat
     ) -> ChatResponse:
-        exchange = await self._exchange(incoming, caller, dialect, action="embeddings")
-        return await self._run(exchange, "embedding", SYNCHRONOUS, self._embed)
+        context = await self._context(request, caller, api_format, action="embeddings")
+        return await self._run(context, "embedding", SYNCHRONOUS, self._embed)
 
     async def models(
         self, _: ChatRequest, caller: Caller, __: ApiFormat
     ) -> ChatResponse:
-        """List what the caller may use, and tell nothing of the rest."""
+        """List the endpoints that the caller may use, and reveal nothing of the others."""
         items = [
-            _described(it)
-            for it in (await self.catalogue.endpoints()).values()
-            if it.allow.admits(tenant=caller.tenant, principal=caller.principal)
+            _model(endpoint)
+            for endpoint in (await self.registry.endpoints()).values()
+            if _is_allowed(endpoint, caller)
         ]
         return ChatResponse.json(200, {"object": "list", "data": items})
 
     async def model(
-        self, incoming: ChatRequest, caller: Caller, _: ApiFormat
+        self, request: ChatRequest, caller: Caller, _: ApiFormat
     ) -> ChatResponse:
-        """Describe one of them. Raises EndpointNotFoundError."""
-        name = incoming.path.removeprefix(MODEL_PREFIX)
-        return ChatResponse.json(200, _described(await self._endpoint(name, caller)))
+        """Describe one endpoint. Raises EndpointNotFoundError."""
+        name = request.path.removeprefix(MODEL_PREFIX)
+        return ChatResponse.json(200, _model(await self._endpoint(name, caller)))
 
     async def _endpoint(self, name: str, caller: Caller) -> ModelEntry:
         """Return an endpoint that the caller may use.
 
-        Absent and forbidden take the same way, and so the same time. Raises
+        An absent and a forbidden one take the same path, and so the same time. Raises
         EndpointNotFoundError.
         """
-        endpoint = (await self.catalogue.endpoints()).get(name)
-        is_admitted = (endpoint or NOBODYS).allow.admits(
-            tenant=caller.tenant, principal=caller.principal
-        )
-        if endpoint is None or not is_admitted:
+        endpoint = (await self.registry.endpoints()).get(name, ABSENT)
+        if not _is_allowed(endpoint, caller):
             raise EndpointNotFoundError
         return endpoint
 
-    async def _exchange(
-        self, incoming: ChatRequest, caller: Caller, dialect: ApiFormat, *, action: str
+    async def _context(
+        self,
+        request: ChatRequest,
+        caller: Caller,
+        api_format: ApiFormat,
+        *,
+        action: str,
     ) -> ChatContext:
-        """Return the request and its endpoint.
+        """Read the body and find the endpoint.
 
-        Raises EndpointNotFoundError, InvalidRequestError, InvalidValueError.
+        Raises UnsupportedMediaTypeError, what `request.read` raises, EndpointNotFoundError,
+        InvalidRequestError, InvalidValueError.
         """
-        if not incoming.is_json:
+        if not request.is_json:
             raise UnsupportedMediaTypeError
-        if is_encoded(incoming.headers.get("content-encoding")):
+        if is_encoded(request.headers.get("content-encoding")):
             raise UnsupportedMediaTypeError(
                 EncodedBody.default_detail, headers=EncodedBody.headers
             )
-        request = ModelRequest.parse(await incoming.read())
+        model_request = ModelRequest.parse(await request.read())
         try:
-            endpoint = await self._endpoint(request.model, caller)
+            endpoint = await self._endpoint(model_request.model, caller)
         except EndpointNotFoundError:
             self.recorder.deny(
-                caller=caller, action=action, model=request.model, incoming=incoming
+                caller=caller, action=action, model=model_request.model, request=request
             )
             raise
-        return ChatContext(caller, endpoint, request, incoming.request_id, dialect)
+        return ChatContext(
+            caller, endpoint, model_request, request.request_id, api_format
+        )
 
     async def _run(
-        self, exchange: ChatContext, inference_type: str, table: Table, serve: Serve
+        self,
+        context: ChatContext,
+        inference_type: str,
+        table: Table,
+        call: Callable[[ChatContext], Awaitable[ChatResponse]],
     ) -> ChatResponse:
-        """Serve an exchange; a failure becomes what the table says."""
-        self.limits.enter(exchange.caller)
+        """Call the endpoint; a failure becomes what the table says."""
+        self.limits.enter(context.caller)
         try:
-            require(exchange.endpoint, inference_type, exchange.request)
-            return await serve(exchange)
+            require(context.endpoint, inference_type, context.request)
+            return await call(context)
         except asyncio.CancelledError:
-            self._end(exchange, CLIENT_GONE)
+            self._end(context, CLIENT_GONE)
             raise
         except Exception as error:
             if not isinstance(error, ChatError):
-                log.exception("chat failed", request_id=exchange.request_id)
-            status, body, headers = exchange.dialect.failure(
-                table, error, exchange.request_id
+                log.exception("chat failed", request_id=context.request_id)
+            status, body, headers = context.api_format.failure(
+                table, error, context.request_id
             )
-            self._end(exchange, status)
+            self._end(context, status)
             return ChatResponse.json(status, body, headers)
 
-    async def _complete(self, exchange: ChatContext) -> ChatResponse:
-        answer = await self.calls.complete(exchange, lambda up: up.complete, "choices")
-        self._end(exchange, 200)
-        return ChatResponse.json(200, answer)
-
-    async def _embed(self, exchange: ChatContext) -> ChatResponse:
-        answer = await self.calls.complete(exchange, lambda up: up.embed, "data")
-        self._end(exchange, 200)
-        return ChatResponse.json(200, answer)
-
-    async def _stream(self, exchange: ChatContext) -> ChatResponse:
-        new_relay = partial(
-            ChunkTransformer,
-            exchange.dialect,
-            model=exchange.request.model,
-            wants_usage=exchange.request.wants_usage,
-            choices=exchange.request.choices,
+    async def _complete(self, context: ChatContext) -> ChatResponse:
+        body = await self.calls.complete(
+            context, lambda upstream: upstream.complete, "choices"
         )
-        opened = await self.calls.open_stream(exchange, new_relay)
-        exchange.forget_body()
-        body = events(exchange, opened, self._end)
-        # Begun, so that closing it ends the exchange even if nobody reads on.
-        return ChatResponse(200, EVENT_STREAM, await anext(body), body)
+        self._end(context, 200)
+        return ChatResponse.json(200, body)
 
-    def _end(self, exchange: ChatContext, status: int) -> None:
-        """Note how an exchange ended; only the first end counts."""
-        if exchange.status:
+    async def _embed(self, context: ChatContext) -> ChatResponse:
+        body = await self.calls.complete(
+            context, lambda upstream: upstream.embed, "data"
+        )
+        self._end(context, 200)
+        return ChatResponse.json(200, body)
+
+    async def _stream(self, context: ChatContext) -> ChatResponse:
+        new_transformer = partial(
+            ChunkTransformer,
+            context.api_format,
+            model=context.request.model,
+            wants_usage=context.request.wants_usage,
+            choices=context.request.choices,
+        )
+        opened = await self.calls.open_stream(context, new_transformer)
+        context.forget_body()
+        parts = events(context, opened, self._end)
+        # Begun, so that closing it ends the request even if nobody reads on.
+        return ChatResponse(200, EVENT_STREAM, await anext(parts), parts)
+
+    def _end(self, context: ChatContext, status: int) -> None:
+        """Note how a request ended; only the first end counts."""
+        if context.status:
             return
-        exchange.status, exchange.duration_s = status, exchange.elapsed()
-        self.limits.leave(exchange.caller)
-        self.recorder.record(exchange)
+        context.status, context.duration_s = status, context.elapsed()
+        self.limits.leave(context.caller)
+        self.recorder.record(context)
 
 
-def _told(error: Exception, request_id: str) -> GatewayError:
-    """Return what the caller is told of a failure that is none of chat's own."""
+def failure_response(
+    error: Exception, request_id: str, api_format: ApiFormat
+) -> ChatResponse:
+    """Return the response to a request that no endpoint was called for."""
+    if isinstance(error, ChatError):
+        status, detail = look_up(SYNCHRONOUS, error, request_id)
+        return ChatResponse.json(status, api_format.error(status, detail))
+    failure = _as_gateway_error(error, request_id)
+    body = api_format.error(failure.status_code, failure.detail)
+    return ChatResponse.json(failure.status_code, body, failure.headers)
+
+
+def _as_gateway_error(error: Exception, request_id: str) -> GatewayError:
     if isinstance(error, TimeoutError):
-        log.error("database not answering", request_id=request_id)
+        log.error("database unavailable", request_id=request_id)
         return UnavailableError()
-    told = HANDLER.translate(error)
-    if told is None:
+    known = HANDLER.translate(error)
+    if known is None:
         log.error("chat failed", request_id=request_id, exc_info=error)
         return InternalError(INTERNAL)
-    return told
+    return known
 
 
-def _described(endpoint: ModelEntry) -> dict[str, Any]:
+def _is_allowed(endpoint: ModelEntry, caller: Caller) -> bool:
+    return endpoint.allow.admits(tenant=caller.tenant, principal=caller.principal)
+
+
+def _model(endpoint: ModelEntry) -> dict[str, Any]:
     """Return an endpoint as OpenAI describes a model."""
     name, upstream = endpoint.name, endpoint.upstream
     return {"id": name, "object": "model", "created": 0, "owned_by": upstream}
 
 
-# Stands in for an endpoint that is not there.
-NOBODYS = ModelEntry("", "", (), allow=Allow(everyone=False))
+# Stands in for an endpoint that does not exist: nobody may use it.
+ABSENT = ModelEntry("", "", (), allow=Allow(everyone=False))
 
-Handle = Callable[[Service, ChatRequest, Caller, ApiFormat], Awaitable[ChatResponse]]
+Handler = Callable[[Service, ChatRequest, Caller, ApiFormat], Awaitable[ChatResponse]]
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class Route:
     """What is served at a path."""
 
     method: str
-    dialect: ApiFormat
-    handle: Handle
+    api_format: ApiFormat
+    handler: Handler
 
     @property
     def methods(self) -> tuple[str, ...]:
         return ("GET", "HEAD") if self.method == "GET" else (self.method,)
 
-    def check(self, incoming: ChatRequest) -> None:
-        if incoming.method not in self.methods:
+    def check_method(self, method: str) -> None:
+        """Raise MethodNotAllowedError for a method that the route does not serve."""
+        if method not in self.methods:
             raise MethodNotAllowedError(headers={"Allow": ", ".join(self.methods)})
 
 
-ADDRESSES: Mapping[str, Address] = {
-    "/v2/chat/completions": Address("POST", CONTRACT, Service.chat),
-    "/v1/chat/completions": Address("POST", OPENAI, Service.chat),
-    "/v1/embeddings": Address("POST", OPENAI, Service.embeddings),
-    "/v1/models": Address("GET", OPENAI, Service.models),
+ROUTES: Mapping[str, Route] = {
+    "/v2/chat/completions": Route("POST", CONTRACT, Service.chat),
+    "/v1/chat/completions": Route("POST", OPENAI, Service.chat),
+    "/v1/embeddings": Route("POST", OPENAI, Service.embeddings),
+    "/v1/models": Route("GET", OPENAI, Service.models),
 }
 # What follows is the name of a model, which may hold anything.
 MODEL_PREFIX = "/v1/models/"
-MODEL = Address("GET", OPENAI, Service.model)
+MODEL = Route("GET", OPENAI, Service.model)
 
 
-def address_of(path: str) -> Address:
-    """Return what is served at a path of chat's."""
-    return ADDRESSES.get(path, MODEL)
+def serves(path: str) -> bool:
+    """Return True if a path is one of chat's."""
+    return path in ROUTES or path.startswith(MODEL_PREFIX)
+
+
+def route_of(path: str) -> Route:
+    """Return the route of a path that chat serves."""
+    return ROUTES.get(path, MODEL)

@@ -1,86 +1,177 @@
-"""Chat under Django's own handlers, for a server that does not run config/asgi.py."""
+"""Chat under Django's own handlers, WSGI and ASGI, and what a tenant has used."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from concurrent.futures import Future
+from typing import Any, TypeVar
 
-from django.core.handlers.asgi import ASGIRequest
-from django.http import (
-    HttpRequest,
-    HttpResponse,
-    JsonResponse,
-    StreamingHttpResponse,
-)
+from asgiref.sync import async_to_sync
+from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.views.decorators.csrf import csrf_exempt
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from gateway.chat import openapi, runtime
-from gateway.chat.http_messages import MAX_BODY_BYTES, ChatRequest, ChatResponse
+from gateway.chat.http_messages import (
+    MAX_BODY_BYTES,
+    ChatRequest,
+    ChatResponse,
+    check_length,
+)
+from gateway.chat.loop_thread import LOOP_THREAD
 from gateway.chat.metering import reports
-from gateway.chat.service import ADDRESSES, MODEL_PREFIX, address_of
-from gateway.errors import HANDLER, PayloadTooLargeError, UnavailableError
+from gateway.chat.service import (
+    MODEL,
+    Route,
+    failure_response,
+    route_of,
+    serves,
+)
+from gateway.errors import HANDLER, PayloadTooLargeError
+from gateway.identity import Caller
 from gateway.viewsets import GatewayView
-from webhooks_core.api.errors import response
 
-__all__ = ["ADDRESSES", "MODEL_PREFIX", "UsageView", "chat", "response_for"]
+T = TypeVar("T")
 
 
-@csrf_exempt
-async def chat(request: HttpRequest, **_: str) -> HttpResponseBase:
-    """Answer one request as gateway.chat.asgi does, which reads the path itself.
+class ChatView(GatewayView):
+    """Hands a request to the service, which runs on an event loop; this thread waits.
 
-    Under WSGI nothing can stream: 503.
+    The body is read here and refused there, after what comes first.
     """
-    if not isinstance(request, ASGIRequest):
-        return response(UnavailableError())
+
+    schema = None  # gateway.chat.openapi describes it
+    route: Route = MODEL
+
+    @property
+    def default_response_headers(self) -> dict[str, str]:
+        return {}
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        self.route.check_method(request.method or "")
+        super().initial(request, *args, **kwargs)
+
+    def get_exception_handler(self) -> Callable[..., Any]:
+        return self._failure
+
+    def _failure(self, error: Exception, _: Any) -> HttpResponseBase:
+        request_id = getattr(self.request, "request_id", "")
+        return _http_response(
+            failure_response(error, request_id, self.route.api_format)
+        )
+
+    def get(self, request: Request, **_: str) -> HttpResponseBase:
+        is_asgi = hasattr(request, "scope")
+        response = _wait(
+            LOOP_THREAD.submit(_serve(self.caller, _chat_request(request))),
+            is_asgi=is_asgi,
+        )
+        if response.rest is None:
+            return _http_response(response)
+        return _Stream(response, response.rest, is_asgi=is_asgi)
+
+    post = get
+
+
+def _chat_request(request: Request) -> ChatRequest:
+    body: bytes | Exception = b""
+    if request.method == "POST":
+        try:
+            body = _read_body(request)
+        except Exception as error:  # noqa: BLE001 - raised when the service reads
+            body = error
 
     async def read() -> bytes:
-        body = request.read(MAX_BODY_BYTES + 1)
-        if len(body) > MAX_BODY_BYTES:
-            raise PayloadTooLargeError
+        if isinstance(body, Exception):
+            raise body
         return body
 
-    incoming = ChatRequest(
+    chat_request = ChatRequest(
         method=request.method or "",
-        path=request.path,
+        path=request.path_info,
         headers={name.lower(): value for name, value in request.headers.items()},
         peer=request.META.get("REMOTE_ADDR") or "",
         read=read,
     )
     # The middleware that logs has given it one already.
-    incoming.request_id = getattr(request, "request_id", incoming.request_id)
-    service = (await runtime.start()).service
-    return _response(await service.answer(incoming), incoming.request_id)
+    chat_request.request_id = getattr(request, "request_id", chat_request.request_id)
+    return chat_request
+
+
+def _read_body(request: Request) -> bytes:
+    """Raises PayloadTooLargeError, and what Django raises for a client that has gone."""
+    check_length(request.META.get("CONTENT_LENGTH") or "")
+    body: bytes = request.read(MAX_BODY_BYTES + 1)
+    if len(body) > MAX_BODY_BYTES:
+        raise PayloadTooLargeError
+    return body
+
+
+async def _serve(caller: Caller, request: ChatRequest) -> ChatResponse:
+    return await runtime.current().service.serve(caller, request)
+
+
+def _wait(future: Future[T], *, is_asgi: bool) -> T:
+    """Return a result; under ASGI, a client that leaves meanwhile cancels it."""
+    return async_to_sync(_result)(future) if is_asgi else future.result()
+
+
+async def _result(future: Future[T]) -> T:
+    return await asyncio.wrap_future(future)
+
+
+def _http_response(response: ChatResponse) -> HttpResponse:
+    return HttpResponse(
+        response.body, status=response.status, headers=dict(response.headers)
+    )
+
+
+class _Stream(StreamingHttpResponse):
+    """A stream that comes from the loop thread; closing it cancels the upstream's call."""
+
+    def __init__(
+        self, response: ChatResponse, rest: AsyncGenerator[bytes], *, is_asgi: bool
+    ) -> None:
+        self._first, self._rest = response.body, rest
+        parts = self._async_parts() if is_asgi else self._parts()
+        super().__init__(parts, status=response.status, headers=dict(response.headers))
+
+    def _parts(self) -> Iterator[bytes]:
+        yield self._first
+        while (part := LOOP_THREAD.submit(_next(self._rest)).result()) is not None:
+            yield part
+
+    async def _async_parts(self) -> AsyncIterator[bytes]:
+        yield self._first
+        while (
+            part := await _result(LOOP_THREAD.submit(_next(self._rest)))
+        ) is not None:
+            yield part
+
+    def close(self) -> None:
+        super().close()
+        LOOP_THREAD.submit(_close(self._rest))
+
+
+async def _next(parts: AsyncGenerator[bytes]) -> bytes | None:
+    return await anext(parts, None)
+
+
+async def _close(parts: AsyncGenerator[bytes]) -> None:
+    await parts.aclose()
 
 
 def response_for(
     request: HttpRequest, status: int, error: BaseException | None
 ) -> HttpResponse:
-    """Answer what failed outside the service in the shape of the address, if it is one of chat's."""
-    if request.path not in ADDRESSES and not request.path.startswith(MODEL_PREFIX):
+    """Answer what failed outside the views in the shape of the address, if it is one of chat's."""
+    if not serves(request.path):
         return HANDLER.response_for(request, status, error)
-    told = HANDLER.translate(error) or HANDLER.kinds[status]()
-    dialect = address_of(request.path).dialect
-    body = dialect.error(told.status_code, told.detail)
-    return JsonResponse(body, status=told.status_code, headers=told.headers)
-
-
-def _response(reply: ChatResponse, request_id: str) -> HttpResponseBase:
-    headers = {**reply.headers, "X-Request-Id": request_id}
-    if reply.rest is None:
-        return HttpResponse(reply.body, status=reply.status, headers=headers)
-    parts = _parts(reply.body, reply.rest)
-    return StreamingHttpResponse(parts, status=reply.status, headers=headers)
-
-
-async def _parts(first: bytes, rest: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
-    async with aclosing(rest):
-        yield first
-        async for part in rest:
-            yield part
+    failure = HANDLER.translate(error) or HANDLER.kinds[status]()
+    body = route_of(request.path).api_format.error(failure.status_code, failure.detail)
+    return JsonResponse(body, status=failure.status_code, headers=failure.headers)
 
 
 class UsageView(GatewayView):

@@ -38,7 +38,7 @@ NANO_PER_TOKEN = Decimal(1000)
 
 @dataclass(frozen=True, slots=True)
 class CompletedRequest:
-    """An exchange that has ended, without what it held on to (its body, above all)."""
+    """An context that has ended, without what it held on to (its body, above all)."""
 
     at: datetime
     tenant: str
@@ -56,23 +56,23 @@ class CompletedRequest:
     estimated: bool = False
 
     @classmethod
-    def of(cls, exchange: ChatContext) -> CompletedRequest:
-        usage, is_estimated = exchange.counted()
-        caller = exchange.caller
+    def of(cls, context: ChatContext) -> CompletedRequest:
+        usage, is_estimated = context.counted()
+        caller = context.caller
         return cls(
             at=datetime.now(UTC),
             tenant=caller.tenant,
             principal=caller.principal,
             key_id=caller.key_id,
-            model=exchange.endpoint.name,
-            upstream_model=exchange.target.model if exchange.target else "",
-            request_id=exchange.request_id,
-            status=exchange.status,
-            error_status=exchange.error_status,
-            streamed=exchange.request.stream,
+            model=context.endpoint.name,
+            upstream_model=context.target.model if context.target else "",
+            request_id=context.request_id,
+            status=context.status,
+            error_status=context.error_status,
+            streamed=context.request.stream,
             usage=usage,
-            first_chunk_s=exchange.first_chunk_s,
-            duration_s=exchange.duration_s,
+            first_chunk_s=context.first_chunk_s,
+            duration_s=context.duration_s,
             estimated=is_estimated,
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -19,6 +19,7 @@ from gateway.chat.metering import usage
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.identity import Caller
 from gateway.policy import record_denial
+from webhooks_core.thread_pool import InThread
 
 # Denials become events: of these alone the last 100 ms may be lost with the process.
 EVERY_S = 0.1
@@ -38,7 +39,7 @@ log = structlog.stdlib.get_logger(__name__)
 class UsageWriter:
     """Keeps what happened until a task of the loop has written it; `in_thread` runs that."""
 
-    in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
+    in_thread: InThread
     write: Callable[[Sequence[CompletedRequest]], None] = usage.write
     write_denial: Callable[..., Any] = record_denial
     prune: Callable[[], Any] = lambda: usage.prune(settings.CHAT_USAGE_RETENTION_DAYS)
@@ -53,19 +54,19 @@ class UsageWriter:
     def start(self) -> None:
         self._task = asyncio.create_task(self._run())
 
-    def record(self, exchange: ChatContext) -> None:
-        self._keep(self._ended, CompletedRequest.of(exchange))
+    def record(self, context: ChatContext) -> None:
+        self._keep(self._ended, CompletedRequest.of(context))
 
     def deny(
-        self, *, caller: Caller, action: str, model: str, incoming: ChatRequest
+        self, *, caller: Caller, action: str, model: str, request: ChatRequest
     ) -> None:
         denial = {
             "caller": caller,
             "action": action,
             "resource": f"model:{model[:255]}",
             "reason": REASON,
-            "request_id": incoming.request_id,
-            "trace_id": incoming.trace_id,
+            "request_id": request.request_id,
+            "trace_id": request.trace_id,
         }
         self._keep(self._denials, denial)
 

@@ -29,68 +29,68 @@ log = structlog.stdlib.get_logger(__name__)
 
 
 async def events(
-    exchange: ChatContext, opened: Opened, end: Callable[[ChatContext, int], None]
+    context: ChatContext, opened: Opened, end: Callable[[ChatContext, int], None]
 ) -> AsyncGenerator[bytes]:
     """Yield the framed events of a stream, those together that came together.
 
     Whatever becomes of it, the upstream's call is closed and `end` is called once.
     """
-    relay = opened.relay
+    transformer = opened.transformer
     try:
         async with aclosing(opened.events):
             try:
-                async for data in _relayed(exchange, opened):
+                async for data in _transformed(context, opened):
                     yield data
-                yield relay.last()
+                yield transformer.last()
             except Exception as error:  # noqa: BLE001 - the client gets a last event
-                yield relay.rest() + _failure(exchange, error)
-            _note_tokens(exchange, relay)
-            if relay.is_done:
+                yield transformer.rest() + _failure(context, error)
+            _note_tokens(context, transformer)
+            if transformer.is_done:
                 await _read_out(opened.events)
-        end(exchange, 200)
+        end(context, 200)
     finally:
-        _note_tokens(exchange, relay)
-        end(exchange, CLIENT_GONE)
+        _note_tokens(context, transformer)
+        end(context, CLIENT_GONE)
 
 
-def _note_tokens(exchange: ChatContext, relay: ChunkTransformer) -> None:
-    exchange.usage = relay.usage or exchange.usage
-    exchange.completion_characters = relay.characters
+def _note_tokens(context: ChatContext, transformer: ChunkTransformer) -> None:
+    context.usage = transformer.usage or context.usage
+    context.completion_characters = transformer.characters
 
 
-async def _relayed(exchange: ChatContext, opened: Opened) -> AsyncGenerator[bytes]:
+async def _transformed(context: ChatContext, opened: Opened) -> AsyncGenerator[bytes]:
     """Yield what is ready, then read on. Raises what the upstream's failure stands for."""
-    relay, timeouts = opened.relay, exchange.endpoint.timeouts
+    transformer, timeouts = opened.transformer, context.endpoint.timeouts
     try:
-        yield relay.flush()
+        yield transformer.flush()
         if opened.fault is not None:
             raise opened.fault
-        with StreamTimeout(timeouts.total_s, elapsed_s=exchange.elapsed()) as watch:
+        with StreamTimeout(timeouts.total_s, elapsed_s=context.elapsed()) as watch:
             heard_at = monotonic()
-            while not relay.is_done:
-                watch.start(_patience(relay, timeouts.idle_s, heard_at))
+            while not transformer.is_done:
+                watch.start(_patience(transformer, timeouts.idle_s, heard_at))
                 payloads = await anext(opened.events, None)
                 watch.stop()
                 if payloads is None:
                     break
-                relay.feed(payloads)
-                if data := relay.flush():
+                transformer.feed(payloads)
+                if data := transformer.flush():
                     yield data
                 if payloads:
                     heard_at = monotonic()
     except (TimeoutError, ChatError) as error:
         # After the finish reason nothing is missing, except perhaps the usage.
-        if not relay.has_finished:
+        if not transformer.has_finished:
             raise
-        request_id, reason = exchange.request_id, str(error)[:200]
+        request_id, reason = context.request_id, str(error)[:200]
         log.info("finished stream not ended", request_id=request_id, reason=reason)
-    if not relay.is_complete:
+    if not transformer.is_complete:
         raise UpstreamServiceError("the stream ended in the middle")
 
 
-def _patience(relay: ChunkTransformer, idle_s: float, heard_at: float) -> float:
+def _patience(transformer: ChunkTransformer, idle_s: float, heard_at: float) -> float:
     """Return for how many seconds the next read is waited for."""
-    if not relay.has_finished:
+    if not transformer.has_finished:
         return idle_s
     return min(idle_s, heard_at + USAGE_WAIT_S - monotonic())
 
@@ -103,17 +103,17 @@ async def _read_out(upstream: AsyncGenerator[list[bytes]]) -> None:
                 pass
 
 
-def _failure(exchange: ChatContext, error: Exception) -> bytes:
+def _failure(context: ChatContext, error: Exception) -> bytes:
     if isinstance(error, TimeoutError):
         error = UpstreamServiceError("the upstream went silent")
-    exchange.error_status, _ = look_up(AFTER_FIRST_CHUNK, error, exchange.request_id)
+    context.error_status, _ = look_up(AFTER_FIRST_CHUNK, error, context.request_id)
     if isinstance(error, ChatError):
         log.warning(
             "stream failed",
-            request_id=exchange.request_id,
-            model=exchange.endpoint.name,
+            request_id=context.request_id,
+            model=context.endpoint.name,
             reason=str(error)[:200],
         )
     else:
-        log.error("stream failed", request_id=exchange.request_id, exc_info=error)
-    return exchange.dialect.error_event(error, exchange.request_id)
+        log.error("stream failed", request_id=context.request_id, exc_info=error)
+    return context.api_format.error_event(error, context.request_id)

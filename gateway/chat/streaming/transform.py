@@ -20,13 +20,13 @@ class ChunkTransformer:
     """
 
     def __init__(
-        self, dialect: ApiFormat, *, model: str, wants_usage: bool, choices: int = 1
+        self, api_format: ApiFormat, *, model: str, wants_usage: bool, choices: int = 1
     ) -> None:
-        self._dialect = dialect
+        self._api_format = api_format
         self._model = model
         self._wants_usage = wants_usage
         # Only what is written anew needs the text of its numbers.
-        self._loads = exact_json.loads if dialect.omits_nulls else exact_json.read
+        self._loads = exact_json.loads if api_format.omits_nulls else exact_json.read
         self._ready: list[bytes] = []
         self._held: Chunk | None = None
         self._template: Template | None = None
@@ -63,12 +63,12 @@ class ChunkTransformer:
         self.chunks += 1
         self.usage = chunk.usage or self.usage
         self._note_choices(chunk.value.get("choices"))
-        if chunk.is_usage_only and (self._dialect.says_done or self._held):
+        if chunk.is_usage_only and (self._api_format.says_done or self._held):
             self._take_usage(chunk, payload)
             return
         self._release()
         may_be_last = chunk.is_finish and self._finished_choices >= self._seen_choices
-        if may_be_last and not self._dialect.says_done:
+        if may_be_last and not self._api_format.says_done:
             self._held = chunk
             return
         rewritten = self._written(chunk, payload)
@@ -100,7 +100,7 @@ class ChunkTransformer:
         value, fits = chunk.value, True
         if "model" in value and value["model"] != self._model:
             value["model"], fits = self._model, False
-        if payload is None or (self._dialect.omits_nulls and b"null" in payload):
+        if payload is None or (self._api_format.omits_nulls and b"null" in payload):
             return chunks.dump_without_nulls(value)
         # An event is one line, and JSON has line breaks between its parts alone.
         payload = payload.replace(b"\n", b" ")
@@ -136,7 +136,7 @@ class ChunkTransformer:
 
     def last(self) -> bytes:
         """Return the events that end a stream which is complete."""
-        return self.rest() + (frame(DONE) if self._dialect.says_done else b"")
+        return self.rest() + (frame(DONE) if self._api_format.says_done else b"")
 
     def rest(self) -> bytes:
         """Return what is ready and what was held back."""

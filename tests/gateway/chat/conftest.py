@@ -11,7 +11,14 @@ import pytest
 from gateway import keys
 from gateway.configuration.shapes import Target
 from gateway.identity import Caller
-from tests.gateway.chat.harness import Gateway, Loop, MockUpstream, answers, running
+from tests.gateway.chat.harness import (
+    SHORT_CUT,
+    Gateway,
+    Loop,
+    MockUpstream,
+    answers,
+    running,
+)
 from webhooks_core.api import tokens
 
 
@@ -32,8 +39,14 @@ def upstream(loops) -> Iterator[MockUpstream]:
 
 
 @pytest.fixture
-def gateway(loops, upstream) -> Iterator[Gateway]:
-    with running(Gateway(loops[0], upstream)) as it:
+def way(request) -> str:
+    """How requests reach the service; `parametrize("way", WAYS, indirect=True)` tries all."""
+    return getattr(request, "param", SHORT_CUT)
+
+
+@pytest.fixture
+def gateway(loops, upstream, way) -> Iterator[Gateway]:
+    with running(Gateway(loops[0], upstream), way) as it:
         it.declare()
         yield it
 

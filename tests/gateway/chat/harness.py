@@ -8,15 +8,21 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from socketserver import ThreadingMixIn
 from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
+import pytest
 import requests
 import uvicorn
+from django.core.asgi import get_asgi_application
+from django.core.wsgi import get_wsgi_application
 
 from config.serving.uvicorn_protocol import HttpProtocol
-from gateway.chat import asgi
+from gateway.chat import asgi, runtime
 from gateway.chat.context import ChatContext
 from gateway.chat.fallback import FallbackCaller
+from gateway.chat.loop_thread import LOOP_THREAD
 from gateway.chat.metering.limits import Limits
 from gateway.chat.routing import Router
 from gateway.chat.service import Service
@@ -269,8 +275,8 @@ class Kept:
     ended: list[ChatContext] = field(default_factory=list)
     denied: list[tuple[str, str]] = field(default_factory=list)
 
-    def record(self, exchange: ChatContext) -> None:
-        self.ended.append(replace(exchange))
+    def record(self, context: ChatContext) -> None:
+        self.ended.append(replace(context))
 
     def deny(self, *, action: str, model: str, **_: Any) -> None:
         self.denied.append((action, model))
@@ -358,23 +364,51 @@ def events_of(body: bytes) -> list[Any]:
     return [it[6:] if it[6:] == "[DONE]" else json.loads(it[6:]) for it in events]
 
 
+# How requests reach the service: past Django, or through one of its handlers.
+SHORT_CUT, ASGI, WSGI = WAYS = ("short cut", "Django, ASGI", "Django, WSGI")
+every_way = pytest.mark.parametrize("way", WAYS, indirect=True)
+
+
 @contextmanager
-def running(gateway: Gateway) -> Iterator[Gateway]:
-    async def serve() -> None:
-        gateway.client = http.session()
-        gateway.service = Service(
-            calls=FallbackCaller(registry.connect(gateway.client), gateway.router),
-            catalogue=gateway.known,
-            recorder=gateway.kept,
-            limits=gateway.limits,
-            in_thread=asyncio.to_thread,
-        )
+def running(gateway: Gateway, way: str = SHORT_CUT) -> Iterator[Gateway]:
+    """Serve chat in one of the ways."""
+    if way == SHORT_CUT:
+        service_loop: asyncio.AbstractEventLoop = gateway.loop.loop
+    else:
+        service_loop = LOOP_THREAD.loop
+        runtime._running[service_loop] = gateway  # type: ignore[assignment] # has a service
+    run_in(service_loop, _open(gateway))
+    try:
+        with _wsgi_server(gateway) if way == WSGI else _asgi_server(gateway, way):
+            yield gateway
+    finally:
+        run_in(service_loop, gateway.client.close())
+        runtime._running.pop(service_loop, None)
 
-        async def application(scope: Any, receive: Any, send: Any) -> None:
-            await asgi.respond(gateway.service, scope, receive, send)
 
-        config = uvicorn.Config(
-            application,
+def run_in(loop: asyncio.AbstractEventLoop, coroutine: Any) -> Any:
+    return asyncio.run_coroutine_threadsafe(coroutine, loop).result(10)
+
+
+async def _open(gateway: Gateway) -> None:
+    gateway.client = http.session()
+    gateway.service = Service(
+        calls=FallbackCaller(registry.connect(gateway.client), gateway.router),
+        registry=gateway.known,
+        recorder=gateway.kept,
+        limits=gateway.limits,
+        in_thread=asyncio.to_thread,
+    )
+
+
+@contextmanager
+def _asgi_server(gateway: Gateway, way: str) -> Iterator[None]:
+    async def short_cut(scope: Any, receive: Any, send: Any) -> None:
+        await asgi.respond(gateway.service, scope, receive, send)
+
+    gateway.server = uvicorn.Server(
+        uvicorn.Config(
+            short_cut if way == SHORT_CUT else get_asgi_application(),
             port=0,
             http=HttpProtocol,
             lifespan="off",
@@ -382,17 +416,41 @@ def running(gateway: Gateway) -> Iterator[Gateway]:
             proxy_headers=False,
             timeout_graceful_shutdown=1,
         )
-        gateway.server = uvicorn.Server(config)
-        await gateway.server._serve()
-        await gateway.client.close()
-
-    future = asyncio.run_coroutine_threadsafe(serve(), gateway.loop.loop)
-    assert gateway.settled(lambda: gateway.server and gateway.server.started), (
-        future.exception()
     )
+    future = asyncio.run_coroutine_threadsafe(
+        gateway.server._serve(), gateway.loop.loop
+    )
+    assert gateway.settled(lambda: gateway.server.started), future.exception()
     gateway.port = gateway.server.servers[0].sockets[0].getsockname()[1]
     try:
-        yield gateway
+        yield
     finally:
         gateway.server.should_exit = True
         future.result(10)
+
+
+class _ThreadingServer(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+
+class _QuietHandler(WSGIRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        """The suite's own output is enough."""
+
+
+@contextmanager
+def _wsgi_server(gateway: Gateway) -> Iterator[None]:
+    server = make_server(
+        *("127.0.0.1", 0, get_wsgi_application()),
+        server_class=_ThreadingServer,
+        handler_class=_QuietHandler,
+    )
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    gateway.port = server.server_port
+    try:
+        yield
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -23,8 +23,11 @@ from tests.gateway.chat.harness import (
     answers,
     chunk,
     event,
+    every_way,
     sends,
 )
+
+pytestmark = every_way
 
 
 @pytest.mark.spec("gateway", "stream is false or absent: one chat completion response")
@@ -160,11 +163,11 @@ def test_usage_is_recorded(gateway, upstream, stream):
     gateway.post(stream=stream)
 
     assert gateway.settled(lambda: gateway.kept.ended)
-    (exchange,) = gateway.kept.ended
-    assert (exchange.usage.prompt_tokens, exchange.usage.completion_tokens) == (9, 2)
-    assert (exchange.status, exchange.error_status) == (200, 0)
-    assert exchange.caller.principal == "ada"
-    assert (exchange.first_chunk_s is not None) == stream
+    (context,) = gateway.kept.ended
+    assert (context.usage.prompt_tokens, context.usage.completion_tokens) == (9, 2)
+    assert (context.status, context.error_status) == (200, 0)
+    assert context.caller.principal == "ada"
+    assert (context.first_chunk_s is not None) == stream
 
 
 @pytest.mark.spec("gateway", "Usage (on response or final chunk, optional)")

@@ -22,10 +22,17 @@ from tests.gateway.chat.harness import (
     COMPLETION,
     DONE,
     STREAM,
+    WAYS,
     answers,
     event,
     sends,
 )
+
+
+@pytest.fixture(params=WAYS)
+def way(request) -> str:
+    return str(request.param)
+
 
 NOT_FOUND = "The specified endpoint could not be found."
 INTERNAL = "Internal error occurred. Our team has been notified."

@@ -10,7 +10,9 @@ import pytest
 import requests
 
 from gateway.configuration.shapes import Allow
-from tests.gateway.chat.harness import IDENTITY
+from tests.gateway.chat.harness import IDENTITY, every_way
+
+pytestmark = every_way
 
 NOBODY = Allow(everyone=False)
 NAMES = [

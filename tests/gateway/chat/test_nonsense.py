@@ -62,11 +62,11 @@ EVENTS: list[Any] = [*TEXT_STREAM, *STREAM, *stopped("end_turn"), {"type": "erro
 @given(st.lists(spoiled(EVENTS), max_size=6))
 def test_spoiled_events_of_anthropic(events):
     translation = anthropic.Translation(lambda _: None)
-    relay = ChunkTransformer(formats.CONTRACT, model="claude", wants_usage=True)
+    transformer = ChunkTransformer(formats.CONTRACT, model="claude", wants_usage=True)
     with suppress(ChatError):
         for event in [*STREAM[:5], *events, *STREAM[5:]]:
-            relay.feed(list(translation.of(event)))
-    relay.rest()
+            transformer.feed(list(translation.of(event)))
+    transformer.rest()
 
 
 @given(
@@ -102,23 +102,23 @@ def test_spoiled_requests_for_anthropic(body):
 def test_errors_of_any_shape(value, status):
     for error in (value, {"error": value}, {"error": {"code": value, "type": value}}):
         failure = chunks.failure_in(error, status=status)
-        for dialect in (formats.CONTRACT, formats.OPENAI):
-            told, body, _ = dialect.failure(SYNCHRONOUS, failure, "req-7")
+        for api_format in (formats.CONTRACT, formats.OPENAI):
+            told, body, _ = api_format.failure(SYNCHRONOUS, failure, "req-7")
             assert told in {400, 429, 500}
             json.dumps(body)
-            dialect.error_event(failure, "req-7")
+            api_format.error_event(failure, "req-7")
 
 
 @given(st.lists(st.binary(max_size=30) | st.sampled_from([b"data: ", b"\n\n", b"{}", b"[DONE]", b"\r"])))  # fmt: skip
 def test_bytes_of_any_kind(parts):
-    reader, relay = (
+    reader, transformer = (
         EventReader(),
         ChunkTransformer(formats.OPENAI, model="x", wants_usage=False),
     )
     with suppress(ChatError):
         for part in parts:
-            relay.feed(reader.feed(part))
-    relay.rest()
+            transformer.feed(reader.feed(part))
+    transformer.rest()
 
 
 @given(st.text())

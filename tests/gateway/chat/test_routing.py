@@ -14,7 +14,7 @@ from gateway.chat.routing import Router
 from gateway.configuration.shapes import ModelEntry, Target
 from gateway.errors import TooManyRequestsError
 from gateway.identity import Caller
-from tests.gateway.chat.harness import COMPLETION, STREAM, answers, sends
+from tests.gateway.chat.harness import COMPLETION, STREAM, answers, every_way, sends
 
 HEAVY, LIGHT = Target("http://a/v1", "m", weight=9), Target("http://b/v1", "m")
 PAIR = ModelEntry("pair", "openai", (HEAVY, LIGHT))
@@ -119,6 +119,7 @@ def test_requests_per_minute_are_counted_for_each_key():
     assert asyncio.run(run()) == str(60 - 1000 % 60)
 
 
+@every_way
 def test_too_many_requests_say_when_to_come_back(gateway, upstream):
     gateway.limits.per_minute = 1
     upstream.script = answers(COMPLETION)
@@ -133,6 +134,7 @@ def test_too_many_requests_say_when_to_come_back(gateway, upstream):
     assert len(upstream.asked) == 1
 
 
+@every_way
 def test_requests_at_once_are_limited_and_a_place_is_given_back(gateway, upstream):
     gateway.limits.at_once = 1
     upstream.script = sends(STREAM[0], 1.0, *STREAM[1:])

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from signal import SIGTERM
 from subprocess import PIPE, STDOUT, Popen, run
 from typing import Any
 
@@ -18,6 +19,7 @@ import requests
 from django.conf import settings
 
 from tests.gateway.chat.harness import IDENTITY, events_of
+from tests.running import until
 
 pytestmark = pytest.mark.slow
 
@@ -143,6 +145,47 @@ def test_a_stream_outlives_the_signal_to_stop(server):
         body = first + b"".join(parts)
     assert events_of(body)[-1]["choices"][0]["finish_reason"] == "stop"
     assert server.wait(30) == 0
+
+
+PREFORK = """
+import os, signal, sys, threading
+from wsgiref.simple_server import make_server
+from config.wsgi import application
+
+server = make_server("127.0.0.1", int(sys.argv[1]), application)
+assert threading.active_count() == 1  # threads do not survive a fork
+workers = [pid for _ in range(2) if (pid := os.fork())]
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+if len(workers) == 2:
+    print("ready", flush=True)
+    signal.pause()
+server.serve_forever(0.05)
+"""
+
+
+def test_a_server_that_forks_serves_chat_and_writes_what_was_used(folder, free_port):
+    process = Popen(
+        [sys.executable, "-c", PREFORK, str(free_port)],
+        env=environment(folder),
+        cwd=settings.BASE_DIR,
+        stdout=PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    process.url = f"http://127.0.0.1:{free_port}"  # type: ignore[attr-defined]
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    count = "select count(*) from gateway_chat_usagerecord where model = 'quick'"
+    [(before,)] = rows(folder, count)
+    try:
+        for stream in (False, True) * 4:
+            response = chat(process, stream=stream)
+            assert response.status_code == 200
+            assert b"three" in response.content
+    finally:
+        os.killpg(process.pid, SIGTERM)
+        process.communicate(timeout=30)
+    until(lambda: rows(folder, count) == [(before + 8,)], "the usage")
 
 
 def test_what_a_proxy_says_never_makes_a_peer_local(server):

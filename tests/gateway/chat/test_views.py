@@ -1,120 +1,128 @@
-"""Chat as a view of Django's own handlers."""
+"""Chat as views of Django's own handlers, with the service that serves them in a process."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import os
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 import pytest
-from django.core.handlers.asgi import ASGIHandler
 from django.test import AsyncClient, Client
 
 from gateway.chat import runtime
+from gateway.chat.loop_thread import LOOP_THREAD, LoopThread
 from gateway.chat.models import UsageRecord
 from tests.gateway.chat.harness import IDENTITY, events_of
 
 PATH = "/v2/chat/completions"
-SAID = [{"role": "user", "content": "one two"}]
+MESSAGES = [{"role": "user", "content": "one two"}]
 
 
-async def post(**fields: Any) -> tuple[int, Any, bytes]:
-    answer: Any = await AsyncClient().post(
-        PATH,
-        orjson.dumps({"model": "echo", "messages": SAID, **fields}),
-        content_type="application/json",
-        headers=IDENTITY,
-    )
-    if not answer.streaming:
-        return answer.status_code, answer.headers, answer.content
-    parts = [part async for part in answer.streaming_content]
-    return answer.status_code, answer.headers, b"".join(parts)
+@pytest.fixture(autouse=True)
+def stopped(transactional_db) -> Iterator[None]:
+    yield
+    LOOP_THREAD.stop()
 
 
-def run(work: Callable[[], Awaitable[Any]]) -> Any:
-    async def with_runtime() -> Any:
-        try:
-            return await work()
-        finally:
-            await runtime.stop()
-
-    return asyncio.run(with_runtime())
+def post(**fields: Any) -> Any:
+    body = orjson.dumps({"model": "echo", "messages": MESSAGES, **fields})
+    client = Client(headers=IDENTITY)
+    return client.post(PATH, body, content_type="application/json")
 
 
-@pytest.mark.django_db(transaction=True)
-def test_the_view_answers_as_the_asgi_application_does():
-    async def work() -> list[Any]:
-        return [
-            await post(),
-            await post(stream=True),
-            await post(model="absent"),
-            await post(model="x" * 21_000_000),
-        ]
+def post_async(**fields: Any) -> tuple[Any, bytes]:
+    body = orjson.dumps({"model": "echo", "messages": MESSAGES, **fields})
 
-    whole, stream, absent, large = run(work)
+    async def work() -> tuple[Any, bytes]:
+        response: Any = await AsyncClient().post(
+            PATH, body, content_type="application/json", headers=IDENTITY
+        )
+        if not response.streaming:
+            return response, response.content
+        parts = [part async for part in response.streaming_content]
+        await asyncio.to_thread(response.close)
+        return response, b"".join(parts)
 
-    assert orjson.loads(whole[2])["choices"][0]["message"]["content"] == "one two"
-    assert stream[1]["Content-Type"] == "text/event-stream"
-    assert events_of(stream[2])[-1]["usage"]["completion_tokens"] == 2
-    assert absent[0] == 404
-    assert orjson.loads(absent[2]) == {
+    return asyncio.run(work())
+
+
+def post_sync(**fields: Any) -> tuple[Any, bytes]:
+    response = post(**fields)
+    return response, response.getvalue()
+
+
+@pytest.mark.parametrize("send", [post_sync, post_async])
+def test_chat_is_served_without_the_short_cut(send):
+    response, body = send()
+    stream, events = send(stream=True)
+    large, _ = send(model="x" * 21_000_000)
+    absent, detail = send(model="absent")
+
+    assert orjson.loads(body)["choices"][0]["message"]["content"] == "one two"
+    assert stream["Content-Type"] == "text/event-stream"
+    assert events_of(events)[-1]["usage"]["completion_tokens"] == 2
+    assert (absent.status_code, large.status_code) == (404, 413)
+    assert orjson.loads(detail) == {
         "detail": "The specified endpoint could not be found."
     }
-    assert large[0] == 413
-    assert all("X-Request-Id" in it[1] for it in (whole, stream, absent, large))
+    assert all(it["X-Request-Id"] for it in (response, stream, large, absent))
+    LOOP_THREAD.stop()  # what is not written yet is
     assert UsageRecord.objects.count() == 2
 
 
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(("name", "status"), [("echo", 200), ("no/such:model.1", 404)])
-def test_the_view_describes_models(name, status):
-    async def work() -> Any:
-        return await AsyncClient().get(f"/v1/models/{name}", headers=IDENTITY)
+def test_a_stream_that_is_closed_has_ended():
+    response = post(stream=True, messages=[{"role": "user", "content": "word " * 5000}])
+    parts = iter(response)
+    next(parts), next(parts)
 
-    answer = run(work)
-    assert answer.status_code == status
-    told = answer.json()
-    assert told["id"] == name if status == 200 else told["error"]["param"] == "model"
+    response.close()
+    LOOP_THREAD.stop()
 
-
-@pytest.mark.django_db(transaction=True)
-def test_a_client_that_leaves_djangos_own_handler_ends_its_stream():
-    said = [{"role": "user", "content": "word " * 5000}]
-    body = orjson.dumps({"model": "echo", "stream": True, "messages": said})
-    names = {"host": "localhost", "content-type": "application/json", **IDENTITY}
-    scope = {
-        "type": "http",
-        "method": "POST",
-        "path": PATH,
-        "query_string": b"",
-        "headers": [(k.lower().encode(), v.encode()) for k, v in names.items()],
-        "client": ("127.0.0.1", 1),
-    }
-
-    async def work() -> int:
-        asked = [{"type": "http.request", "body": body, "more_body": False}]
-        has_read = asyncio.Event()
-
-        async def receive() -> Any:
-            if asked:
-                return asked.pop()
-            await has_read.wait()
-            return {"type": "http.disconnect"}
-
-        async def send(message: Any) -> None:
-            if b"word" in message.get("body", b""):
-                has_read.set()
-
-        async with asyncio.timeout(30):
-            await ASGIHandler()(scope, receive, send)
-        return (await runtime.start()).service.limits.running
-
-    assert run(work) == 0
     assert UsageRecord.objects.get().status == 499
 
 
-def test_under_wsgi_chat_is_not_to_be_had():
-    answer = Client(headers=IDENTITY).post(PATH, {}, content_type="application/json")
-    assert answer.status_code == 503
-    assert set(answer.json()) == {"detail"}
+def test_a_stream_that_nobody_reads_has_ended_when_it_is_closed():
+    post(stream=True).close()
+    LOOP_THREAD.stop()
+    assert UsageRecord.objects.get().status == 499
+
+
+def test_one_loop_serves_all_requests_of_a_process():
+    before = set(threading.enumerate())
+    assert [post().status_code for _ in range(3)] == [200] * 3
+    names = [it.name for it in set(threading.enumerate()) - before]
+    assert names.count("chat-loop") == 1
+    LOOP_THREAD.stop()
+    assert not [it for it in threading.enumerate() if it.name.startswith("chat-")]
+    assert post().status_code == 200  # a process may go on
+
+
+# Python 3.12 warns of every fork of a process that has threads.
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_process_has_a_loop_of_its_own():
+    thread = LoopThread()
+    loop = thread.loop
+
+    async def running() -> int:
+        return id(asyncio.get_running_loop())
+
+    if (child := os.fork()) == 0:
+        is_new = thread.loop is not loop
+        answer = thread.submit(running()).result(10)
+        os._exit(0 if is_new and answer == id(thread.loop) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert thread.submit(running()).result(10) == id(loop)
+    thread.stop()
+
+
+def test_the_runtime_of_a_loop_is_one():
+    async def runtimes() -> bool:
+        first, second = runtime.current(), runtime.current()
+        await runtime.stop()
+        await runtime.stop()
+        return first is second
+
+    assert asyncio.run(runtimes())

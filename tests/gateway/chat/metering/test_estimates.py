@@ -46,16 +46,16 @@ def left(gateway: Any, after: bytes, **fields: Any) -> ChatContext:
 
 def recorded(gateway: Any, *, status: int) -> ChatContext:
     assert gateway.settled(lambda: gateway.kept.ended)
-    exchange: ChatContext = gateway.kept.ended[0]
-    assert (len(gateway.kept.ended), exchange.status) == (1, status)
+    context: ChatContext = gateway.kept.ended[0]
+    assert (len(gateway.kept.ended), context.status) == (1, status)
     assert gateway.settled(lambda: gateway.limits.running == 0)
-    return exchange
+    return context
 
 
 def test_a_stream_that_the_client_left_is_estimated_from_its_text(gateway, upstream):
     upstream.script = sends(*SAID, 30.0)
-    exchange = left(gateway, TEXT[15:].encode()[:3], stream=True)
-    assert exchange.counted() == (Usage(PROMPT, 6), True)
+    context = left(gateway, TEXT[15:].encode()[:3], stream=True)
+    assert context.counted() == (Usage(PROMPT, 6), True)
     assert nothing_is_left(gateway, upstream)
 
 
@@ -63,16 +63,16 @@ def test_a_stream_that_the_client_left_is_estimated_from_its_text(gateway, upstr
 def test_a_stream_that_broke_is_estimated_from_its_text(gateway, upstream, ends):
     upstream.script = sends(*SAID, 0.05, *ends)
     assert "error" in gateway.stream()[-1]
-    exchange = recorded(gateway, status=200)
-    assert exchange.error_status == 500
-    assert exchange.counted() == (Usage(PROMPT, 6), True)
+    context = recorded(gateway, status=200)
+    assert context.error_status == 500
+    assert context.counted() == (Usage(PROMPT, 6), True)
 
 
 def test_what_the_upstream_had_reported_counts(gateway, upstream):
     reported = event(chunk("Hel", usage=USAGE)), event(chunk("lo", usage=None))
     upstream.script = sends(*reported, 30.0)
-    exchange = left(gateway, b'"lo"', stream=True)
-    assert exchange.counted() == (Usage(9, 2), False)
+    context = left(gateway, b'"lo"', stream=True)
+    assert context.counted() == (Usage(9, 2), False)
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ def test_a_request_that_was_left_before_its_answer_took_its_prompt(
     with socket.create_connection(("127.0.0.1", gateway.port)) as client:
         client.sendall(raw_request(stream=stream))
         assert gateway.settled(lambda: upstream.asked)
-    exchange = recorded(gateway, status=499)
-    assert exchange.counted() == (Usage(PROMPT, 0), True)
+    context = recorded(gateway, status=499)
+    assert context.counted() == (Usage(PROMPT, 0), True)
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -137,9 +137,9 @@ def test_a_large_prompt_is_forgotten_and_its_length_kept(gateway, upstream):
     upstream.script = sends(EMPTY, 0.05, None)
     said = [*MESSAGES, {"role": "user", "content": "x" * 4_000_000}]
     gateway.stream(messages=said)
-    exchange = recorded(gateway, status=200)
-    assert exchange.request.body == {}
-    assert exchange.counted() == (Usage(PROMPT + 1_000_000, 0), True)
+    context = recorded(gateway, status=200)
+    assert context.request.body == {}
+    assert context.counted() == (Usage(PROMPT + 1_000_000, 0), True)
 
 
 # ── Anthropic ───────────────────────────────────────────────────────────────────────

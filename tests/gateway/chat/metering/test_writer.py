@@ -174,14 +174,14 @@ def test_a_denial_is_a_policy_decision_that_hides_whether_the_model_exists():
         "x-request-id": "req-7",
         "traceparent": f"00-{trace}-b7ad6b7169203331-01",
     }
-    incoming = ChatRequest("POST", "/v2/chat/completions", headers, "127.0.0.1", body)
+    request = ChatRequest("POST", "/v2/chat/completions", headers, "127.0.0.1", body)
     kept: list[dict[str, Any]] = []
     writer = UsageWriter(here)
     writer.deny(
         caller=Caller("acme", "ada"),
         action="chat.completions",
         model="x" * 1000,
-        incoming=incoming,
+        request=request,
     )
     kept.extend(writer._denials)
 

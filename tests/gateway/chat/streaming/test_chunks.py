@@ -39,15 +39,15 @@ def raw(text: str, *, ascii_only: bool, **more: Any) -> bytes:
     JSON,
 )
 def test_recognised_chunks_say_what_parsed_ones_say(texts, ascii_only, odd):
-    for dialect in (CONTRACT, OPENAI):
+    for api_format in (CONTRACT, OPENAI):
         payloads = [raw(text, ascii_only=ascii_only, odd=odd) for text in texts]
-        quick = ChunkTransformer(dialect, model="small", wants_usage=True)
+        quick = ChunkTransformer(api_format, model="small", wants_usage=True)
         quick.feed(payloads)
         slow = []
         for payload in payloads:
-            relay = ChunkTransformer(dialect, model="small", wants_usage=True)
-            relay.feed([payload])
-            slow.append(relay.flush())
+            transformer = ChunkTransformer(api_format, model="small", wants_usage=True)
+            transformer.feed([payload])
+            slow.append(transformer.flush())
         found, expected = quick.flush(), b"".join(slow)
         assert _events(found) == _events(expected)
         assert quick.chunks == len(payloads)

@@ -18,15 +18,18 @@ from gateway.chat.http_messages import ChatResponse
 from gateway.chat.streaming import body as body_module
 from gateway.chat.upstreams import http
 from tests.gateway.chat.harness import (
+    ASGI,
     COMPLETION,
     DONE,
     IDENTITY,
     MESSAGES,
+    SHORT_CUT,
     STREAM,
     WHOLE_STREAM,
     answers,
     chunk,
     event,
+    every_way,
     head,
     sends,
 )
@@ -35,12 +38,13 @@ from tests.gateway.chat.test_faults import nothing_is_left, text_of
 
 def raw_request(**fields: Any) -> bytes:
     body = json.dumps({"model": "small", "messages": MESSAGES, **fields}).encode()
-    lines = ["POST /v2/chat/completions HTTP/1.1", "Host: x"]
+    lines = ["POST /v2/chat/completions HTTP/1.1", "Host: localhost"]
     lines += [f"{name}: {value}" for name, value in IDENTITY.items()]
     lines += [f"Content-Length: {len(body)}", "Content-Type: application/json"]
     return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
 
 
+@pytest.mark.parametrize("way", [SHORT_CUT, ASGI], indirect=True)
 @pytest.mark.parametrize(
     ("_case", "script", "fields"),
     [
@@ -63,6 +67,20 @@ def test_a_client_that_leaves_ends_the_upstreams_call(
     assert gateway.kept.ended[0].status == 499
     assert nothing_is_left(gateway, upstream)
     assert gateway.settled(lambda: upstream.open == 0)
+
+
+@every_way
+def test_a_client_that_leaves_a_stream_ends_the_upstreams_call(gateway, upstream):
+    upstream.script = sends(*[part for _ in range(500) for part in (STREAM[0], 0.02)])
+    with socket.create_connection(("127.0.0.1", gateway.port)) as client:
+        client.sendall(raw_request(stream=True))
+        while b"Hel" not in client.recv(10_000):
+            pass
+
+    assert gateway.settled(lambda: upstream.hung_up)
+    assert gateway.settled(lambda: gateway.kept.ended)
+    assert gateway.kept.ended[0].status == 499
+    assert nothing_is_left(gateway, upstream)
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -122,8 +140,8 @@ def test_a_server_that_cannot_send_any_more_means_that_the_client_has_gone(
 
     async def run() -> None:
         stream = rest()
-        reply = ChatResponse(200, {}, await anext(stream), stream)
-        service = SimpleNamespace(answer=AsyncMock(return_value=reply))
+        response = ChatResponse(200, {}, await anext(stream), stream)
+        service = SimpleNamespace(answer=AsyncMock(return_value=response))
         failures = [error] if refused == "head" else [None, None, error]
         send = AsyncMock(side_effect=failures)
         scope = {"method": "POST", "path": "/v2/chat/completions", "headers": []}

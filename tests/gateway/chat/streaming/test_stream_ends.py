@@ -69,8 +69,8 @@ def test_after_the_finish_reason_a_stream_is_complete(
     assert text_of(events) == "Hello"
     assert events[-1]["choices"][0]["finish_reason"] == "stop"
     assert gateway.settled(lambda: gateway.kept.ended)
-    (exchange,) = gateway.kept.ended
-    assert (exchange.status, exchange.error_status) == (200, 0)
+    (context,) = gateway.kept.ended
+    assert (context.status, context.error_status) == (200, 0)
 
 
 @END_OF_STREAM

@@ -106,8 +106,8 @@ def test_a_completion_comes_through_with_its_usage(declared):
     assert answer.status_code == 200
     assert answer.json()["choices"][0]["message"]["content"] == SAID
     assert answer.json()["model"] == "ships"
-    (exchange,) = declared.kept.ended
-    assert exchange.usage.completion_tokens > 0
+    (context,) = declared.kept.ended
+    assert context.usage.completion_tokens > 0
 
 
 def test_a_stream_comes_through_and_its_last_chunk_tells_the_usage(declared):

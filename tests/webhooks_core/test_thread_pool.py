@@ -1,4 +1,4 @@
-"""The threads behind the bridge: what they return, and that nothing stops them but close()."""
+"""The threads of event loops: what they return, and that nothing stops them but close()."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from collections.abc import Iterator
 
 import pytest
 
-from config.serving.wsgi_bridge import Pool
 from tests.running import until
+from webhooks_core.thread_pool import ThreadPool
 
 
 @pytest.fixture
-def pool() -> Iterator[Pool]:
-    it = Pool(1)
-    yield it
-    it.close()
+def pool() -> Iterator[ThreadPool]:
+    pool = ThreadPool(1, name="web")
+    yield pool
+    pool.close()
 
 
 def fail() -> None:
     raise SystemExit("not this thread's to heed")
 
 
-def test_what_a_function_returns_or_raises_comes_back(pool: Pool):
+def test_what_a_function_returns_or_raises_comes_back(pool: ThreadPool):
     async def work() -> str:
         with pytest.raises(SystemExit, match="not this thread's"):
             await pool.run(fail)
@@ -34,7 +34,7 @@ def test_what_a_function_returns_or_raises_comes_back(pool: Pool):
     assert asyncio.run(work()).startswith("web-")
 
 
-def test_nobody_waits_for_a_call_that_was_given_up(pool: Pool):
+def test_nobody_waits_for_a_call_that_was_given_up(pool: ThreadPool):
     begun, gate = threading.Event(), threading.Event()
 
     def wait() -> None:
@@ -52,7 +52,7 @@ def test_nobody_waits_for_a_call_that_was_given_up(pool: Pool):
     assert asyncio.run(work()) == "next"
 
 
-def test_a_loop_that_is_closed_meanwhile_harms_no_thread(pool: Pool):
+def test_a_loop_that_is_closed_meanwhile_harms_no_thread(pool: ThreadPool):
     begun, gate = threading.Event(), threading.Event()
 
     def wait() -> None:
@@ -72,7 +72,7 @@ def test_a_loop_that_is_closed_meanwhile_harms_no_thread(pool: Pool):
     assert asyncio.run(work()) == "next"
 
 
-def test_a_thread_that_waits_keeps_nothing_alive(pool: Pool):
+def test_a_thread_that_waits_keeps_nothing_alive(pool: ThreadPool):
     class Thing:
         def name(self) -> str:
             return "thing"
@@ -89,16 +89,14 @@ def test_a_thread_that_waits_keeps_nothing_alive(pool: Pool):
 
 def test_closing_ends_the_threads_after_what_is_queued():
     others, done = set(threading.enumerate()), []
-    pool = Pool(2)
+    pool = ThreadPool(2, name="web")
 
     async def work() -> None:
         await pool.run(lambda: done.append(1))
 
     asyncio.run(work())
     mine = set(threading.enumerate()) - others
-    assert {it.name for it in mine} == {"web-0", "web-1"}
-    pool.close()
-    for thread in mine:
-        thread.join(5)
+    assert {thread.name for thread in mine} == {"web-0", "web-1"}
+    pool.close(wait_s=5)
     assert done == [1]
-    assert not any(it.is_alive() for it in mine)
+    assert not any(thread.is_alive() for thread in mine)

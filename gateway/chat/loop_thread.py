@@ -1,0 +1,66 @@
+"""An event loop in a thread of its own, for servers that call views in threads."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from gateway.chat import runtime
+
+# How long writing what is left may hold up the end of the process.
+CLOSING_S = 15.0
+
+T = TypeVar("T")
+
+
+class LoopThread:
+    """One event loop per process, started by the first call and so after every fork."""
+
+    def __init__(self) -> None:
+        self._reset()
+        os.register_at_fork(after_in_child=self._reset)
+        atexit.register(self.stop)
+
+    def _reset(self) -> None:
+        """Forget the loop, which a forked process does not inherit."""
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        """Run a coroutine on the loop; cancelling the future cancels it."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(
+                    target=_run, args=(self._loop,), name="chat-loop", daemon=True
+                )
+                self._thread.start()
+            return self._loop
+
+    def stop(self) -> None:
+        """Write what is not written yet, and end the thread if there is one."""
+        with self._lock:
+            loop, thread = self._loop, self._thread
+            self._loop = self._thread = None
+        if loop is not None and thread is not None:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join(CLOSING_S)
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    loop.run_forever()
+    loop.run_until_complete(runtime.stop())
+    loop.close()
+
+
+LOOP_THREAD = LoopThread()
