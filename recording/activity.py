@@ -1,4 +1,4 @@
-"""Accounts that something is created for: they must be active, and stay so until it is."""
+"""Require an active account, and keep it active while something is created for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from recording.oauth.connections import locked_account
 
 
 class InactiveAccountError(ValueError):
-    """The account is inactive or gone: nothing is created for it."""
+    """The account is inactive or deleted: nothing is created for it."""
 
     def __init__(self, account: AbstractUser) -> None:
         super().__init__(f"the account {account.get_username()!r} is inactive")
@@ -25,7 +25,7 @@ def check(account: AbstractUser) -> None:
 
 @contextmanager
 def active_account(account: AbstractUser) -> Iterator[None]:
-    """Open a transaction in which an account can be neither deleted nor switched off.
+    """Open a transaction in which an account can be neither deleted nor deactivated.
 
     Raises InactiveAccountError.
     """

@@ -1,4 +1,4 @@
-"""Recordings and personal tokens for operators: shown, imported and revoked, never edited."""
+"""Recordings and personal tokens for operators: view, import, revoke; nothing is edited."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from recording.models import PersonalToken, Recording
 from recording.models.tokens import PersonalTokenQuerySet
 from webhooks_core.admin.base import CappedAdmin
 
-# Enough to recognise a recording by; the rest of some megabytes helps nobody in a page.
-SHOWN_CHARACTERS = 20_000
+# Enough to recognise a recording of several megabytes.
+DISPLAYED_CHARACTERS = 20_000
 
 
 class ImportForm(forms.ModelForm[Recording]):
@@ -47,8 +47,8 @@ class ImportForm(forms.ModelForm[Recording]):
         try:
             activity.check(account)
         except activity.InactiveAccountError as error:
-            told = f"{error}; nothing was stored."
-            raise forms.ValidationError(told[0].upper() + told[1:]) from error
+            message = f"{error}; nothing was stored."
+            raise forms.ValidationError(message[0].upper() + message[1:]) from error
         return account
 
     def clean(self) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class RecordingAdmin(CappedAdmin[Recording]):
             raw=form.cleaned_data["raw"],
             publish_event=form.cleaned_data["publish_event"],
         )
-        # The admin goes on with `obj`: it becomes the row, new or known before.
+        # The admin continues with `obj`, which becomes the new or the updated row.
         obj.pk, obj.audio_id = imported.recording.pk, imported.recording.audio_id
         event = imported.event.public_id if imported.event else "none"
         self.message_user(request, f"Imported {obj.audio_id}; event: {event}.")
@@ -116,8 +116,10 @@ class RecordingAdmin(CappedAdmin[Recording]):
     @admin.display(description="JSON")
     def json(self, obj: Recording) -> SafeString:
         text = orjson.dumps(obj.content, option=orjson.OPT_INDENT_2).decode()
-        more = "\n…" if len(text) > SHOWN_CHARACTERS else ""
-        return format_html('<pre tabindex="0">{}</pre>', text[:SHOWN_CHARACTERS] + more)
+        more = "\n…" if len(text) > DISPLAYED_CHARACTERS else ""
+        return format_html(
+            '<pre tabindex="0">{}</pre>', text[:DISPLAYED_CHARACTERS] + more
+        )
 
 
 @admin.register(PersonalToken)
@@ -136,14 +138,14 @@ class PersonalTokenAdmin(CappedAdmin[PersonalToken]):
     search_fields = ("display_prefix", "user__username", "name")
     indexed = ("user__username",)
     search_help_text = "First characters of the token, user name or name"
-    empty_hint = "Users make them at /accounts/tokens."
+    empty_hint = "Users create them at /accounts/tokens."
     ordering = ("-id",)
     fields = (*list_display, "revoked_at")
     readonly_fields = fields
     actions = ("revoke",)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return False  # a token's text is shown once, on the command line
+        return False  # a token's text is shown to its user alone
 
     def has_change_permission(
         self, request: HttpRequest, obj: PersonalToken | None = None

@@ -1,4 +1,4 @@
-"""Who is calling: `Authorization: Bearer <token>`, for exactly one account."""
+"""Authenticate `Authorization: Bearer <token>`, which is for exactly one account."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from recording.oauth.metadata import challenge
 
 TokenChecker = Callable[[str], AbstractUser | None]
 
-# Asked in this order; the first that knows a token decides whose it is.
+# In this order; the first that knows a token decides.
 TOKEN_CHECKERS: tuple[TokenChecker, ...] = (tokens.authenticate, access.authenticate)
 
 CREDENTIALS = re.compile(rb"bearer +([!-~]{1,4096}) *", re.IGNORECASE)

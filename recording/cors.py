@@ -1,8 +1,8 @@
-"""Let scripts of any site call what only a token or a client's authentication opens.
+"""Let scripts of any site call addresses that take a token or a client's authentication.
 
-No cookie counts at these addresses, and the answers forbid credentials by naming `*`: another site
-gets nothing here that it could not get from a machine of its own. Pages of the account, the consent
-page above all, stay closed.
+These addresses ignore cookies, and responses with `*` forbid credentials: another site gets
+nothing that it could not get by its own server. The account's pages, above all the consent page,
+send none of these headers.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import TypeVar
 
 from django.http import HttpResponse
 
-# What a client has to read: the challenge, when to come back, what to report.
+# A client reads the challenge, when to retry, and the id to report.
 CORS_HEADERS = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Expose-Headers": "WWW-Authenticate, Retry-After, X-Request-Id",
 }
-Answer = TypeVar("Answer", bound=HttpResponse)
+Response = TypeVar("Response", bound=HttpResponse)
 
 
-def with_cors(answer: Answer, *, methods: Sequence[str] = ()) -> Answer:
-    """Let any site read an answer; that to OPTIONS also allows these methods, and any header."""
+def with_cors(response: Response, *, methods: Sequence[str] = ()) -> Response:
+    """Let any site read a response; with `methods` it also answers a preflight request."""
     headers = dict(CORS_HEADERS)
     if methods:
         headers |= {
@@ -31,5 +31,5 @@ def with_cors(answer: Answer, *, methods: Sequence[str] = ()) -> Answer:
             "Access-Control-Max-Age": "86400",
         }
     for name, value in headers.items():
-        answer[name] = value
-    return answer
+        response[name] = value
+    return response

@@ -1,4 +1,4 @@
-"""What a demo user starts with: one recording and one personal token."""
+"""The demo data of a user: one recording and one personal token."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ TOKEN_DAYS = 30
 
 
 def load(*, user: AbstractUser) -> str | None:
-    """Give a user a recording and a token where there are none; return the token's text.
+    """Create a recording and a token unless the user has one; return the token's text.
 
-    None when the user has a token already: its text is not kept anywhere.
+    None if the user has a token already: its text is not stored.
     """
     if not Recording.objects.filter(account=user.pk).exists():
         recordings.import_recording(

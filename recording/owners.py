@@ -1,4 +1,4 @@
-"""Who the owners of recording's webhooks are: for operators, who see more than a number."""
+"""Describe the owners of recording's webhooks to operators, who else see a number alone."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from webhooks_core.profiles import OwnerInfo
 
 
 def describe(owners: Collection[str]) -> Mapping[str, OwnerInfo]:
-    """Return the users of these owner ids, those that are gone left out. One query."""
+    """Return the users with these owner ids; absent ones are left out. One query."""
     users = get_user_model()._default_manager  # noqa: SLF001 - Django's own name for it
-    keys = [
-        int(it) for it in owners if it.isdecimal() and len(it) < 19
-    ]  # fit the column
+    # A longer number does not fit the column.
+    keys = [int(owner) for owner in owners if owner.isdecimal() and len(owner) < 19]
     rows = users.filter(pk__in=keys)
     return {
         str(pk): OwnerInfo(name, "auth.user", pk)

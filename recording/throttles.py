@@ -1,4 +1,4 @@
-"""How often an account may create and test subscriptions; no limit unless one is set."""
+"""Limit how often an account creates and tests subscriptions, if a rate is set."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class AccountThrottle(SimpleRateThrottle):
     """Counts per account; `scope` names the rate in settings.RECORDING_RATES."""
 
     scope: str
-    words: str
+    description: str
     num_requests: int
     duration: int
 
@@ -30,11 +30,11 @@ class AccountThrottle(SimpleRateThrottle):
 
     @property
     def limit(self) -> str:
-        """The limit in words."""
-        return f"{self.words} {self.num_requests} per {PERIODS[self.duration]}"
+        """Return the limit as a sentence without its full stop."""
+        return f"{self.description} {self.num_requests} per {PERIODS[self.duration]}"
 
     def throttle_failure(self) -> bool:
-        """Refuse the request, and say which limit it is over."""
+        """Raise the error that names the limit."""
         seconds = math.ceil(self.wait() or 1)
         raise TooManyRequestsError(
             f"{self.limit}; try again in {seconds} s.",
@@ -44,9 +44,9 @@ class AccountThrottle(SimpleRateThrottle):
 
 class CreateThrottle(AccountThrottle):
     scope = "create"
-    words = "Too many new subscriptions: an account may create"
+    description = "Too many new subscriptions: an account may create"
 
 
 class PingThrottle(AccountThrottle):
     scope = "test"
-    words = "Too many test events: an account may send"
+    description = "Too many test events: an account may send"

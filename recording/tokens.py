@@ -1,4 +1,4 @@
-"""Personal API tokens: made by their user, checked at every request."""
+"""Personal API tokens: create, authenticate, prune."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from webhooks_core.api import tokens
 
 PREFIX = "rec_pat_"
 MAX_DAYS = 365
-SHOWN_LENGTH = len(PREFIX) + 4
-
-
+DISPLAY_LENGTH = len(PREFIX) + 4
 COLUMNS = ("id", "created_at", "expires_at", "last_used_at", "revoked_at")
 PERSONAL_TOKENS = TokenLookup(
     lambda digest: PersonalToken.objects.filter(digest=digest), COLUMNS
@@ -25,7 +23,7 @@ PERSONAL_TOKENS = TokenLookup(
 
 
 class TokenInputError(ValueError):
-    """A token that cannot be made as asked; the message says why."""
+    """A token cannot be created as requested; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,7 @@ def create(*, user: AbstractUser, days: int, name: str = "") -> Created:
     row = PersonalToken(
         user_id=user.pk,
         name=name,
-        display_prefix=text[:SHOWN_LENGTH],
+        display_prefix=text[:DISPLAY_LENGTH],
         digest=tokens.digest(text),
         created_at=now,
         expires_at=now + timedelta(days=days),
@@ -64,14 +62,14 @@ def create(*, user: AbstractUser, days: int, name: str = "") -> Created:
 def authenticate(token: str) -> AbstractUser | None:
     """Return the active user whose live personal token this is, or None. One query.
 
-    At most once an hour a second query notes the use.
+    At most once an hour a second query records the use.
     """
     if not tokens.is_well_formed(token, PREFIX):
         return None
-    found = PERSONAL_TOKENS.find(tokens.digest(token))
-    if found is None:
+    match = PERSONAL_TOKENS.find(tokens.digest(token))
+    if match is None:
         return None
-    values, user = found
+    values, user = match
     row, now = PersonalToken(**dict(zip(COLUMNS, values, strict=True))), timezone.now()
     if not user.is_active or row.state(now) != "live":
         return None
@@ -80,10 +78,9 @@ def authenticate(token: str) -> AbstractUser | None:
 
 
 def prune(*, days: int = 0) -> int:
-    """Delete the tokens that ended at least `days` ago and cannot work again; return how many.
+    """Delete the tokens that ended at least `days` ago; return how many.
 
-    The worker leaves them for a month, so that their user can see what became of them.
+    The schedule keeps them for a month, so that users see their state.
     """
-    ended = PersonalToken.objects.dead(timezone.now() - timedelta(days=days))
-    deleted, _ = ended.delete()
-    return deleted
+    since = timezone.now() - timedelta(days=days)
+    return PersonalToken.objects.dead(since).delete()[0]

@@ -1,4 +1,4 @@
-"""Recording's webhook dialect on one page: event types, envelope, headers, retries, limits."""
+"""Recording's webhook profile: event types, envelope, headers, retries, limits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from recording import owners
-from webhooks_core.api.json_schema import STRING
+from webhooks_core.api.json_schema import (
+    BOOLEAN,
+    INTEGER,
+    NUMBER,
+    STRING,
+    array_of,
+    object_of,
+)
 from webhooks_core.network.url_policy import UrlPolicy, own_listener
 from webhooks_core.profiles import (
     EventContext,
@@ -21,59 +28,39 @@ PROFILE = "recording"
 SUMMARY_COMPLETED = "summary.completed"
 PING = "webhook.ping"
 
-SEGMENT_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "required": ["speaker", "start", "end", "text"],
-    "properties": {
-        "speaker": STRING,
-        "start": {"type": "number", "description": "Seconds."},
-        "end": {"type": "number", "description": "Seconds."},
-        "text": STRING,
-    },
-}
-TRANSCRIPT_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "required": ["text", "truncated"],
-    "properties": {
-        "language": STRING,
-        "text": STRING,
-        "truncated": {
-            "type": "boolean",
-            "description": "True when `text` was cut to keep the payload near 1 MiB.",
-        },
-        "segments": {"type": "array", "items": SEGMENT_SCHEMA},
-    },
-}
-SUMMARY_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "required": ["label", "content", "format"],
-    "properties": {
-        "label": STRING,
-        "content": STRING,
-        "format": {
-            "type": "string",
-            "description": "`markdown` or `html`; tolerate others.",
-        },
-        "template_name": STRING,
-    },
-}
-SUMMARY_COMPLETED_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "required": ["audio_id"],
-    "properties": {
-        "audio_id": {"type": "string", "description": "Recording id."},
-        "report_id": {
-            "type": "string",
-            "description": "Summary report id; absent for auto-analyzed recordings.",
-        },
-        "status": {"type": "integer", "description": "Processing status."},
-        "title": {"type": "string", "description": "Recording title."},
-        "duration_ms": {"type": "integer", "description": "Milliseconds."},
-        "recorded_at": {"type": "string", "description": "ISO 8601."},
-        "transcript": TRANSCRIPT_SCHEMA,
-        "summaries": {"type": "array", "items": SUMMARY_SCHEMA},
-    },
-}
+SEGMENT_SCHEMA = object_of(
+    speaker=STRING,
+    start=NUMBER | {"description": "Seconds."},
+    end=NUMBER | {"description": "Seconds."},
+    text=STRING,
+)
+TRANSCRIPT_SCHEMA = object_of(
+    ["text", "truncated"],
+    language=STRING,
+    text=STRING,
+    truncated=BOOLEAN
+    | {"description": "True when `text` was cut to keep the payload near 1 MiB."},
+    segments=array_of(SEGMENT_SCHEMA),
+)
+SUMMARY_SCHEMA = object_of(
+    ["label", "content", "format"],
+    label=STRING,
+    content=STRING,
+    format=STRING | {"description": "`markdown` or `html`; tolerate others."},
+    template_name=STRING,
+)
+SUMMARY_COMPLETED_SCHEMA = object_of(
+    ["audio_id"],
+    audio_id=STRING | {"description": "Recording id."},
+    report_id=STRING
+    | {"description": "Summary report id; absent for auto-analyzed recordings."},
+    status=INTEGER | {"description": "Processing status."},
+    title=STRING | {"description": "Recording title."},
+    duration_ms=INTEGER | {"description": "Milliseconds."},
+    recorded_at=STRING | {"description": "ISO 8601."},
+    transcript=TRANSCRIPT_SCHEMA,
+    summaries=array_of(SUMMARY_SCHEMA),
+)
 SUMMARY_COMPLETED_SAMPLE: dict[str, Any] = {
     "audio_id": "aud_2481",
     "report_id": "rep_1107",
@@ -118,40 +105,36 @@ EVENT_TYPES: Mapping[str, EventType] = {
             PING,
             "Test event; sent only through the test endpoint.",
             sample={"endpoint_id": "ep_0d1k3v5m7p9r1t3v5n7q9s0u2g"},
-            schema={
-                "type": "object",
-                "required": ["endpoint_id"],
-                "properties": {"endpoint_id": STRING},
-            },
+            schema=object_of(endpoint_id=STRING),
         ),
     )
 }
 
 
-def receives(event_types: Sequence[str], event_type: str) -> bool:
-    """Tell whether an endpoint's list names a type; an empty list receives nothing.
+def matches(event_types: Sequence[str], event_type: str) -> bool:
+    """Return True if an endpoint's list names a type; an empty list receives nothing.
 
-    A listed ping changes nothing: it goes to the endpoint that is tested, by publish_test().
+    A listed ping has no effect: publish_test() sends it to the tested endpoint alone.
     """
     return event_type in event_types and event_type != PING
 
 
-def envelope(happening: EventContext) -> dict[str, Any]:
+def envelope(event: EventContext) -> dict[str, Any]:
     """Return the body of a delivery (recording, "Event envelope")."""
     return {
-        "id": happening.id,
-        "type": happening.type,
-        "created_at": happening.created_at,
-        "data": happening.data,
+        "id": event.id,
+        "type": event.type,
+        "created_at": event.created_at,
+        "data": event.data,
     }
 
 
-def headers(sending: SigningContext) -> dict[str, str]:
-    """Return the headers of one attempt beside its signature's (recording, "Receiving an event")."""
+def headers(context: SigningContext) -> dict[str, str]:
+    """Return an attempt's headers without the signature's (recording, "Receiving an event")."""
     return {
         "Content-Type": "application/json",
-        "X-Recording-Event": sending.event_type,
-        "X-Recording-Delivery": sending.delivery_id,
+        "X-Recording-Event": context.event_type,
+        "X-Recording-Delivery": context.delivery_id,
     }
 
 
@@ -174,7 +157,7 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
     return WebhookProfile(
         name=PROFILE,
         event_types=EVENT_TYPES,
-        matches=receives,
+        matches=matches,
         envelope=envelope,
         # The newest secret alone signs: a rotation takes effect at once.
         signature_scheme="sha256",

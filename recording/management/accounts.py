@@ -1,4 +1,4 @@
-"""Naming a user on the command line."""
+"""Users as arguments of commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recordings and the tokens that reach them."""
+"""Recordings, and the personal tokens that give access to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recordings as they were imported, to the letter."""
+"""Recordings, stored as the bytes that were imported."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ MAX_ID_LENGTH = 255
 
 class RecordingQuerySet(models.QuerySet["Recording"]):
     def without_document(self) -> RecordingQuerySet:
-        """The same rows, leaving the document (megabytes each) in the database."""
+        """Leave the documents, megabytes each, in the database."""
         return self.defer("document")
 
 
 class Recording(models.Model):
     """One recording of an account; `document` is what was imported, as JSON bytes.
 
-    Bytes and not JSONField: a database's own JSON type reorders keys, rewrites numbers and
-    refuses NUL, and texts are kept to the letter.
+    Not a JSONField: PostgreSQL's JSON type reorders keys, rewrites numbers and refuses NUL,
+    while texts are stored verbatim.
     """
 
     account = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
@@ -47,6 +47,6 @@ class Recording(models.Model):
 
     @property
     def content(self) -> dict[str, Any]:
-        """The document's fields (recording, "data of summary.completed")."""
+        """Return the document's fields (recording, "data of summary.completed")."""
         content: dict[str, Any] = orjson.loads(self.document)
         return content

@@ -1,4 +1,4 @@
-"""Personal API tokens: only their hashes."""
+"""Personal API tokens, stored as hashes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INACTIVITY = timedelta(days=90)
 
 class PersonalTokenQuerySet(BearerQuerySet["PersonalToken"]):
     def dead(self, since: datetime) -> Self:
-        """Those that could not work any more at this time, and never will."""
+        """Select the tokens that had ended by this time, for good."""
         unused = Q(last_used_at__lte=since - INACTIVITY) | Q(
             last_used_at=None, created_at__lte=since - INACTIVITY
         )
@@ -24,7 +24,7 @@ class PersonalTokenQuerySet(BearerQuerySet["PersonalToken"]):
 
 
 class PersonalToken(BearerToken):
-    """A token that its user made, on the page of their account or on the command line."""
+    """A token that its user created on the account's page or on the command line."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
     display_prefix = models.CharField("token", max_length=24)
@@ -38,5 +38,5 @@ class PersonalToken(BearerToken):
             return "revoked"
         if self.expires_at <= now:
             return "expired"
-        active = (self.last_used_at or self.created_at) > now - INACTIVITY
-        return "live" if active else "unused"
+        is_used = (self.last_used_at or self.created_at) > now - INACTIVITY
+        return "live" if is_used else "unused"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
 from typing import Any
 
@@ -10,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from recording import tokens
 from recording.management.accounts import user_named
+from webhooks_core.cli.output import add_json_argument, format_output
 from webhooks_core.formats import iso
 
 
@@ -22,20 +22,18 @@ class Command(BaseCommand):
             "--days", type=int, required=True, help="until it expires, 1 to 365"
         )
         parser.add_argument("--name", default="", help="a name for lists")
-        parser.add_argument(
-            "--json", action="store_true", help="an object with id, token, expires_at"
-        )
+        add_json_argument(parser)
 
     def handle(
-        self, *args: Any, user: str, days: int, name: str, **options: Any
+        self, *args: Any, user: str, days: int, name: str, json: bool, **options: Any
     ) -> None:
         try:
             created = tokens.create(user=user_named(user), days=days, name=name)
         except tokens.TokenInputError as error:
             raise CommandError(str(error)) from error
-        told = {
+        data = {
             "id": created.token.pk,
             "token": created.text,
             "expires_at": iso(created.token.expires_at),
         }
-        self.stdout.write(json.dumps(told) if options["json"] else created.text)
+        self.stdout.write(format_output(data, created.text, as_json=json))

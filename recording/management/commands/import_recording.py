@@ -43,14 +43,14 @@ class Command(BaseCommand):
             self.stderr.write(f"ignored unknown fields: {', '.join(imported.ignored)}")
         done = "imported" if imported.is_new else "updated"
         event_id = imported.event.public_id if imported.event else None
-        told = {
+        data = {
             "audio_id": imported.recording.audio_id,
             "done": done,
             "event_id": event_id,
             "ignored": list(imported.ignored),
         }
-        words = f"{done} {imported.recording.audio_id}: {event_id or 'no event'}"
-        self.stdout.write(format_output(told, words, as_json=options["json"]))
+        text = f"{done} {imported.recording.audio_id}: {event_id or 'no event'}"
+        self.stdout.write(format_output(data, text, as_json=options["json"]))
 
     def read(self, file: str) -> bytes:
         """Return the file's bytes, one more than the limit at most."""

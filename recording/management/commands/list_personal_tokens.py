@@ -29,17 +29,19 @@ class Command(BaseCommand):
         if user is not None:
             rows = rows.filter(user=user_named(user).pk)
         now = timezone.now()
+        listed = (describe(token, now) for token in rows.iterator())
         if options["json"]:
-            listed = [document(token, now) for token in rows.iterator()]
-            self.stdout.write(json.dumps(listed, ensure_ascii=False, indent=2))
+            self.stdout.write(json.dumps([*listed], ensure_ascii=False, indent=2))
             return
         self.stdout.write("\t".join(HEADINGS))
-        for token in rows.iterator():
-            self.stdout.write("\t".join(columns(token, now)))
+        for description in listed:
+            description["token"] += "…"
+            values = ("never" if v is None else str(v) for v in description.values())
+            self.stdout.write("\t".join(values))
 
 
-def document(token: PersonalToken, now: datetime) -> dict[str, Any]:
-    """Return what `columns` tells, for programs: null for never."""
+def describe(token: PersonalToken, now: datetime) -> dict[str, Any]:
+    """Return what lists show of a token; None means never."""
     return {
         "id": token.pk,
         "token": token.display_prefix,
@@ -50,16 +52,3 @@ def document(token: PersonalToken, now: datetime) -> dict[str, Any]:
         "last_used_at": iso(token.last_used_at) if token.last_used_at else None,
         "name": token.name,
     }
-
-
-def columns(token: PersonalToken, now: datetime) -> tuple[str, ...]:
-    return (
-        str(token.pk),
-        f"{token.display_prefix}…",
-        token.user.get_username(),
-        token.state(now),
-        iso(token.created_at),
-        iso(token.expires_at),
-        iso(token.last_used_at) if token.last_used_at else "never",
-        token.name,
-    )

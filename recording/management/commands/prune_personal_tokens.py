@@ -24,5 +24,5 @@ class Command(BaseCommand):
         if not 0 <= days <= tokens.MAX_DAYS:
             raise CommandError(f"--days must be between 0 and {tokens.MAX_DAYS}")
         deleted = tokens.prune(days=days)
-        told = {"deleted": deleted}
-        self.stdout.write(format_output(told, f"deleted {deleted}", as_json=json))
+        data = {"deleted": deleted}
+        self.stdout.write(format_output(data, f"deleted {deleted}", as_json=json))

@@ -33,24 +33,23 @@ class Command(BaseCommand):
     def handle(
         self, *args: Any, ids: list[int], user: str | None, **options: Any
     ) -> None:
-        every = options["all"]
-        if bool(ids) == every or every != (user is not None):
+        is_all = options["all"]
+        if bool(ids) == is_all or is_all != (user is not None):
             raise CommandError("give either the ids of tokens or --user USER --all")
         with transaction.atomic():
-            rows = of_user(user) if user is not None else of_ids(ids)
+            rows = tokens_of(user) if user is not None else tokens_with(ids)
             revoked = rows.revoke(timezone.now())
-        told = {"revoked": revoked}
-        words = f"revoked {revoked}"
-        self.stdout.write(format_output(told, words, as_json=options["json"]))
+        data, text = {"revoked": revoked}, f"revoked {revoked}"
+        self.stdout.write(format_output(data, text, as_json=options["json"]))
 
 
-def of_user(username: str) -> PersonalTokenQuerySet:
+def tokens_of(username: str) -> PersonalTokenQuerySet:
     return PersonalToken.objects.filter(user=user_named(username).pk)
 
 
-def of_ids(ids: list[int]) -> PersonalTokenQuerySet:
-    """Return these tokens. Raises CommandError, so that nothing happens, if one is absent."""
-    # What does not fit the column cannot be a token.
+def tokens_with(ids: list[int]) -> PersonalTokenQuerySet:
+    """Return the tokens with these ids. Raises CommandError if one is absent."""
+    # A number that does not fit the column is no token's.
     possible = [number for number in ids if 0 < number < 2**63]
     rows = PersonalToken.objects.filter(pk__in=possible)
     if absent := set(ids) - set(rows.values_list("pk", flat=True)):
