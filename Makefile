@@ -39,13 +39,13 @@ check: $(VENV)/dev.stamp ## Lint, types, import contracts, schemas, migrations, 
 	$(PY) -m tests.deploy_check
 
 lock: $(VENV)/uv.stamp ## Resolve the dependencies again into the lock files
-	$(PY) -m uv pip compile -q pyproject.toml --universal --generate-hashes \
+	$(PY) -m uv pip compile -q pyproject.toml --extra project --universal --generate-hashes \
 		--custom-compile-command 'make lock' -o requirements.lock
-	$(PY) -m uv pip compile -q pyproject.toml --extra otel -c requirements.lock --universal \
+	$(PY) -m uv pip compile -q pyproject.toml --extra project --extra otel -c requirements.lock --universal \
 		--generate-hashes --custom-compile-command 'make lock' -o requirements-otel.lock
-	$(PY) -m uv pip compile -q pyproject.toml --extra otel --group dev --group browser -c requirements.lock --universal \
+	$(PY) -m uv pip compile -q pyproject.toml --extra project --extra otel --group dev --group browser -c requirements.lock --universal \
 		--generate-hashes --custom-compile-command 'make lock' -o requirements-dev.lock
-	$(PY) -m uv pip compile -q pyproject.toml --group bench -c requirements.lock --universal \
+	$(PY) -m uv pip compile -q pyproject.toml --extra project --group bench -c requirements.lock --universal \
 		--generate-hashes --custom-compile-command 'make lock' -o benchmarks/requirements.lock
 	$(PY) -m uv pip compile -q --group peers --universal \
 		--generate-hashes --custom-compile-command 'make lock' -o benchmarks/peers.lock

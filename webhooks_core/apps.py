@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import structlog
 from django.apps import AppConfig
 from django.contrib.admin.options import BaseModelAdmin
 from django.core.paginator import Paginator
@@ -25,8 +26,24 @@ _make_subscriptable()  # before any model is imported
 class WebhooksCoreConfig(AppConfig):
     name = "webhooks_core"
     verbose_name = "Webhooks"
+    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         from webhooks_core import bootstrap, checks  # noqa: F401 - registers them
 
         bootstrap.after_migrate(self)
+        if not structlog.is_configured():
+            _log_to_logging()
+
+
+def _log_to_logging() -> None:
+    """Send log lines to `logging`, as Django does; structlog's own default is standard output."""
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            structlog.processors.format_exc_info,
+            structlog.processors.KeyValueRenderer(key_order=["event"]),
+        ],
+        wrapper_class=structlog.stdlib.BoundLogger,
+        logger_factory=structlog.stdlib.LoggerFactory(),
+    )

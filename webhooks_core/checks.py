@@ -13,7 +13,7 @@ from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 
 from webhooks_core import profiles
-from webhooks_core.conf import webhook_settings
+from webhooks_core.conf import RUN_S, webhook_settings
 
 NEW_KEY = "python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'"
 
@@ -70,8 +70,6 @@ def _target_faults() -> Iterator[checks.CheckMessage]:
 
 
 def _task_faults() -> Iterator[checks.CheckMessage]:
-    from webhooks_core.dispatch.dispatcher import RUN_S
-
     if not apps.is_installed("django_q"):
         yield checks.Error(
             "INSTALLED_APPS lacks django_q, whose tasks send the deliveries.",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.contrib.auth.models import Group
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.sql import emit_post_migrate_signal
 from django.db import connection
 
+from tests.docs.samples import DOCS
 from webhooks_core.conf import WebhookSettings, webhook_settings
 
+PAGE = "your-own-project.md"
 NAMES = [name for name in vars(WebhookSettings) if name.isupper()]
 
 
@@ -17,7 +21,7 @@ def test_a_project_that_sets_nothing_gets_the_defaults(settings):
     for name in NAMES:
         if hasattr(settings, f"WEBHOOK_{name}"):
             delattr(settings, f"WEBHOOK_{name}")
-    defaults = {name: getattr(webhook_settings, name) for name in set(NAMES[1:])}
+    defaults = {name: getattr(webhook_settings, name) for name in NAMES[1:]}
     assert defaults == {
         "ALLOWED_TARGETS": (),
         "DISPATCHERS": 1 if connection.vendor == "sqlite" else 4,
@@ -28,6 +32,11 @@ def test_a_project_that_sets_nothing_gets_the_defaults(settings):
     }
     with pytest.raises(ImproperlyConfigured, match="WEBHOOK_SECRET_KEYS"):
         _ = webhook_settings.SECRET_KEYS
+
+
+def test_the_page_lists_every_setting():
+    rows = re.findall(r"^\| `WEBHOOK_(\w+)`", (DOCS / PAGE).read_text(), re.MULTILINE)
+    assert rows == NAMES
 
 
 def test_a_setting_that_changes_counts_at_once(settings):

@@ -16,6 +16,7 @@ import structlog
 from django.db import connection, transaction
 from django.utils import timezone
 
+from webhooks_core.conf import RUN_S
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.claims import TRANSIENT_ERRORS, OpenClaims
 from webhooks_core.dispatch.connectivity import Connectivity
@@ -28,7 +29,6 @@ from webhooks_core.network.transport import OutgoingRequest
 from webhooks_core.worker import notify
 from webhooks_core.worker.listener import Listener
 
-RUN_S = 20.0
 # Wait for what is due within this time. Longer than the period of a sweep and the interval of the
 # scheduler together, so that no retry is late for lack of a dispatcher.
 LINGER = timedelta(seconds=95)

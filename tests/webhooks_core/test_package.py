@@ -1,0 +1,178 @@
+"""The wheel delivers in a project that has nothing else of this repository: that of the documentation."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from cryptography.fernet import Fernet
+
+from tests.docs.samples import filled, sample
+from tests.receiver import receiver
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PAGE = "your-own-project.md"
+SETTINGS = ("ALLOWED_HOSTS = []", 'ALLOWED_HOSTS = ["testserver"]')
+OPTIONAL = ("redis", "rest_framework", "opentelemetry", "django_stubs_ext", "psycopg")
+# What the page leaves to the reader: to run the verification, and to look at the admin.
+VERIFY = """
+import json, sys
+headers, body = json.loads(sys.argv[1]), sys.argv[2].encode()
+verify(sys.argv[3], headers, body)
+try:
+    verify(sys.argv[3], headers, body + b" ")
+except ValueError as error:
+    print("refused:", error)
+"""
+ADMIN = """
+from django.contrib.auth.models import Group, User
+from django.contrib.staticfiles import finders
+from django.test import Client
+User.objects.create_superuser("op", password="p")
+staff = Client()
+staff.login(username="op", password="p")
+for page in ("endpoint/1/change/", "event/", "dispatcherlease/dashboard/"):
+    response = staff.get(f"/admin/webhooks_core/{page}")
+    assert response.status_code == 200, (page, response.status_code)
+assert finders.find("webhooks_core/admin.css")
+assert not Group.objects.exists()
+"""
+
+
+class Project:
+    """A folder, and a virtual environment in it that holds the wheel and its dependencies."""
+
+    def __init__(self, folder: Path, wheel: Path) -> None:
+        self.folder = folder
+        self.scripts = folder / "env" / "bin"
+        self.run(sys.executable, "-m", "venv", "env")
+        constraints = folder / "constraints.txt"
+        locked = (ROOT / "requirements.lock").read_text()
+        constraints.write_text(
+            "\n".join(re.findall(r"^[\w.-]+==[\w.]+", locked, re.MULTILINE))
+        )
+        self.run(
+            "python", "-m", "pip", "install", "-q", str(wheel), "-c", "constraints.txt"
+        )
+
+    def run(self, *command: str) -> str:
+        """Run a command in the folder; return its standard output."""
+        hidden = {"PYTHONPATH", "DJANGO_SETTINGS_MODULE"}
+        variables = {name: it for name, it in os.environ.items() if name not in hidden}
+        done = subprocess.run(
+            command,
+            cwd=self.folder,
+            env=variables | {"PATH": f"{self.scripts}:{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, (command, done.stdout[-2000:], done.stderr[-3000:])
+        return done.stdout
+
+    def shell(self, script: str) -> str:
+        return self.run("bash", "-euc", script)
+
+    def python(self, program: str, *arguments: str) -> str:
+        """Run a program as `manage.py shell` does."""
+        start = "import os, django\nos.environ['DJANGO_SETTINGS_MODULE'] = 'mysite.settings'\n"
+        return self.run("python", "-c", f"{start}django.setup()\n{program}", *arguments)
+
+    def write(self, name: str, code: str) -> None:
+        (self.folder / name).write_text(code)
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from a copy: a build leaves files beside the source."""
+    source = tmp_path_factory.mktemp("source")
+    kept = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "webhooks_core", source / "webhooks_core", ignore=kept)
+    for name in ("pyproject.toml", "LICENSE", f"docs/{PAGE}"):
+        (source / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, source / name)
+    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", "dist", "."]
+    subprocess.run(build, cwd=source, check=True)
+    return next((source / "dist").glob("signpost_webhooks-*.whl"))
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Project:
+    """The project of the page, with its tables."""
+    project = Project(tmp_path_factory.mktemp("project"), wheel)
+    project.shell(sample(PAGE, "sh", "own-start"))
+    settings = project.folder / "mysite" / "settings.py"
+    own = filled(
+        sample(PAGE, "python", "own-engine"), {"…": Fernet.generate_key().decode()}
+    )
+    settings.write_text(filled(settings.read_text(), dict([SETTINGS])) + own)
+    project.write("shop/webhooks.py", sample(PAGE, "python", "own-profile"))
+    project.write("shop/signing.py", sample(PAGE, "python", "own-scheme"))
+    project.write("shop/apps.py", sample(PAGE, "python", "own-app"))
+    project.shell(sample(PAGE, "sh", "own-migrate"))
+    return project
+
+
+def test_the_wheel_holds_every_file_of_the_package_and_no_other(wheel):
+    files = subprocess.run(
+        ["git", "ls-files", "webhooks_core"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    names = zipfile.ZipFile(wheel).namelist()
+    held = {name for name in names if ".dist-info/" not in name}
+    assert held == set(files.stdout.split())
+    assert "webhooks_core/py.typed" in held
+
+
+def test_nothing_optional_is_installed(project):
+    import_all = (
+        f"import importlib.util as u; print([n for n in {OPTIONAL} if u.find_spec(n)])"
+    )
+    assert project.run("python", "-c", import_all) == "[]\n"
+    place = project.run(
+        "python", "-c", "import webhooks_core; print(webhooks_core.__file__)"
+    )
+    assert place.startswith(str(project.scripts.parent))
+
+
+def test_its_settings_and_migrations_are_complete(project):
+    project.run("python", "manage.py", "check", "--fail-level", "WARNING")
+    project.run("python", "manage.py", "makemigrations", "--check", "--dry-run")
+
+
+def test_the_documented_project_delivers_what_it_signed_by_its_own_scheme(project):
+    with receiver(204) as it:
+        publish = filled(
+            sample(PAGE, "python", "own-publish"), {"http://127.0.0.1:9000/": it.url}
+        )
+        secret = project.python(publish).strip()
+        sent = project.run("python", "manage.py", "webhooks_dispatch", "--json")
+    assert json.loads(sent) == {"attempts": 1}
+    [request] = it.requests
+    assert json.loads(request.body)["data"] == {"item": "lamp"}
+    assert request.headers["User-Agent"] == "Signpost"
+    verify = sample(PAGE, "python", "own-verify") + VERIFY
+    message = project.python(
+        verify, json.dumps(request.headers), request.body.decode(), secret
+    )
+    assert message == "refused: no signature fits secret, timestamp and body\n"
+    project.python(ADMIN)
+
+
+def test_a_log_line_stays_out_of_the_standard_output(project):
+    program = (
+        "import structlog; structlog.stdlib.get_logger('shop').warning('seen', n=1)"
+    )
+    assert project.python(program) == ""
