@@ -1,8 +1,9 @@
-"""Recording files: the spec's "data of summary.completed" as JSON, checked field by field."""
+"""Recording files: the data of summary.completed as JSON, checked against the event's schema."""
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +13,7 @@ import orjson
 
 from recording import positions
 from recording.models.recordings import MAX_ID_LENGTH
-from recording.positions import Path
+from recording.webhooks import SUMMARY_COMPLETED_SCHEMA
 
 MAX_BYTES = 64 * 1_048_576
 MAX_TITLE_LENGTH = 2000
@@ -31,176 +32,159 @@ class DocumentError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a file says; `ignored` names the fields that the spec does not know."""
+    """The content of a file; `ignored` names the fields that the spec does not define."""
 
     content: dict[str, Any]
     ignored: tuple[str, ...]
 
 
 class FieldError(Exception):
-    """The value at a path is wrong."""
+    """A wrong value; each reader around it adds its step to the path."""
 
-    def __init__(self, path: Path, reason: str) -> None:
+    def __init__(self, reason: str) -> None:
         super().__init__(reason)
-        self.path, self.reason = path, reason
+        self.path: deque[str | int] = deque()
 
 
-# ── Readers: each returns an accepted value or raises FieldError ────────────────────
+# ── Readers: each returns the accepted value or raises FieldError ───────────────────
 
-Reader = Callable[[Any, Path, set[str]], Any]
-
-
-def _text(*, at_most: int | None = None) -> Reader:
-    def read(value: Any, path: Path, _: set[str]) -> str:
-        if not isinstance(value, str):
-            raise FieldError(path, "must be a string")
-        if at_most is not None and len(value) > at_most:
-            raise FieldError(path, f"is longer than {at_most} characters")
-        return value
-
-    return read
+Reader = Callable[[Any, set[str]], Any]
+Rule = tuple[Callable[[Any], object], str]  # a condition, and the reason if it is false
 
 
-def _identifier(value: Any, path: Path, ignored: set[str]) -> str:
-    text: str = _text(at_most=MAX_ID_LENGTH)(value, path, ignored)
-    if not text:
-        raise FieldError(path, "must not be empty")
-    if CONTROL.search(text):
-        raise FieldError(path, "must not hold control characters")
-    return text
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _integer(value: Any, path: Path, _: set[str]) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise FieldError(path, "must be an integer of at most 64 bits")
-    return value
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _milliseconds(value: Any, path: Path, ignored: set[str]) -> int:
-    if _integer(value, path, ignored) < 0:
-        raise FieldError(path, "must not be negative")
-    return int(value)
-
-
-def _number(value: Any, path: Path, _: set[str]) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise FieldError(path, "must be a number")
-    return value
-
-
-def _boolean(value: Any, path: Path, _: set[str]) -> bool:
-    if not isinstance(value, bool):
-        raise FieldError(path, "must be true or false")
-    return value
-
-
-def _time(value: Any, path: Path, ignored: set[str]) -> str:
-    text: str = _text(at_most=64)(value, path, ignored)
+def _is_time(text: str) -> bool:
     # The library alone accepts other separators and a NUL at the end.
-    if not ISO_8601.fullmatch(text) or not _exists(text):
-        raise FieldError(path, "must be an ISO 8601 time")
-    return text
-
-
-def _exists(time: str) -> bool:
-    """Tell whether a well-formed time is in the calendar and on the clock."""
+    if not ISO_8601.fullmatch(text):
+        return False
     try:
-        datetime.fromisoformat(time)
+        datetime.fromisoformat(text)
     except ValueError:
         return False
     return True
 
 
-def _array(item: Reader) -> Reader:
-    def read(value: Any, path: Path, ignored: set[str]) -> list[Any]:
-        if not isinstance(value, list):
-            raise FieldError(path, "must be an array")
-        return [item(one, (*path, at), ignored) for at, one in enumerate(value)]
-
-    return read
+def _at_most(length: int) -> Rule:
+    return (lambda text: len(text) <= length), f"is longer than {length} characters"
 
 
-def _object(required: str, **fields: Reader) -> Reader:
-    """Read the fields in the order given; `required` names some of them, space-separated."""
-    needed = required.split()
-
-    def read(value: Any, path: Path, ignored: set[str]) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            raise FieldError(path, "must be an object")
-        for name in needed:
-            if name not in value:
-                raise FieldError(path, f"lacks the field {name}")
-        ignored.update(_unknown(value, fields, path))
-        return {
-            name: reader(value[name], (*path, name), ignored)
-            for name, reader in fields.items()
-            if name in value
-        }
-
-    return read
-
-
-def _unknown(
-    value: Mapping[str, Any], fields: Mapping[str, Reader], path: Path
-) -> set[str]:
-    # Without the indexes: one name for the same field of a thousand segments.
-    where = tuple(part for part in path if isinstance(part, str))
-    return {positions.name((*where, name)) for name in value.keys() - fields.keys()}
-
-
-RECORDING = _object(
-    "audio_id",
-    audio_id=_identifier,
-    report_id=_identifier,
-    status=_integer,
-    title=_text(at_most=MAX_TITLE_LENGTH),
-    duration_ms=_milliseconds,
-    recorded_at=_time,
-    transcript=_object(
-        "text",
-        language=_text(at_most=MAX_ID_LENGTH),
-        text=_text(),
-        truncated=_boolean,
-        segments=_array(
-            _object(
-                "speaker start end text",
-                speaker=_text(),
-                start=_number,
-                end=_number,
-                text=_text(),
-            )
-        ),
-    ),
-    summaries=_array(
-        _object(
-            "label content format",
-            label=_text(),
-            content=_text(),
-            format=_text(),
-            template_name=_text(),
-        )
-    ),
+TYPES: dict[str, Rule] = {
+    "string": ((lambda value: isinstance(value, str)), "must be a string"),
+    "integer": (_is_integer, "must be an integer of at most 64 bits"),
+    "number": (_is_number, "must be a number"),
+    "boolean": ((lambda value: isinstance(value, bool)), "must be true or false"),
+}
+IDENTIFIER: tuple[Rule, ...] = (
+    _at_most(MAX_ID_LENGTH),
+    (bool, "must not be empty"),
+    ((lambda text: not CONTROL.search(text)), "must not hold control characters"),
 )
+# What a field must fulfil in addition to its type in the event's schema, by path.
+RULES: dict[str, tuple[Rule, ...]] = {
+    "audio_id": IDENTIFIER,
+    "report_id": IDENTIFIER,
+    "title": (_at_most(MAX_TITLE_LENGTH),),
+    "duration_ms": ((lambda value: value >= 0, "must not be negative"),),
+    "recorded_at": (_at_most(64), (_is_time, "must be an ISO 8601 time")),
+    "transcript.language": (_at_most(MAX_ID_LENGTH),),
+}
+OPTIONAL = {"transcript.truncated"}  # the event always has it, a file need not
+
+
+def _reader(schema: Mapping[str, Any], path: str = "") -> Reader:
+    """Return the reader of a schema; `path` leads to it, without indexes."""
+    match schema["type"]:
+        case "object":
+            return _object(schema, path)
+        case "array":
+            return _array(_reader(schema["items"], path))
+        case type_:
+            return _value(TYPES[type_], *RULES.get(path, ()))
+
+
+def _value(*rules: Rule) -> Reader:
+    def read(value: Any, _: set[str]) -> Any:
+        for is_valid, reason in rules:
+            if not is_valid(value):
+                raise FieldError(reason)
+        return value
+
+    return read
+
+
+def _array(read_item: Reader) -> Reader:
+    def read(value: Any, ignored: set[str]) -> list[Any]:
+        if not isinstance(value, list):
+            raise FieldError("must be an array")
+        items: list[Any] = []
+        try:
+            for item in value:
+                items.append(read_item(item, ignored))  # noqa: PERF401 - its length is the index
+        except FieldError as error:
+            error.path.appendleft(len(items))
+            raise
+        return items
+
+    return read
+
+
+def _object(schema: Mapping[str, Any], path: str) -> Reader:
+    prefix = f"{path}." if path else ""
+    required = [name for name in schema["required"] if prefix + name not in OPTIONAL]
+    readers = {
+        name: _reader(field, prefix + name)
+        for name, field in schema["properties"].items()
+    }
+
+    def read(value: Any, ignored: set[str]) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise FieldError("must be an object")
+        for name in required:
+            if name not in value:
+                raise FieldError(f"lacks the field {name}")
+        ignored.update(prefix + name for name in value.keys() - readers.keys())
+        content = {}
+        try:
+            for name, read_field in readers.items():
+                if name in value:
+                    content[name] = read_field(value[name], ignored)
+        except FieldError as error:
+            error.path.appendleft(name)
+            raise
+        return content
+
+    return read
+
+
+read_recording = _reader(SUMMARY_COMPLETED_SCHEMA)
 
 
 # ── The file ────────────────────────────────────────────────────────────────────────
 
 
 def read(raw: bytes) -> Document:
-    """Return what a recording file says. Raises DocumentError.
+    """Return the content of a recording file. Raises DocumentError.
 
-    Texts are kept to the letter, NUL included; fields that the spec does not know are left
+    Texts are kept to the letter, NUL included; fields that the spec does not define are left
     out and named in `ignored`.
     """
     text = _decoded(raw)
     value = _parsed(text)
     ignored: set[str] = set()
     try:
-        content = RECORDING(value, (), ignored)
+        content = read_recording(value, ignored)
     except FieldError as error:
-        place = _place(*positions.locate(text, error.path))
-        field = positions.name(error.path) or "the recording"
-        raise DocumentError(f"{place}: {field} {error.reason}") from error
+        path = tuple(error.path)
+        place = _place(*positions.locate(text, path))
+        field = positions.name(path) or "the recording"
+        raise DocumentError(f"{place}: {field} {error}") from error
     return Document(content, tuple(sorted(ignored)))
 
 

@@ -1,4 +1,4 @@
-"""The `data` of summary.completed: HTML summaries as Markdown, the whole near 1 MiB."""
+"""The `data` of summary.completed: HTML summaries as Markdown, the body near 1 MiB."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from recording import markdown
 from recording.webhooks import SUMMARY_COMPLETED, envelope
 from webhooks_core.profiles import EventContext
 
-# The size of a whole body, in bytes, that is aimed at (recording, "Payload size").
+# The target size of a body in bytes (recording, "Payload size").
 TARGET = 1_048_576
 
 TRANSCRIPT_FIELDS = ("language", "text", "truncated", "segments")
@@ -33,51 +33,45 @@ ENVELOPE_SIZE = len(orjson.dumps(envelope(_EMPTY))) - len("{}")
 def build(content: Mapping[str, Any], *, target: int = TARGET) -> dict[str, Any]:
     """Return the payload of a recording's content, trimmed to fit a body of `target` bytes.
 
-    First the transcript's segments go, then the end of its text. Summaries are never cut:
-    when they alone are over the target, so is the body.
+    First the transcript loses its segments, then the end of its text. Summaries are never
+    cut: if they alone exceed the target, so does the body.
     """
     data = dict(content)
     if "summaries" in data:
-        data["summaries"] = [converted(summary) for summary in data["summaries"]]
+        data["summaries"] = [as_markdown(summary) for summary in data["summaries"]]
     if "transcript" in data:
-        data["transcript"] = _marked(data["transcript"])
+        data["transcript"] = _with_truncated(data["transcript"])
         data["transcript"] = _trimmed(data, room=target - ENVELOPE_SIZE)
     return data
 
 
-def _marked(transcript: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a transcript that says whether it is truncated, its fields in the spec's order."""
-    marked = {"truncated": False, **transcript}
-    return {name: marked[name] for name in TRANSCRIPT_FIELDS if name in marked}
+def _with_truncated(transcript: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a transcript with `truncated`, its fields in the spec's order."""
+    fields = {"truncated": False, **transcript}
+    return {name: fields[name] for name in TRANSCRIPT_FIELDS if name in fields}
 
 
 def _trimmed(data: Mapping[str, Any], *, room: int) -> dict[str, Any]:
     """Return the transcript of `data`, so that `data` as JSON has at most `room` bytes."""
     transcript = dict(data["transcript"])
-    if _fits(data, transcript, room):
+    if _size(data, transcript) <= room:
         return transcript
     transcript.pop("segments", None)
-    if _fits(data, transcript, room):
-        return transcript
-    whole = transcript["text"]
-    if not whole:
+    text = transcript["text"]
+    if not text or _size(data, transcript) <= room:
         return transcript
     cut = transcript | {"text": "", "truncated": True}
-    text = prefix(whole, size=room - _size(data, cut))
-    # `true` is a byte shorter than `false`: what did not fit whole might fit now.
-    return cut | {"text": whole[:-1] if text == whole else text}
+    kept = prefix(text, size=room - _size(data, cut))
+    # `true` is a byte shorter than `false`: the whole text might fit now.
+    return cut | {"text": text[:-1] if kept == text else kept}
 
 
 def _size(data: Mapping[str, Any], transcript: Mapping[str, Any]) -> int:
     return len(orjson.dumps({**data, "transcript": transcript}))
 
 
-def _fits(data: Mapping[str, Any], transcript: Mapping[str, Any], room: int) -> bool:
-    return _size(data, transcript) <= room
-
-
 def prefix(text: str, *, size: int) -> str:
-    """Return the longest beginning of a text that takes at most `size` bytes inside JSON."""
+    """Return the longest prefix of a text that takes at most `size` bytes inside JSON."""
     encoded = orjson.dumps(text)[1:-1]
     most = min(size, len(encoded))
     for end in range(most, max(most - LONGEST_UNIT, 0), -1):
@@ -88,8 +82,8 @@ def prefix(text: str, *, size: int) -> str:
     return ""
 
 
-def converted(summary: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an HTML summary as Markdown; any other, and what fails to convert, unchanged."""
+def as_markdown(summary: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an HTML summary as Markdown; any other, or one that fails to convert, unchanged."""
     if summary["format"] != "html":
         return summary
     content = markdown.from_html(summary["content"])

@@ -1,4 +1,4 @@
-"""Where a value stands in a JSON text: line and column, for error messages."""
+"""Line and column of a value in a JSON text, for error messages."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import orjson
 
 Path = tuple[str | int, ...]
 
-# Of valid JSON, so that kinds of brackets need not be told apart. All of it is possessive and
-# runs in the regular expression engine: a loop over 600,000 segments would take seconds.
+# For valid JSON, where any bracket closes the last open one. All patterns are possessive and
+# run in the regular expression engine: a loop over 600,000 segments would take seconds.
 STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-# Containers within containers, more than a recording has. Deeper ones are walked through.
+# Containers within containers, more than a recording has. Deeper ones need a loop.
 LEVELS = 5
 CONTAINER = STRING
 for _ in range(LEVELS):
@@ -21,8 +21,8 @@ for _ in range(LEVELS):
 VALUE = rf"(?>{STRING}|{CONTAINER}|[^\s,:\[\]{{}}\"]++)"
 
 SPACE = re.compile(r"\s*+")
-WHOLE = re.compile(rf"{VALUE}\s*+")
-REST = re.compile(rf"(?:,\s*+{VALUE}\s*+)*+\]\s*+")
+WHOLE_VALUE = re.compile(rf"{VALUE}\s*+")
+REST_OF_ARRAY = re.compile(rf"(?:,\s*+{VALUE}\s*+)*+\]\s*+")
 NAME = re.compile(rf"[{{,]\s*+({STRING})\s*+:\s*+")
 BRACKET = re.compile(rf"{STRING}|[\[\]{{}}]")
 
@@ -30,42 +30,42 @@ BRACKET = re.compile(rf"{STRING}|[\[\]{{}}]")
 def locate(text: str, path: Path) -> tuple[int, int]:
     """Return line and column, from 1, of the value at `path`, which must exist, in valid JSON.
 
-    Of members with one name the last counts, as for the parser.
+    Of members with the same name the last counts, as for the parser.
     """
-    found, _ = _walk(text, _skip(SPACE, text, 0), path)
-    return line_and_column(text, found)
+    position, _ = _walk(text, _skip(SPACE, text, 0), path)
+    return line_and_column(text, position)
 
 
 def _walk(text: str, at: int, path: Path) -> tuple[int, int]:
-    """Return where the value at a path begins, and where the value at `at` has ended.
+    """Return where the value at a path begins, and where the token after the value at `at` does.
 
-    One pass: what stands before, behind and beside the path is skipped once.
+    One pass: everything outside the path is skipped once.
     """
     if not path:
         return at, _end(text, at)
     first, rest = path[0], path[1:]
     if isinstance(first, int):
-        found, end = _walk(text, _element(text, at, first), rest)
-        return found, _array_end(text, end)
-    found = at
+        position, end = _walk(text, _element(text, at, first), rest)
+        return position, _array_end(text, end)
+    position = at
     while member := NAME.match(text, at):
         if orjson.loads(member[1]) == first:
-            found, at = _walk(text, member.end(), rest)
+            position, at = _walk(text, member.end(), rest)
         else:
             at = _end(text, member.end())
-    return found, _skip(SPACE, text, at + 1)
+    return position, _skip(SPACE, text, at + 1)
 
 
 def _skip(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """Return where a match ends; `at` when nothing matches."""
-    found = pattern.match(text, at)
-    return found.end() if found else at
+    """Return where a match ends; `at` if nothing matches."""
+    match = pattern.match(text, at)
+    return match.end() if match else at
 
 
 def _end(text: str, at: int) -> int:
     """Return where the token after a value begins."""
-    if whole := WHOLE.match(text, at):
-        return whole.end()
+    if value := WHOLE_VALUE.match(text, at):
+        return value.end()
     depth = 0
     for token in BRACKET.finditer(text, at):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
@@ -76,9 +76,9 @@ def _end(text: str, at: int) -> int:
 
 def _element(text: str, at: int, index: int) -> int:
     """Return where an element of the array at `at` begins."""
-    many = re.compile(rf"\[(?:\s*+{VALUE}\s*+,){{{index}}}+\s*+")
-    if before := many.match(text, at):
-        return before.end()
+    before = re.compile(rf"\[(?:\s*+{VALUE}\s*+,){{{index}}}+\s*+")
+    if match := before.match(text, at):
+        return match.end()
     for _ in range(index):
         at = _end(text, _skip(SPACE, text, at + 1))
     return _skip(SPACE, text, at + 1)
@@ -86,7 +86,7 @@ def _element(text: str, at: int, index: int) -> int:
 
 def _array_end(text: str, at: int) -> int:
     """Return where the token after an array begins, of which an element ended at `at`."""
-    if rest := REST.match(text, at):
+    if rest := REST_OF_ARRAY.match(text, at):
         return rest.end()
     while text[at] == ",":
         at = _end(text, _skip(SPACE, text, at + 1))

@@ -1,4 +1,4 @@
-"""Recordings of an account: where they come from, and what their summaries set off."""
+"""Import recordings of an account and publish their summaries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from webhooks_core.models import Event
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import did; `event` is None when nothing was published."""
+    """The result of an import; `event` is None if nothing was published."""
 
     recording: Recording
     is_new: bool

@@ -41,7 +41,7 @@ CONTENT = st.fixed_dictionaries(
 
 
 def body_of(data):
-    happening = EventContext(
+    event = EventContext(
         id=public_id("evt_"),
         type=webhooks.SUMMARY_COMPLETED,
         owner="1",
@@ -49,7 +49,7 @@ def body_of(data):
         data=data,
         metadata={},
     )
-    return orjson.dumps(webhooks.envelope(happening))
+    return orjson.dumps(webhooks.envelope(event))
 
 
 def with_text(text, **fields):
@@ -90,8 +90,8 @@ def test_segments_go_before_the_text_and_truncated_tells_a_cut(content, target):
 
 
 def test_a_body_one_byte_over_the_target_loses_a_character():
-    whole = len(body_of(with_text("ab", truncated=False)))
-    data = build(with_text("ab"), target=whole - 1)
+    size = len(body_of(with_text("ab", truncated=False)))
+    data = build(with_text("ab"), target=size - 1)
     assert data["transcript"] == {"text": "a", "truncated": True}
 
 
@@ -182,8 +182,8 @@ def summary(content, format_="html"):
     return {"label": "Notes", "content": content, "format": format_}
 
 
-def built(one):
-    return build({"audio_id": "aud_1", "summaries": [one]})["summaries"][0]
+def built(summary):
+    return build({"audio_id": "aud_1", "summaries": [summary]})["summaries"][0]
 
 
 @pytest.mark.spec("recording", "HTML summaries are normally converted to Markdown")
