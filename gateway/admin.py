@@ -146,19 +146,19 @@ class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
 
     @admin.display
     def created(self, obj: GatewayKey) -> SafeString | None:
-        return display.when(obj.created_at)
+        return display.time(obj.created_at)
 
     @admin.display
     def expires(self, obj: GatewayKey) -> str:
-        return display.when(obj.expires_at) or "never"
+        return display.time(obj.expires_at) or "never"
 
     @admin.display
     def last_used(self, obj: GatewayKey) -> str:
-        return display.when(obj.last_used_at) or "never"
+        return display.time(obj.last_used_at) or "never"
 
     @admin.display
     def revoked(self, obj: GatewayKey) -> str:
-        return display.when(obj.revoked_at) or "no"
+        return display.time(obj.revoked_at) or "no"
 
 
 @admin.register(PolicyDecision)
@@ -196,7 +196,7 @@ class PolicyDecisionAdmin(HistoryAdmin[PolicyDecision]):
 
     @admin.display
     def created(self, obj: PolicyDecision) -> SafeString | None:
-        return display.when(obj.created_at)
+        return display.time(obj.created_at)
 
 
 @admin.register(Document)
@@ -228,7 +228,7 @@ class DocumentAdmin(HistoryAdmin[Document]):
 
     @admin.display
     def created(self, obj: Document) -> SafeString | None:
-        return display.when(obj.created_at)
+        return display.time(obj.created_at)
 
     @admin.display(description="metadata")
     def metadata_text(self, obj: Document) -> SafeString:

@@ -24,7 +24,7 @@ from gateway.chat.models import (
 from gateway.configuration.fields import is_base_url, resolve
 from gateway.configuration.shapes import SUPPORTS
 from gateway.identity import is_name
-from webhooks_core.admin.base import ShownAdmin
+from webhooks_core.admin.base import ReadOnlyAdmin
 from webhooks_core.encryption import EncryptedText
 
 
@@ -199,7 +199,7 @@ class AnsweredFilter(UsedFilter):
     title = parameter_name = "status"
 
 
-class UsageAdmin(ShownAdmin[Any]):
+class UsageAdmin(ReadOnlyAdmin[Any]):
     """What was used, by whom, and what it cost."""
 
     empty_hint = "Each request that a model endpoint answers is counted."

@@ -15,13 +15,13 @@ from django.utils.text import Truncator
 
 from recording.oauth import connections
 from recording.oauth.models import AuthMethod
-from webhooks_core.admin.base import ShownAdmin
+from webhooks_core.admin.base import ReadOnlyAdmin
 
 # Of a client id, which may be an address. The page of the application shows it whole.
 MAX_ID_LENGTH = 20
 
 
-class HiddenAdmin(ShownAdmin[Any]):
+class HiddenAdmin(ReadOnlyAdmin[Any]):
     """A table of the toolkit that stays empty here."""
 
     def has_module_permission(self, request: HttpRequest) -> bool:
@@ -87,7 +87,7 @@ class ApplicationAdmin(admin.ModelAdmin[Any]):
         return False
 
 
-class TokenAdmin(ShownAdmin[Any]):
+class TokenAdmin(ReadOnlyAdmin[Any]):
     """Tokens of connections; the only action ends a whole connection."""
 
     list_select_related = ("application", "user")
@@ -132,7 +132,7 @@ class RefreshTokenAdmin(TokenAdmin):
     list_filter = (("revoked", admin.EmptyFieldListFilter),)
 
 
-class GrantAdmin(ShownAdmin[Any]):
+class GrantAdmin(ReadOnlyAdmin[Any]):
     """Authorization codes, of which only hashes are stored."""
 
     fields = ("user", "application", "redirect_uri", "scope", "resource")

@@ -1,8 +1,8 @@
-"""What the pages have in common: nothing is edited, nothing is counted without bound."""
+"""What the admin's pages share: history is read-only, and no list is counted without bound."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from heapq import nlargest
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -19,21 +19,23 @@ from django.http import (
     HttpResponseBase,
     HttpResponseNotAllowed,
 )
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 
 from webhooks_core.models.lookups import among
 
-# A list goes no further back than this: whoever looks for older rows knows an id or a filter.
+# A list goes no further back than this; an id or a filter finds older rows.
 LISTED_AT_MOST = 10_000
-# A filter or a search that no index serves looks at so many ids, the newest.
+# A filter or a search without an index looks at this many of the newest ids.
 SEARCHED_AT_MOST = 50_000
 NEWEST_FIRST = ("-pk",)
 
 M = TypeVar("M", bound=Model)
 
 
-class Found(NamedTuple):
-    """What a search has found: the ids, newest first, and the rows that hold them."""
+class Matches(NamedTuple):
+    """The rows that a search matches: their ids, newest first, and all rows of the table."""
 
     rows: QuerySet[Any]
     ids: list[int]
@@ -43,15 +45,15 @@ class CappedPaginator(Paginator[Any]):
     """Pages of the first LISTED_AT_MOST rows, counted no further than that."""
 
     @property
-    def found(self) -> Found | None:
-        """Return what a NewestChangeList has left on its rows."""
-        found: Found | None = vars(self.object_list).get("found")
-        return found
+    def matches(self) -> Matches | None:
+        """Return what NewestChangeList has attached to its queryset."""
+        matches: Matches | None = vars(self.object_list).get("matches")
+        return matches
 
     @cached_property
     def count(self) -> int:
-        if self.found:
-            return len(self.found.ids)
+        if self.matches:
+            return len(self.matches.ids)
         rows: Any = self.object_list
         return int(rows.order_by()[:LISTED_AT_MOST].count())
 
@@ -60,21 +62,21 @@ class CappedPaginator(Paginator[Any]):
         return self.count == LISTED_AT_MOST
 
     def page(self, number: int | str) -> Page[Any]:
-        """Return a page; of ids that are known, only its own are asked for."""
+        """Return a page; if the ids are known, query only those of the page."""
         rows: Any = self.object_list
-        if not self.found or set(rows.query.order_by) != {*NEWEST_FIRST}:
+        if not self.matches or set(rows.query.order_by) != {*NEWEST_FIRST}:
             return super().page(number)
         number = self.validate_number(number)
         start = (number - 1) * self.per_page
-        ids = self.found.ids[start : start + self.per_page]
-        return Page(self.found.rows.filter(among(ids)), number, self)
+        ids = self.matches.ids[start : start + self.per_page]
+        return Page(self.matches.rows.filter(among(ids)), number, self)
 
 
 class NewestChangeList(ChangeList):
-    """A list whose filters and search have found the newest ids first, and no more than it shows."""
+    """A list whose filters and search first find the newest ids, at most LISTED_AT_MOST."""
 
     model_admin: CappedAdmin[Any]
-    # Whether older rows may fit too.
+    # Whether older rows may match too.
     is_cut = False
 
     def get_queryset(
@@ -86,9 +88,9 @@ class NewestChangeList(ChangeList):
         ids = self.model_admin.newest(self, rows)
         self.is_cut = self.is_cut or len(ids) == LISTED_AT_MOST
         root = self.apply_select_related(self.root_queryset)
-        found = root.filter(among(ids)).order_by(*rows.query.order_by)
-        vars(found)["found"] = Found(root.order_by(*NEWEST_FIRST), ids)
-        return found
+        queryset = root.filter(among(ids)).order_by(*rows.query.order_by)
+        vars(queryset)["matches"] = Matches(root.order_by(*NEWEST_FIRST), ids)
+        return queryset
 
 
 def newest_ids(rows: QuerySet[Any]) -> list[int]:
@@ -103,26 +105,26 @@ class CappedAdmin(admin.ModelAdmin[M]):
     list_max_show_all = 0
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
-    # Fields with an index: a whole value is found among all rows.
+    # Fields with an index: a complete value is found among all rows.
     indexed: tuple[str, ...] = ()
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return NewestChangeList
 
-    def newest(self, shown: NewestChangeList, rows: QuerySet[Any]) -> list[int]:
-        """Return the ids of the newest rows that fit, newest first; `rows` are all that fit."""
-        last = shown.root_queryset.order_by("-pk").values_list("pk", flat=True).first()
-        oldest = (last or 0) - SEARCHED_AT_MOST
-        shown.is_cut = oldest > 0
-        found = set(newest_ids(rows.filter(pk__gt=oldest)))
-        term = shown.query.strip()
+    def newest(self, changelist: NewestChangeList, rows: QuerySet[Any]) -> list[int]:
+        """Return the newest ids among `rows`, which are all that match, newest first."""
+        ids = changelist.root_queryset.order_by("-pk").values_list("pk", flat=True)
+        oldest = (ids.first() or 0) - SEARCHED_AT_MOST
+        changelist.is_cut = oldest > 0
+        matches = set(newest_ids(rows.filter(pk__gt=oldest)))
+        term = changelist.query.strip()
         for field in self.indexed if term else ():
-            found.update(newest_ids(rows.filter(**{field: term})))
-        return nlargest(LISTED_AT_MOST, found)
+            matches.update(newest_ids(rows.filter(**{field: term})))
+        return nlargest(LISTED_AT_MOST, matches)
 
 
-class ShownAdmin(CappedAdmin[M]):
-    """Rows to look at: none is made, changed or deleted here."""
+class ReadOnlyAdmin(CappedAdmin[M]):
+    """Rows to look at: none is created, changed or deleted here."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -134,20 +136,31 @@ class ShownAdmin(CappedAdmin[M]):
         return False
 
 
-class HistoryAdmin(ShownAdmin[M]):
-    """Rows to look at. What may be done with one is an operation: a POST of its own.
+class RefusedError(Exception):
+    """An operation has changed nothing; the message says why."""
 
-    Operations are the names of methods that take a request and a row. They need the
-    permission to change the model, which opens no form here.
+    def __init__(self, message: str, level: str = "ERROR") -> None:
+        super().__init__(message)
+        self.level = level
+
+
+class HistoryAdmin(ReadOnlyAdmin[M]):
+    """Rows to look at, with pages and operations of their own.
+
+    An operation is a POST: a method that takes a request and a row. It needs the permission to
+    change the model, which opens no form here.
     """
 
+    # Names of methods.
     operations: tuple[str, ...] = ()
-    # What an empty list tells: where its rows come from.
+    # Routes of further pages, by the names of their methods.
+    pages: Mapping[str, str] = {}
+    # Where the rows come from; shown in an empty list.
     empty_hint = ""
     list_per_page = 50
     sortable_by = ()
     ordering = NEWEST_FIRST
-    # The pages have templates of their own; this keeps the form behind them small.
+    # Most pages have their own templates; this keeps the form behind them small.
     fields: ClassVar[Any] = ("public_id",)
 
     class Media:
@@ -163,18 +176,33 @@ class HistoryAdmin(ShownAdmin[M]):
         )
 
     def get_urls(self) -> list[URLPattern]:
-        return [
-            *(self._url(name) for name in self.operations),
-            *super().get_urls(),
-        ]
+        operations = (
+            self._url(f"<int:pk>/{name.replace('_', '-')}/", name, self._operate)
+            for name in self.operations
+        )
+        pages = (
+            self._url(route, name, self._page) for name, route in self.pages.items()
+        )
+        return [*pages, *operations, *super().get_urls()]
 
-    def _url(self, name: str) -> URLPattern:
-        view = partial(self._operate, getattr(self, name))
+    def _url(
+        self, route: str, name: str, view: Callable[..., HttpResponseBase]
+    ) -> URLPattern:
         return path(
-            f"<int:pk>/{name.replace('_', '-')}/",
-            self.admin_site.admin_view(view),
+            route,
+            self.admin_site.admin_view(partial(view, getattr(self, name))),
             name=f"{self.opts.app_label}_{self.opts.model_name}_{name}",
         )
+
+    def _page(
+        self, page: Callable[..., HttpResponse], request: HttpRequest, **kwargs: Any
+    ) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        try:
+            return page(request, **kwargs)
+        except RefusedError as error:
+            return self.back(request, kwargs["pk"], str(error), error.level)
 
     def _operate(
         self,
@@ -187,16 +215,51 @@ class HistoryAdmin(ShownAdmin[M]):
         if not self.has_act_permission(request):
             raise PermissionDenied
         try:
-            return operation(request, self.row(request, pk))
-        except ObjectDoesNotExist as error:  # it went with its account meanwhile
+            row = self.row(request, pk)
+            self.check_operable(row)
+            return operation(request, row)
+        except RefusedError as error:
+            return self.back(request, pk, str(error), error.level)
+        except ObjectDoesNotExist as error:  # deleted meanwhile with its account
             raise Http404 from error
 
     def row(self, request: HttpRequest, pk: int) -> M:
         """Return a row that this user may see. Raises Http404 and PermissionDenied."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        # Larger than any id, and than what a database takes for one.
+        # Databases refuse an id above 64 bits.
         obj = self.get_object(request, str(pk)) if pk < 2**63 else None
         if obj is None:
             raise Http404
         return obj
+
+    def check_operable(self, obj: M) -> None:
+        """Raise RefusedError for a row that no operation may change."""
+
+    def back(
+        self, request: HttpRequest, pk: int, message: str, level: str = "INFO"
+    ) -> HttpResponse:
+        """Show a message on the page of a row."""
+        self.message_user(request, message, level)
+        return redirect(
+            f"admin:{self.opts.app_label}_{self.opts.model_name}_change", pk
+        )
+
+    def render(
+        self, request: HttpRequest, template: str, *, title: str, **context: Any
+    ) -> HttpResponse:
+        """Return a page with the admin's frame."""
+        frame = self.admin_site.each_context(request)
+        context |= {"title": title, "opts": self.opts, "media": self.media}
+        return TemplateResponse(request, template, frame | context)
+
+    def page_context(self, request: HttpRequest, obj: M) -> dict[str, Any]:
+        """Return what the template of a row's page needs besides the row."""
+        return {}
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        if obj := kwargs.get("obj"):
+            context |= self.page_context(request, obj)
+        return super().render_change_form(request, context, *args, **kwargs)

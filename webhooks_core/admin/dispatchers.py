@@ -1,4 +1,4 @@
-"""The dashboard: what is overdue, who works, how the last day went, which endpoints fail."""
+"""The dashboard: what is overdue, which dispatchers work, the last day, the worst endpoints."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
 from django.db.models import CharField, Count, Q
 from django.db.models.functions import Cast, Substr
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
 from django.utils import timezone
 
 from webhooks_core import stats
@@ -22,7 +19,7 @@ from webhooks_core.admin.health import HOURS, Day
 from webhooks_core.models import Attempt, DispatcherLease, Endpoint, EngineState
 from webhooks_core.outcomes import Outcome
 
-# The last day, but of a busy system no more than its newest attempts.
+# The last day, but of a busy system only its newest attempts.
 ATTEMPTS_LOOKED_AT = 100_000
 WORST = 10
 
@@ -31,39 +28,34 @@ WORST = 10
 class DispatcherLeaseAdmin(HistoryAdmin[DispatcherLease]):
     list_display = ("__str__", "host", "pid", "started_at", "ended_at", "attempts")
     fields = (*list_display[1:], "expires_at")
-    empty_hint = "The task cluster makes one as soon as something is due: does it run?"
+    empty_hint = (
+        "A dispatcher takes one when a delivery is due: is the task cluster running?"
+    )
+    pages = {"dashboard": "dashboard/"}
     change_list_template = "admin/webhooks_core/dispatcherlease/list.html"
 
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.dashboard)
-        name = "webhooks_core_dispatcherlease_dashboard"
-        return [path("dashboard/", view, name=name), *super().get_urls()]
-
     def dashboard(self, request: HttpRequest) -> HttpResponse:
-        """Show it all on a page of seven queries, none of which reads the whole history."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
+        """Show everything in a few queries, none of which reads the whole history."""
         now = timezone.now()
         late = stats.oldest_due(now)
-        context = self.admin_site.each_context(request) | {
-            "title": "Webhooks dashboard",
-            "opts": self.opts,
-            "now": now,
-            "oldest_due": now - late if late else None,
-            "shifts": DispatcherLease.objects.live(now).order_by("pk"),
-            "bell": EngineState.objects.first(),
-            "day": hours(now),
-            "attempts_looked_at": f"{ATTEMPTS_LOOKED_AT:,}",
-            "worst": worst(now),
-        }
-        template = "admin/webhooks_core/dispatcherlease/dashboard.html"
-        return TemplateResponse(request, template, context)
+        return self.render(
+            request,
+            "admin/webhooks_core/dispatcherlease/dashboard.html",
+            title="Webhooks dashboard",
+            now=now,
+            oldest_due=now - late if late else None,
+            leases=DispatcherLease.objects.live(now).order_by("pk"),
+            engine=EngineState.objects.first(),
+            day=hours(now),
+            attempts_looked_at=f"{ATTEMPTS_LOOKED_AT:,}",
+            worst=worst(now),
+        )
 
 
 def hours(now: datetime) -> Day:
     """Return how many attempts succeeded and failed in each hour of the clock."""
     newest = Attempt.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-    # Both databases write a time as `2026-11-21 05:…`: cheaper to cut than to compute with.
+    # Both databases write a time as `2026-11-21 05:…`: cutting is cheaper than computing.
     hour = Substr(Cast("started_at", CharField()), 1, 13)
     rows = (
         Attempt.objects.filter(
@@ -75,13 +67,12 @@ def hours(now: datetime) -> Day:
         .annotate(ok=Count("pk", filter=Q(outcome=Outcome.OK)), all=Count("pk"))
         .order_by()
     )
-    found: dict[str, dict[str, Any]] = {row["hour"]: dict(row) for row in rows}
-    nothing = {"ok": 0, "all": 0}
-    names = [
+    counts = {row["hour"]: (row["ok"], row["all"] - row["ok"]) for row in rows}
+    names = (
         f"{now - timedelta(hours=ago):%Y-%m-%d %H}" for ago in reversed(range(HOURS))
-    ]
-    counts = [found.get(name, nothing) for name in names]
-    return Day([it["ok"] for it in counts], [it["all"] - it["ok"] for it in counts])
+    )
+    ok, failed = zip(*(counts.get(name, (0, 0)) for name in names), strict=True)
+    return Day(ok, failed)
 
 
 def worst(now: datetime) -> list[dict[str, Any]]:
@@ -95,10 +86,10 @@ def worst(now: datetime) -> list[dict[str, Any]]:
     days = health.days(rows, now=now, deliveries=health.DELIVERIES_PER_ROW)
     return [
         {
-            "endpoint": it,
-            "health": badge(it),
-            "failures": failures(it),
-            "day": days[it.pk],
+            "endpoint": endpoint,
+            "health": badge(endpoint),
+            "failures": failures(endpoint),
+            "day": days[endpoint.pk],
         }
-        for it in rows
+        for endpoint in rows
     ]

@@ -1,4 +1,4 @@
-"""How rows are shown to people. Whatever strangers sent leaves here escaped, or as plain text."""
+"""How rows appear on pages. Everything that came from outside is escaped, or is plain text."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Prefetch, QuerySet
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -15,55 +16,65 @@ from webhooks_core import profiles
 from webhooks_core.encryption import MASK, SecretUnreadableError
 from webhooks_core.models import Attempt, Delivery, Endpoint
 from webhooks_core.outcomes import Outcome
-from webhooks_core.profiles import WebhookProfile
 from webhooks_core.signing.secrets import PREFIX
 from webhooks_core.signing.signer import Body, signers
 
-# Enough to recognise a payload by; the rest of up to a megabyte is a download.
+# Enough to recognise a payload; the download has up to a megabyte.
 SHOWN_CHARACTERS = 20_000
 HIDDEN = MASK.removeprefix(PREFIX)
 
 
 def badge(tone: str, text: str) -> SafeString:
-    """Return a coloured word; `tone` is good, busy, bad or quiet."""
+    """Return a coloured word; `tone` is success, pending, error or neutral."""
     return format_html('<span class="badge badge-{}">{}</span>', tone, text)
 
 
-def when(at: datetime | None) -> SafeString | None:
+def time(at: datetime | None) -> SafeString | None:
     """Return a time to the second, in UTC."""
     if at is None:
         return None
-    shown = f"{at:%Y-%m-%d %H:%M:%S}"
-    return format_html('<time datetime="{}">{}</time>', at.isoformat(), shown)
-
-
-def dialect(endpoint: Endpoint) -> WebhookProfile | None:
-    """Return the profile of an endpoint; None when its product is not installed."""
-    return profiles.find(endpoint.profile)
+    text = f"{at:%Y-%m-%d %H:%M:%S}"
+    return format_html('<time datetime="{}">{}</time>', at.isoformat(), text)
 
 
 def state(delivery: Delivery) -> SafeString:
-    """Return what became of a delivery so far."""
+    """Return the status of a delivery as a badge."""
     if delivery.status == Delivery.Status.DELIVERED:
         return badge("success", "Delivered")
     if delivery.status == Delivery.Status.FAILED:
         return badge("error", "Failed")
     if delivery.claimed_by is not None:
         return badge("pending", "Sending")
-    if is_held(delivery):
-        return badge("neutral", "Held")
+    if is_suspended(delivery):
+        return badge("neutral", "Suspended")
     return badge("pending", "Retrying" if delivery.attempts else "Pending")
 
 
-def is_held(delivery: Delivery) -> bool:
-    """Tell whether a delivery waits for its endpoint, whatever time it was due at."""
+def is_suspended(delivery: Delivery) -> bool:
+    """Return True if a delivery waits for its endpoint, whatever time it was due at."""
     is_idle = delivery.status == Delivery.Status.PENDING and delivery.claimed_by is None
     return is_idle and not delivery.endpoint.is_receiving
 
 
-def result(attempt: Attempt) -> str:
+def with_attempts(deliveries: QuerySet[Delivery]) -> QuerySet[Delivery]:
+    """Read with deliveries what a row of a list shows: endpoint, event, attempts; no bodies."""
+    attempts = Attempt.objects.defer("response_body").order_by("number")
+    return (
+        deliveries.select_related("endpoint", "event")
+        .defer("event__body", "endpoint__custom_headers")
+        .prefetch_related(Prefetch("attempt_set", attempts))
+    )
+
+
+def last_attempt(delivery: Delivery) -> Attempt | None:
+    """Return the last attempt of a row of `with_attempts`, without a query."""
+    attempts = list(delivery.attempt_set.all())
+    return attempts[-1] if attempts else None
+
+
+def result(attempt: Attempt | None) -> str:
     """Return how an attempt ended in a word or two: `http 503`, `dns`."""
-    return f"{attempt.outcome} {attempt.status_code or ''}".rstrip()
+    return f"{attempt.outcome} {attempt.status_code or ''}".rstrip() if attempt else ""
 
 
 def tone(attempt: Attempt) -> str:
@@ -72,27 +83,28 @@ def tone(attempt: Attempt) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Bytes as text, cut to what a page can show."""
+    """A text, cut to what a page can show."""
 
     text: str
     is_cut: bool
 
     @classmethod
-    def of(cls, raw: bytes) -> Text:
-        return cls.cut(raw.decode("utf-8", "backslashreplace"))
-
-    @classmethod
-    def cut(cls, text: str) -> Text:
-        return cls(text[:SHOWN_CHARACTERS], len(text) > SHOWN_CHARACTERS)
+    def of(cls, value: bytes | str) -> Text:
+        if isinstance(value, bytes):
+            value = value.decode("utf-8", "backslashreplace")
+        return cls(value[:SHOWN_CHARACTERS], len(value) > SHOWN_CHARACTERS)
 
 
 def pretty(raw: bytes) -> Text | None:
     """Return JSON with line breaks; None when the bytes are no JSON."""
     try:
-        value = json.loads(raw)
+        return Text.of(pretty_json(json.loads(raw)))
     except (ValueError, RecursionError):
         return None
-    return Text.cut(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def pretty_json(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,54 +115,60 @@ class Step:
     tone: str
     result: str
     error: str
-    answer: Text
+    response: Text
 
 
 def timeline(attempts: Iterable[Attempt]) -> list[Step]:
     return [
-        Step(it, tone(it), result(it), _error(it), Text.of(bytes(it.response_body)))
-        for it in attempts
+        Step(
+            attempt,
+            tone(attempt),
+            result(attempt),
+            _error(attempt),
+            Text.of(bytes(attempt.response_body)),
+        )
+        for attempt in attempts
     ]
 
 
 def _error(attempt: Attempt) -> str:
-    """Return what an error says beyond the result: `HTTP 503` says no more than `http 503`."""
-    told = attempt.error.casefold() == result(attempt).casefold()
-    return "" if told else attempt.error
+    """Return an error unless it repeats the result, as `HTTP 503` repeats `http 503`."""
+    is_repeated = attempt.error.casefold() == result(attempt).casefold()
+    return "" if is_repeated else attempt.error
 
 
 def headers(delivery: Delivery, *, now: datetime) -> Mapping[str, str] | None:
     """Return the headers that an attempt would carry now; None if it cannot be signed.
 
-    An owner's own headers may hold credentials: of these only the names are told.
+    The owner's custom headers may hold credentials: their values are hidden.
     """
     event, endpoint = delivery.event, delivery.endpoint
-    if dialect(endpoint) is None:
+    if profiles.find(endpoint.profile) is None:
         return None
     body = Body(event.public_id, event.type, bytes(event.body))
     try:
         signer = signers([endpoint], now)[endpoint.pk]
-        sent = signer.headers(delivery.public_id, body, int(now.timestamp()))
-        own = custom_names(endpoint)
-        return {name: HIDDEN if name in own else sent[name] for name in sent}
+        values = signer.headers(delivery.public_id, body, int(now.timestamp()))
+        custom = custom_names(endpoint)
+        return {name: HIDDEN if name in custom else values[name] for name in values}
     except SecretUnreadableError:
         return None
 
 
 def custom_names(endpoint: Endpoint) -> list[str]:
-    """Return the names of an endpoint's own headers. Raises SecretUnreadableError."""
-    sealed = endpoint.custom_headers
-    return [] if sealed is None else list(json.loads(sealed.decrypt()))
+    """Return the names of an endpoint's custom headers. Raises SecretUnreadableError."""
+    encrypted = endpoint.custom_headers
+    return [] if encrypted is None else list(json.loads(encrypted.decrypt()))
 
 
-def curl(delivery: Delivery, sent: Mapping[str, str], body: Text) -> str:
-    """Return a command for a POSIX shell that sends what we would send now."""
+def curl(delivery: Delivery, headers: Mapping[str, str], body: Text) -> str:
+    """Return a command for a POSIX shell that sends what an attempt would send now."""
     data = (
         ["--data-binary", f"@{delivery.event.public_id}.json"]
         if body.is_cut
         else ["--data-raw", body.text]
     )
     parts = [["curl", "--globoff", "--request", "POST", delivery.endpoint.url]]
-    parts += [["--header", f"{name}: {value}"] for name, value in sent.items()]
+    parts += [["--header", f"{name}: {value}"] for name, value in headers.items()]
     parts.append(data)
     return " \\\n  ".join(shlex.join(part) for part in parts)

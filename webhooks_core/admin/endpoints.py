@@ -1,13 +1,14 @@
-"""Endpoints: how each is doing, and what an operator may do about it."""
+"""Endpoints: the health of each, and what an operator may do about it."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
-from django.db.models import Prefetch, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
@@ -16,21 +17,21 @@ from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from webhooks_core import endpoints, publishing, replays
+from webhooks_core import endpoints, profiles, publishing, replays
 from webhooks_core.admin import display, health, owners
+from webhooks_core.admin.base import RefusedError
 from webhooks_core.admin.filters import HealthFilter, ProductFilter
 from webhooks_core.admin.health import Day, Health
-from webhooks_core.admin.rotation import RotationAdmin, living, static_source
-from webhooks_core.conf import webhook_settings
+from webhooks_core.admin.rotation import RotationAdmin, static_source
 from webhooks_core.encryption import SecretUnreadableError
 from webhooks_core.endpoints import LimitError
-from webhooks_core.models import Attempt, Delivery, Endpoint
+from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.models.endpoints import MAX_IN_FLIGHT, MAX_RATE
 from webhooks_core.replays import NotSubscribedError
 
 REPLAYED_AT_ONCE = 1000
-HELD_AT_MOST = 1000  # are counted
-RECENT = 20  # deliveries are shown
+SUSPENDED_AT_MOST = 1000  # are counted
+RECENT = 20  # deliveries on the page
 REPLAY_CHOICES = {1: "the last hour", 24: "24 hours", 168: "7 days", 720: "30 days"}
 
 
@@ -38,50 +39,37 @@ REPLAY_CHOICES = {1: "the last hour", 24: "24 hours", 168: "7 days", 720: "30 da
 class EndpointAdmin(RotationAdmin):
     change_form_template = "admin/webhooks_core/endpoint/page.html"
     operations = (
-        "send_test",
-        "enable",
-        "pause",
-        "resume",
-        "set_limits",
-        "set_trusted",
-        "rotate_secret",
-        "replay_failed",
+        *("send_test", "enable", "pause", "resume"),
+        *("set_limits", "set_trusted", "rotate_secret", "replay_failed"),
     )
-    list_display = (
-        "shown_url",
-        "health",
-        "owned_by",
-        "success",
-        "chart",
-        "failures",
-    )
+    list_display = ("shown_url", "health", "owned_by", "success", "chart", "failures")
     list_filter = (HealthFilter, ProductFilter)
     search_fields = ("public_id", "owner", "url")
     indexed = ("public_id",)
     search_help_text = "Part of an id, an owner or a url"
-    empty_hint = "Accounts and tenants make them by the webhooks API of a product."
+    empty_hint = "Accounts and tenants create them by the webhooks API of a product."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Endpoint]:
         return super().get_queryset(request).defer("custom_headers")
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
-        """Read the figures of all rows at once: the columns take them from there."""
-        shown = super().get_changelist_instance(request)
-        rows = list(shown.result_list)
+        """Read the figures of all rows at once, for the columns."""
+        changelist = super().get_changelist_instance(request)
+        rows = list(changelist.result_list)
         days = health.days(
             rows, now=timezone.now(), deliveries=health.DELIVERIES_PER_ROW
         )
         for endpoint in rows:
             vars(endpoint)["day"] = days[endpoint.pk]
-        owners.name(rows, site=self.admin_site, request=request)
-        return shown
+        owners.attach(rows, site=self.admin_site, request=request)
+        return changelist
 
     # The list.
 
     @admin.display(description="endpoint")
     def shown_url(self, obj: Endpoint) -> SafeString:
-        static = obj.static_key is not None
-        badge = display.badge("neutral", "From the configuration") if static else ""
+        is_static = obj.static_key is not None
+        badge = display.badge("neutral", "From the configuration") if is_static else ""
         return format_html("{}<br><code>{}</code> {}", obj.url, obj.public_id, badge)
 
     @admin.display
@@ -97,7 +85,7 @@ class EndpointAdmin(RotationAdmin):
         day = _day(obj)
         if (share := day.success) is None:
             return None
-        return format_html("{}<br>{}", share, _milliseconds(day) or "")
+        return format_html("{}<br>{}", share, day.p95 or "")
 
     @admin.display(description="24 h")
     def chart(self, obj: Endpoint) -> SafeString:
@@ -109,60 +97,46 @@ class EndpointAdmin(RotationAdmin):
 
     # The page.
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        endpoint = self.get_object(request, object_id)
-        if endpoint is not None and self.has_view_permission(request, endpoint):
-            extra_context = (extra_context or {}) | self._facts(request, endpoint)
-        return super().change_view(request, object_id, form_url, extra_context)
-
-    def _facts(self, request: HttpRequest, endpoint: Endpoint) -> dict[str, Any]:
-        now = timezone.now()
-        days = health.days([endpoint], now=now, deliveries=health.DELIVERIES_PER_PAGE)
-        day, dialect = days[endpoint.pk], display.dialect(endpoint)
-        owners.name([endpoint], site=self.admin_site, request=request)
+    def page_context(self, request: HttpRequest, obj: Endpoint) -> dict[str, Any]:
+        now, profile = timezone.now(), profiles.find(obj.profile)
+        days = health.days([obj], now=now, deliveries=health.DELIVERIES_PER_PAGE)
+        owners.attach([obj], site=self.admin_site, request=request)
+        is_trustable = bool(settings.WEBHOOK_ALLOWED_TARGETS or obj.trusted)
         return {
-            "endpoint": endpoint,
-            "owner": owners.shown(endpoint),
+            "endpoint": obj,
+            "owner": owners.label(obj),
             "subtitle": None,
-            "health": badge(endpoint),
-            "advice": Health.of(endpoint).advice,
-            "held": _held(endpoint),
-            "most_held": HELD_AT_MOST,
-            "failures": failures(endpoint),
-            "day": day,
-            "p95": _milliseconds(day),
+            "health": badge(obj),
+            "advice": Health.of(obj).advice,
+            "suspended": _count_suspended(obj),
+            "most_suspended": SUSPENDED_AT_MOST,
+            "failures": failures(obj),
+            "day": days[obj.pk],
             "most_deliveries": f"{health.DELIVERIES_PER_PAGE:,}",
-            "limits": limits_of(endpoint),
+            "limits": limits_of(obj),
             "most_in_flight": MAX_IN_FLIGHT,
             "most_per_second": MAX_RATE,
-            "own_headers": _own_headers(endpoint),
-            "secrets": endpoint.endpointsecret_set.order_by("-pk"),
-            "recent": _recent(endpoint),
-            "allowed_targets": webhook_settings.ALLOWED_TARGETS,
-            "may_trust": endpoint.static_key is None
-            and bool(webhook_settings.ALLOWED_TARGETS or endpoint.trusted),
-            "static_source": static_source(endpoint),
-            "may_act": self.has_act_permission(request) and not endpoint.deleted_at,
-            "may_test": dialect is not None and dialect.ping is not None,
+            "custom_headers": _custom_headers(obj),
+            "secrets": obj.endpointsecret_set.order_by("-pk"),
+            "recent": _recent(obj),
+            "allowed_targets": settings.WEBHOOK_ALLOWED_TARGETS,
+            "may_trust": obj.static_key is None and is_trustable,
+            "static_source": static_source(obj),
+            "may_act": self.has_act_permission(request) and not obj.deleted_at,
+            "may_test": profile is not None and profile.ping is not None,
             "replay_choices": REPLAY_CHOICES,
-            "replay": self._preview(request, endpoint, now),
+            "replay": self._preview(request, obj, now),
         }
 
     def _preview(
         self, request: HttpRequest, endpoint: Endpoint, now: datetime
     ) -> dict[str, Any] | None:
-        """Count what a replay would send, when the page is asked to."""
+        """Count what a replay would send, if the request asks for it."""
         hours = request.GET.get("hours", "")
         if hours not in map(str, REPLAY_CHOICES):
             return None
         since = now - timedelta(hours=int(hours))
-        count = replays.failed_since(endpoint, since)[: REPLAYED_AT_ONCE + 1].count()
+        count = _count_replayable(endpoint, since)
         return {
             "hours": int(hours),
             "since": since,
@@ -171,113 +145,110 @@ class EndpointAdmin(RotationAdmin):
             "at_once": REPLAYED_AT_ONCE,
         }
 
-    @living
+    # The operations.
+
+    def _done(
+        self, request: HttpRequest, endpoint: Endpoint, text: str, *, log: str
+    ) -> HttpResponse:
+        self.log_change(request, endpoint, log)
+        return self.back(request, endpoint.pk, text)
+
     def send_test(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
-        dialect = display.dialect(endpoint)
-        if dialect is None or dialect.ping is None:
-            text = "Nothing was sent: its product has no test event."
-            return self.back(request, endpoint, text, "ERROR")
-        if not (endpoint.is_subscribed and dialect.enabled):
-            text = "Nothing was sent: the endpoint is disabled or switched off."
-            return self.back(request, endpoint, text, "ERROR")
-        ping = dialect.ping(endpoint.public_id)
+        profile = profiles.find(endpoint.profile)
+        if profile is None or profile.ping is None:
+            raise RefusedError("Nothing was sent: its product has no test event.")
+        if not (endpoint.is_subscribed and profile.enabled):
+            raise RefusedError(
+                "Nothing was sent: the endpoint is disabled or switched off."
+            )
+        ping = profile.ping(endpoint.public_id)
         event = publishing.publish_test(
             endpoint, event_type=ping.type, data=ping.data, **ping.metadata
         )
         self.log_change(request, endpoint, f"Sent the test event {event.public_id}.")
-        made = Delivery.objects.get(event=event)
-        self.message_user(request, "Queued. The answer shows here when it has come.")
-        return redirect("admin:webhooks_core_delivery_change", made.pk)
+        delivery = Delivery.objects.get(event=event)
+        self.message_user(request, "Queued. The response appears here.")
+        return redirect("admin:webhooks_core_delivery_change", delivery.pk)
 
-    @living
     def enable(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
         if not endpoint.is_disabled:
-            return self.back(request, endpoint, "It is not disabled.", "WARNING")
+            raise RefusedError("It is not disabled.", "WARNING")
         endpoints.enable(endpoint)
-        self.log_change(request, endpoint, "Enabled.")
-        return self.back(request, endpoint, "Enabled: what waited goes out now.")
+        text = "Enabled: pending deliveries are sent now."
+        return self._done(request, endpoint, text, log="Enabled.")
 
-    @living
     def pause(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
         if endpoint.paused_at is not None:
-            return self.back(request, endpoint, "It is paused already.", "WARNING")
+            raise RefusedError("It is paused already.", "WARNING")
         endpoints.pause(endpoint)
-        self.log_change(request, endpoint, "Paused.")
-        return self.back(request, endpoint, "Paused: what is published now waits.")
+        text = "Paused: events published from now on wait."
+        return self._done(request, endpoint, text, log="Paused.")
 
-    @living
     def resume(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
         if endpoint.paused_at is None:
-            return self.back(request, endpoint, "It is not paused.", "WARNING")
+            raise RefusedError("It is not paused.", "WARNING")
         endpoints.resume(endpoint)
-        self.log_change(request, endpoint, "Resumed.")
-        return self.back(request, endpoint, "Resumed: what waited goes out now.")
+        text = "Resumed: pending deliveries are sent now."
+        return self._done(request, endpoint, text, log="Resumed.")
 
-    @living
     def set_limits(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
-        in_flight, rate = (
-            request.POST.get(name, "").strip()
-            for name in ("max_in_flight", "rate_per_second")
-        )
+        form = request.POST
         limits = {
-            "max_in_flight": in_flight,
-            "rate_per_second": rate or None,
-            "in_order": "in_order" in request.POST,
+            "max_in_flight": form.get("max_in_flight", "").strip(),
+            "rate_per_second": form.get("rate_per_second", "").strip() or None,
+            "in_order": "in_order" in form,
         }
         try:
-            changed = endpoints.update(endpoint, **limits)
+            changed = limits_of(endpoints.update(endpoint, **limits))
         except LimitError as error:
-            return self.back(
-                request, endpoint, f"Nothing was changed: {error}", "ERROR"
-            )
-        told = limits_of(changed)
-        self.log_change(request, endpoint, f"Limited to {told}.")
-        return self.back(request, endpoint, f"From now on: {told}.")
+            raise RefusedError(f"Nothing was changed: {error}") from error
+        text = f"From now on: {changed}."
+        return self._done(request, endpoint, text, log=f"Limited to {changed}.")
 
-    @living
     def set_trusted(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
-        """Let an endpoint lie in the networks that the settings name, or no longer."""
+        """Allow or forbid the networks of WEBHOOK_ALLOWED_TARGETS for an endpoint."""
         if endpoint.static_key is not None:
-            text = "What the configuration declares may always go there."
-            return self.back(request, endpoint, text, "ERROR")
+            raise RefusedError("What the configuration declares may always go there.")
         trusted = "trusted" in request.POST
         endpoints.set_trusted(endpoint, trusted=trusted)
         text = f"Internal networks: {'allowed' if trusted else 'not allowed'}."
-        self.log_change(request, endpoint, text)
-        return self.back(request, endpoint, text)
+        return self._done(request, endpoint, text, log=text)
 
-    @living
     def replay_failed(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
         since = _time(request.POST.get("since", ""))
         if since is None:
-            return self.back(request, endpoint, "Since when? Count first.", "ERROR")
-        failed = replays.failed_since(endpoint, since)
-        if failed[: REPLAYED_AT_ONCE + 1].count() > REPLAYED_AT_ONCE:
-            text = f"Nothing was queued: more than {REPLAYED_AT_ONCE} at once."
-            return self.back(request, endpoint, text, "ERROR")
+            raise RefusedError("Since when? Count first.")
+        if _count_replayable(endpoint, since) > REPLAYED_AT_ONCE:
+            raise RefusedError(
+                f"Nothing was queued: more than {REPLAYED_AT_ONCE} at once."
+            )
         try:
             queued = replays.replay_failed(endpoint, since=since)
-        except NotSubscribedError:
+        except NotSubscribedError as error:
             text = "Nothing was queued: the endpoint is disabled or inactive."
-            return self.back(request, endpoint, text, "ERROR")
-        self.log_change(
-            request, endpoint, f"Replayed {queued} failed since {since:%F %T} UTC."
-        )
-        return self.back(request, endpoint, f"Queued {queued} again, 50 per second.")
+            raise RefusedError(text) from error
+        log = f"Replayed {queued} failed since {since:%F %T} UTC."
+        text = f"Queued {queued} again, 50 per second."
+        return self._done(request, endpoint, text, log=log)
 
 
 def badge(endpoint: Endpoint) -> SafeString:
-    """Return the health of an endpoint as a coloured word."""
+    """Return the health of an endpoint as a badge."""
     state = Health.of(endpoint)
     return display.badge(state.tone, state.value)
 
 
-def _held(endpoint: Endpoint) -> int:
+def _count_suspended(endpoint: Endpoint) -> int:
     """Return how many deliveries wait for an endpoint that receives nothing now."""
     if endpoint.is_receiving:
         return 0
     waiting = Delivery.objects.waiting().filter(endpoint=endpoint)
-    return waiting[:HELD_AT_MOST].count()
+    return waiting[:SUSPENDED_AT_MOST].count()
+
+
+def _count_replayable(endpoint: Endpoint, since: datetime) -> int:
+    """Count what failed since a time, up to one more than may be replayed at once."""
+    return replays.failed_since(endpoint, since)[: REPLAYED_AT_ONCE + 1].count()
 
 
 def _day(endpoint: Endpoint) -> Day:
@@ -285,49 +256,37 @@ def _day(endpoint: Endpoint) -> Day:
     return day
 
 
-def _milliseconds(day: Day) -> str | None:
-    return None if day.p95_ms is None else f"{day.p95_ms:,} ms"
-
-
 def failures(endpoint: Endpoint) -> str:
-    """Return `3/20`: failures in a row, and at how many the engine disables."""
-    dialect, count = display.dialect(endpoint), endpoint.consecutive_failures
-    limit = dialect and dialect.disable_after
+    """Return `3/20`: failures in a row, and the number at which the engine disables."""
+    profile, count = profiles.find(endpoint.profile), endpoint.consecutive_failures
+    limit = profile and profile.disable_after
     return f"{count}/{limit}" if limit else f"{count}"
 
 
 def limits_of(endpoint: Endpoint) -> str:
     """Return `4 at once, 10 per second, in order`."""
-    told = [f"{endpoint.in_flight} at once"]
+    limits = [f"{endpoint.in_flight} at once"]
     if endpoint.rate_per_second is not None:
-        told.append(f"{endpoint.rate_per_second} per second")
+        limits.append(f"{endpoint.rate_per_second} per second")
     if endpoint.in_order:
-        told.append("in order")
-    return ", ".join(told)
+        limits.append("in order")
+    return ", ".join(limits)
 
 
-def _own_headers(endpoint: Endpoint) -> str:
+def _custom_headers(endpoint: Endpoint) -> str:
     try:
         return ", ".join(display.custom_names(endpoint))
     except SecretUnreadableError:
-        return "none of WEBHOOK_SECRET_KEYS reads them"
+        return "none of WEBHOOK_SECRET_KEYS decrypts them"
 
 
 def _recent(endpoint: Endpoint) -> list[tuple[Delivery, SafeString, str]]:
-    """Return the newest deliveries, each with its state and how its last attempt ended."""
-    attempts = Attempt.objects.defer("response_body").order_by("number")
-    rows = (
-        Delivery.objects.page(endpoint, number=1, size=RECENT)
-        .select_related("event", "endpoint")
-        .defer("event__body", "endpoint__custom_headers")
-        .prefetch_related(Prefetch("attempt_set", attempts))
-    )
-    return [(it, display.state(it), _last_result(it)) for it in rows]
-
-
-def _last_result(delivery: Delivery) -> str:
-    attempts = list(delivery.attempt_set.all())
-    return display.result(attempts[-1]) if attempts else ""
+    """Return the newest deliveries, each with its status and its last result."""
+    newest = Delivery.objects.page(endpoint, number=1, size=RECENT)
+    return [
+        (row, display.state(row), display.result(display.last_attempt(row)))
+        for row in display.with_attempts(newest)
+    ]
 
 
 def _time(text: str) -> datetime | None:

@@ -1,4 +1,4 @@
-"""What the lists are narrowed by: in the words of their columns, and without asking a table."""
+"""Filters of the lists: in the words of their columns, and without a query for their choices."""
 
 from __future__ import annotations
 
@@ -7,100 +7,101 @@ from heapq import nlargest
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest
 
 from webhooks_core import profiles
 from webhooks_core.admin import base
 from webhooks_core.admin.health import Health
-from webhooks_core.models import Attempt, Delivery, Endpoint
+from webhooks_core.models import Attempt, Delivery
 from webhooks_core.models.endpoints import EndpointQuerySet
 from webhooks_core.outcomes import Outcome
 
 
-class DeliveryFilter(admin.SimpleListFilter):
-    """Narrows the list of deliveries, and knows the newest that it leaves."""
+class ChoiceFilter(admin.SimpleListFilter):
+    """Narrows a list to one of its choices; any other value leaves nothing."""
 
     @property
     def is_known(self) -> bool:
-        """Tell whether one of its choices is chosen."""
+        """Return True if the value is one of the choices."""
         return self.value() in dict(self.lookup_choices)
 
-    def newest(self, of: EndpointQuerySet) -> Sequence[int] | None:
-        """Return the ids of the newest that fit; None where too many fit for that to help.
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        if (value := self.value()) is None:
+            return queryset
+        return self.narrow(queryset, value) if self.is_known else queryset.none()
 
-        Where an endpoint was searched for, those of others may be left out.
+    def narrow(self, rows: Any, value: str) -> Any:
+        """Return the rows that a choice leaves."""
+        raise NotImplementedError
+
+
+class DeliveryFilter(ChoiceFilter):
+    """Narrows the list of deliveries, and finds the newest ids that it leaves."""
+
+    def newest(self, endpoints: EndpointQuerySet) -> Sequence[int] | None:
+        """Return the newest ids that match; None where too many match for that to help.
+
+        Deliveries of other endpoints than these may be left out.
         """
         raise NotImplementedError
 
 
-class TypeFilter(admin.SimpleListFilter):
-    """Event types, as the products define them: the table is not asked which there are."""
+class TypeFilter(ChoiceFilter):
+    """Event types, as the profiles define them: the table is not queried for them."""
 
     title = "event type"
     parameter_name = "type"
     field = "event__type"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        names = {name for it in profiles.registered() for name in it.event_types}
-        return [(name, name) for name in sorted(names)]
+        types = (profile.event_types for profile in profiles.registered())
+        return [
+            (name, name) for name in sorted({name for names in types for name in names})
+        ]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        known = dict(self.lookup_choices)
-        if (name := self.value()) is None:
-            return queryset
-        return queryset.filter(**{self.field: name} if name in known else {"pk": 0})
+    def narrow(self, rows: Any, value: str) -> Any:
+        return rows.filter(**{self.field: value})
 
 
-class DeliveryTypeFilter(DeliveryFilter, TypeFilter):
-    def newest(self, of: EndpointQuerySet) -> Sequence[int]:
+class DeliveryTypeFilter(TypeFilter, DeliveryFilter):
+    def newest(self, endpoints: EndpointQuerySet) -> Sequence[int]:
         rows = Delivery.objects.filter(event__type=self.value())
         return _first(rows.order_by("-event", "-pk").values_list("pk", flat=True))
 
 
 class StatusFilter(DeliveryFilter):
-    """The status in the words of the list: what is held is told from what will be tried."""
+    """The status in the words of the list: suspended deliveries are not pending ones."""
 
     title = "status"
     parameter_name = "status__exact"
-    PENDING, HELD = str(Delivery.Status.PENDING.value), "held"
+    PENDING, SUSPENDED = str(Delivery.Status.PENDING.value), "suspended"
+    FAILED = str(Delivery.Status.FAILED.value)
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        pending, *ended = ((str(it.value), it.label) for it in Delivery.Status)
-        return [pending, (self.HELD, "Held"), *ended]
+        pending, *ended = (
+            (str(value), label) for value, label in Delivery.Status.choices
+        )
+        return [pending, (self.SUSPENDED, "Suspended"), *ended]
 
-    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
-        status = self.value()
-        if status is None:
-            return queryset
-        if status == self.HELD:
-            return queryset.suspended()
-        if status == self.PENDING:
-            return queryset.dispatchable()
-        known = status in dict(self.lookup_choices)
-        return queryset.filter(status=status) if known else queryset.none()
+    def narrow(self, rows: Any, value: str) -> Any:
+        if value == self.SUSPENDED:
+            return rows.suspended()
+        if value == self.PENDING:
+            return rows.dispatchable()
+        return rows.filter(status=value)
 
-    def newest(self, of: EndpointQuerySet) -> Sequence[int] | None:
-        if self.value() == self.HELD:
-            return _newest_held(of)
+    def newest(self, endpoints: EndpointQuerySet) -> Sequence[int] | None:
+        rows, most = Delivery.objects.all(), base.LISTED_AT_MOST
+        if self.value() == self.SUSPENDED:
+            return rows.waiting().newest_pending(endpoints.idle(), most=most)
         if self.value() == self.PENDING:
-            return _newest_tried(of)
-        if self.value() == str(Delivery.Status.FAILED.value):
-            failed = Delivery.objects.filter(status=Delivery.Status.FAILED)
-            return base.newest_ids(failed)
+            receiving = rows.newest_pending(endpoints.receiving(), most=most)
+            in_flight = rows.in_flight(endpoints.idle()).values_list("pk", flat=True)
+            return nlargest(most, {*receiving, *in_flight})
+        if self.value() == self.FAILED:
+            return base.newest_ids(rows.filter(status=Delivery.Status.FAILED))
         return None
-
-
-def _newest_held(of: EndpointQuerySet) -> Sequence[int]:
-    waiting = Delivery.objects.waiting()
-    return waiting.newest_pending(of.idle(), most=base.LISTED_AT_MOST)
-
-
-def _newest_tried(of: EndpointQuerySet) -> Sequence[int]:
-    most, rows = base.LISTED_AT_MOST, Delivery.objects.all()
-    receiving = rows.newest_pending(of.receiving(), most=most)
-    in_flight = rows.in_flight(of.idle()).values_list("pk", flat=True)
-    return nlargest(most, {*receiving, *in_flight})
 
 
 class TriggerFilter(DeliveryFilter):
@@ -108,17 +109,12 @@ class TriggerFilter(DeliveryFilter):
     parameter_name = "trigger__exact"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(str(it.value), str(it.label)) for it in Delivery.Trigger]
+        return Delivery.Trigger.choices
 
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[Delivery]
-    ) -> QuerySet[Delivery]:
-        if (trigger := self.value()) is None:
-            return queryset
-        known = trigger in Delivery.Trigger.values
-        return queryset.filter(trigger=trigger) if known else queryset.none()
+    def narrow(self, rows: Any, value: str) -> Any:
+        return rows.filter(trigger=value)
 
-    def newest(self, of: EndpointQuerySet) -> Sequence[int] | None:
+    def newest(self, endpoints: EndpointQuerySet) -> Sequence[int] | None:
         if self.value() == Delivery.Trigger.EVENT:
             return None
         by_hand = Delivery.objects.exclude(trigger=Delivery.Trigger.EVENT)
@@ -126,61 +122,44 @@ class TriggerFilter(DeliveryFilter):
 
 
 class ErrorFilter(DeliveryFilter):
-    """Deliveries of which an attempt ended in this way."""
+    """Deliveries of which at least one attempt ended with this outcome."""
 
     title = "error class"
     parameter_name = "error"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(it.value, it.value) for it in Outcome if it != Outcome.OK]
+        return [(name, name) for name in Outcome.values if name != Outcome.OK]
 
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[Delivery]
-    ) -> QuerySet[Delivery]:
-        if (outcome := self.value()) is None:
-            return queryset
-        if outcome not in Outcome.values:
-            return queryset.none()
-        such = Attempt.objects.filter(delivery=OuterRef("pk"), outcome=outcome)
-        return queryset.filter(Exists(such))
+    def narrow(self, rows: Any, value: str) -> Any:
+        attempts = Attempt.objects.filter(delivery=OuterRef("pk"), outcome=value)
+        return rows.filter(Exists(attempts))
 
-    def newest(self, of: EndpointQuerySet) -> Sequence[int]:
-        # Of those of several attempts an id comes several times: that costs nobody anything.
-        failed = Attempt.objects.exclude(outcome=Outcome.OK).filter(
-            outcome=self.value()
-        )
-        return _first(failed.order_by("-delivery").values_list("delivery", flat=True))
+    def newest(self, endpoints: EndpointQuerySet) -> Sequence[int]:
+        # An id comes once for each of its attempts; the caller removes duplicates.
+        failed = Attempt.objects.exclude(outcome=Outcome.OK)
+        rows = failed.filter(outcome=self.value()).order_by("-delivery")
+        return _first(rows.values_list("delivery", flat=True))
 
 
 def _first(ids: Any) -> Sequence[int]:
     return list(ids[: base.LISTED_AT_MOST])
 
 
-class HealthFilter(admin.SimpleListFilter):
+class HealthFilter(ChoiceFilter):
     title = parameter_name = "health"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(it.name.lower(), it.value) for it in reversed(Health)]
+        return [(state.name.lower(), state.value) for state in reversed(Health)]
 
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[Endpoint]
-    ) -> QuerySet[Endpoint]:
-        if (name := self.value()) is None:
-            return queryset
-        wanted = Health.__members__.get(name.upper())
-        return queryset.filter(wanted.condition) if wanted else queryset.none()
+    def narrow(self, rows: Any, value: str) -> Any:
+        return rows.filter(Health[value.upper()].condition)
 
 
-class ProductFilter(admin.SimpleListFilter):
+class ProductFilter(ChoiceFilter):
     title = parameter_name = "product"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(it.name, it.name) for it in profiles.registered()]
+        return [(profile.name, profile.name) for profile in profiles.registered()]
 
-    def queryset(
-        self, request: HttpRequest, queryset: QuerySet[Endpoint]
-    ) -> QuerySet[Endpoint]:
-        if (name := self.value()) is None:
-            return queryset
-        known = dict(self.lookup_choices)
-        return queryset.filter(profile=name) if name in known else queryset.none()
+    def narrow(self, rows: Any, value: str) -> Any:
+        return rows.filter(profile=value)

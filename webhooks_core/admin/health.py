@@ -1,4 +1,4 @@
-"""How endpoints are doing: a word, and the figures of their last 24 hours."""
+"""The health of endpoints: a word, and the figures of their last 24 hours."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from webhooks_core.models import Endpoint
 from webhooks_core.outcomes import Outcome
 
 HOURS = 24
-# What a figure is made of: enough to trust it, and bounded however busy an endpoint is.
+# Deliveries per figure: enough to trust it, and a bound however busy an endpoint is.
 DELIVERIES_PER_ROW = 200
 DELIVERIES_PER_PAGE = 2000
 
@@ -41,7 +41,7 @@ class Health(StrEnum):
             cls.PAUSED: endpoint.paused_at is not None,
             cls.FAILING: endpoint.consecutive_failures > 0,
         }
-        return next((it for it, fits in facts.items() if fits), cls.HEALTHY)
+        return next((state for state, fits in facts.items() if fits), cls.HEALTHY)
 
     @property
     def tone(self) -> str:
@@ -49,16 +49,15 @@ class Health(StrEnum):
 
     @property
     def advice(self) -> str:
-        """What lets an endpoint in this state have deliveries again; "" where none is needed."""
+        """What lets an endpoint in this state deliver again; "" where nothing is needed."""
         return _ADVICE.get(self, "")
 
     @property
     def condition(self) -> Q:
         """The same as `of`, for a query."""
-        earlier = list(_CONDITIONS)[: list(Health).index(self)]
         condition = _CONDITIONS.get(self, Q())
-        for it in earlier:
-            condition &= ~_CONDITIONS[it]
+        for earlier in list(Health)[: list(Health).index(self)]:
+            condition &= ~_CONDITIONS[earlier]
         return condition
 
 
@@ -72,14 +71,14 @@ _TONES = {
 }
 _ADVICE = {
     Health.DISABLED: (
-        "It failed too often in a row. Another url, which its owner sets, or an operator enables "
-        "it; then its counter starts at 0. What is published until then skips it."
+        "It failed too often in a row. Its owner sets another url, or an operator enables it; "
+        "then its counter starts at 0. Events published until then skip it."
     ),
     Health.INACTIVE: (
-        "Its owner has switched it off and may switch it on, or is inactive. "
-        "What is published until then skips it."
+        "Its owner has switched it off and may switch it on, or the owner is inactive. "
+        "Events published until then skip it."
     ),
-    Health.PAUSED: "Resume it. What is published until then waits.",
+    Health.PAUSED: "Resume it. Events published until then wait.",
 }
 _CONDITIONS = {
     Health.DELETED: Q(deleted_at__isnull=False),
@@ -91,7 +90,7 @@ _CONDITIONS = {
 
 
 class Bar(NamedTuple):
-    """One hour of a chart, in its own units: failed attempts stand on successful ones."""
+    """One hour of a chart, in its units: failed attempts stacked on successful ones."""
 
     x: int
     ok_y: int
@@ -116,7 +115,7 @@ class Day:
         return sum(self.ok) + sum(self.failed)
 
     @property
-    def told(self) -> str:
+    def formatted_attempts(self) -> str:
         return f"{self.attempts:,}"
 
     @property
@@ -127,35 +126,36 @@ class Day:
         return f"{math.floor(1000 * sum(self.ok) / self.attempts) / 10:g} %"
 
     @property
-    def words(self) -> str:
-        """The chart for those who cannot see it."""
+    def p95(self) -> str | None:
+        return None if self.p95_ms is None else f"{self.p95_ms:,} ms"
+
+    @property
+    def description(self) -> str:
+        """The chart for readers who cannot see it."""
         return (
             f"{sum(self.ok)} successful and {sum(self.failed)} failed attempts in 24 h"
         )
 
     @property
     def bars(self) -> list[Bar]:
-        most = max(
-            (a + b for a, b in zip(self.ok, self.failed, strict=True)), default=0
-        )
+        counts = list(zip(self.ok, self.failed, strict=True))
+        highest = max(map(sum, counts), default=0)
         return [
-            _bar(number, ok, failed, most)
-            for number, (ok, failed) in enumerate(
-                zip(self.ok, self.failed, strict=True)
-            )
+            _bar(number, ok, failed, highest)
+            for number, (ok, failed) in enumerate(counts)
         ]
 
 
-def _bar(number: int, ok: int, failed: int, most: int) -> Bar:
-    ok_height, failed_height = _height(ok, most), _height(failed, most)
-    ok_height = min(ok_height, HEIGHT - failed_height)
+def _bar(number: int, ok: int, failed: int, highest: int) -> Bar:
+    failed_height = _height(failed, highest)
+    ok_height = min(_height(ok, highest), HEIGHT - failed_height)
     top = HEIGHT - ok_height
     return Bar(number * BAR_WIDTH, top, ok_height, top - failed_height, failed_height)
 
 
-def _height(count: int, most: int) -> int:
+def _height(count: int, highest: int) -> int:
     """Return a height that shows even one among many."""
-    return max(round(HEIGHT * count / most), 2) if count else 0
+    return max(round(HEIGHT * count / highest), 2) if count else 0
 
 
 class _Row(NamedTuple):
@@ -170,8 +170,8 @@ def days(
 ) -> Mapping[int, Day]:
     """Return the last 24 hours of each endpoint, by its pk.
 
-    Of each endpoint the newest `deliveries` are looked at: one query of as many short index
-    ranges as there are endpoints, whatever the size of the history.
+    They are those of the newest `deliveries` of each endpoint: one query of one short index
+    range per endpoint, whatever the size of the history.
     """
     rows: dict[int, list[_Row]] = defaultdict(list)
     pks = [endpoint.pk for endpoint in endpoints]
@@ -185,8 +185,8 @@ def _day(rows: Sequence[_Row], now: datetime) -> Day:
     for row in rows:
         ago = int((now - row.started_at) / timedelta(hours=1))
         counts[row.outcome == Outcome.OK][HOURS - 1 - min(max(ago, 0), HOURS - 1)] += 1
-    took = sorted(row.duration_ms for row in rows)
-    p95 = took[math.ceil(0.95 * len(took)) - 1] if took else None
+    durations = sorted(row.duration_ms for row in rows)
+    p95 = durations[math.ceil(0.95 * len(durations)) - 1] if durations else None
     return Day(counts[True], counts[False], p95)
 
 
@@ -199,18 +199,18 @@ _ATTEMPTS = (
 
 
 def _rows(pks: Sequence[int], *, since: datetime, deliveries: int) -> list[_Row]:
-    # Written in SQL: Django has no union of limited queries that SQLite takes too.
+    # SQL, because Django has no union of limited queries that SQLite accepts too.
     if not pks:
         return []
     oldest = connection.ops.adapt_datetimefield_value(since)
     params = [value for pk in pks for value in (pk, deliveries, oldest)]
     with connection.cursor() as cursor:
         cursor.execute(" UNION ALL ".join([_ATTEMPTS] * len(pks)), params)
-        return [_row(row) for row in cursor.fetchall()]
+        return [_row(columns) for columns in cursor.fetchall()]
 
 
-def _row(row: tuple[Any, ...]) -> _Row:
-    found = _Row._make(row)
-    if found.started_at.tzinfo is None:  # SQLite's driver reads times as naive
-        return found._replace(started_at=found.started_at.replace(tzinfo=UTC))
-    return found
+def _row(columns: tuple[Any, ...]) -> _Row:
+    row = _Row._make(columns)
+    if row.started_at.tzinfo is None:  # SQLite's driver reads times as naive
+        return row._replace(started_at=row.started_at.replace(tzinfo=UTC))
+    return row

@@ -1,4 +1,4 @@
-"""Owners by their names: all rows of a page at once, one query per product that knows names."""
+"""The names of owners: one query per product for all rows of a page."""
 
 from __future__ import annotations
 
@@ -16,46 +16,44 @@ from webhooks_core import profiles
 from webhooks_core.models import Endpoint, Event
 from webhooks_core.profiles import OwnerInfo
 
+Row = Endpoint | Event
 
-def name(
-    rows: Iterable[Endpoint | Event], *, site: AdminSite, request: HttpRequest
-) -> None:
-    """Note on each row how its owner is shown to this user; `shown` returns it."""
+
+def attach(rows: Iterable[Row], *, site: AdminSite, request: HttpRequest) -> None:
+    """Attach to each row how this user sees the name of its owner, for `label`."""
     ids: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         ids[row.profile].add(row.owner)
-    known = {profile: _named(profile, owners) for profile, owners in ids.items()}
+    owners = {profile: _describe(profile, owners) for profile, owners in ids.items()}
     for row in rows:
-        if owner := known[row.profile].get(row.owner):
-            vars(row)["shown_owner"] = _shown(owner, site, request)
+        if owner := owners[row.profile].get(row.owner):
+            vars(row)["owner_name"] = _linked_name(owner, site, request)
 
 
-def shown(row: Endpoint | Event) -> str:
-    """Return what `name` noted, with the id that the search finds; else the id alone."""
-    noted: SafeString | None = vars(row).get("shown_owner")
-    return format_html("{} ({})", noted, row.owner) if noted else row.owner
+def label(row: Row) -> str:
+    """Return the attached name with the id that the search finds, or the id alone."""
+    name: SafeString | None = vars(row).get("owner_name")
+    return format_html("{} ({})", name, row.owner) if name else row.owner
 
 
-def with_product(row: Endpoint | Event) -> SafeString:
+def with_product(row: Row) -> SafeString:
     """Return a cell of a list: the product, and below it the owner."""
-    return format_html("{}<br>{}", row.profile, shown(row))
+    return format_html("{}<br>{}", row.profile, label(row))
 
 
-def _named(profile: str, owners: set[str]) -> dict[str, OwnerInfo]:
-    known = {it.name: it for it in profiles.registered()}.get(profile)
-    return (
-        dict(known.describe_owners(owners)) if known and known.describe_owners else {}
-    )
+def _describe(name: str, owners: set[str]) -> dict[str, OwnerInfo]:
+    profile = profiles.find(name)
+    if profile is None or profile.describe_owners is None:
+        return {}
+    return dict(profile.describe_owners(owners))
 
 
-def _shown(owner: OwnerInfo, site: AdminSite, request: HttpRequest) -> SafeString:
-    """Return the name, as a link for those who may see the page behind it."""
+def _linked_name(owner: OwnerInfo, site: AdminSite, request: HttpRequest) -> SafeString:
+    """Return the name, with a link for users who may see the page behind it."""
     model = apps.get_model(owner.model)
-    if not site.is_registered(model):
+    pages = site.get_model_admin(model) if site.is_registered(model) else None
+    if pages is None or not pages.has_view_permission(request):
         return format_html("{}", owner.name)
-    if not site.get_model_admin(model).has_view_permission(request):
-        return format_html("{}", owner.name)
-    page = f"{site.name}:{model._meta.app_label}_{model._meta.model_name}_change"  # noqa: SLF001
-    return format_html(
-        '<a href="{}">{}</a>', reverse(page, args=[owner.pk]), owner.name
-    )
+    page = f"{site.name}:{pages.opts.app_label}_{pages.opts.model_name}_change"
+    address = reverse(page, args=[owner.pk])
+    return format_html('<a href="{}">{}</a>', address, owner.name)

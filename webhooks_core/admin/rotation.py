@@ -2,99 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
 from datetime import timedelta
-from functools import wraps
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
 
-from webhooks_core import endpoints
-from webhooks_core.admin import display
-from webhooks_core.admin.base import HistoryAdmin
+from webhooks_core import endpoints, profiles
+from webhooks_core.admin.base import HistoryAdmin, RefusedError
 from webhooks_core.models import Endpoint
 
 LONGEST_OVERLAP_H = 168
-
-Operation = Callable[..., HttpResponse]
-
-
-def living(operation: Operation) -> Operation:
-    """Refuse an operation on an endpoint that is deleted."""
-
-    @wraps(operation)
-    def refusing(
-        self: RotationAdmin, request: HttpRequest, endpoint: Endpoint
-    ) -> HttpResponse:
-        if endpoint.deleted_at is not None:
-            return self.back(request, endpoint, "The endpoint is deleted.", "ERROR")
-        return operation(self, request, endpoint)
-
-    return refusing
+DIGITS = re.compile(r"[0-9]{1,6}")
 
 
 class RotationAdmin(HistoryAdmin[Endpoint]):
     """Adds the rotation to the admin of endpoints."""
 
-    def get_urls(self) -> list[URLPattern]:
-        page = path(
-            "<int:pk>/rotate-secret/confirm/",
-            self.admin_site.admin_view(self._confirm),
-            name="webhooks_core_endpoint_confirm_rotation",
-        )
-        return [page, *super().get_urls()]
+    pages = {"confirm_rotation": "<int:pk>/rotate-secret/confirm/"}
 
-    def _confirm(self, request: HttpRequest, pk: int) -> HttpResponse:
+    def check_operable(self, obj: Endpoint) -> None:
+        if obj.deleted_at is not None:
+            raise RefusedError("The endpoint is deleted.")
+
+    def confirm_rotation(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Say what a rotation does to the receiver, and ask for confirmation."""
         if not self.has_act_permission(request):
             raise PermissionDenied
-        return self.confirm_rotation(request, self.row(request, pk))
-
-    def back(
-        self, request: HttpRequest, endpoint: Endpoint, text: str, level: str = "INFO"
-    ) -> HttpResponse:
-        """Tell what happened on the endpoint's page."""
-        self.message_user(request, text, level)
-        return redirect("admin:webhooks_core_endpoint_change", endpoint.pk)
-
-    @living
-    def confirm_rotation(
-        self, request: HttpRequest, endpoint: Endpoint
-    ) -> HttpResponse:
-        """Say what a rotation does to the receiver, and ask for it."""
-        if endpoint.static_key is not None:
-            return self._refuse_static(request, endpoint)
+        endpoint = self.row(request, pk)
+        self.check_operable(endpoint)
+        _check_rotatable(endpoint)
         return self._rotation_page(request, endpoint, "rotate", "Rotate the secret")
 
-    @living
     def rotate_secret(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
-        """Answer the new secret on this one page; no other ever shows it."""
-        if endpoint.static_key is not None:
-            return self._refuse_static(request, endpoint)
-        given = (
-            request.POST.get("hours", "") if endpoints.may_overlap(endpoint) else "0"
-        )
-        hours = _whole(given, most=LONGEST_OVERLAP_H)
-        if hours is None:
-            text = f"The overlap must be 0 to {LONGEST_OVERLAP_H} whole hours."
-            return self.back(request, endpoint, text, "ERROR")
+        """Show the new secret, in this response only."""
+        _check_rotatable(endpoint)
+        may_overlap = endpoints.may_overlap(endpoint)
+        text = request.POST.get("hours", "") if may_overlap else "0"
+        if not DIGITS.fullmatch(text) or (hours := int(text)) > LONGEST_OVERLAP_H:
+            raise RefusedError(
+                f"The overlap must be 0 to {LONGEST_OVERLAP_H} whole hours."
+            )
         secret = endpoints.rotate_secret(endpoint, overlap=timedelta(hours=hours))
         self.log_change(request, endpoint, f"Rotated the secret; overlap {hours} h.")
+        context = {"secret": secret, "hours": hours}
         return self._rotation_page(
-            request,
-            endpoint,
-            "secret",
-            "New signing secret",
-            secret=secret,
-            hours=hours,
+            request, endpoint, "secret", "New signing secret", **context
         )
-
-    def _refuse_static(self, request: HttpRequest, endpoint: Endpoint) -> HttpResponse:
-        text = f"Its secret stands in {static_source(endpoint)}: change it there."
-        return self.back(request, endpoint, text, "ERROR")
 
     def _rotation_page(
         self,
@@ -102,31 +57,29 @@ class RotationAdmin(HistoryAdmin[Endpoint]):
         endpoint: Endpoint,
         template: str,
         title: str,
-        **more: Any,
+        **context: Any,
     ) -> HttpResponse:
-        dialect = display.dialect(endpoint)
-        context = self.admin_site.each_context(request) | {
-            "title": title,
-            "opts": self.opts,
-            "media": self.media,
-            "shown": endpoint,
-            "disable_after": dialect.disable_after if dialect else None,
-            "may_overlap": endpoints.may_overlap(endpoint),
-            "longest_overlap": LONGEST_OVERLAP_H,
-        }
-        page = f"admin/webhooks_core/endpoint/{template}.html"
-        return TemplateResponse(request, page, context | more)
+        profile = profiles.find(endpoint.profile)
+        return self.render(
+            request,
+            f"admin/webhooks_core/endpoint/{template}.html",
+            title=title,
+            shown=endpoint,
+            disable_after=profile and profile.disable_after,
+            may_overlap=endpoints.may_overlap(endpoint),
+            longest_overlap=LONGEST_OVERLAP_H,
+            **context,
+        )
+
+
+def _check_rotatable(endpoint: Endpoint) -> None:
+    if source := static_source(endpoint):
+        raise RefusedError(f"Its secret is in {source}: change it there.")
 
 
 def static_source(endpoint: Endpoint) -> str:
-    """Return where a static endpoint is declared; nothing for all others."""
+    """Return where a static endpoint is declared; "" for all others."""
     if endpoint.static_key is None:
         return ""
-    dialect = display.dialect(endpoint)
-    return dialect.static_source if dialect else "the configuration of its product"
-
-
-def _whole(text: str, *, most: int) -> int | None:
-    if not (text.isascii() and text.isdigit() and len(text) <= 6):
-        return None
-    return number if (number := int(text)) <= most else None
+    profile = profiles.find(endpoint.profile)
+    return profile.static_source if profile else "the configuration of its product"

@@ -1,4 +1,4 @@
-"""The dashboard: what is overdue, who works, how the last day went, which endpoints fail."""
+"""The dashboard: what is overdue, which dispatchers work, the last day, the worst endpoints."""
 
 from __future__ import annotations
 
@@ -27,11 +27,15 @@ DASHBOARD = "/admin/webhooks_core/dispatcherlease/dashboard/"
 
 def test_an_idle_system_says_so(admin_client):
     text = page(admin_client, DASHBOARD)
-    for words in ("nothing is overdue", "nobody at this moment", "No endpoint fails"):
-        assert words in text
+    for expected in (
+        "nothing is overdue",
+        "none at this moment",
+        "No endpoint is failing",
+    ):
+        assert expected in text
 
 
-def test_the_oldest_due_delivery_of_those_that_may_be_sent_is_told(admin_client):
+def test_the_oldest_due_delivery_of_those_that_may_be_sent_is_shown(admin_client):
     now = timezone.now()
     paused = endpoint(NOWHERE, owner="bob")
     endpoint(NOWHERE)
@@ -47,7 +51,7 @@ def test_the_oldest_due_delivery_of_those_that_may_be_sent_is_told(admin_client)
     assert "nothing is overdue" in page(admin_client, DASHBOARD)
 
 
-def test_who_works_and_the_last_sweep_are_told(admin_client):
+def test_dispatchers_and_the_last_sweep_are_shown(admin_client):
     now = timezone.now()
     later, earlier = now + timedelta(minutes=1), now - timedelta(minutes=1)
     DispatcherLease.objects.create(slot=0, host="alive", pid=1, expires_at=later)
@@ -59,39 +63,39 @@ def test_who_works_and_the_last_sweep_are_told(admin_client):
     assert f"{now:%Y-%m-%d %H:%M:%S} UTC" in text
 
 
-def test_what_sweeps_repaired_is_told(admin_client):
+def test_what_sweeps_repaired_is_shown(admin_client):
     EngineState.objects.update_or_create(
         pk=1, defaults={"expired_leases": 0, "repaired_queues": 0}
     )
-    assert "nothing, ever" in page(admin_client, DASHBOARD)
+    assert "nothing so far" in page(admin_client, DASHBOARD)
     EngineState.objects.update(
         expired_leases=1, repaired_queues=2, woken_at=timezone.now()
     )
     text = page(admin_client, DASHBOARD)
-    assert "1 dead shift (a worker died)" in text
-    assert "2 forgotten lanes (a publisher died)" in text
-    assert "nothing, ever" not in text
+    assert "1 expired dispatcher lease (a worker process died)" in text
+    assert "2 stale endpoint queues (a publisher died)" in text
+    assert "nothing so far" not in text
 
 
-def test_a_call_that_no_shift_has_followed_is_told(admin_client):
+def test_a_dispatcher_that_was_woken_and_has_not_started_is_shown(admin_client):
     EngineState.objects.update_or_create(pk=1, defaults={"woken_at": None})
-    assert "A shift was called" not in page(admin_client, DASHBOARD)
+    assert "Dispatcher requested" not in page(admin_client, DASHBOARD)
     at = timezone.now()
     EngineState.objects.update(woken_at=at)
     text = page(admin_client, DASHBOARD)
-    assert f"at {at:%Y-%m-%d %H:%M:%S} UTC, and none has come yet" in text
+    assert f"at {at:%Y-%m-%d %H:%M:%S} UTC, and none has started yet" in text
 
 
 def test_hours_of_the_clock_hold_their_attempts(monkeypatch):
     now = timezone.now().replace(minute=30)
     target = endpoint(NOWHERE)
     event()
-    one = Delivery.objects.get(endpoint=target)
+    delivery = Delivery.objects.get(endpoint=target)
     for number, (outcome, ago) in enumerate(
         [("ok", 25), ("ok", 23), ("http", 1), ("dns", 0), ("ok", 0), ("ok", 0)]
     ):
         Attempt.objects.create(
-            delivery=one,
+            delivery=delivery,
             number=number,
             outcome=outcome,
             started_at=now - timedelta(hours=ago),
@@ -105,11 +109,11 @@ def test_hours_of_the_clock_hold_their_attempts(monkeypatch):
 
 def test_the_worst_endpoints_come_first(admin_client):
     for number in range(12):
-        it = endpoint(f"http://127.0.0.1:{number + 1}/{SCRIPT}")
-        Endpoint.objects.filter(pk=it.pk).update(consecutive_failures=number)
+        target = endpoint(f"http://127.0.0.1:{number + 1}/{SCRIPT}")
+        Endpoint.objects.filter(pk=target.pk).update(consecutive_failures=number)
     Endpoint.objects.filter(consecutive_failures=1).update(status=2)
-    found = [it["failures"] for it in dispatchers.worst(timezone.now())]
-    assert found == ["1/3", *(f"{n}/3" for n in range(11, 2, -1))]
+    rows = [row["failures"] for row in dispatchers.worst(timezone.now())]
+    assert rows == ["1/3", *(f"{n}/3" for n in range(11, 2, -1))]
     text = page(admin_client, DASHBOARD)
     assert SCRIPT not in text
     assert ">Disabled</span>" in text
@@ -118,20 +122,20 @@ def test_the_worst_endpoints_come_first(admin_client):
 def test_the_dashboard_costs_the_same_queries_however_much_there_is(admin_client):
     counts = []
     for number in (1, 9):
-        with receiver(500) as it:
+        with receiver(500) as target:
             for _ in range(number):
-                endpoint(it.url)
+                endpoint(target.url)
                 event()
             dispatch()
         counts.append(len(queries_of(admin_client, DASHBOARD)))
     assert counts[0] == counts[1]
 
 
-def test_shifts_are_listed_and_never_edited(admin_client):
+def test_dispatcher_leases_are_listed_and_never_edited(admin_client):
     now = timezone.now()
-    one = DispatcherLease.objects.create(slot=0, host="alive", pid=1, expires_at=now)
+    lease = DispatcherLease.objects.create(slot=0, host="alive", pid=1, expires_at=now)
     assert "alive" in page(admin_client, "/admin/webhooks_core/dispatcherlease/")
-    address = f"/admin/webhooks_core/dispatcherlease/{one.pk}/change/"
+    address = f"/admin/webhooks_core/dispatcherlease/{lease.pk}/change/"
     assert "alive" in page(admin_client, address)
     assert admin_client.post(address, {"host": "x"}).status_code == 403
 

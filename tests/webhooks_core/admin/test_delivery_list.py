@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
     "query",
     [
         *("", "?error=http", "?status__exact=0&type=x", "?p=2"),
-        *("?status__exact=0", "?status__exact=held"),
+        *("?status__exact=0", "?status__exact=suspended"),
     ],
 )
 def test_the_list_costs_the_same_queries_however_long(admin_client, query):
@@ -68,15 +68,17 @@ def test_a_row_tells_status_type_error_latency_and_the_next_attempt(admin_client
     assert f"{one.next_attempt_at:%Y-%m-%d %H:%M:%S}" in text
 
 
-HOLDING = [
+SUSPENDING = [
     ({"paused_at": timezone.now()}, "paused"),
     ({"status": Endpoint.Status.DISABLED}, "disabled"),
     ({"active": False}, "inactive"),
 ]
 
 
-@pytest.mark.parametrize(("change_of", "word"), HOLDING)
-def test_what_waits_for_its_endpoint_is_held_and_not_due(admin_client, change_of, word):
+@pytest.mark.parametrize(("change_of", "word"), SUSPENDING)
+def test_what_waits_for_its_endpoint_is_suspended_and_not_due(
+    admin_client, change_of, word
+):
     make(1)
     at = timezone.now() + timedelta(days=1)
     Delivery.objects.update(next_attempt_at=at)
@@ -84,16 +86,16 @@ def test_what_waits_for_its_endpoint_is_held_and_not_due(admin_client, change_of
     one, due = only(), f"{at:%Y-%m-%d %H:%M:%S}"
     for address in (LIST, change(one)):
         text = page(admin_client, address)
-        assert ">Held<" in text
+        assert ">Suspended<" in text
         assert ">Retrying<" not in text
         assert not re.search(rf"<time[^>]*>{due}", text)
     assert f"while the endpoint is {word}" in page(admin_client, change(one))
     target = f"/admin/webhooks_core/endpoint/{one.endpoint_id}/change/"
-    assert ">Held<" in page(admin_client, target)
+    assert ">Suspended<" in page(admin_client, target)
 
 
-@pytest.mark.parametrize(("change_of", "word"), HOLDING)
-def test_what_is_held_is_found_by_its_word_and_is_not_pending(
+@pytest.mark.parametrize(("change_of", "word"), SUSPENDING)
+def test_what_is_suspended_is_found_by_its_word_and_is_not_pending(
     admin_client, change_of, word
 ):
     make(2)
@@ -103,7 +105,7 @@ def test_what_is_held_is_found_by_its_word_and_is_not_pending(
     target = endpoint(NOWHERE, owner="bob")
     event(owner="bob")
     tried = Delivery.objects.get(endpoint=target)
-    assert shown_ids(page(admin_client, f"{LIST}?status__exact=held")) == [
+    assert shown_ids(page(admin_client, f"{LIST}?status__exact=suspended")) == [
         held.public_id
     ]
     assert shown_ids(page(admin_client, f"{LIST}?status__exact=0")) == [
@@ -157,7 +159,7 @@ def test_a_hostile_query_is_no_error_of_ours(admin_client, query):
         ("status__exact=2", 1),
         ("status__exact=1", 0),
         ("status__exact=0", 0),
-        ("status__exact=held", 0),
+        ("status__exact=suspended", 0),
         ("status__exact=9", 0),
         ("trigger__exact=event", 1),
     ],

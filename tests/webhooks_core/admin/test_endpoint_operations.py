@@ -81,7 +81,9 @@ def test_limits_that_cannot_be_change_nothing(admin_client, value):
 def test_an_endpoint_is_paused_and_resumed(admin_client, calls):
     target = endpoint(NOWHERE)
     assert "It is not paused." in operate(admin_client, target, "resume")
-    assert "Paused: what" in operate(admin_client, target, "pause")
+    assert "Paused: events published from now on wait." in operate(
+        admin_client, target, "pause"
+    )
     assert Endpoint.objects.get().paused_at is not None
     assert "paused already" in operate(admin_client, target, "pause")
     assert "/resume/" in page(admin_client, change(target))
@@ -104,7 +106,7 @@ def test_a_disabled_endpoint_is_enabled_and_gets_what_waited(admin_client):
         assert dispatch() == 0
         assert "/enable/" in page(admin_client, change(target))
         text = operate(admin_client, target, "enable")
-        assert "Enabled: what waited goes out now." in text
+        assert "Enabled: pending deliveries are sent now." in text
         target.refresh_from_db()
         assert (target.status, target.consecutive_failures) == (1, 0)
         assert LogEntry.objects.get().change_message == "Enabled."

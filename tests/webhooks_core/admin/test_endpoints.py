@@ -168,7 +168,7 @@ def test_the_page_tells_what_is_going_on(admin_client):
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"status": Endpoint.Status.DISABLED}, "Another url, which its owner sets,"),
+        ({"status": Endpoint.Status.DISABLED}, "Its owner sets another url,"),
         ({"active": False}, "Its owner has switched it off"),
         ({"paused_at": NOW}, "Resume it."),
     ],
@@ -207,7 +207,7 @@ def test_what_waits_is_counted_no_further_than_it_must(admin_client, monkeypatch
     event()
     endpoints.pause(target)
     assert ">2 deliveries wait</a>" in page(admin_client, change(target))
-    monkeypatch.setattr(pages, "HELD_AT_MOST", 2)
+    monkeypatch.setattr(pages, "SUSPENDED_AT_MOST", 2)
     assert ">2 or more deliveries wait</a>" in page(admin_client, change(target))
 
 

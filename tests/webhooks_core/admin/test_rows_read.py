@@ -42,8 +42,8 @@ def many(monkeypatch) -> list[str]:
 @pytest.mark.parametrize(
     "query",
     [
-        *("status__exact=held", "trigger__exact=replay", "error=tls"),
-        "status__exact=held&trigger__exact=replay&error=tls&type=thing.made",
+        *("status__exact=suspended", "trigger__exact=replay", "error=tls"),
+        "status__exact=suspended&trigger__exact=replay&error=tls&type=thing.made",
     ],
 )
 def test_what_is_rare_is_found_behind_thousands_of_newer_rows(
@@ -53,7 +53,7 @@ def test_what_is_rare_is_found_behind_thousands_of_newer_rows(
 
 
 @pytest.mark.parametrize(
-    "query", ["error=tls", "status__exact=2", "status__exact=held"]
+    "query", ["error=tls", "status__exact=2", "status__exact=suspended"]
 )
 def test_a_second_filter_narrows_what_the_rarest_leaves(admin_client, many, query):
     assert shown_ids(page(admin_client, f"{LIST}?{query}&type=thing.lost")) == []
@@ -74,7 +74,7 @@ def test_filters_that_leave_many_say_that_the_newest_are_shown(
 @pytest.mark.parametrize(
     "query",
     [
-        *("", "p=1", "status__exact=held", "status__exact=0", "status__exact=2"),
+        *("", "p=1", "status__exact=suspended", "status__exact=0", "status__exact=2"),
         *("trigger__exact=replay", "error=tls", "error=timeout", "type=thing.lost"),
         *("q=dlv_5", "type=thing.made&status__exact=2", "error=tls&type=thing.made"),
     ],
