@@ -1,7 +1,4 @@
-"""Errors outside the products' views, in the shape of the product that owns the address.
-
-An answer is a function of the request, the status that Django would send, and the exception.
-"""
+"""Errors outside the products' views, in the shape of the product that owns the address."""
 
 from __future__ import annotations
 
@@ -18,10 +15,11 @@ from recording import errors as recording
 from recording.oauth import errors as oauth
 from webhooks_core.api.exception_mapping import failure_of
 
-Answer = Callable[[HttpRequest, int, BaseException | None], HttpResponse]
+# Takes the request, the status that Django would send, and the exception.
+Responder = Callable[[HttpRequest, int, BaseException | None], HttpResponse]
 
-# Who answers at and below a prefix; the longest that fits decides.
-OWNERS: dict[str, Answer] = {
+# Of errors at and below a prefix; the longest prefix decides.
+OWNERS: dict[str, Responder] = {
     "/v1": recording.HANDLER.response_for,
     "/v1/webhooks/subscriptions": gateway.HANDLER.response_for,
     "/v1/ingest": gateway.HANDLER.response_for,
@@ -42,15 +40,15 @@ UNAVAILABLE = """<!doctype html>
 <html lang="en">
 <title>503 Service Unavailable</title>
 <h1>Service Unavailable</h1>
-<p>A needed service is away, or the database took too long. Try again.</p>
+<p>A required service is temporarily unavailable, or the database took too long. Try again.</p>
 </html>
 """
 
 
-def owner(path: str) -> Answer | None:
-    """Return who answers for a path; None leaves it to Django's own pages.
+def owner(path: str) -> Responder | None:
+    """Return the responder for a path; None means Django's own pages.
 
-    Slashes too many change nothing: `//v1/webhooks` is nowhere, and still recording's to say so.
+    Surplus slashes are ignored: recording answers that there is no `//v1/webhooks`.
     """
     parts = [part for part in path.split("/") if part]
     prefixes = ("/" + "/".join(parts[:end]) for end in range(len(parts), 0, -1))
@@ -59,25 +57,30 @@ def owner(path: str) -> Answer | None:
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer what Django refused: a bad Host header, too large a form, … (handler400)."""
-    if answer := owner(request.path):
-        return answer(request, 400, exception)
-    return defaults.bad_request(request, exception)
+    response = _product_response(request, 400, exception)
+    return response or defaults.bad_request(request, exception)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer an unknown address (handler404)."""
-    if answer := owner(request.path):
-        return answer(request, 404, exception)
-    return defaults.page_not_found(request, exception)
+    response = _product_response(request, 404, exception)
+    return response or defaults.page_not_found(request, exception)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Answer a crash (handler500); Django has logged it and still handles the exception."""
     error = sys.exception()
-    if answer := owner(request.path):
-        return answer(request, 500, error)
+    if response := _product_response(request, 500, error):
+        return response
     failure = failure_of(error)
     if failure is None or failure.status != 503:
         return defaults.server_error(request)
     # No template: its context would ask the database who is logged in.
     return HttpResponse(UNAVAILABLE, status=503, headers=failure.headers)
+
+
+def _product_response(
+    request: HttpRequest, status: int, error: BaseException | None
+) -> HttpResponse | None:
+    respond = owner(request.path)
+    return respond(request, status, error) if respond else None

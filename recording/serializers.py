@@ -11,6 +11,7 @@ from drf_spectacular.utils import (
 )
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
+from rest_framework.fields import empty
 
 from recording import subscriptions
 from recording.webhooks import EVENT_TYPES, SUMMARY_COMPLETED
@@ -49,7 +50,6 @@ EVENT: dict[str, Any] = {
     "data": EVENT_TYPES[SUMMARY_COMPLETED].sample,
 }
 
-NOT_STRINGS = "{field} must be an array of strings."
 UNKNOWN_TYPE = f"{{field}}: unknown event type; known are {', '.join(EVENT_TYPES)}."
 
 
@@ -73,9 +73,7 @@ class EventsField(StrictListField):
     child = StrictChoiceField(
         EVENT_TYPE_CHOICES,
         error_messages={
-            "invalid": NOT_STRINGS,
-            "null": NOT_STRINGS,
-            "blank": UNKNOWN_TYPE,
+            "invalid": "{field} must be an array of strings.",
             "invalid_choice": UNKNOWN_TYPE,
         },
     )
@@ -192,13 +190,18 @@ EVENTS = inline_serializer(
 )
 
 
+class EventTypeParameter(StrictChoiceField):
+    """A known event type; an empty parameter counts as a missing one."""
+
+    default_error_messages = {
+        "required": "{field} is required: the event type.",
+        "invalid_choice": UNKNOWN_TYPE,
+    }
+
+    def run_validation(self, data: Any = empty) -> Any:
+        return super().run_validation(data or empty)
+
+
 class SampleQuery(serializers.Serializer[Any]):
-    event = StrictChoiceField(
-        EVENT_TYPE_CHOICES,
-        error_messages={
-            "required": "event is required: the event type.",
-            "blank": "event is required: the event type.",
-            "invalid_choice": UNKNOWN_TYPE,
-        },
-    )
+    event = EventTypeParameter(EVENT_TYPE_CHOICES)
     limit = CountField(default=3, maximum=10)

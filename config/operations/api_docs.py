@@ -1,4 +1,4 @@
-"""The API reference: the OpenAPI document, and a page that shows it and tries it out."""
+"""The API reference: the OpenAPI document, and a page that displays it and sends requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def openapi() -> str:
 
 @cache
 def _document() -> tuple[bytes, str]:
-    """Return the document and its entity tag: code makes both, so once is enough."""
+    """Return the document and its entity tag, which never change in a process."""
     document = openapi().encode()
     return document, f'"{sha256(document).hexdigest()[:32]}"'
 
@@ -32,11 +32,11 @@ def _document() -> tuple[bytes, str]:
 @cache_control(no_cache=True)
 @etag(lambda _request: _document()[1])
 def document(_request: HttpRequest) -> HttpResponse:
-    """Answer the document: the same bytes as docs/api/openapi.json."""
+    """Serve the bytes of docs/api/openapi.json."""
     return HttpResponse(_document()[0], content_type="application/json")
 
 
-# Page and start script are two requests, and nothing is inline: the strict policy allows it.
+# No inline script, as the Content-Security-Policy demands: the page loads its start script.
 page = SpectacularSwaggerSplitView.as_view(
     url="/openapi.json", template_name="docs.html", title="Signpost: API reference"
 )

@@ -8,21 +8,17 @@ from config.operations.health import CHECKS
 from webhooks_core.api.json_schema import STRING, object_of
 
 TAG = "Operation"
-WORD = {"type": "string", "enum": ["ok", "failed"]}
-CHECK = object_of(["status"], status=WORD, detail=STRING)
+RESULT = {"type": "string", "enum": ["ok", "failed"]}
+CHECK = object_of(["status"], status=RESULT, detail=STRING)
 READINESS = object_of(
     status={"type": "string", "enum": ["ok", "degraded", "unavailable"]},
-    checks={
-        "type": "object",
-        "properties": dict.fromkeys(CHECKS, CHECK),
-        "required": [*CHECKS],
-    },
+    checks=object_of(**dict.fromkeys(CHECKS, CHECK)),
 )
-WELL = {name: {"status": "ok"} for name in CHECKS}
-FIT = {"status": "ok", "checks": WELL}
-UNFIT = {
+PASSED = {name: {"status": "ok"} for name in CHECKS}
+READY = {"status": "ok", "checks": PASSED}
+NOT_READY = {
     "status": "unavailable",
-    "checks": WELL | {"database": {"status": "failed"}},
+    "checks": PASSED | {"database": {"status": "failed"}},
 }
 ALL = {
     "name": "all",
@@ -34,7 +30,7 @@ ALL = {
 
 
 def add_operation(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Put what operators ask into the document (a drf-spectacular hook)."""
+    """Add the addresses for operators to the document (a drf-spectacular hook)."""
     result["components"].setdefault("securitySchemes", {})["metricsToken"] = {
         "type": "http",
         "scheme": "bearer",
@@ -50,47 +46,51 @@ def add_operation(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 
 def _operation(name: str, summary: str, **more: Any) -> dict[str, Any]:
-    about = {"operationId": f"operation_{name}", "summary": summary, "tags": [TAG]}
-    return about | {"security": [{}]} | more
+    names = {"operationId": f"operation_{name}", "summary": summary, "tags": [TAG]}
+    return names | {"security": [{}]} | more
 
 
-def _answer(told: str, schema: dict[str, Any], example: Any) -> dict[str, Any]:
+def _json(description: str, schema: dict[str, Any], example: Any) -> dict[str, Any]:
     media = {"schema": schema, "examples": {"example": {"value": example}}}
-    return {"description": told, "content": {"application/json": media}}
+    return {"description": description, "content": {"application/json": media}}
 
 
-def _text(told: str) -> dict[str, Any]:
-    return {"description": told, "content": {"text/plain": {"schema": STRING}}}
+def _text(description: str) -> dict[str, Any]:
+    return {"description": description, "content": {"text/plain": {"schema": STRING}}}
 
 
 def _healthz() -> dict[str, Any]:
-    shape = object_of(status={"const": "ok"})
-    answer = _answer("It answers.", shape, {"status": "ok"})
-    return _operation("healthz", "Does this process answer", responses={"200": answer})
+    schema = object_of(status={"const": "ok"})
+    ok = _json("It answers.", schema, {"status": "ok"})
+    return _operation("healthz", "Does this process answer", responses={"200": ok})
 
 
 def _readyz() -> dict[str, Any]:
-    answers = {
-        "200": _answer("This machine can serve.", READINESS, FIT),
-        "503": _answer("It cannot, or with `all` nobody delivers.", READINESS, UNFIT),
+    responses = {
+        "200": _json("This machine can serve.", READINESS, READY),
+        "503": _json("It cannot, or with `all` nobody delivers.", READINESS, NOT_READY),
     }
     summary = "Can it work, and does anybody deliver"
-    return _operation("readyz", summary, parameters=[ALL], responses=answers)
+    return _operation("readyz", summary, parameters=[ALL], responses=responses)
 
 
 def _metrics() -> dict[str, Any]:
     figures = _text("Figures, in the format that `Accept` asks for.")
     figures["content"]["application/openmetrics-text"] = {"schema": STRING}
-    answers = {"200": figures, "401": _text("Needs METRICS_TOKEN or a staff session.")}
-    security: list[dict[str, list[str]]] = [{"metricsToken": []}, {}]
     return _operation(
-        "metrics", "Figures for Prometheus", security=security, responses=answers
+        "metrics",
+        "Figures for Prometheus",
+        security=[{"metricsToken": []}, {}],
+        responses={
+            "200": figures,
+            "401": _text("Needs METRICS_TOKEN or a staff session."),
+        },
     )
 
 
 def _document() -> dict[str, Any]:
-    answer = {
+    document = {
         "description": "The document.",
         "content": {"application/json": {"schema": object_of([], openapi=STRING)}},
     }
-    return _operation("document", "This document", responses={"200": answer})
+    return _operation("document", "This document", responses={"200": document})

@@ -103,6 +103,13 @@ def test_a_missing_or_unknown_type_is_refused(api, query):
     assert len(message) < 200
 
 
+@pytest.mark.parametrize("query", ["", "?event=", "?limit=0"])
+def test_a_missing_type_is_named_first(api, query):
+    answer = api.get(f"webhook-events/samples{query}")
+    message = error_of(answer, 400, "bad_request")
+    assert message == "event is required: the event type."
+
+
 @pytest.mark.parametrize("value", WRONG_COUNTS)
 @pytest.mark.spec("recording", "samples limit default 3, max 10; below 1: 400")
 def test_a_wrong_limit_is_refused(api, value):

@@ -28,12 +28,26 @@ class _NamedField(serializers.Field[Any, Any, Any, Any]):
         super().fail(key, field=name, **kwargs)
 
 
-class StrictCharField(_NamedField, serializers.CharField):
+class _StrictField(_NamedField):
+    """Refuses values of another JSON type; null too, with the same message."""
+
+    json_type: type
+
+    def fail(self, key: str, **kwargs: Any) -> NoReturn:
+        super().fail("invalid" if key == "null" else key, **kwargs)
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, self.json_type):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class StrictCharField(_StrictField, serializers.CharField):
     """A JSON string of any characters: NUL and blanks are for the serializer to judge."""
 
+    json_type = str
     default_error_messages = {
         "invalid": "{field} must be a string.",
-        "null": "{field} must be a string.",
         "blank": "{field} must not be empty.",
     }
 
@@ -48,49 +62,29 @@ class StrictCharField(_NamedField, serializers.CharField):
             )
         ]
 
-    def to_internal_value(self, data: Any) -> str:
-        if not isinstance(data, str):
-            self.fail("invalid")
-        return data
 
-
-class StrictChoiceField(_NamedField, serializers.ChoiceField):
+class StrictChoiceField(_StrictField, serializers.ChoiceField):
     """A JSON string that is one of the choices."""
 
+    json_type = str
     default_error_messages = {
         "invalid": "{field} must be a string.",
-        "null": "{field} must be a string.",
         "invalid_choice": "{field} is unknown.",
     }
 
-    def to_internal_value(self, data: Any) -> str:
-        if not isinstance(data, str):
-            self.fail("invalid")
-        value: str = super().to_internal_value(data)
-        return value
 
-
-class StrictBooleanField(_NamedField, serializers.BooleanField):
+class StrictBooleanField(_StrictField, serializers.BooleanField):
     """JSON's true or false."""
 
-    default_error_messages = {
-        "invalid": "{field} must be true or false.",
-        "null": "{field} must be true or false.",
-    }
-
-    def to_internal_value(self, data: Any) -> bool:
-        if not isinstance(data, bool):
-            self.fail("invalid")
-        return data
+    json_type = bool
+    default_error_messages = {"invalid": "{field} must be true or false."}
 
 
-class StrictListField(_NamedField, serializers.ListField):
+class StrictListField(_StrictField, serializers.ListField):
     """A JSON array; equal items count once. The first wrong item decides the error."""
 
-    default_error_messages = {
-        "not_a_list": "{field} must be an array of strings.",
-        "null": "{field} must be an array of strings.",
-    }
+    json_type = list
+    default_error_messages = {"invalid": "{field} must be an array of strings."}
 
     def run_child_validation(self, data: list[Any]) -> list[Any]:
         return list(dict.fromkeys(map(self.child.run_validation, data)))

@@ -1,4 +1,4 @@
-"""Short words for JSON Schemas, as OpenAPI and event types need them. Pure."""
+"""Short forms of JSON Schemas, for event types and the OpenAPI document. Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ DATE_TIME = {"type": "string", "format": "date-time"}
 
 
 def object_of(
-    required: Sequence[str] | None = None, **properties: Any
+    required: Sequence[str] | None = None, /, **properties: Any
 ) -> dict[str, Any]:
-    """Return the schema of an object whose fields are all there unless told otherwise."""
+    """Return the schema of an object; every property is required unless `required` says which."""
     names = list(properties if required is None else required)
     shape: dict[str, Any] = {"type": "object", "properties": properties}
     return shape | ({"required": names} if names else {})
@@ -31,5 +31,5 @@ def ref(name: str) -> dict[str, str]:
 
 
 def items_of(name: str) -> dict[str, Any]:
-    """Return the schema of a list answer: `{"items": […]}`."""
+    """Return the schema of a list: `{"items": […]}`."""
     return object_of(items=array_of(ref(name)))

