@@ -1,7 +1,7 @@
 """Chat under ASGI, without Django's handler: no thread and no middleware between two sockets.
 
 A request of Django's own handler enters a ThreadSensitiveContext and seven middlewares; the
-chat path needs neither, since nothing on it touches the ORM but in the service's threads.
+chat path needs neither, since only the service's own threads use the ORM.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gateway.chat.http_messages import (
     ChatResponse,
     ClientGoneError,
     check_length,
-    joined,
+    join_headers,
 )
 from gateway.chat.service import Service
 from gateway.chat.streaming.timeouts import StreamTimeout
@@ -35,7 +35,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
-# How long a client may take to send its request, and to make room for the next chunk.
+# How long a client may take to send its request, and to take the next chunk.
 RECEIVE_S = 60.0
 STALL_S = 60.0
 
@@ -48,14 +48,11 @@ async def respond(
     scope: Scope,
     receive: Receive,
     send: Send,
-    extra: Iterable[Header] = (),
+    extra_headers: Iterable[Header] = (),
 ) -> None:
-    """Answer one request of ASGI's type http; a client that goes away ends it at once.
-
-    `extra` are headers of the answer besides the service's own.
-    """
+    """Answer one request of ASGI's type http; a client that leaves ends it at once."""
     started = time.perf_counter()
-    headers = joined(scope["headers"])
+    headers = join_headers(scope["headers"])
     client = Client(headers.get("content-length", ""), receive)
     request = ChatRequest(
         method=scope["method"],
@@ -69,9 +66,8 @@ async def respond(
         response = await service.answer(request)
         status = response.status
         headers.clear()  # a stream may last: thousands of them need the room
-        await _send(
-            response, (*extra, (b"X-Request-Id", request.request_id.encode())), send
-        )
+        request_id = (b"X-Request-Id", request.request_id.encode())
+        await _send(response, (*extra_headers, request_id), send)
     except (ClientGoneError, TimeoutError):
         # Gone, or not reading: the server closes what was not completed.
         status = CLIENT_GONE
@@ -80,11 +76,11 @@ async def respond(
         client.accept_cancellation()
     finally:
         client.release()
-        _tell(request, status, started)
+        _log_request(request, status, started)
 
 
-def _tell(request: ChatRequest, status: int, started: float) -> None:
-    """Log a request: one that went well at DEBUG alone, since its usage is written anyway.
+def _log_request(request: ChatRequest, status: int, started: float) -> None:
+    """Log a request: a success at DEBUG alone, since its usage is written anyway.
 
     A line costs as much as a tenth of the whole request.
     """
@@ -102,25 +98,25 @@ def _tell(request: ChatRequest, status: int, started: float) -> None:
 
 
 class Client:
-    """The client's side of one request: its body, and whether it is still there."""
+    """The client's side of one request: its body, and whether it is still connected."""
 
-    __slots__ = ("_is_gone", "_length", "_receive", "_task", "_watcher")
+    __slots__ = ("_has_left", "_length", "_receive", "_task", "_watcher")
 
     def __init__(self, length: str, receive: Receive) -> None:
         self._length, self._receive = length, receive
         self._task = asyncio.current_task()
         self._watcher: asyncio.Task[None] | None = None
-        self._is_gone = False
+        self._has_left = False
 
     async def read(self) -> bytes:
-        """Return the body, and from then on cancel the request when the client goes away.
+        """Return the body, and from then on cancel the request when the client leaves.
 
         Raises ClientGoneError, PayloadTooLargeError, BadRequestError: it took too long.
         """
         check_length(self._length)
         try:
             with within(RECEIVE_S):
-                body = await self._received()
+                body = await self._read()
         except TimeoutError as error:
             # What may still come belongs to this request: nothing else can follow it.
             raise BadRequestError(
@@ -129,7 +125,7 @@ class Client:
         self._watcher = asyncio.create_task(self._watch())
         return body
 
-    async def _received(self) -> bytes:
+    async def _read(self) -> bytes:
         parts = bytearray()
         message = await self._receive()
         while message["type"] == "http.request":
@@ -145,42 +141,44 @@ class Client:
     async def _watch(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        self._is_gone = True
+        self._has_left = True
         if self._task is not None:
             self._task.cancel()
 
     def accept_cancellation(self) -> None:
-        """End the cancellation here if it was for the client's sake, else pass it on."""
-        if not self._is_gone:
+        """End the cancellation here if the client has left, else pass it on."""
+        if not self._has_left:
             raise asyncio.CancelledError
         if self._task is not None:
             self._task.uncancel()
 
     def release(self) -> None:
-        """The request is over: watch no more."""
+        """Stop watching the client: the request is over."""
         if self._watcher is not None:
             self._watcher.cancel()
 
 
-async def _send(response: ChatResponse, extra: Iterable[Header], send: Send) -> None:
+async def _send(
+    response: ChatResponse, extra_headers: Iterable[Header], send: Send
+) -> None:
     if response.rest is None:
-        await _hand_over(_start(response, extra), send)
-        await _hand_over({"type": "http.response.body", "body": response.body}, send)
+        await _pass_on(_start(response, extra_headers), send)
+        await _pass_on({"type": "http.response.body", "body": response.body}, send)
         return
     async with aclosing(response.rest) as rest:
-        await _hand_over(_start(response, extra), send)
-        with StreamTimeout(None) as watch:
-            await _send_part(response.body, send, watch)
-            async for data in rest:
-                await _send_part(data, send, watch)
-    await _hand_over({"type": "http.response.body", "body": b""}, send)
+        await _pass_on(_start(response, extra_headers), send)
+        with StreamTimeout(None) as timer:
+            await _send_part(response.body, send, timer)
+            async for part in rest:
+                await _send_part(part, send, timer)
+    await _pass_on({"type": "http.response.body", "body": b""}, send)
 
 
-async def _hand_over(message: Message, send: Send) -> None:
-    """Give the server a part of the answer. Raises ClientGoneError.
+async def _pass_on(message: Message, send: Send) -> None:
+    """Give the server a part of the response. Raises ClientGoneError.
 
-    Servers swallow what is sent to a client that has gone, but not always: uvicorn knows of
-    the newest request of a connection alone, and uvloop refuses to write to a closed one.
+    Servers drop what is sent to a client that has left, but not always: uvicorn knows only
+    the newest request of a connection, and uvloop refuses to write to a closed one.
     """
     try:
         await send(message)
@@ -188,9 +186,11 @@ async def _hand_over(message: Message, send: Send) -> None:
         raise ClientGoneError from error
 
 
-def _start(response: ChatResponse, extra: Iterable[Header]) -> Message:
-    headers = [(k.encode(), v.encode()) for k, v in response.headers.items()]
-    headers.extend(extra)
+def _start(response: ChatResponse, extra_headers: Iterable[Header]) -> Message:
+    headers = [
+        (name.encode(), value.encode()) for name, value in response.headers.items()
+    ]
+    headers.extend(extra_headers)
     if response.rest is None:
         headers.append((b"Content-Length", str(len(response.body)).encode()))
     return {
@@ -200,9 +200,9 @@ def _start(response: ChatResponse, extra: Iterable[Header]) -> Message:
     }
 
 
-async def _send_part(data: bytes, send: Send, watch: StreamTimeout) -> None:
+async def _send_part(part: bytes, send: Send, timer: StreamTimeout) -> None:
     """Send a part; the next is read from the upstream only when there is room again."""
-    watch.start(STALL_S)
-    part = {"type": "http.response.body", "body": data, "more_body": True}
-    await _hand_over(part, send)
-    watch.stop()
+    message = {"type": "http.response.body", "body": part, "more_body": True}
+    timer.start(STALL_S)
+    await _pass_on(message, send)
+    timer.stop()

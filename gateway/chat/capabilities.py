@@ -16,46 +16,48 @@ def require(endpoint: ModelEntry, inference_type: str, request: ModelRequest) ->
         raise UnsupportedInferenceTypeError(endpoint.inference_type)
     if endpoint.supports is None:
         return
-    for name, is_asked in CAPABILITIES.items():
-        if name not in endpoint.supports and is_asked(request):
+    for name, is_needed in CAPABILITIES.items():
+        if name not in endpoint.supports and is_needed(request.body):
             raise UnsupportedRequestError(name)
 
 
-def _has_part(body: Mapping[str, Any], kind: str) -> bool:
+def _has_part(body: Mapping[str, Any], part_type: str) -> bool:
     messages = body.get("messages")
     return isinstance(messages, list) and any(
-        isinstance(part, dict) and part.get("type") == kind
+        isinstance(part, dict) and part.get("type") == part_type
         for message in messages
         if isinstance(message, dict) and isinstance(message.get("content"), list)
         for part in message["content"]
     )
 
 
-def _has_format(body: Mapping[str, Any], kind: str) -> bool:
-    wanted = body.get("response_format")
-    return isinstance(wanted, dict) and wanted.get("type") == kind
+def _has_format(body: Mapping[str, Any], format_type: str) -> bool:
+    response_format = body.get("response_format")
+    return (
+        isinstance(response_format, dict) and response_format.get("type") == format_type
+    )
 
 
-def _asks_for_audio(body: Mapping[str, Any]) -> bool:
+def _needs_audio(body: Mapping[str, Any]) -> bool:
     modalities = body.get("modalities")
     wants_audio = isinstance(modalities, list) and "audio" in modalities
     return wants_audio or bool(body.get("audio")) or _has_part(body, "input_audio")
 
 
-def _asks_for_reasoning(body: Mapping[str, Any]) -> bool:
+def _needs_reasoning(body: Mapping[str, Any]) -> bool:
     thinking = body.get("thinking")
-    thinks = isinstance(thinking, dict) and thinking.get("type") != "disabled"
+    is_thinking = isinstance(thinking, dict) and thinking.get("type") != "disabled"
     wants_effort = body.get("reasoning_effort") not in (None, "none")
-    return thinks or wants_effort or bool(body.get("reasoning"))
+    return is_thinking or wants_effort or bool(body.get("reasoning"))
 
 
-# Which requests need what `supports` may name.
-CAPABILITIES: dict[str, Callable[[ModelRequest], bool]] = {
-    "streaming": lambda it: it.stream,
-    "tools": lambda it: bool(it.body.get("tools") or it.body.get("functions")),
-    "vision": lambda it: _has_part(it.body, "image_url"),
-    "audio": lambda it: _asks_for_audio(it.body),
-    "json_object": lambda it: _has_format(it.body, "json_object"),
-    "json_schema": lambda it: _has_format(it.body, "json_schema"),
-    "reasoning": lambda it: _asks_for_reasoning(it.body),
+# Which bodies need what `supports` may name.
+CAPABILITIES: dict[str, Callable[[Mapping[str, Any]], bool]] = {
+    "streaming": lambda body: body.get("stream") is True,
+    "tools": lambda body: bool(body.get("tools") or body.get("functions")),
+    "vision": lambda body: _has_part(body, "image_url"),
+    "audio": _needs_audio,
+    "json_object": lambda body: _has_format(body, "json_object"),
+    "json_schema": lambda body: _has_format(body, "json_schema"),
+    "reasoning": _needs_reasoning,
 }

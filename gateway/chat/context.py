@@ -1,4 +1,4 @@
-"""One request of a known caller to a known endpoint, and what is to be remembered of it."""
+"""The context of one request: a known caller, a known endpoint, and what happened."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ CLIENT_GONE = 499
 
 @dataclass(slots=True)
 class ChatContext:
-    """Filled in as it goes on; times in seconds from its start.
+    """Filled in while the request runs; times in seconds from its start.
 
-    `status` is what the client was told, 499 if it went away first. A stream that fails
-    after it began was told 200 and has `error_status`.
+    `status` is the response's, 499 if the client left before. A stream that fails after
+    it began has status 200 and an `error_status`.
     """
 
     caller: Caller
@@ -51,23 +51,23 @@ class ChatContext:
             report=self.report,
         )
 
-    def report(self, usage: Mapping[str, Any]) -> None:
-        """Take what an upstream reports beside its chunks, while the stream goes on."""
-        found = Usage.read(usage)
-        if found is not None and "completion_tokens" not in usage:
-            found = replace(found, completion_tokens=None)
-        self.usage = found
+    def report(self, value: Mapping[str, Any]) -> None:
+        """Note the usage that an upstream reports beside its chunks, before the stream ends."""
+        usage = Usage.read(value)
+        if usage is not None and "completion_tokens" not in value:
+            usage = replace(usage, completion_tokens=None)
+        self.usage = usage
 
     def forget_body(self) -> None:
-        """Let go of the request's body, which may be large; the length of its text stays."""
+        """Release the request's body, which may be large; the length of its text stays."""
         self.prompt_characters = prompt_length(self.request.body)
-        self.request = self.request.forgotten()
+        self.request = self.request.without_body()
 
     def counted(self) -> tuple[Usage | None, bool]:
-        """Return the tokens that it took, and whether they are in part an estimate.
+        """Return the tokens that the request took, and whether they are in part an estimate.
 
-        What the upstream did not report is estimated of streams, and of requests that the
-        client left; both have taken tokens.
+        What the upstream did not report is estimated for streams, and for requests that
+        the client left; both have taken tokens.
         """
         usage = self.usage
         if usage is not None and usage.completion_tokens is not None:

@@ -1,20 +1,22 @@
-"""The chat operation's failures: one class per cause, and the specification's three tables."""
+"""The failures of chat: one class per cause, and the specification's three tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import UnionType
 from typing import Any
 from zoneinfo import ZoneInfo
 
 PACIFIC = ZoneInfo("America/Los_Angeles")
 INTERNAL = "Internal error occurred. Our team has been notified."
+UPSTREAM = "Upstream service error for request_id {request_id}"
 
 
 @dataclass(frozen=True, slots=True)
 class UpstreamError:
-    """What an upstream said of a failure; OpenAI's shape passes it on. Checked, empty if unsaid."""
+    """What an upstream said of a failure, validated; OpenAI's shape passes it on."""
 
     status: int = 0
     fields: Mapping[str, str] = field(default_factory=dict)
@@ -22,38 +24,38 @@ class UpstreamError:
 
 
 class ChatError(Exception):
-    """A failure of a chat request that the caller is told about; `str()` is its message."""
+    """A failure that the caller is told about; `str()` is its message."""
 
     upstream = UpstreamError()
 
 
 class EndpointNotFoundError(ChatError):
-    """There is no such endpoint, or the caller may not know that there is."""
+    """The endpoint is absent, or hidden from the caller."""
 
     def __init__(self) -> None:
         super().__init__("The specified endpoint could not be found.")
 
 
 class InvalidValueError(ChatError):
-    """The request is refused before anything of an answer was sent."""
+    """The request is refused before the response begins."""
 
 
 class InvalidRequestError(ChatError):
-    """The request is not one, or an upstream refused it in the middle of a stream."""
+    """The body is not a request, or an upstream refused it in the middle of a stream."""
 
 
 class UnsupportedRequestError(ChatError):
-    """The endpoint cannot do what the request asks for; the message says what."""
+    """The endpoint does not support the request; the message says what."""
 
 
 class UnsupportedInferenceTypeError(ChatError):
-    """The endpoint is not one for chat; the message says which kind it is."""
+    """The endpoint has another inference type; the message says which."""
 
 
 class UpstreamServiceError(ChatError):
     """The upstream failed. The message is for the log alone, never for the caller.
 
-    `retry_after` is for how many seconds it asked to be left alone.
+    `retry_after` is the pause in seconds that the upstream asked for.
     """
 
     def __init__(self, reason: str, *, retry_after: float = 0.0) -> None:
@@ -61,19 +63,39 @@ class UpstreamServiceError(ChatError):
         self.retry_after = retry_after
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One row of a table: which failures, the status, and what the caller reads.
+# The rows of a table: classes, status, and the detail, which None makes of the arguments.
+Table = tuple[tuple[type[BaseException] | UnionType, int, str | None], ...]
 
-    `detail` gets the failure and the request's id.
-    """
+SYNCHRONOUS: Table = (
+    (UpstreamServiceError, 500, UPSTREAM),
+    (EndpointNotFoundError, 404, "{error}"),
+    (InvalidValueError | InvalidRequestError, 400, None),
+    (UnsupportedRequestError, 400, "Endpoint does not support request: {error}"),
+    (UnsupportedInferenceTypeError, 400, "Unsupported inference type: {error}"),
+    (BaseException, 500, INTERNAL),
+)
+BEFORE_FIRST_CHUNK: Table = (
+    (EndpointNotFoundError, 404, "{error}"),
+    (UnsupportedInferenceTypeError | UnsupportedRequestError, 400, "{error}"),
+    (InvalidValueError, 400, "{error}"),
+    (BaseException, 500, INTERNAL),
+)
+AFTER_FIRST_CHUNK: Table = (
+    (InvalidRequestError, 400, "{error}"),
+    (UpstreamServiceError, 500, UPSTREAM),
+    (BaseException, 500, INTERNAL),
+)
 
-    kinds: tuple[type[BaseException], ...]
-    status: int
-    detail: Callable[[BaseException, str], Any]
+
+def look_up(table: Table, error: BaseException, request_id: str) -> tuple[int, Any]:
+    """Return the status and the detail that a table gives to a failure."""
+    status, detail = next(row[1:] for row in table if isinstance(error, row[0]))
+    if detail is None:
+        return status, arguments(error)
+    return status, detail.format(error=error, request_id=request_id)
 
 
-def arguments(error: BaseException, _: str = "") -> Any:
+def arguments(error: BaseException) -> Any:
     """Return the single argument as it is, several as a list, and the text when there is none."""
     match error.args:
         case ():
@@ -82,60 +104,6 @@ def arguments(error: BaseException, _: str = "") -> Any:
             return single
         case several:
             return list(several)
-
-
-def message(error: BaseException, _: str = "") -> str:
-    return str(error)
-
-
-def upstream(_: BaseException, request_id: str) -> str:
-    return f"Upstream service error for request_id {request_id}"
-
-
-def internal(_: BaseException, __: str = "") -> str:
-    return INTERNAL
-
-
-def unsupported_request(error: BaseException, _: str = "") -> str:
-    return f"Endpoint does not support request: {error}"
-
-
-def unsupported_type(error: BaseException, _: str = "") -> str:
-    return f"Unsupported inference type: {error}"
-
-
-Table = tuple[Row, ...]
-
-ANY_OTHER = Row((BaseException,), 500, internal)
-
-SYNCHRONOUS = (
-    Row((UpstreamServiceError,), 500, upstream),
-    Row((EndpointNotFoundError,), 404, message),
-    Row((InvalidValueError, InvalidRequestError), 400, arguments),
-    Row((UnsupportedRequestError,), 400, unsupported_request),
-    Row((UnsupportedInferenceTypeError,), 400, unsupported_type),
-    ANY_OTHER,
-)
-BEFORE_FIRST_CHUNK = (
-    Row((EndpointNotFoundError,), 404, message),
-    Row(
-        (UnsupportedInferenceTypeError, UnsupportedRequestError, InvalidValueError),
-        400,
-        message,
-    ),
-    ANY_OTHER,
-)
-AFTER_FIRST_CHUNK = (
-    Row((InvalidRequestError,), 400, message),
-    Row((UpstreamServiceError,), 500, upstream),
-    ANY_OTHER,
-)
-
-
-def look_up(table: Table, error: BaseException, request_id: str) -> tuple[int, Any]:
-    """Return the status and the detail that a table gives to a failure."""
-    row = next(row for row in table if isinstance(error, row.kinds))
-    return row.status, row.detail(error, request_id)
 
 
 def error_chunk(

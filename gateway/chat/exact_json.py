@@ -1,4 +1,4 @@
-"""JSON whose numbers keep their text. orjson rounds to 64 bits; what it would change goes another way."""
+"""JSON whose numbers keep their text: orjson, and the slower json where orjson would round."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Number(float):
 
 def loads(raw: bytes) -> Any:
     """Return JSON; dumps() writes its numbers as they are here. Raises ValueError."""
-    if not _has_delicate_numbers(raw):
+    if not _may_lose_digits(raw):
         return orjson.loads(raw)
     text = raw.decode()
     try:
@@ -37,7 +37,7 @@ def loads(raw: bytes) -> Any:
             text, parse_float=Number, parse_int=_integer, parse_constant=_refuse
         )
         if b"\\u" in raw:
-            # Half of a surrogate pair is no text; a ValueError here, as from orjson.
+            # Half of a surrogate pair is no text: a ValueError, as from orjson.
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
@@ -45,14 +45,14 @@ def loads(raw: bytes) -> Any:
 
 
 def read(raw: bytes) -> Any:
-    """Return JSON to be looked at, not to be written: its numbers may be rounded.
+    """Return JSON that is not written again: its numbers may be rounded.
 
     Raises ValueError.
     """
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
-        # A number may be too large for orjson, and nothing else be wrong.
+        # Perhaps only a number is too large for orjson.
         return loads(raw)
 
 
@@ -62,7 +62,7 @@ def dumps(value: Any) -> bytes:
 
 
 def is_too_deep(raw: bytes, value: Any) -> bool:
-    """Tell whether dumps() could not write a value that was read from this."""
+    """Return True if dumps() could not write a value that was read from this."""
     if raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH:
         return False
     try:
@@ -72,8 +72,8 @@ def is_too_deep(raw: bytes, value: Any) -> bool:
     return False
 
 
-def _has_delicate_numbers(raw: bytes) -> bool:
-    """Tell whether there may be a fraction, an exponent or an integer above 64 bits."""
+def _may_lose_digits(raw: bytes) -> bool:
+    """Return True if there may be a fraction, an exponent or an integer above 64 bits."""
     shape = raw.translate(DELIMITERS, DELETED)
     return (
         b",.," in shape

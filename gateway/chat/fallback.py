@@ -25,95 +25,105 @@ from gateway.configuration.shapes import Target
 from webhooks_core.network.deadlines import within
 
 T = TypeVar("T")
+# Makes a call to an upstream.
+Method = Callable[[Upstream, Job], Awaitable[T]]
 
 log = structlog.stdlib.get_logger(__name__)
 
 
 @dataclass(slots=True)
-class Opened:
-    """A stream of which the first chunk is there. `fault` came right behind that chunk."""
+class OpenedStream:
+    """A stream whose first chunk has come. `fault` came right behind that chunk."""
 
     transformer: ChunkTransformer
     events: AsyncGenerator[list[bytes]]
     fault: ChatError | None = None
 
+    async def read_first_chunk(self) -> None:
+        """Raises what the upstream's failure stands for."""
+        while not self.transformer.has_begun:
+            try:
+                payloads = await anext(self.events, None)
+            except ChatError as error:
+                raise _before_first_chunk(error) from error
+            if payloads is None:
+                raise UpstreamServiceError("the stream ended before its first chunk")
+            try:
+                self.transformer.feed(payloads)
+            except ChatError as error:
+                if not self.transformer.chunks:
+                    raise _before_first_chunk(error) from error
+                self.fault = error
+
 
 @dataclass(frozen=True, slots=True)
 class FallbackCaller:
-    """Calls upstreams on behalf of exchanges."""
+    """Calls the upstream of an endpoint."""
 
     upstreams: Mapping[str, Upstream]
     router: Router
 
     async def complete(
-        self,
-        context: ChatContext,
-        method: Callable[[Upstream], Callable[[Job], Awaitable[bytes]]],
-        key: str,
+        self, context: ChatContext, method: Method[bytes], list_key: str
     ) -> bytes:
-        """Return an answer, which has a list under `key`, under the name that was asked for.
+        """Return a body that has a list under a key, with the model's requested name.
 
         Raises as Upstream's methods do.
         """
 
-        async def ask(upstream: Upstream, job: Job) -> bytes:
-            answer = await method(upstream)(job)
-            return _renamed(context, answer, key)
+        async def call(upstream: Upstream, job: Job) -> bytes:
+            return _checked(context, await method(upstream, job), list_key)
 
-        return await self._first_to(context, ask)
+        return await self._first_success(context, call)
 
     async def open_stream(
         self, context: ChatContext, new_transformer: Callable[[], ChunkTransformer]
-    ) -> Opened:
-        """Return a stream once its first chunk is there. Raises as Upstream's methods do."""
+    ) -> OpenedStream:
+        """Return a stream once its first chunk has come. Raises as Upstream's methods do."""
 
-        async def ask(upstream: Upstream, job: Job) -> Opened:
-            opened = Opened(new_transformer(), upstream.stream(job))
+        async def call(upstream: Upstream, job: Job) -> OpenedStream:
+            opened = OpenedStream(new_transformer(), upstream.stream(job))
             try:
                 with within(job.timeouts.first_byte_s):
-                    await _begin(opened)
+                    await opened.read_first_chunk()
             except BaseException:
                 await opened.events.aclose()
                 raise
             context.first_chunk_s = context.elapsed()
             return opened
 
-        return await self._first_to(context, ask)
+        return await self._first_success(context, call)
 
-    async def _first_to(
-        self, context: ChatContext, ask: Callable[[Upstream, Job], Awaitable[T]]
-    ) -> T:
-        """Return what the first target that is not in trouble gives, within the total time."""
+    async def _first_success(self, context: ChatContext, call: Method[T]) -> T:
+        """Return what the first target that does not fail gives, within the total time."""
         try:
             with within(context.endpoint.timeouts.total_s):
-                return await self._in_turn(context, ask)
+                return await self._try_targets(context, call)
         except TimeoutError as error:
             failure = UpstreamServiceError("no answer within the total time")
             if context.target is not None:
-                self._note(context, context.target, failure)
+                self._note_failure(context, context.target, failure)
             raise failure from error
 
-    async def _in_turn(
-        self, context: ChatContext, ask: Callable[[Upstream, Job], Awaitable[T]]
-    ) -> T:
+    async def _try_targets(self, context: ChatContext, call: Method[T]) -> T:
         endpoint = context.endpoint
         upstream = self.upstreams[endpoint.upstream]
         failure = UpstreamServiceError("there is no target")
         for target in self.router.order(endpoint):
             context.target = target
             try:
-                found = await ask(upstream, context.job(target))
+                result = await call(upstream, context.job(target))
             except TimeoutError:
                 failure = UpstreamServiceError("no answer in time")
             except UpstreamServiceError as error:
                 failure = error
             else:
                 self.router.succeeded(endpoint, target)
-                return found
-            self._note(context, target, failure)
+                return result
+            self._note_failure(context, target, failure)
         raise failure
 
-    def _note(
+    def _note_failure(
         self, context: ChatContext, target: Target, failure: UpstreamServiceError
     ) -> None:
         endpoint = context.endpoint
@@ -127,30 +137,7 @@ class FallbackCaller:
         )
 
 
-async def _begin(opened: Opened) -> None:
-    """Read up to the first chunk."""
-    transformer = opened.transformer
-    while not transformer.has_begun:
-        try:
-            payloads = await anext(opened.events, None)
-        except ChatError as error:
-            raise _refused(error) from error
-        if payloads is None:
-            raise UpstreamServiceError("the stream ended before its first chunk")
-        opened.fault = _fault_in(transformer, payloads)
-        if opened.fault is not None and not transformer.chunks:
-            raise _refused(opened.fault)
-
-
-def _fault_in(transformer: ChunkTransformer, payloads: list[bytes]) -> ChatError | None:
-    try:
-        transformer.feed(payloads)
-    except ChatError as error:
-        return error
-    return None
-
-
-def _refused(error: ChatError) -> ChatError:
+def _before_first_chunk(error: ChatError) -> ChatError:
     """Return a failure as it is raised while nothing was sent: a refusal is a bad value."""
     if not isinstance(error, InvalidRequestError):
         return error
@@ -159,14 +146,18 @@ def _refused(error: ChatError) -> ChatError:
     return refusal
 
 
-def _renamed(context: ChatContext, answer: bytes, key: str) -> bytes:
-    value = chunks.parse(answer, exact_json.read)
+def _checked(context: ChatContext, body: bytes, list_key: str) -> bytes:
+    """Return a body with the requested name of the model, and note its usage.
+
+    Raises UpstreamServiceError, InvalidValueError.
+    """
+    value = chunks.parse(body, exact_json.read)
     if value.get("error"):
         raise chunks.failure_in(value)
-    if not isinstance(value.get(key), list):
-        raise UpstreamServiceError(f"the answer has no {key}")
+    if not isinstance(value.get(list_key), list):
+        raise UpstreamServiceError(f"the answer has no {list_key}")
     context.usage = Usage.read(value.get("usage"))
-    name = context.request.model
-    if "model" not in value or value["model"] == name:
-        return answer
-    return chunks.renamed(answer, name)
+    model = context.request.model
+    if value.get("model", model) == model:
+        return body
+    return chunks.rename(body, model)

@@ -1,4 +1,4 @@
-"""What comes in and goes out over HTTP, the same under ASGI and in a Django view. Pure."""
+"""Requests and responses, the same under ASGI and in a Django view. Pure."""
 
 from __future__ import annotations
 
@@ -15,17 +15,15 @@ from gateway.errors import PayloadTooLargeError
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 MAX_BODY_BYTES = 20 * 1024 * 1024
-
-Headers = Iterable[tuple[bytes, bytes]]
+EVENT_STREAM = {
+    "Content-Type": "text/event-stream",
+    "Cache-Control": "no-cache",
+    "X-Accel-Buffering": "no",
+}
 
 
 class ClientGoneError(Exception):
-    """The client went away before its request was complete."""
-
-
-def new_id() -> str:
-    """Return a new request id: unique, not secret, and without a system call."""
-    return f"{random.getrandbits(128):032x}"
+    """The client left before its request was complete."""
 
 
 @dataclass(slots=True)
@@ -44,7 +42,7 @@ class ChatRequest:
 
     def __post_init__(self) -> None:
         given = self.headers.get("x-request-id", "")
-        self.request_id = given if REQUEST_ID.fullmatch(given) else new_id()
+        self.request_id = given if REQUEST_ID.fullmatch(given) else _new_id()
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -62,13 +60,19 @@ class ChatRequest:
 
     @property
     def is_json(self) -> bool:
-        """Whether the body claims to be JSON, or nothing."""
-        kind = self.headers.get("content-type", "").partition(";")[0].strip().lower()
-        return kind in {"", "application/json"} or kind.endswith("+json")
+        """True if the Content-Type is JSON or missing."""
+        header = self.headers.get("content-type", "")
+        media_type = header.partition(";")[0].strip().lower()
+        return media_type in {"", "application/json"} or media_type.endswith("+json")
 
     @property
     def trace_id(self) -> str:
         return trace_ids.trace_id(self.headers.get("traceparent"))
+
+
+def _new_id() -> str:
+    """Return an id that is unique, not secret, and needs no system call."""
+    return f"{random.getrandbits(128):032x}"
 
 
 def check_length(declared: str) -> None:
@@ -77,27 +81,20 @@ def check_length(declared: str) -> None:
         raise PayloadTooLargeError
 
 
-def joined(headers: Headers) -> dict[str, str]:
+def join_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     """Return ASGI's headers by name, as WSGI would give them."""
-    found: dict[str, str] = {}
+    joined: dict[str, str] = {}
     for raw_name, raw_value in headers:
         name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
-        found[name] = f"{found[name]},{value}" if name in found else value
-    return found
-
-
-EVENT_STREAM = {
-    "Content-Type": "text/event-stream",
-    "Cache-Control": "no-cache",
-    "X-Accel-Buffering": "no",
-}
+        joined[name] = f"{joined[name]},{value}" if name in joined else value
+    return joined
 
 
 @dataclass(slots=True)
 class ChatResponse:
-    """An answer. A streamed one has begun with `body`; `rest` yields what follows.
+    """A response. A stream has begun with `body`; `rest` yields what follows.
 
-    Whoever sends a response closes `rest`, whatever happens.
+    The caller that gets a response closes `rest` in every case.
     """
 
     status: int
@@ -109,7 +106,7 @@ class ChatResponse:
     def json(
         cls, status: int, value: Any, headers: Mapping[str, str] | None = None
     ) -> ChatResponse:
-        """Return a JSON answer; bytes are JSON already."""
+        """Return a JSON response; bytes are JSON already."""
         body = value if isinstance(value, bytes) else orjson.dumps(value)
         return cls(
             status, {"Content-Type": "application/json", **(headers or {})}, body

@@ -9,8 +9,6 @@ from typing import Any, Self
 from gateway.chat import exact_json
 from gateway.chat.errors import ChatError, InvalidRequestError, InvalidValueError
 
-USAGE_WANTED = {"include_usage": True}
-
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
@@ -24,7 +22,7 @@ class ModelRequest:
     def parse(cls, raw: bytes) -> Self:
         """Return the request. Raises InvalidRequestError with an argument per fault.
 
-        Of a request that asks for a stream: InvalidValueError.
+        Of a request for a stream: InvalidValueError.
         """
         body = _object(raw)
         faults = list(_faults(body))
@@ -36,18 +34,17 @@ class ModelRequest:
 
     @property
     def wants_usage(self) -> bool:
-        """Whether the client asked for the chunk that holds the usage."""
+        """True if the client wants the chunk that holds the usage."""
         options = self.body.get("stream_options")
         return isinstance(options, dict) and options.get("include_usage") is True
 
     @property
     def choices(self) -> int:
-        """How many choices the client asked for; nonsense is for the upstream to refuse."""
-        asked = self.body.get("n")
-        return asked if isinstance(asked, int) and asked > 1 else 1
+        """How many choices the client wants; a bad number is for the upstream to refuse."""
+        number = self.body.get("n")
+        return number if isinstance(number, int) and number > 1 else 1
 
-    def forgotten(self) -> Self:
-        """Return the request without its body, when that has been sent."""
+    def without_body(self) -> Self:
         return replace(self, body={})
 
     def for_upstream(self, model: str, *, ask_usage: bool) -> bytes:
@@ -59,15 +56,16 @@ class ModelRequest:
         if ask_usage and self.stream:
             options = body.get("stream_options")
             if options is None or isinstance(options, dict):
-                body["stream_options"] = {**(options or {}), **USAGE_WANTED}
-        return self.written(body)
+                body["stream_options"] = {**(options or {}), "include_usage": True}
+        return dump(body)
 
-    def written(self, body: Mapping[str, Any]) -> bytes:
-        """Return what is made of this request as JSON. Raises InvalidValueError."""
-        try:
-            return exact_json.dumps(body)
-        except TypeError as error:
-            raise InvalidValueError("The body is nested too deeply.") from error
+
+def dump(body: Mapping[str, Any]) -> bytes:
+    """Return the body of a request to an upstream as JSON. Raises InvalidValueError."""
+    try:
+        return exact_json.dumps(body)
+    except TypeError as error:
+        raise InvalidValueError("The body is nested too deeply.") from error
 
 
 def _object(raw: bytes) -> dict[str, Any]:

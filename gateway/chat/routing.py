@@ -1,4 +1,4 @@
-"""Which target of an endpoint is asked, and which are left alone for a while after failures."""
+"""Which target of an endpoint is called, and which are skipped for a while after failures."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ MAX_KNOWN = 10_000
 
 @dataclass(slots=True)
 class Health:
-    """What a target did lately; times are of a monotonic clock."""
+    """The recent failures of a target; times are of a monotonic clock."""
 
     failures: int = 0
-    ejections: int = 0
     ejected_until: float = 0.0
 
 
@@ -28,9 +27,9 @@ class Health:
 class Router:
     """Orders targets: by weight among the healthy, then those that were ejected.
 
-    After as many failures in a row as FAILURES_UNTIL_EJECTED a target is left alone for a
-    time that doubles with each further failure; then one success makes it healthy again. A
-    target that is the only one is always asked: nothing would be won by refusing for it.
+    After FAILURES_UNTIL_EJECTED failures in a row a target is ejected for a time that
+    doubles with each further failure; one success makes it healthy again. The only target
+    of an endpoint is always called.
     """
 
     clock: Callable[[], float] = time.monotonic
@@ -38,7 +37,7 @@ class Router:
     _health: dict[tuple[str, str, str], Health] = field(default_factory=dict)
 
     def order(self, endpoint: ModelEntry) -> list[Target]:
-        """Return the targets in the order in which they are to be tried."""
+        """Return the targets in the order in which they are tried."""
         if len(endpoint.targets) == 1:
             return list(endpoint.targets)
         # Efraimidis and Spirakis: sorting by random ** (1 / weight) draws by weight.
@@ -60,16 +59,16 @@ class Router:
     def failed(
         self, endpoint: ModelEntry, target: Target, *, retry_after: float = 0.0
     ) -> None:
-        """Note a failure; a target that asks to be left alone for a while is, at once."""
+        """Note a failure; `retry_after` ejects the target at once for so many seconds."""
         if len(self._health) >= MAX_KNOWN:
             self._health.clear()
         health = self._health.setdefault(_key(endpoint, target), Health())
         health.failures += 1
         pause = retry_after
-        if health.failures >= FAILURES_UNTIL_EJECTED:
-            longest = min(FIRST_EJECTION_S * 2**health.ejections, LONGEST_EJECTION_S)
-            health.ejections = min(health.ejections + 1, 8)
-            pause = max(pause, longest)
+        doublings = health.failures - FAILURES_UNTIL_EJECTED
+        if doublings >= 0:
+            ejection_s = FIRST_EJECTION_S * 2 ** min(doublings, 8)
+            pause = max(pause, min(ejection_s, LONGEST_EJECTION_S))
         health.ejected_until = max(health.ejected_until, self.clock() + pause)
 
 

@@ -22,7 +22,7 @@ from gateway.chat.errors import (
     Table,
     look_up,
 )
-from gateway.chat.fallback import FallbackCaller
+from gateway.chat.fallback import FallbackCaller, Method
 from gateway.chat.formats import CONTRACT, OPENAI, ApiFormat
 from gateway.chat.http_messages import (
     EVENT_STREAM,
@@ -73,6 +73,30 @@ class Recorder(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Operation:
+    """What a request asks of an endpoint."""
+
+    action: str  # in policy decisions
+    inference_type: str
+    method: Method[bytes]
+    list_key: str  # where the body of a success has its list
+
+
+CHAT = Operation(
+    action="chat.completions",
+    inference_type="chat",
+    method=lambda upstream, job: upstream.complete(job),
+    list_key="choices",
+)
+EMBEDDINGS = Operation(
+    action="embeddings",
+    inference_type="embedding",
+    method=lambda upstream, job: upstream.embed(job),
+    list_key="data",
+)
+
+
+@dataclass(frozen=True, slots=True)
 class Service:
     """Answers requests. `in_thread` runs what may use the database."""
 
@@ -118,18 +142,16 @@ class Service:
     async def chat(
         self, request: ChatRequest, caller: Caller, api_format: ApiFormat
     ) -> ChatResponse:
-        context = await self._context(
-            request, caller, api_format, action="chat.completions"
-        )
+        context = await self._context(request, caller, api_format, CHAT)
         if context.request.stream:
-            return await self._run(context, "chat", BEFORE_FIRST_CHUNK, self._stream)
-        return await self._run(context, "chat", SYNCHRONOUS, self._complete)
+            return await self._run(context, CHAT, BEFORE_FIRST_CHUNK, self._stream)
+        return await self._run(context, CHAT, SYNCHRONOUS, self._complete)
 
     async def embeddings(
         self, request: ChatRequest, caller: Caller, api_format: ApiFormat
     ) -> ChatResponse:
-        context = await self._context(request, caller, api_format, action="embeddings")
-        return await self._run(context, "embedding", SYNCHRONOUS, self._embed)
+        context = await self._context(request, caller, api_format, EMBEDDINGS)
+        return await self._run(context, EMBEDDINGS, SYNCHRONOUS, self._complete)
 
     async def models(
         self, _: ChatRequest, caller: Caller, __: ApiFormat
@@ -165,8 +187,7 @@ class Service:
         request: ChatRequest,
         caller: Caller,
         api_format: ApiFormat,
-        *,
-        action: str,
+        operation: Operation,
     ) -> ChatContext:
         """Read the body and find the endpoint.
 
@@ -184,7 +205,10 @@ class Service:
             endpoint = await self._endpoint(model_request.model, caller)
         except EndpointNotFoundError:
             self.recorder.deny(
-                caller=caller, action=action, model=model_request.model, request=request
+                caller=caller,
+                action=operation.action,
+                model=model_request.model,
+                request=request,
             )
             raise
         return ChatContext(
@@ -194,15 +218,15 @@ class Service:
     async def _run(
         self,
         context: ChatContext,
-        inference_type: str,
+        operation: Operation,
         table: Table,
-        call: Callable[[ChatContext], Awaitable[ChatResponse]],
+        call: Callable[[ChatContext, Operation], Awaitable[ChatResponse]],
     ) -> ChatResponse:
         """Call the endpoint; a failure becomes what the table says."""
         self.limits.enter(context.caller)
         try:
-            require(context.endpoint, inference_type, context.request)
-            return await call(context)
+            require(context.endpoint, operation.inference_type, context.request)
+            return await call(context, operation)
         except asyncio.CancelledError:
             self._end(context, CLIENT_GONE)
             raise
@@ -215,21 +239,14 @@ class Service:
             self._end(context, status)
             return ChatResponse.json(status, body, headers)
 
-    async def _complete(self, context: ChatContext) -> ChatResponse:
-        body = await self.calls.complete(
-            context, lambda upstream: upstream.complete, "choices"
-        )
+    async def _complete(
+        self, context: ChatContext, operation: Operation
+    ) -> ChatResponse:
+        body = await self.calls.complete(context, operation.method, operation.list_key)
         self._end(context, 200)
         return ChatResponse.json(200, body)
 
-    async def _embed(self, context: ChatContext) -> ChatResponse:
-        body = await self.calls.complete(
-            context, lambda upstream: upstream.embed, "data"
-        )
-        self._end(context, 200)
-        return ChatResponse.json(200, body)
-
-    async def _stream(self, context: ChatContext) -> ChatResponse:
+    async def _stream(self, context: ChatContext, _: Operation) -> ChatResponse:
         new_transformer = partial(
             ChunkTransformer,
             context.api_format,

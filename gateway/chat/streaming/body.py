@@ -1,4 +1,4 @@
-"""The body of a streamed answer: chunks as they come, and a last event when one fails."""
+"""The body of a streamed response: chunks as they come, and a last event when one fails."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from gateway.chat.errors import (
     UpstreamServiceError,
     look_up,
 )
-from gateway.chat.fallback import Opened
+from gateway.chat.fallback import OpenedStream
 from gateway.chat.streaming.timeouts import StreamTimeout
 from gateway.chat.streaming.transform import ChunkTransformer
 
-# How long the usage is waited for after the finish reason, which ends the answer itself.
+# How long the usage is awaited after the finish reason, which already completes the stream.
 USAGE_WAIT_S = 2.0
-# How long an upstream may take to close a stream of which it has said that it is over.
+# How long an upstream may take to close a stream that it has declared done.
 CLOSING_S = 0.5
 
 log = structlog.stdlib.get_logger(__name__)
 
 
 async def events(
-    context: ChatContext, opened: Opened, end: Callable[[ChatContext, int], None]
+    context: ChatContext, opened: OpenedStream, end: Callable[[ChatContext, int], None]
 ) -> AsyncGenerator[bytes]:
     """Yield the framed events of a stream, those together that came together.
 
-    Whatever becomes of it, the upstream's call is closed and `end` is called once.
+    In every case the upstream's call is closed, and the first call of `end` says the status.
     """
     transformer = opened.transformer
     try:
@@ -41,12 +41,12 @@ async def events(
             try:
                 async for data in _transformed(context, opened):
                     yield data
-                yield transformer.last()
+                yield transformer.end()
             except Exception as error:  # noqa: BLE001 - the client gets a last event
-                yield transformer.rest() + _failure(context, error)
+                yield transformer.flush_all() + _failure(context, error)
             _note_tokens(context, transformer)
             if transformer.is_done:
-                await _read_out(opened.events)
+                await _read_to_end(opened.events)
         end(context, 200)
     finally:
         _note_tokens(context, transformer)
@@ -58,26 +58,28 @@ def _note_tokens(context: ChatContext, transformer: ChunkTransformer) -> None:
     context.completion_characters = transformer.characters
 
 
-async def _transformed(context: ChatContext, opened: Opened) -> AsyncGenerator[bytes]:
+async def _transformed(
+    context: ChatContext, opened: OpenedStream
+) -> AsyncGenerator[bytes]:
     """Yield what is ready, then read on. Raises what the upstream's failure stands for."""
     transformer, timeouts = opened.transformer, context.endpoint.timeouts
     try:
         yield transformer.flush()
         if opened.fault is not None:
             raise opened.fault
-        with StreamTimeout(timeouts.total_s, elapsed_s=context.elapsed()) as watch:
-            heard_at = monotonic()
+        with StreamTimeout(timeouts.total_s, elapsed_s=context.elapsed()) as timeout:
+            received_at = monotonic()
             while not transformer.is_done:
-                watch.start(_patience(transformer, timeouts.idle_s, heard_at))
+                timeout.start(_read_timeout(transformer, timeouts.idle_s, received_at))
                 payloads = await anext(opened.events, None)
-                watch.stop()
+                timeout.stop()
                 if payloads is None:
                     break
                 transformer.feed(payloads)
                 if data := transformer.flush():
                     yield data
                 if payloads:
-                    heard_at = monotonic()
+                    received_at = monotonic()
     except (TimeoutError, ChatError) as error:
         # After the finish reason nothing is missing, except perhaps the usage.
         if not transformer.has_finished:
@@ -88,15 +90,16 @@ async def _transformed(context: ChatContext, opened: Opened) -> AsyncGenerator[b
         raise UpstreamServiceError("the stream ended in the middle")
 
 
-def _patience(transformer: ChunkTransformer, idle_s: float, heard_at: float) -> float:
-    """Return for how many seconds the next read is waited for."""
+def _read_timeout(
+    transformer: ChunkTransformer, idle_s: float, received_at: float
+) -> float:
     if not transformer.has_finished:
         return idle_s
-    return min(idle_s, heard_at + USAGE_WAIT_S - monotonic())
+    return min(idle_s, received_at + USAGE_WAIT_S - monotonic())
 
 
-async def _read_out(upstream: AsyncGenerator[list[bytes]]) -> None:
-    """Read to the end of the connection, so that it can be used again."""
+async def _read_to_end(upstream: AsyncGenerator[list[bytes]]) -> None:
+    """Read until the upstream ends the stream, so that its connection can be used again."""
     with suppress(TimeoutError, UpstreamServiceError):
         async with asyncio.timeout(CLOSING_S):
             while await anext(upstream, None) is not None:
@@ -105,7 +108,7 @@ async def _read_out(upstream: AsyncGenerator[list[bytes]]) -> None:
 
 def _failure(context: ChatContext, error: Exception) -> bytes:
     if isinstance(error, TimeoutError):
-        error = UpstreamServiceError("the upstream went silent")
+        error = UpstreamServiceError("the upstream sent nothing in time")
     context.error_status, _ = look_up(AFTER_FIRST_CHUNK, error, context.request_id)
     if isinstance(error, ChatError):
         log.warning(

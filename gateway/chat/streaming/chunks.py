@@ -1,4 +1,4 @@
-"""Chunks of a stream: read only as far as needed, renamed, and freed of empty fields. Pure."""
+"""Chunks of a stream: parsed only as far as needed, renamed, freed of empty fields. Pure."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from gateway.chat.errors import (
 )
 from gateway.chat.metering.tokens import Usage
 
-REFUSALS = frozenset({400, 413, 422})
+REFUSAL_STATUSES = frozenset({400, 413, 422})
 REFUSAL_TYPES = frozenset({"invalid_request_error", "request_too_large"})
 REFUSED = "The upstream refused the request."
 PASSED_ON = ("type", "param", "code")
 MODEL_KEY = b'"model"'
 BACKSLASH = ord("\\")
 MODEL = re.compile(rb'"model"\s*:\s*("[^"\\]*")')
+NESTED_TOO_DEEPLY = "the upstream's JSON is nested too deeply"
 
 
 @dataclass(slots=True)
 class Chunk:
-    """One chunk, understood: `value` is what the client gets."""
+    """A parsed chunk: `value` is what the client gets."""
 
     value: dict[str, Any]
     usage: Usage | None
@@ -49,12 +50,12 @@ def parse(
     if not isinstance(value, dict):
         raise UpstreamServiceError("the upstream's JSON is not an object")
     if exact_json.is_too_deep(payload, value):
-        raise UpstreamServiceError("the upstream's JSON is nested too deeply")
+        raise UpstreamServiceError(NESTED_TOO_DEEPLY)
     return value
 
 
-def renamed(payload: bytes, name: str) -> bytes:
-    """Return JSON under another name of the model, and otherwise as it was received.
+def rename(payload: bytes, model: str) -> bytes:
+    """Return JSON with another name of the model, and otherwise as it was received.
 
     Raises UpstreamServiceError.
     """
@@ -64,9 +65,9 @@ def renamed(payload: bytes, name: str) -> bytes:
         and payload.count(MODEL_KEY) == 1
         and payload[match.start() - 1] != BACKSLASH
     ):
-        begin, end = match.span(1)
-        return payload[:begin] + orjson.dumps(name) + payload[end:]
-    return dump({**parse(payload), "model": name})
+        start, end = match.span(1)
+        return payload[:start] + orjson.dumps(model) + payload[end:]
+    return dump({**parse(payload), "model": model})
 
 
 def understand(value: dict[str, Any]) -> Chunk:
@@ -74,31 +75,30 @@ def understand(value: dict[str, Any]) -> Chunk:
     if value.get("error"):
         raise failure_in(value, refusal=InvalidRequestError)
     choices = value.get("choices") or []
-    usage = Usage.read(value.get("usage"))
     is_list = isinstance(choices, list)
     return Chunk(
         value,
-        usage,
-        is_finish=is_list and any(map(_finishes, choices)),
+        Usage.read(value.get("usage")),
+        is_finish=is_list and any(map(_is_finish, choices)),
         is_usage_only=isinstance(value.get("usage"), dict)
         and is_list
-        and all(map(_is_silent, choices)),
+        and all(map(_is_empty, choices)),
     )
 
 
-def _finishes(choice: Any) -> bool:
+def _is_finish(choice: Any) -> bool:
     return isinstance(choice, dict) and bool(choice.get("finish_reason"))
 
 
-def _is_silent(choice: Any) -> bool:
-    """Tell whether a choice says nothing: some servers put one beside the usage."""
+def _is_empty(choice: Any) -> bool:
+    """Return True if a choice holds nothing: some servers put one beside the usage."""
     return isinstance(choice, dict) and not any(
         value for name, value in choice.items() if name != "index"
     )
 
 
 def dump(value: Any) -> bytes:
-    """Return a chunk or answer as JSON. Raises UpstreamServiceError: nested too deeply."""
+    """Return a chunk or response as JSON. Raises UpstreamServiceError: nested too deeply."""
     try:
         return exact_json.dumps(value)
     except TypeError as error:
@@ -110,15 +110,17 @@ def dump_without_nulls(value: dict[str, Any]) -> bytes:
     try:
         return dump(without_nulls(value))
     except RecursionError as error:
-        raise UpstreamServiceError(
-            "the upstream's JSON is nested too deeply"
-        ) from error
+        raise UpstreamServiceError(NESTED_TOO_DEEPLY) from error
 
 
 def without_nulls(value: Any) -> Any:
     """Return JSON without the members that are null, at every depth; arrays keep theirs."""
     if isinstance(value, dict):
-        return {k: without_nulls(v) for k, v in value.items() if v is not None}
+        return {
+            name: without_nulls(member)
+            for name, member in value.items()
+            if member is not None
+        }
     if isinstance(value, list):
         return [without_nulls(item) for item in value]
     return value
@@ -130,19 +132,22 @@ def failure_in(
     """Return the failure that an upstream's error object stands for.
 
     400, 413 and 422 refuse the request, and the caller gets the upstream's message; every
-    other one is the upstream's own trouble. `status` is the answer's, when it came as one.
+    other one is a failure of the upstream. `status` is that of the response, if the error
+    came as one.
     """
     error = value.get("error") if isinstance(value, dict) else None
-    codes = {status} if status else _codes(error)
+    fields = error if isinstance(error, dict) else {}
+    statuses = {status} if status else _statuses(fields)
+    is_refusal = str(fields.get("type")) in REFUSAL_TYPES and not statuses
     failure: ChatError
-    if codes & REFUSALS or (not codes and _is_refusal(error)):
+    if is_refusal or statuses & REFUSAL_STATUSES:
         failure = refusal(_message(value) or REFUSED)
         failure.upstream = UpstreamError(fields=_passed_on(value))
     else:
-        kind = error.get("type") or error.get("code") if isinstance(error, dict) else ""
-        where = f"HTTP {status}" if status else "an error in the stream"
-        failure = UpstreamServiceError(f"{where} {kind or ''}".strip()[:200])
-        failure.upstream = UpstreamError(max(codes, default=0), _passed_on(value))
+        source = f"HTTP {status}" if status else "an error in the stream"
+        kind = fields.get("type") or fields.get("code") or ""
+        failure = UpstreamServiceError(f"{source} {kind}".strip()[:200])
+        failure.upstream = UpstreamError(max(statuses, default=0), _passed_on(value))
     return failure
 
 
@@ -151,20 +156,18 @@ def _passed_on(value: Any) -> dict[str, str]:
     if not isinstance(value, dict):
         return {}
     error = value.get("error")
-    told = error if isinstance(error, dict) else value
-    return {name: told[name] for name in PASSED_ON if _is_name(told.get(name))}
+    fields = error if isinstance(error, dict) else value
+    return {name: fields[name] for name in PASSED_ON if _is_name(fields.get(name))}
 
 
-def _codes(error: Any) -> set[int]:
+def _statuses(error: dict[str, Any]) -> set[int]:
     """Return the HTTP statuses that an error object names."""
-    if not isinstance(error, dict):
-        return set()
     texts = (str(error.get(name)) for name in ("code", "status", "status_code"))
-    return {int(it) for it in texts if it.isascii() and it.isdigit() and len(it) == 3}
-
-
-def _is_refusal(error: Any) -> bool:
-    return isinstance(error, dict) and str(error.get("type")) in REFUSAL_TYPES
+    return {
+        int(text)
+        for text in texts
+        if text.isascii() and text.isdigit() and len(text) == 3
+    }
 
 
 def _is_name(value: Any) -> bool:
@@ -174,21 +177,18 @@ def _is_name(value: Any) -> bool:
 def _message(value: Any) -> str:
     """Return the text in the shapes that OpenAI-compatible servers are known to use."""
     for _ in range(3):
-        if isinstance(value, str):
-            return value
         if not isinstance(value, dict):
-            return ""
-        value = next(
-            (value[k] for k in ("error", "message", "detail") if k in value), ""
-        )
+            break
+        keys = ("error", "message", "detail")
+        value = next((value[key] for key in keys if key in value), "")
     return value if isinstance(value, str) else ""
 
 
 class Template:
     """Rewrites chunks that differ from an earlier one in their text alone, without parsing them.
 
-    Most chunks of a stream are of one form around a changing `"content"`. What stands in the
-    changing place is checked to be a plain JSON text: no quote, escape or control character.
+    Most chunks of a stream have one form around a changing `"content"`. The changing text
+    must be plain JSON text: no quote, escape or control character.
     """
 
     __slots__ = ("_after", "_before", "_new_after", "_new_before")
@@ -202,39 +202,40 @@ class Template:
     @classmethod
     def learn(cls, old: bytes, new: bytes) -> Template | None:
         """Return the template of a chunk and its rewritten form, if they have the form."""
-        cuts = [_cut(payload, cls.MARK) for payload in (old, new)]
-        if cuts[0] is None or cuts[1] is None or cuts[0][1] != cuts[1][1]:
+        old_parts, new_parts = _split(old, cls.MARK), _split(new, cls.MARK)
+        if old_parts is None or new_parts is None or old_parts[1] != new_parts[1]:
             return None
-        return cls(cuts[0][0], cuts[0][2], (cuts[1][0], cuts[1][2]))
+        return cls(old_parts[0], old_parts[2], (new_parts[0], new_parts[2]))
 
-    def apply(self, payload: bytes) -> bytes | None:
-        """Return the rewritten chunk, or None for one of another form."""
-        if not (payload.startswith(self._before) and payload.endswith(self._after)):
+    def apply(self, payload: bytes) -> tuple[bytes, int] | None:
+        """Return the rewritten chunk and its text's length; None for one of another form."""
+        before, after = self._before, self._after
+        if not (payload.startswith(before) and payload.endswith(after)):
             return None
-        if len(payload) < len(self._before) + len(self._after):
+        if len(payload) < len(before) + len(after):
             return None
-        text = payload[len(self._before) : len(payload) - len(self._after)]
-        return self._new_before + text + self._new_after if _is_plain(text) else None
-
-    def text_length(self, payload: bytes) -> int:
-        """Return how many characters the changing text of a chunk of this form has."""
-        text = payload[len(self._before) : len(payload) - len(self._after)]
-        return len(text.decode())
+        text = payload[len(before) : len(payload) - len(after)]
+        length = _plain_length(text)
+        if length is None:
+            return None
+        return self._new_before + text + self._new_after, length
 
 
-def _cut(payload: bytes, mark: bytes) -> tuple[bytes, bytes, bytes] | None:
+def _split(payload: bytes, mark: bytes) -> tuple[bytes, bytes, bytes] | None:
     """Return what is before, in and after the only marked text."""
-    before, found, rest = payload.partition(mark)
+    before, separator, rest = payload.partition(mark)
     text, quote, after = rest.partition(b'"')
-    if not found or not quote or mark in after or not _is_plain(text):
+    if not separator or not quote or mark in after or _plain_length(text) is None:
         return None
     return before + mark, text, quote + after
 
 
-def _is_plain(text: bytes) -> bool:
+def _plain_length(text: bytes) -> int | None:
+    """Return how many characters a JSON text has that needs no escape; None for another."""
     if b'"' in text or b"\\" in text:
-        return False
+        return None
     try:
-        return text.decode().isprintable()
+        decoded = text.decode()
     except UnicodeDecodeError:
-        return False
+        return None
+    return len(decoded) if decoded.isprintable() else None

@@ -1,4 +1,4 @@
-"""Server-sent events: an incremental reader of what upstreams send, and the frame we send."""
+"""Server-sent events: an incremental reader of the upstreams' events, and the frame of ours."""
 
 from __future__ import annotations
 

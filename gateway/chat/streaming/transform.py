@@ -13,10 +13,10 @@ from gateway.chat.streaming.sse import DONE, frame
 
 
 class ChunkTransformer:
-    """The state of one stream: takes the upstream's events, holds what goes to the client.
+    """The state of one stream: takes the upstream's events, keeps the client's until flush().
 
-    A chunk that finishes all choices is held back until the next event, so that usage
-    which comes after it can be merged into it: the contract's final chunk carries the usage.
+    The contract's final chunk carries the usage. So a chunk that finishes all choices is
+    held back until the next event, and usage that comes after it is merged into it.
     """
 
     def __init__(
@@ -25,12 +25,12 @@ class ChunkTransformer:
         self._api_format = api_format
         self._model = model
         self._wants_usage = wants_usage
-        # Only what is written anew needs the text of its numbers.
-        self._loads = exact_json.loads if api_format.omits_nulls else exact_json.read
+        # OpenAI's format writes no chunk anew, so that its numbers may lose their text.
+        self._loads = exact_json.read if api_format.is_openai else exact_json.loads
         self._ready: list[bytes] = []
         self._held: Chunk | None = None
         self._template: Template | None = None
-        self._asked_choices = choices
+        self._requested_choices = choices
         self._seen_choices: set[int] = set()
         self._finished_choices: set[int] = set()
         self.usage: Usage | None = None
@@ -39,7 +39,7 @@ class ChunkTransformer:
         self.chunks = 0
 
     def feed(self, payloads: list[bytes]) -> None:
-        """Take events in; what came before a fault can still be drained.
+        """Transform events; what came before a fault can still be flushed.
 
         Raises InvalidRequestError, UpstreamServiceError.
         """
@@ -47,15 +47,16 @@ class ChunkTransformer:
             if self.is_done:
                 return
             if self._held is None and self._template is not None:
-                rewritten = self._template.apply(payload)
-                if rewritten is not None:
-                    self.chunks += 1
-                    self.characters += self._template.text_length(payload)
+                match = self._template.apply(payload)
+                if match is not None:
+                    rewritten, length = match
                     self._ready.append(rewritten)
+                    self.characters += length
+                    self.chunks += 1
                     continue
-            self._take(payload)
+            self._transform(payload)
 
-    def _take(self, payload: bytes) -> None:
+    def _transform(self, payload: bytes) -> None:
         if payload == DONE:
             self.is_done = True
             return
@@ -63,15 +64,15 @@ class ChunkTransformer:
         self.chunks += 1
         self.usage = chunk.usage or self.usage
         self._note_choices(chunk.value.get("choices"))
-        if chunk.is_usage_only and (self._api_format.says_done or self._held):
-            self._take_usage(chunk, payload)
+        if chunk.is_usage_only and (self._api_format.is_openai or self._held):
+            self._add_usage(chunk, payload)
             return
         self._release()
         may_be_last = chunk.is_finish and self._finished_choices >= self._seen_choices
-        if may_be_last and not self._api_format.says_done:
+        if may_be_last and not self._api_format.is_openai:
             self._held = chunk
             return
-        rewritten = self._written(chunk, payload)
+        rewritten = self._rewrite(chunk, payload)
         self._ready.append(rewritten)
         if not chunk.is_finish and chunk.usage is None:
             self._template = Template.learn(payload, rewritten)
@@ -86,30 +87,31 @@ class ChunkTransformer:
                 if choice.get("finish_reason"):
                     self._finished_choices.add(number)
 
-    def _take_usage(self, chunk: Chunk, payload: bytes) -> None:
+    def _add_usage(self, chunk: Chunk, payload: bytes) -> None:
         if self._held is not None:
             self._held.value["usage"] = chunk.value["usage"]
         elif self._wants_usage:
-            self._ready.append(self._written(chunk, payload))
+            self._ready.append(self._rewrite(chunk, payload))
 
-    def _written(self, chunk: Chunk, payload: bytes | None = None) -> bytes:
+    def _rewrite(self, chunk: Chunk, payload: bytes | None = None) -> bytes:
         """Return a chunk as it is sent; one that needs no change keeps its bytes.
 
-        Only the contract holds a chunk back, so that it has no payload any more.
+        A chunk that was held back has no payload any more.
         """
-        value, fits = chunk.value, True
+        value, has_right_model = chunk.value, True
         if "model" in value and value["model"] != self._model:
-            value["model"], fits = self._model, False
-        if payload is None or (self._api_format.omits_nulls and b"null" in payload):
+            value["model"], has_right_model = self._model, False
+        omits_nulls = not self._api_format.is_openai
+        if payload is None or (omits_nulls and b"null" in payload):
             return chunks.dump_without_nulls(value)
-        # An event is one line, and JSON has line breaks between its parts alone.
+        # An event is one line; JSON has line breaks only between its parts.
         payload = payload.replace(b"\n", b" ")
-        return payload if fits else chunks.renamed(payload, self._model)
+        return payload if has_right_model else chunks.rename(payload, self._model)
 
     def _release(self) -> None:
         if self._held is not None:
             held, self._held = self._held, None
-            self._ready.append(self._written(held))
+            self._ready.append(self._rewrite(held))
 
     @property
     def has_begun(self) -> bool:
@@ -117,28 +119,30 @@ class ChunkTransformer:
 
     @property
     def has_finished(self) -> bool:
-        """Whether every choice has its finish reason: those asked for and those that came."""
+        """True if every choice, requested or seen, has its finish reason."""
         finished = self._finished_choices
-        return len(finished) >= self._asked_choices and finished >= self._seen_choices
+        return (
+            len(finished) >= self._requested_choices and finished >= self._seen_choices
+        )
 
     @property
     def is_complete(self) -> bool:
-        """Whether the upstream said in either way that this was all."""
+        """True if the upstream said in either way that the stream ends here."""
         return self.is_done or self.has_finished
 
     def flush(self) -> bytes:
         """Return the events that are ready to be sent, framed."""
         if not self._ready:
             return b""
-        text = b"data: " + b"\n\ndata: ".join(self._ready) + b"\n\n"
+        events = b"data: " + b"\n\ndata: ".join(self._ready) + b"\n\n"
         self._ready.clear()
-        return text
+        return events
 
-    def last(self) -> bytes:
-        """Return the events that end a stream which is complete."""
-        return self.rest() + (frame(DONE) if self._api_format.says_done else b"")
-
-    def rest(self) -> bytes:
-        """Return what is ready and what was held back."""
+    def flush_all(self) -> bytes:
+        """Return the events that are ready, and the chunk that was held back."""
         self._release()
         return self.flush()
+
+    def end(self) -> bytes:
+        """Return the events that end a complete stream."""
+        return self.flush_all() + (frame(DONE) if self._api_format.is_openai else b"")

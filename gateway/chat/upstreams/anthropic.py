@@ -22,6 +22,7 @@ from gateway.chat.errors import (
     UpstreamServiceError,
 )
 from gateway.chat.metering import tokens
+from gateway.chat.model_request import dump
 from gateway.chat.streaming import chunks
 from gateway.chat.streaming.sse import DONE, MAX_EVENT_BYTES
 from gateway.chat.upstreams import http, messages
@@ -37,7 +38,7 @@ FINISH_REASONS = {
     "tool_use": "tool_calls",
     "refusal": "content_filter",
 }
-THOUGHTS = ("thinking", "redacted_thinking")
+THINKING = ("thinking", "redacted_thinking")
 INPUT_TOKENS = (
     "input_tokens",
     "cache_creation_input_tokens",
@@ -46,27 +47,25 @@ INPUT_TOKENS = (
 
 
 class Anthropic:
-    """Requests and answers are translated; what has no counterpart is an unsupported request."""
+    """Translates requests and responses; what has no counterpart is an unsupported request."""
 
     def __init__(self, client: aiohttp.ClientSession) -> None:
         self._client = client
 
     async def complete(self, job: Job) -> bytes:
         async with http.post(self._client, job, _call(job, stream=False)) as response:
-            answer = await http.whole(response)
-            return completion(chunks.parse(answer))
+            return completion(chunks.parse(await http.read_body(response)))
 
     async def stream(self, job: Job) -> AsyncGenerator[list[bytes]]:
         posting = http.post(self._client, job, _call(job, stream=True))
         translation = Translation(job.report)
-        del job
+        del job  # a stream may last, and a prompt be long
         async with posting as response:
             async for payloads in http.events(response):
                 ready: list[bytes] = []
                 try:
                     for payload in payloads:
-                        for chunk in translation.of(chunks.parse(payload)):
-                            ready.append(chunk)  # noqa: PERF402 - kept if the next one fails
+                        ready += translation.chunks_of(chunks.parse(payload))
                 except ChatError:
                     yield ready
                     raise
@@ -81,59 +80,62 @@ def _call(job: Job, *, stream: bool) -> http.Call:
     headers = {"anthropic-version": VERSION}
     if job.target.api_key:
         headers["x-api-key"] = job.target.api_key
-    body = messages.translated(job.request.body, model=job.target.model, stream=stream)
-    return http.Call(f"{base}/v1/messages", headers, job.request.written(body))
+    body = messages.translate(job.request.body, model=job.target.model, stream=stream)
+    return http.Call(f"{base}/v1/messages", headers, dump(body))
 
 
-def completion(answer: Mapping[str, Any]) -> bytes:
+def completion(message: Mapping[str, Any]) -> bytes:
     """Return a message as a chat completion. Raises UpstreamServiceError: it is not one."""
-    content = answer.get("content")
-    if answer.get("type") != "message" or not isinstance(content, list):
-        raise UpstreamServiceError("the answer is not a message")
+    content = message.get("content")
+    if message.get("type") != "message" or not isinstance(content, list):
+        raise UpstreamServiceError("the response is not a message")
     blocks = [block for block in content if isinstance(block, dict)]
-    text = _joined(it.get("text") for it in blocks if it.get("type") == "text")
-    calls = [_tool_call(it) for it in blocks if it.get("type") == "tool_use"]
-    message = {
-        "role": "assistant",
-        "content": text if text or not calls else None,
-        **_thoughts(blocks),
-        **({"tool_calls": calls} if calls else {}),
-    }
+    text = _join(block.get("text") for block in blocks if block.get("type") == "text")
+    calls = [_tool_call(block) for block in blocks if block.get("type") == "tool_use"]
     choice = {
         "index": 0,
-        "message": message,
-        "finish_reason": finish_reason(answer.get("stop_reason")),
+        "message": {
+            "role": "assistant",
+            "content": text if text or not calls else None,
+            **_thinking(blocks),
+            **({"tool_calls": calls} if calls else {}),
+        },
+        "finish_reason": finish_reason(message.get("stop_reason")),
     }
     return chunks.dump(
         {
-            "id": answer.get("id"),
+            "id": message.get("id"),
             "object": "chat.completion",
             "created": int(time.time()),
-            "model": answer.get("model"),
+            "model": message.get("model"),
             "choices": [choice],
-            "usage": usage(answer.get("usage")),
+            "usage": usage(message.get("usage")),
         }
     )
 
 
-def _joined(texts: Iterable[Any]) -> str:
-    return "".join(it for it in texts if isinstance(it, str))
+def _join(texts: Iterable[Any]) -> str:
+    return "".join(text for text in texts if isinstance(text, str))
 
 
-def _thoughts(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what the model thought: to be read, and to be sent back with the next turn.
+def _thinking(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the model's thinking: text to read, and blocks to send back in the next turn.
 
     A block that is not among the first has its place in the message as `index`.
     """
-    found = [(at, it) for at, it in enumerate(blocks) if it.get("type") in THOUGHTS]
-    text = _joined(it.get("thinking") for _, it in found)
-    given = [
-        dict(it) if at == place else {**it, "index": at}
-        for place, (at, it) in enumerate(found)
+    found = [
+        (index, block)
+        for index, block in enumerate(blocks)
+        if block.get("type") in THINKING
+    ]
+    text = _join(block.get("thinking") for _, block in found)
+    thinking_blocks = [
+        dict(block) if index == place else {**block, "index": index}
+        for place, (index, block) in enumerate(found)
     ]
     return {
         **({"reasoning_content": text} if text else {}),
-        **({"thinking_blocks": given} if given else {}),
+        **({"thinking_blocks": thinking_blocks} if thinking_blocks else {}),
     }
 
 
@@ -153,17 +155,16 @@ def _call_of(block: Mapping[str, Any], arguments: str) -> dict[str, Any]:
 
 def usage(value: Any) -> dict[str, Any]:
     """Return OpenAI's usage; the API counts cached input apart, OpenAI within the prompt."""
-    told = value if isinstance(value, dict) else {}
-    prompt = sum(_number(told.get(name)) for name in INPUT_TOKENS)
-    completion_tokens = _number(told.get("output_tokens"))
-    written = _number(told.get("cache_creation_input_tokens"))
+    counts = value if isinstance(value, dict) else {}
+    prompt = sum(_number(counts.get(name)) for name in INPUT_TOKENS)
+    completion_tokens = _number(counts.get("output_tokens"))
+    written = _number(counts.get("cache_creation_input_tokens"))
+    cached = _number(counts.get("cache_read_input_tokens"))
     return {
         "prompt_tokens": prompt,
         "completion_tokens": completion_tokens,
         "total_tokens": prompt + completion_tokens,
-        "prompt_tokens_details": {
-            "cached_tokens": _number(told.get("cache_read_input_tokens")),
-        },
+        "prompt_tokens_details": {"cached_tokens": cached},
         **({"cache_creation_input_tokens": written} if written else {}),
     }
 
@@ -172,8 +173,8 @@ def _number(value: Any) -> int:
     return tokens.count(value) or 0
 
 
-class Thought:
-    """A block of thinking that comes in parts; its signature counts for the whole of it."""
+class ThinkingBlock:
+    """A block of thinking that comes in parts; its signature covers the whole block."""
 
     def __init__(self, block: Mapping[str, Any]) -> None:
         self._block = dict(block)
@@ -187,12 +188,13 @@ class Thought:
         first = str(self._block.get(name) or "")
         self._parts.setdefault(name, [first]).append(text)
 
-    def whole(self) -> dict[str, Any]:
-        return self._block | {k: "".join(v) for k, v in self._parts.items()}
+    def joined(self) -> dict[str, Any]:
+        texts = {name: "".join(parts) for name, parts in self._parts.items()}
+        return self._block | texts
 
 
 class Translation:
-    """One stream: each event of the API becomes the chunks that say the same."""
+    """One stream: each event of the API becomes chunks of the same content."""
 
     def __init__(self, report: Callable[[Mapping[str, Any]], None]) -> None:
         self._report = report
@@ -204,31 +206,30 @@ class Translation:
         }
         self._usage: dict[str, Any] = {}
         self._calls: dict[Any, int] = {}  # block index to index among the tool calls
-        self._thoughts: dict[str, Thought] = {}
+        self._thinking: dict[str, ThinkingBlock] = {}
 
-    def of(self, event: Mapping[str, Any]) -> Iterator[bytes]:
+    def chunks_of(self, event: Mapping[str, Any]) -> Iterator[bytes]:
         """Yield chunks. Raises InvalidRequestError or UpstreamServiceError for an error event."""
         match event:
             case {"type": "error"}:
                 raise chunks.failure_in(event, refusal=InvalidRequestError)
             case {"type": "message_start", "message": dict(message)}:
-                self._head |= {k: message.get(k) for k in ("id", "model")}
-                self._count(message.get("usage"))
-                # Its output tokens are those of an answer that has only begun.
-                told = usage(self._usage)
-                del told["completion_tokens"]
-                self._report(told)
+                self._head |= {name: message.get(name) for name in ("id", "model")}
+                self._add_usage(message.get("usage"))
+                reported = usage(self._usage)
+                del reported["completion_tokens"]  # of a message that has only begun
+                self._report(reported)
                 yield self._delta({"role": "assistant", "content": ""})
             case {"type": "content_block_start", "content_block": dict(block)}:
                 yield from self._start(event.get("index"), block)
             case {"type": "content_block_delta", "delta": dict(delta)}:
                 yield from self._continue(event.get("index"), delta)
             case {"type": "content_block_stop", "index": int(index)}:
-                if thought := self._thoughts.pop(str(index), None):
-                    block = {"index": index, **thought.whole()}
+                if thinking := self._thinking.pop(str(index), None):
+                    block = {"index": index, **thinking.joined()}
                     yield self._delta({"thinking_blocks": [block]})
             case {"type": "message_delta", "delta": dict(delta)}:
-                self._count(event.get("usage"))
+                self._add_usage(event.get("usage"))
                 self._report(usage(self._usage))
                 if delta.get("stop_reason") is not None:
                     yield self._delta({}, finish_reason(delta["stop_reason"]))
@@ -238,10 +239,10 @@ class Translation:
                 )
                 yield DONE
 
-    def _count(self, told: Any) -> None:
-        """Later numbers replace earlier ones: the API's are cumulative."""
-        if isinstance(told, dict):
-            self._usage |= {k: v for k, v in told.items() if v is not None}
+    def _add_usage(self, counts: Any) -> None:
+        """Replace earlier numbers by later ones: the API's are cumulative."""
+        if isinstance(counts, dict):
+            self._usage |= {k: v for k, v in counts.items() if v is not None}
 
     def _start(self, index: Any, block: Mapping[str, Any]) -> Iterator[bytes]:
         if block.get("type") == "tool_use":
@@ -251,8 +252,8 @@ class Translation:
             )
             call = {"index": number, **_call_of(block, arguments)}
             yield self._delta({"tool_calls": [call]})
-        elif block.get("type") in THOUGHTS:
-            self._thoughts[str(index)] = Thought(block)
+        elif block.get("type") in THINKING:
+            self._thinking[str(index)] = ThinkingBlock(block)
             if text := block.get("thinking"):
                 yield self._delta({"reasoning_content": text})
         elif block.get("type") == "text" and block.get("text"):
@@ -274,9 +275,9 @@ class Translation:
                 yield self._delta({"tool_calls": [call]})
 
     def _think(self, index: Any, name: str, text: Any) -> Iterator[bytes]:
-        thought = self._thoughts.get(str(index))
-        if thought is not None and isinstance(text, str) and text:
-            thought.add(name, text)
+        thinking = self._thinking.get(str(index))
+        if thinking is not None and isinstance(text, str) and text:
+            thinking.add(name, text)
             if name == "thinking":
                 yield self._delta({"reasoning_content": text})
 

@@ -1,4 +1,4 @@
-"""What an upstream is: the one protocol that the gateway knows, and nothing of any vendor."""
+"""The protocol of upstreams, which knows no vendor."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ class Job:
     timeouts: Timeouts
     request_id: str
     ask_usage: bool = True
-    # Takes a usage of OpenAI's shape that the server tells before its stream ends.
+    # Gets a usage of OpenAI's shape that the server reports before its stream ends.
     report: Callable[[Mapping[str, Any]], None] = lambda _: None
 
 
 class Upstream(Protocol):
-    """A kind of model server. All that goes in and out has OpenAI's shapes.
+    """A kind of model server. Requests and responses have OpenAI's shapes.
 
-    Every method raises UpstreamServiceError for the server's trouble, InvalidValueError for
-    a request that the server refused, and UnsupportedRequestError for what it cannot do.
-    Whoever stops listening closes the generator, which ends the call at once.
+    Every method raises UpstreamServiceError if the server failed, InvalidValueError if it
+    refused the request, and UnsupportedRequestError for what it cannot do. Closing the
+    generator ends the call at once.
     """
 
     async def complete(self, job: Job) -> bytes:
-        """Return the whole completion as JSON."""
+        """Return the completion as JSON."""
 
     def stream(self, job: Job) -> AsyncGenerator[list[bytes]]:
-        """Yield the chunks as they come, `[DONE]` included where the server says it.
+        """Yield the chunks as they come, with `[DONE]` if the server sends it.
 
-        A list holds what arrived together; an empty list says that something did.
+        A list holds what arrived together; an empty list means a part of an event.
         """
 
     async def embed(self, job: Job) -> bytes:

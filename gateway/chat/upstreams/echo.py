@@ -1,4 +1,4 @@
-"""An upstream that needs no server: it repeats the last message, word by word, at a chosen pace."""
+"""An upstream without a server: it repeats the last message, word by word, at a chosen pace."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ WORD = re.compile(r"\S+\s*|\s+")
 
 
 class Echo:
-    """Deterministic: the same request has the same answer, whose tokens are its words."""
+    """Deterministic: the same request has the same response, whose tokens are its words."""
 
     def __init__(self, client: aiohttp.ClientSession | None = None) -> None:
-        """Take the client as every kind does; it calls nobody."""
+        """Take the client that every kind gets, which is not used."""
 
     async def complete(self, job: Job) -> bytes:
         text = _last_text(job.request.body)
@@ -94,7 +94,7 @@ def _last_text(body: Any) -> str:
 
 
 def _texts(body: Any) -> Iterator[str]:
-    """Yield the text of each message; what has another shape than OpenAI's has none."""
+    """Yield the text of each message of OpenAI's shape."""
     messages = body.get("messages")
     for message in messages if isinstance(messages, list) else []:
         content = message.get("content") if isinstance(message, dict) else None

@@ -28,15 +28,15 @@ from webhooks_core.network.certificates import client_context
 from webhooks_core.network.deadlines import within
 from webhooks_core.network.error_classes import tls_reason
 
-MAX_ANSWER_BYTES = 32 * 1024 * 1024
-# What is larger goes out in parts, so that the loop is not held up.
+MAX_BODY_BYTES = 32 * 1024 * 1024
+# A larger body goes out in parts, so that it does not block the loop.
 LARGE_BYTES = 1024 * 1024
 MAX_ERROR_BYTES = 64 * 1024
 ERROR_BODY_S = 5.0
 KEEP_ALIVE_S = 30.0
 MAX_RETRY_AFTER_S = 60.0
 SECONDS = re.compile(r"[0-9]{1,8}", re.ASCII)
-# A close that is seen so soon after sending came before the request: nothing was done yet.
+# A close that is seen so soon after sending happened before: the server did no work yet.
 CLOSE_SEEN_S = 0.1
 USER_AGENT = "Signpost"
 
@@ -61,7 +61,7 @@ def session() -> aiohttp.ClientSession:
 
 
 class UpstreamConnection(ResponseHandler):
-    """A connection that tells whether its server may have worked on the request sent last."""
+    """A connection that knows whether its server may have worked on the last request."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
@@ -71,39 +71,41 @@ class UpstreamConnection(ResponseHandler):
         self.is_idle = False
 
     def begin(self) -> None:
-        """A request is sent from now on."""
+        """Note that a request is sent from now on."""
         self._requests += 1
         self._sending_since, self._has_answered = self._loop.time(), False
         self.is_idle = False
 
     def data_received(self, data: bytes) -> None:
-        # aiohttp calls this without data, too, to go on with what it holds.
+        # aiohttp also calls this without data, to continue with what it holds.
         self._has_answered = self._has_answered or bool(data)
         if self.is_idle and data:
-            # Nobody asked for it, and the next request must not get it for an answer.
+            # Nothing was requested, and the next request must not get it as its response.
             self.abort()
         else:
             super().data_received(data)
             if self._payload is not None and (failure := self.exception()):
-                # aiohttp lets the reader wait when what follows cannot be parsed.
+                # aiohttp leaves the reader waiting when what follows cannot be parsed.
                 self._payload.set_exception(aiohttp.ClientPayloadError(repr(failure)))
 
     @property
     def was_closed_while_idle(self) -> bool:
-        """Whether the end of this connection, seen just now, came before the request.
+        """True if this connection, which just ended, was closed before the request.
 
         RFC 9112 section 9.3.1: a server may close an idle connection at any time.
         """
-        took = self._loop.time() - self._sending_since
-        return self._requests > 1 and not self._has_answered and took <= CLOSE_SEEN_S
+        duration = self._loop.time() - self._sending_since
+        return (
+            self._requests > 1 and not self._has_answered and duration <= CLOSE_SEEN_S
+        )
 
 
 class Connector(aiohttp.TCPConnector):
-    """Tells the task which connection its request goes over."""
+    """Stores in `used` the connection that a task's request goes over."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        # aiohttp has no public way to say which class its connections are of.
+        # aiohttp has no public option for the class of its connections.
         self._factory = partial(UpstreamConnection, loop=self._loop)  # type: ignore[assignment]
 
     async def connect(self, *args: Any, **options: Any) -> Connection:
@@ -119,13 +121,13 @@ class Connector(aiohttp.TCPConnector):
         super()._release(key, protocol, **options)
 
 
-# The connection that this task was given last.
+# The connection that this task got last.
 used: ContextVar[UpstreamConnection | None] = ContextVar("used", default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What is posted: JSON, and the headers beside the usual ones."""
+    """What is posted: JSON, and headers besides the usual ones."""
 
     url: str
     headers: Mapping[str, str]
@@ -136,10 +138,10 @@ class Call:
 async def post(
     client: aiohttp.ClientSession, job: Job, call: Call
 ) -> AsyncGenerator[aiohttp.ClientResponse]:
-    """POST JSON and give the answer once it is a success. Raises as Upstream's methods do.
+    """POST JSON and yield the response if it is a success. Raises as Upstream's methods do.
 
-    An answer that is not read to its end is cut off: the server learns at once that nobody
-    listens any more.
+    Leaving the block before the end of the response closes the connection, so that the
+    server can stop at once.
     """
     response = None
     try:
@@ -158,7 +160,7 @@ async def post(
 async def _send(
     client: aiohttp.ClientSession, job: Job, call: Call
 ) -> aiohttp.ClientResponse:
-    """POST; when a kept connection had been closed while idle, once more on another one."""
+    """POST; if a kept connection was closed while idle, once more on another one."""
     headers = {
         "Content-Type": "application/json",
         "X-Request-Id": job.request_id,
@@ -180,23 +182,23 @@ async def _send(
             ConnectionError,
             aiohttp.ClientOSError,
         ):
-            # Each turn uses up one kept connection; on a fresh one this is a failure.
+            # Each try uses up one kept connection; on a new one this is a failure.
             connection = used.get()
             if connection is None or not connection.was_closed_while_idle:
                 raise
 
 
 async def _failure(response: aiohttp.ClientResponse) -> ChatError:
-    """Return what an answer other than 200 stands for."""
+    """Return what a response other than 200 stands for."""
     try:
         with within(ERROR_BODY_S):
-            text = await _read(response, MAX_ERROR_BYTES)
+            body = await _read(response, MAX_ERROR_BYTES)
     except (TimeoutError, aiohttp.ClientError, OSError):
-        text = b""
+        body = b""
     try:
-        value = orjson.loads(text.removeprefix(BYTE_ORDER_MARK))
+        value = orjson.loads(body.removeprefix(BYTE_ORDER_MARK))
     except orjson.JSONDecodeError:
-        value = text[:1000].decode(errors="replace")
+        value = body[:1000].decode(errors="replace")
     failure = failure_in(value, status=response.status)
     seconds, pause = retry_after(response.headers.get("Retry-After", ""))
     failure.upstream = replace(failure.upstream, retry_after=pause)
@@ -205,18 +207,17 @@ async def _failure(response: aiohttp.ClientResponse) -> ChatError:
     return failure
 
 
-async def _read(response: aiohttp.ClientResponse, at_most: int) -> bytes:
-    text = bytearray()
-    while len(text) < at_most:
-        piece = await response.content.read(at_most - len(text))
-        if not piece:
-            break
-        text += piece
-    return bytes(text)
+async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
+    body = bytearray()
+    while len(body) < limit and (
+        part := await response.content.read(limit - len(body))
+    ):
+        body += part
+    return bytes(body)
 
 
 def retry_after(value: str) -> tuple[float, str]:
-    """Return a `Retry-After` in seconds, and as it is passed on; nonsense is none."""
+    """Return a `Retry-After` in seconds, and as it is passed on; an invalid one is none."""
     if SECONDS.fullmatch(value):
         return float(value), value
     try:
@@ -227,14 +228,14 @@ def retry_after(value: str) -> tuple[float, str]:
     return max(0.0, at.timestamp() - time.time()), text
 
 
-async def whole(response: aiohttp.ClientResponse) -> bytes:
-    """Return the body of an answer. Raises UpstreamServiceError: too large."""
-    text = bytearray()
-    while piece := await response.content.readany():
-        text += piece
-        if len(text) > MAX_ANSWER_BYTES:
+async def read_body(response: aiohttp.ClientResponse) -> bytes:
+    """Return the body of a response. Raises UpstreamServiceError: too large."""
+    body = bytearray()
+    while part := await response.content.readany():
+        body += part
+        if len(body) > MAX_BODY_BYTES:
             raise UpstreamServiceError("the answer is too large")
-    return bytes(text.removeprefix(BYTE_ORDER_MARK))
+    return bytes(body.removeprefix(BYTE_ORDER_MARK))
 
 
 async def events(response: aiohttp.ClientResponse) -> AsyncGenerator[list[bytes]]:
@@ -245,14 +246,14 @@ async def events(response: aiohttp.ClientResponse) -> AsyncGenerator[list[bytes]
         while data := await content.readany():
             yield reader.feed(data)
     except aiohttp.ClientError:
-        # aiohttp hides what arrived before a connection broke, but keeps it.
+        # aiohttp keeps what arrived before a connection broke, without a public way to it.
         if rest := content._read_nowait(-1):  # noqa: SLF001
             yield reader.feed(rest)
         raise
 
 
 def describe(error: BaseException) -> str:
-    """Return what went wrong for the log, without the address, which may hold a secret."""
+    """Describe a failure for the log, without the address, which may hold a secret."""
     cause = getattr(error, "os_error", None) or error.__cause__ or error
     message = str(getattr(cause, "message", ""))
     encoding = message if "content-encoding" in message else ""

@@ -1,4 +1,4 @@
-"""A chat request in the terms of Anthropic's Messages API. Nothing of it vanishes. Pure."""
+"""Chat requests in the terms of Anthropic's Messages API. No field is dropped. Pure."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
-from gateway.chat.upstreams.turns import cached, is_empty, only, system, turns
+from gateway.chat.upstreams.turns import (
+    is_empty,
+    refuse_others,
+    system,
+    turns,
+    with_cache_control,
+)
 
-# The API demands a limit; OpenAI's clients seldom give one. Thoughts come on top.
+# The API demands a limit; OpenAI's clients seldom set one. Thinking comes on top.
 DEFAULT_MAX_TOKENS = 4096
 SAME_NAME = ("top_p", "top_k", "cache_control")
 TRANSLATED = frozenset(
@@ -34,7 +40,7 @@ TRANSLATED = frozenset(
         "thinking",
     }
 )
-# What asks for nothing, and so loses nothing.
+# Values without an effect, which can be left out.
 WITHOUT_EFFECT: Mapping[str, tuple[Any, ...]] = {
     "n": (1,),
     "seed": (),
@@ -52,6 +58,7 @@ BETTER = {"functions": "functions; use tools"}
 TOOL_FIELDS = frozenset(
     {"name", "description", "parameters", "strict", "cache_control"}
 )
+SCHEMA_FIELDS = frozenset({"name", "description", "schema", "strict"})
 TOOL_CHOICES = {"auto": "auto", "required": "any", "none": "none"}
 SERVICE_TIERS = {
     "auto": "auto",
@@ -63,13 +70,13 @@ EFFORTS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh":
 MIN_THINKING = 1024
 
 
-def translated(body: Mapping[str, Any], *, model: str, stream: bool) -> dict[str, Any]:
+def translate(body: Mapping[str, Any], *, model: str, stream: bool) -> dict[str, Any]:
     """Return the body of a call to /v1/messages.
 
-    Raises UnsupportedRequestError for what the API has nothing for, InvalidValueError for
-    what is not of OpenAI's shape. Values that the API can judge are passed on for it to judge.
+    Raises UnsupportedRequestError for what the API lacks, InvalidValueError for what is not
+    of OpenAI's shape. Values that the API can check are passed on.
     """
-    _refuse_others(body)
+    _refuse_untranslatable(body)
     messages = body.get("messages")
     if not isinstance(messages, list):
         raise InvalidValueError("messages: must be a list.")
@@ -88,7 +95,7 @@ def translated(body: Mapping[str, Any], *, model: str, stream: bool) -> dict[str
     return {**call, "stream": True} if stream else call
 
 
-def _refuse_others(body: Mapping[str, Any]) -> None:
+def _refuse_untranslatable(body: Mapping[str, Any]) -> None:
     others = [
         BETTER.get(name, name)
         for name, value in body.items()
@@ -101,7 +108,7 @@ def _refuse_others(body: Mapping[str, Any]) -> None:
     options = _object(body, "stream_options")
     if options.get("include_obfuscation") is False:
         options = {**options, "include_obfuscation": None}
-    only(options, {"include_usage"}, "stream_options")
+    refuse_others(options, {"include_usage"}, "stream_options")
 
 
 def _object(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -112,9 +119,8 @@ def _object(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _lengths(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how long an answer may be, and how much of it may be thought."""
-    given = [body.get("max_completion_tokens"), body.get("max_tokens")]
-    limits = [it for it in given if it is not None]
+    """Return how long a completion may be, and how much of it may be thinking."""
+    limits = _values(body.get("max_completion_tokens"), body.get("max_tokens"))
     if len(limits) == 2 and limits[0] != limits[1]:
         raise UnsupportedRequestError("max_tokens beside another max_completion_tokens")
     thinking = _thinking(body, limits[0] if limits else None)
@@ -145,25 +151,30 @@ def _thinking(body: Mapping[str, Any], limit: Any) -> Mapping[str, Any]:
 
 
 def _sampling(body: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    sampling: dict[str, Any] = {}
     temperature, stop = body.get("temperature"), body.get("stop")
     if temperature is not None:
-        # OpenAI's scale ends at 2, the API's at 1. What is on neither is for it to refuse.
+        # OpenAI's scale ends at 2, the API's at 1. Other values are for the API to refuse.
         is_high = isinstance(temperature, int | float) and 1 < temperature <= 2
-        found["temperature"] = 1 if is_high else temperature
+        sampling["temperature"] = 1 if is_high else temperature
     if not is_empty(stop):
-        found["stop_sequences"] = [stop] if isinstance(stop, str) else stop
-    return found
+        sampling["stop_sequences"] = [stop] if isinstance(stop, str) else stop
+    return sampling
 
 
 def _user(body: Mapping[str, Any]) -> dict[str, Any]:
     metadata = _object(body, "metadata")
-    only(metadata, {"user_id"}, "metadata")
-    given = [body.get("user"), body.get("safety_identifier"), metadata.get("user_id")]
-    users = [it for it in given if it is not None]
-    if any(it != users[0] for it in users):
+    refuse_others(metadata, {"user_id"}, "metadata")
+    users = _values(
+        body.get("user"), body.get("safety_identifier"), metadata.get("user_id")
+    )
+    if any(user != users[0] for user in users):
         raise UnsupportedRequestError("different users in one request")
     return {"metadata": {"user_id": users[0]}} if users else {}
+
+
+def _values(*values: Any) -> list[Any]:
+    return [value for value in values if value is not None]
 
 
 def _service_tier(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,23 +199,22 @@ def _tools(body: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     if parallel is False and choice.get("type") != "none":
         choice = {"type": "auto", **choice, "disable_parallel_tool_use": True}
-    found: dict[str, Any] = {"tools": [_tool(tool) for tool in tools]}
-    return {**found, "tool_choice": choice} if choice else found
+    translated = {"tools": [_tool(tool) for tool in tools]}
+    return {**translated, "tool_choice": choice} if choice else translated
 
 
 def _tool(tool: Any) -> dict[str, Any]:
     match tool:
         case {"type": "function", "function": {"name": str(name)} as function}:
-            only(tool, {"type", "function", "cache_control"}, "tools")
-            only(function, TOOL_FIELDS, "tools")
-            found = {
+            refuse_others(tool, {"type", "function", "cache_control"}, "tools")
+            refuse_others(function, TOOL_FIELDS, "tools")
+            same = ("description", "strict")
+            translated = {
                 "name": name,
                 "input_schema": function.get("parameters") or {"type": "object"},
-                **{
-                    k: function[k] for k in ("description", "strict") if function.get(k)
-                },
+                **{key: function[key] for key in same if function.get(key)},
             }
-            return cached(cached(found, function), tool)
+            return with_cache_control(with_cache_control(translated, function), tool)
         case {"type": str(kind)} if kind != "function":
             raise UnsupportedRequestError(f"tools of the type {kind}"[:500])
     raise InvalidValueError("tools: each must be a function with a name.")
@@ -227,12 +237,12 @@ def _format(body: Mapping[str, Any]) -> dict[str, Any]:
     match body.get("response_format"):
         case None | {"type": "text"}:
             return {}
-        case {"type": "json_schema", "json_schema": {"schema": dict(schema)} as given}:
-            only(given, {"name", "description", "schema", "strict"}, "json_schema")
-            about = given.get("description")
-            wanted = {"description": about, **schema} if about else schema
-            form = {"type": "json_schema", "schema": wanted}
-            return {"output_config": {"format": form}}
+        case {"type": "json_schema", "json_schema": {"schema": dict(schema)} as named}:
+            refuse_others(named, SCHEMA_FIELDS, "json_schema")
+            if description := named.get("description"):
+                schema = {"description": description, **schema}
+            output_format = {"type": "json_schema", "schema": schema}
+            return {"output_config": {"format": output_format}}
         case {"type": "json_schema"}:
             raise InvalidValueError("response_format: a json_schema needs its schema.")
         case {"type": str(kind)}:

@@ -13,24 +13,24 @@ DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
 
 class OpenAI:
-    """Requests and answers pass as they are but for the name of the model."""
+    """Passes requests and responses on with another name of the model."""
 
     def __init__(self, client: aiohttp.ClientSession) -> None:
         self._client = client
 
     async def complete(self, job: Job) -> bytes:
-        return await self._whole(job, "chat/completions")
+        return await self._post(job, "chat/completions")
 
     async def embed(self, job: Job) -> bytes:
-        return await self._whole(job, "embeddings")
+        return await self._post(job, "embeddings")
 
-    async def _whole(self, job: Job, path: str) -> bytes:
+    async def _post(self, job: Job, path: str) -> bytes:
         async with http.post(self._client, job, _call(job, path)) as response:
-            return await http.whole(response)
+            return await http.read_body(response)
 
     async def stream(self, job: Job) -> AsyncGenerator[list[bytes]]:
         posting = http.post(self._client, job, _call(job, "chat/completions"))
-        del job
+        del job  # a stream may last, and a prompt be long
         async with posting as response:
             async for payloads in http.events(response):
                 yield payloads

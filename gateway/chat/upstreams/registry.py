@@ -1,4 +1,4 @@
-"""The kinds of upstreams. To add one: its file beside this one, and its line here."""
+"""The kinds of upstreams. To add one, add its file beside this one, and its line here."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of upstream by the path of its class, which takes the HTTP client.
+    """A kind of upstream: the path of its class, which takes the HTTP client.
 
-    It is imported when it is needed: the configuration and the models only want the names.
-    `needs_base_url` is false for one that is built in.
+    The class is imported on demand: the configuration and the models need only the names.
+    A built-in upstream has no base URL.
     """
 
     path: str
@@ -34,5 +34,5 @@ KINDS: Mapping[str, Kind] = {
 
 
 def connect(client: aiohttp.ClientSession) -> dict[str, Upstream]:
-    """Return an upstream of each kind that calls through this client."""
+    """Return an upstream of each kind, which calls through this client."""
     return {name: import_string(kind.path)(client) for name, kind in KINDS.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from gateway.chat import exact_json
@@ -13,30 +13,21 @@ from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
 Block = dict[str, Any]
 
 SYSTEM = frozenset({"system", "developer"})
-# The fields of messages that are translated, or say nothing that the others do not say.
+COMMON_FIELDS = frozenset({"role", "content", "cache_control"})
+ASSISTANT_FIELDS = {"refusal", "tool_calls", "thinking_blocks", "reasoning_content"}
+# The fields of messages that are translated, or repeat what the others say.
 FIELDS: Mapping[str, frozenset[str]] = {
-    "system": frozenset({"role", "content", "cache_control"}),
-    "developer": frozenset({"role", "content", "cache_control"}),
-    "user": frozenset({"role", "content", "cache_control"}),
-    "assistant": frozenset(
-        {
-            "role",
-            "content",
-            "cache_control",
-            "refusal",
-            "tool_calls",
-            "thinking_blocks",
-            "reasoning_content",
-        }
-    ),
-    # The id of the call says which tool it was.
-    "tool": frozenset({"role", "content", "cache_control", "tool_call_id", "name"}),
+    "system": COMMON_FIELDS,
+    "developer": COMMON_FIELDS,
+    "user": COMMON_FIELDS,
+    "assistant": COMMON_FIELDS | ASSISTANT_FIELDS,
+    "tool": COMMON_FIELDS | {"tool_call_id", "name"},  # the id says which tool it was
 }
 
 
-def only(value: Mapping[str, Any], names: Collection[str], where: str) -> None:
-    """Raise UnsupportedRequestError for fields that say something and have other names."""
-    others = [it for it in value if it not in names and not is_empty(value[it])]
+def refuse_others(value: Mapping[str, Any], known: Collection[str], where: str) -> None:
+    """Raise UnsupportedRequestError for fields with a value whose names are not known."""
+    others = [name for name in value if name not in known and not is_empty(value[name])]
     if others:
         raise UnsupportedRequestError(f"{where}: {', '.join(others)}"[:500])
 
@@ -45,110 +36,110 @@ def is_empty(value: Any) -> bool:
     return value is None or value in ("", [], {})
 
 
-def cached(block: Block, given: Mapping[str, Any]) -> Block:
-    """Return a block with the mark for the cache that its part of the request has."""
-    mark = given.get("cache_control")
-    if mark is None:
+def with_cache_control(block: Block, part: Mapping[str, Any]) -> Block:
+    """Return a block with the `cache_control` of its part of the request."""
+    cache_control = part.get("cache_control")
+    if cache_control is None:
         return block
-    if not isinstance(mark, dict):
+    if not isinstance(cache_control, dict):
         raise InvalidValueError("cache_control: must be an object.")
-    return {**block, "cache_control": mark}
+    return {**block, "cache_control": cache_control}
 
 
 def _role(message: Any) -> str:
-    """Return the role. Raises what a message that cannot be translated raises."""
+    """Return the role. Raises InvalidValueError, UnsupportedRequestError."""
     if not isinstance(message, dict) or not isinstance(message.get("role"), str):
         raise InvalidValueError("messages: each must be an object with a role.")
     role: str = message["role"]
     if role not in FIELDS:
         raise UnsupportedRequestError(f"messages with the role {role}"[:500])
-    only(message, FIELDS[role], f"messages with the role {role}")
+    refuse_others(message, FIELDS[role], f"messages with the role {role}")
     return role
 
 
 def system(messages: Sequence[Any]) -> dict[str, Any]:
-    """Return the system prompt: text, or blocks where one is marked for the cache."""
+    """Return the system prompt: text, or blocks if one has `cache_control`."""
     blocks = [
         block
         for message in messages
         if (role := _role(message)) in SYSTEM
-        for block in _whole(role, message)
+        for block in _blocks(role, message)
     ]
-    if any("cache_control" in it for it in blocks):
+    if any("cache_control" in block for block in blocks):
         return {"system": blocks}
-    return {"system": "\n".join(it["text"] for it in blocks)} if blocks else {}
+    return {"system": "\n".join(block["text"] for block in blocks)} if blocks else {}
 
 
 def turns(messages: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return the turns; the API wants the results of tools that belong together in one."""
+    """Return the turns; the API wants neighbouring results of tools in one turn."""
     found: list[dict[str, Any]] = []
     for message in messages:
         role = _role(message)
         if role in SYSTEM:
             continue
-        spoken = "assistant" if role == "assistant" else "user"
-        content = _whole(role, message)
-        if found and found[-1]["role"] == spoken:
+        turn_role = "assistant" if role == "assistant" else "user"
+        content = _blocks(role, message)
+        if found and found[-1]["role"] == turn_role:
             found[-1]["content"] += content
         else:
-            found.append({"role": spoken, "content": content})
+            found.append({"role": turn_role, "content": content})
     return found
 
 
-def _whole(role: str, message: Mapping[str, Any]) -> list[Block]:
-    """Return a message's blocks; a mark of the message is one of its last block."""
-    blocks = list(_content(role, message))
-    if not blocks and message.get("cache_control") is not None:
-        raise UnsupportedRequestError("cache_control on an empty message")
-    return [*blocks[:-1], *(cached(it, message) for it in blocks[-1:])]
-
-
-def _content(role: str, message: Mapping[str, Any]) -> Iterator[Block]:
+def _blocks(role: str, message: Mapping[str, Any]) -> list[Block]:
+    """Return a message's blocks; its `cache_control` belongs to the last one."""
     match role:
         case "assistant":
-            yield from _assistant(message)
+            blocks = _assistant(message)
         case "tool":
-            yield {
+            result = {
                 "type": "tool_result",
                 "tool_use_id": message.get("tool_call_id"),
-                "content": _blocks(role, message.get("content")),
+                "content": _content(role, message.get("content")),
             }
+            blocks = [result]
         case _:
-            yield from _blocks(role, message.get("content"))
+            blocks = _content(role, message.get("content"))
+    if not blocks and message.get("cache_control") is not None:
+        raise UnsupportedRequestError("cache_control on an empty message")
+    return [
+        *blocks[:-1],
+        *(with_cache_control(block, message) for block in blocks[-1:]),
+    ]
 
 
 def _assistant(message: Mapping[str, Any]) -> list[Block]:
     """Return the blocks in the order in which the API sent them."""
-    found = [
-        it
-        for it in _blocks("assistant", message.get("content"))
+    blocks = [
+        block
+        for block in _content("assistant", message.get("content"))
         # An empty text is refused there, and usual here beside tool calls.
-        if it["type"] != "text" or it["text"]
+        if block["type"] != "text" or block["text"]
     ]
     if isinstance(message.get("refusal"), str) and message["refusal"]:
-        found.append({"type": "text", "text": message["refusal"]})
-    found += map(_tool_use, _listed(message, "tool_calls"))
-    for place, block in enumerate(_listed(message, "thinking_blocks")):
+        blocks.append({"type": "text", "text": message["refusal"]})
+    blocks += map(_tool_use, _list(message, "tool_calls"))
+    for place, block in enumerate(_list(message, "thinking_blocks")):
         index = block.get("index") if isinstance(block, dict) else None
-        found.insert(index if isinstance(index, int) else place, _thinking(block))
-    if message.get("reasoning_content") and not any(map(_is_thought, found)):
-        # The API takes thoughts back with their signature alone.
+        blocks.insert(index if isinstance(index, int) else place, _thinking(block))
+    if message.get("reasoning_content") and not any(map(_is_thinking, blocks)):
+        # The API takes thinking back only with its signature.
         raise UnsupportedRequestError("reasoning_content without thinking_blocks")
-    return found
+    return blocks
 
 
-def _listed(message: Mapping[str, Any], name: str) -> list[Any]:
+def _list(message: Mapping[str, Any], name: str) -> list[Any]:
     value = message.get(name)
     if value is not None and not isinstance(value, list):
         raise InvalidValueError(f"messages: {name} must be a list.")
     return value or []
 
 
-def _is_thought(block: Block) -> bool:
+def _is_thinking(block: Block) -> bool:
     return block["type"] in {"thinking", "redacted_thinking"}
 
 
-def _blocks(role: str, content: Any) -> list[Block]:
+def _content(role: str, content: Any) -> list[Block]:
     if content is None:
         return []
     if isinstance(content, str):
@@ -173,22 +164,24 @@ def _block(role: str, part: Any) -> Block:
 
 def _text(part: Mapping[str, Any]) -> Block:
     kind = part["type"]
-    only(part, {"type", kind, "cache_control"}, f"content of the type {kind}")
+    refuse_others(part, {"type", kind, "cache_control"}, f"content of the type {kind}")
     if not isinstance(part.get(kind), str):
         raise InvalidValueError(f"messages: a part of the type {kind} has no text.")
-    return cached({"type": "text", "text": part[kind]}, part)
+    return with_cache_control({"type": "text", "text": part[kind]}, part)
 
 
 def _image(part: Mapping[str, Any]) -> Block:
-    only(part, {"type", "image_url", "cache_control"}, "content of the type image_url")
+    refuse_others(
+        part, {"type", "image_url", "cache_control"}, "content of the type image_url"
+    )
     image = part.get("image_url")
     if not isinstance(image, dict) or not isinstance(image.get("url"), str):
         raise InvalidValueError("messages: an image needs its url.")
-    only(image, {"url", "detail"}, "image_url")
+    refuse_others(image, {"url", "detail"}, "image_url")
     # Images are always read at full resolution.
     if image.get("detail") not in (None, "auto", "high"):
         raise UnsupportedRequestError("image_url: detail")
-    return cached({"type": "image", "source": _source(image["url"])}, part)
+    return with_cache_control({"type": "image", "source": _source(image["url"])}, part)
 
 
 def _source(url: str) -> dict[str, str]:
@@ -208,16 +201,18 @@ def _data_url(url: str) -> tuple[str, str]:
 
 
 def _file(part: Mapping[str, Any]) -> Block:
-    only(part, {"type", "file", "cache_control"}, "content of the type file")
+    refuse_others(part, {"type", "file", "cache_control"}, "content of the type file")
     file = part.get("file")
     if not isinstance(file, dict):
         raise InvalidValueError("messages: a part of the type file has no file.")
-    only(file, {"filename", "file_data"}, "file")
+    refuse_others(file, {"filename", "file_data"}, "file")
     data = file.get("file_data")
     if not isinstance(data, str) or not data.startswith("data:"):
         raise InvalidValueError("messages: file_data must be a data URL.")
     title = {"title": file["filename"]} if file.get("filename") else {}
-    return cached({"type": "document", "source": _document(data), **title}, part)
+    return with_cache_control(
+        {"type": "document", "source": _document(data), **title}, part
+    )
 
 
 def _document(url: str) -> dict[str, str]:
@@ -238,7 +233,7 @@ def _decoded(data: str) -> str:
 
 
 def _thinking(part: Any) -> Block:
-    """Return a block as the API sent it: its signature counts for this text alone."""
+    """Return a block as the API sent it: its signature covers exactly this text."""
     match part:
         case {"type": "thinking", "thinking": str(), "signature": str()} | {
             "type": "redacted_thinking",
@@ -253,8 +248,8 @@ def _thinking(part: Any) -> Block:
 def _tool_use(call: Any) -> Block:
     match call:
         case {"id": str(key), "function": {"name": str(name), "arguments": str(text)}}:
-            only(call, {"id", "type", "function", "index"}, "tool_calls")
-            only(call["function"], {"name", "arguments"}, "tool_calls")
+            refuse_others(call, {"id", "type", "function", "index"}, "tool_calls")
+            refuse_others(call["function"], {"name", "arguments"}, "tool_calls")
             return {"type": "tool_use", "id": key, "name": name, "input": _input(text)}
         case {"type": str(kind)} if kind != "function":
             raise UnsupportedRequestError(f"tool calls of the type {kind}"[:500])
@@ -270,7 +265,7 @@ def _input(text: str) -> Any:
         ) from error
 
 
-# The types of content: whose messages may have them, and what becomes of them.
+# The types of content: the roles whose messages may have them, and their translation.
 PARTS: Mapping[str, tuple[frozenset[str], Callable[[Mapping[str, Any]], Block]]] = {
     "text": (frozenset(FIELDS), _text),
     "refusal": (frozenset({"assistant"}), _text),

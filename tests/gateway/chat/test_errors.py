@@ -369,7 +369,7 @@ def test_after_the_first_chunk_any_other_failure_is_internal(
     def fail(_):
         raise RuntimeError("a bug of ours")
 
-    monkeypatch.setattr(ChunkTransformer, "last", fail)
+    monkeypatch.setattr(ChunkTransformer, "end", fail)
     parts = STREAM[0], 0.02, DONE
     assert last_of(gateway, upstream, *parts) == (500, INTERNAL)
 

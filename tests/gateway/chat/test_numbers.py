@@ -150,7 +150,7 @@ def test_json_is_written_as_it_was_read(value: Any, indent: int | None):
 @given(JSON, st.text())
 def test_a_new_name_changes_nothing_else(value: Any, name: str):
     raw = json.dumps({"x": value, "model": "old", "y": value}).encode()
-    assert json.loads(chunks.renamed(raw, name)) == {
+    assert json.loads(chunks.rename(raw, name)) == {
         "x": value,
         "model": name,
         "y": value,

@@ -61,8 +61,11 @@ def test_a_template_is_used_and_refuses_what_is_not_plain():
     old, new = raw("a", ascii_only=True), b'{"content":"a"}'
     template = Template.learn(old, new)
     assert template is not None
-    assert template.apply(raw("b c", ascii_only=True)) == b'{"content":"b c"}'
-    assert template.apply(raw("é", ascii_only=False)) == '{"content":"é"}'.encode()
+    assert template.apply(raw("b c", ascii_only=True)) == (b'{"content":"b c"}', 3)
+    assert template.apply(raw("é", ascii_only=False)) == (
+        '{"content":"é"}'.encode(),
+        1,
+    )
     for text in ('"', "\\", "\n", "\x00", "\u2028"):
         assert template.apply(raw(text, ascii_only=True)) is None
     for payload in (

@@ -17,7 +17,7 @@ SCHEMA = {"type": "object", "properties": {}}
 
 def sent(**fields: Any) -> dict[str, Any]:
     body = {"model": "claude", "messages": [USER], **fields}
-    return messages.translated(body, model="there", stream=False)
+    return messages.translate(body, model="there", stream=False)
 
 
 def user(*parts: Any, **more: Any) -> dict[str, Any]:
