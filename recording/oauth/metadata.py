@@ -14,9 +14,8 @@ AUTH_METHODS = [AuthMethod.BASIC.value, AuthMethod.POST.value, AuthMethod.NONE.v
 RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
 
 
-def authorization_server() -> dict[str, Any]:
-    """Return the metadata of RFC 8414 section 2; every address starts with BASE_URL."""
-    base = settings.BASE_URL
+def authorization_server(base: str) -> dict[str, Any]:
+    """Return the metadata of RFC 8414 section 2 for an origin."""
     return {
         "issuer": base,
         "authorization_endpoint": f"{base}/oauth/authorize",
@@ -35,17 +34,15 @@ def authorization_server() -> dict[str, Any]:
     }
 
 
-def protected_resource(path: str) -> dict[str, Any] | None:
-    """Return the metadata of RFC 9728 section 2; None when the path is not the API's."""
-    if not resources.is_protected_path(path):
-        return None
+def protected_resource(base: str, path: str) -> dict[str, Any]:
+    """Return the metadata of RFC 9728 section 2 for a path of the API."""
     return {
-        "resource": f"{settings.BASE_URL}{path}",
-        "authorization_servers": [settings.BASE_URL],
+        "resource": f"{base}{path}",
+        "authorization_servers": [base],
         "scopes_supported": [SCOPE],
         "bearer_methods_supported": ["header"],
         "resource_name": "Signpost recording",
-        "resource_documentation": f"{settings.BASE_URL}/docs",
+        "resource_documentation": f"{base}/docs",
     }
 
 

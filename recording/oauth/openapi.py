@@ -1,49 +1,50 @@
-"""What the OpenAPI document says about OAuth, whose endpoints are plain views."""
+"""The OAuth part of the OpenAPI document: its endpoints are plain Django views."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from recording.oauth import client_names, errors
-from recording.oauth.clients import GRANT_TYPES, MAX_REDIRECTS, SCOPE
-from recording.oauth.errors import OAuthError
+from recording.oauth import client_names, errors, metadata
+from recording.oauth.clients import GRANT_TYPES, MAX_REDIRECTS, RESPONSE_TYPES, SCOPE
 from recording.oauth.metadata import AUTH_METHODS
 from recording.oauth.parameters import FORM
+from recording.oauth.views.api import UnknownResourceError
 from webhooks_core.api.json_schema import INTEGER, STRING, array_of, object_of, ref
 
-TAG = "OAuth"
 BASE = "https://signpost.example"
 CLIENT_ID = "pVs5Lw3mT0c8Xn2Rb7Yk1Qz9Jd4Hf6GaUe"
 REDIRECT = "https://app.example.com/callback"
-SCOPE_FIELD = {"type": "string", "enum": [SCOPE]}
 URI = {"type": "string", "format": "uri"}
-URI_LIST = array_of(URI)
+CODE, S256, BEARER = {"const": "code"}, {"const": "S256"}, {"const": "Bearer"}
 
-CLIENT = object_of(
-    [],
-    client_name=STRING | {"maxLength": client_names.MAX_LENGTH},
-    token_endpoint_auth_method={"type": "string", "enum": AUTH_METHODS},
-    grant_types=array_of({"type": "string", "enum": GRANT_TYPES}),
-    response_types=array_of({"type": "string", "enum": ["code"]}),
-    scope=SCOPE_FIELD,
-    redirect_uris=URI_LIST | {"minItems": 1, "maxItems": MAX_REDIRECTS},
-)
+
+def _one_of(*values: str) -> dict[str, Any]:
+    return {"type": "string", "enum": [*values]}
+
+
+SCOPES = _one_of(SCOPE)
+CREDENTIALS = {"client_id": STRING, "client_secret": STRING}
+METADATA = {
+    "client_name": STRING | {"maxLength": client_names.MAX_LENGTH},
+    "token_endpoint_auth_method": _one_of(*AUTH_METHODS),
+    "grant_types": array_of(_one_of(*GRANT_TYPES)),
+    "response_types": array_of(_one_of(*RESPONSE_TYPES)),
+    "scope": SCOPES,
+    "redirect_uris": array_of(URI) | {"minItems": 1, "maxItems": MAX_REDIRECTS},
+}
+ENDPOINTS = ("authorization_endpoint", "token_endpoint", "registration_endpoint")
 SCHEMAS: dict[str, dict[str, Any]] = {
     "OAuthError": object_of(error=STRING, error_description=STRING),
     "OAuthServer": object_of(
-        ["issuer", "authorization_endpoint", "token_endpoint", "registration_endpoint"],
-        issuer=URI,
-        authorization_endpoint=URI,
-        token_endpoint=URI,
-        registration_endpoint=URI,
-        revocation_endpoint=URI,
+        ["issuer", *ENDPOINTS],
+        **dict.fromkeys(("issuer", *ENDPOINTS, "revocation_endpoint"), URI),
         scopes_supported=array_of(STRING),
         grant_types_supported=array_of(STRING),
         code_challenge_methods_supported=array_of(STRING),
     ),
     "OAuthResource": object_of(
         resource=URI,
-        authorization_servers=URI_LIST,
+        authorization_servers=array_of(URI),
         scopes_supported=array_of(STRING),
         bearer_methods_supported=array_of(STRING),
         resource_name=STRING,
@@ -58,43 +59,29 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         client_id_issued_at=INTEGER,
         client_secret=STRING | {"description": "Shown only here."},
         client_secret_expires_at={"const": 0},
-        **CLIENT["properties"],
+        **METADATA,
     ),
     "OAuthToken": object_of(
         access_token=STRING,
-        token_type={"const": "Bearer"},
+        token_type=BEARER,
         expires_in=INTEGER,
         refresh_token=STRING,
-        scope=SCOPE_FIELD,
+        scope=SCOPES,
     ),
 }
-SERVER_EXAMPLE = {
-    "issuer": BASE,
-    "authorization_endpoint": f"{BASE}/oauth/authorize",
-    "token_endpoint": f"{BASE}/oauth/token",
-    "registration_endpoint": f"{BASE}/oauth/register",
-}
-RESOURCE_EXAMPLE = {
-    "resource": f"{BASE}/v1/webhooks",
-    "authorization_servers": [BASE],
-    "scopes_supported": [SCOPE],
-    "bearer_methods_supported": ["header"],
-    "resource_name": "Signpost recording",
-    "resource_documentation": f"{BASE}/docs",
-}
-REGISTRATION = {
+REGISTRATION_EXAMPLE = {
     "client_name": "Minutes",
     "redirect_uris": [REDIRECT],
     "token_endpoint_auth_method": "none",
 }
-CLIENT_EXAMPLE = REGISTRATION | {
+CLIENT_EXAMPLE = REGISTRATION_EXAMPLE | {
     "client_id": CLIENT_ID,
     "client_id_issued_at": 1_795_231_200,
     "grant_types": GRANT_TYPES,
-    "response_types": ["code"],
+    "response_types": RESPONSE_TYPES,
     "scope": SCOPE,
 }
-GRANT = {
+CODE_EXAMPLE = {
     "grant_type": "authorization_code",
     "code": "the code of the redirect",
     "redirect_uri": REDIRECT,
@@ -108,19 +95,175 @@ TOKEN_EXAMPLE = {
     "refresh_token": "90 days, anew with each rotation",
     "scope": SCOPE,
 }
-CREDENTIALS = {"client_id": STRING, "client_secret": STRING}
-COMMON = (errors.ServerError(), errors.UnavailableError())
-THROTTLED = (errors.TooManyRequestsError(),)
-ASKED = (
-    errors.InvalidRequestError(),
-    errors.PayloadTooLargeError(),
-    errors.EncodedBodyError(),
-    *THROTTLED,
-    *COMMON,
+
+
+def _content(media_type: str, schema: Any, example: Any = None) -> dict[str, Any]:
+    media = {"schema": schema}
+    if example:
+        media["examples"] = {"example": {"value": example}}
+    return {"content": {media_type: media}}
+
+
+def _json(name: str, example: Any) -> dict[str, Any]:
+    return _content("application/json", ref(name), example)
+
+
+def _page(description: str) -> dict[str, Any]:
+    return {"description": description} | _content("text/html", STRING)
+
+
+def _form(example: Any = None, **fields: Any) -> dict[str, Any]:
+    return {"required": True} | _content(FORM, object_of([], **fields), example)
+
+
+def _errors(*kinds: type[errors.OAuthError]) -> dict[str, Any]:
+    return {
+        str(kind.status_code): {"description": kind.description}
+        | _json(
+            "OAuthError",
+            {"error": kind.error, "error_description": kind.description},
+        )
+        for kind in kinds
+    }
+
+
+GET_ERRORS = _errors(errors.ServerError, errors.UnavailableError)
+POST_ERRORS = GET_ERRORS | _errors(
+    errors.InvalidRequestError,
+    errors.PayloadTooLargeError,
+    errors.EncodedBodyError,
+    errors.TooManyRequestsError,
 )
-CLIENTS = (errors.InvalidClientError(), *ASKED)
-# A public client names itself in the body alone.
+CLIENT_ERRORS = POST_ERRORS | _errors(errors.InvalidClientError)
+PAGES = {
+    "302": {"description": "To the login, and back here afterwards."},
+    "303": {"description": "To the application: a code, or an error of RFC 6749."},
+    "400": _page("Nobody is sent to an address that was not registered."),
+    "429": _page(errors.TooManyRequestsError.description),
+    "500": _page(errors.ServerError.description),
+    "503": _page(errors.UnavailableError.description),
+}
+AUTHORIZE_PARAMETERS = [
+    {
+        "name": name,
+        "in": "query",
+        "required": name not in {"scope", "state", "resource"},
+        "schema": schema,
+        "example": example,
+    }
+    for name, schema, example in (
+        ("response_type", CODE, "code"),
+        ("client_id", STRING, CLIENT_ID),
+        ("redirect_uri", URI, REDIRECT),
+        ("code_challenge", STRING, "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"),
+        ("code_challenge_method", S256, "S256"),
+        ("scope", SCOPES, SCOPE),
+        ("state", STRING, "xyz"),
+        ("resource", URI, f"{BASE}/v1/webhooks"),
+    )
+]
+
+
+def _operation(
+    name: str,
+    summary: str,
+    response: dict[str, Any],
+    failures: dict[str, Any],
+    *,
+    status: str = "200",
+    **fields: Any,
+) -> dict[str, Any]:
+    responses = failures | {status: {"description": summary} | response}
+    return {
+        "operationId": f"oauth_{name}",
+        "summary": summary,
+        "tags": ["OAuth"],
+        "security": [{}],
+        "responses": dict(sorted(responses.items())),
+    } | fields
+
+
+SERVER = _operation(
+    "server",
+    "Where and how applications connect (RFC 8414)",
+    _json("OAuthServer", metadata.authorization_server(BASE)),
+    GET_ERRORS,
+)
+RESOURCE_RESPONSE = _json(
+    "OAuthResource", metadata.protected_resource(BASE, "/v1/webhooks")
+)
+RESOURCE = _operation(
+    "resource",
+    "Which server's tokens the recording API takes (RFC 9728)",
+    RESOURCE_RESPONSE,
+    GET_ERRORS,
+)
+RESOURCE_AT = _operation(
+    "resource_at",
+    "The same for an address of the recording API",
+    RESOURCE_RESPONSE,
+    GET_ERRORS | _errors(UnknownResourceError),
+    parameters=[{"name": "path", "in": "path", "required": True, "schema": STRING}],
+)
+REGISTER = _operation(
+    "register",
+    "Register an application (RFC 7591)",
+    _json("OAuthClient", CLIENT_EXAMPLE),
+    POST_ERRORS,
+    status="201",
+    requestBody={"required": True}
+    | _content(
+        "application/json",
+        object_of(["redirect_uris"], **METADATA),
+        REGISTRATION_EXAMPLE,
+    ),
+)
+AUTHORIZE = _operation(
+    "authorize",
+    "The page on which an account allows or denies an application",
+    _page("The page."),
+    PAGES,
+    parameters=AUTHORIZE_PARAMETERS,
+)
+DECIDE = _operation(
+    "decide",
+    "The decision, sent by that page's form alone",
+    _page("The form is not this session's (CSRF)."),
+    PAGES,
+    status="403",
+    parameters=AUTHORIZE_PARAMETERS,
+    requestBody=_form(allow=STRING, deny=STRING, csrfmiddlewaretoken=STRING),
+)
+# A public client identifies itself in the body only.
 AUTHENTICATED: list[dict[str, list[str]]] = [{"oauthClient": []}, {}]
+TOKEN = _operation(
+    "token",
+    "Trade a code or a refresh token for a pair of tokens (RFC 6749)",
+    _json("OAuthToken", TOKEN_EXAMPLE),
+    CLIENT_ERRORS,
+    requestBody=_form(
+        CODE_EXAMPLE,
+        grant_type=_one_of(*GRANT_TYPES),
+        **dict.fromkeys(("code", "redirect_uri", "code_verifier"), STRING),
+        **dict.fromkeys(("refresh_token", "resource"), STRING),
+        scope=SCOPES,
+        **CREDENTIALS,
+    ),
+    security=AUTHENTICATED,
+)
+REVOKE = _operation(
+    "revoke",
+    "End the connection that a token belongs to (RFC 7009)",
+    {"description": "It is ended, or never was."},
+    CLIENT_ERRORS,
+    requestBody=_form(
+        {"token": "either token of the pair", "client_id": CLIENT_ID},
+        token=STRING,
+        token_type_hint=STRING,
+        **CREDENTIALS,
+    ),
+    security=AUTHENTICATED,
+)
 
 
 def add_oauth(result: dict[str, Any], **_: Any) -> dict[str, Any]:
@@ -133,183 +276,12 @@ def add_oauth(result: dict[str, Any], **_: Any) -> dict[str, Any]:
         "description": "A confidential client's id and secret, each form-encoded first.",
     }
     result["paths"] |= {
-        "/.well-known/oauth-authorization-server": {"get": _server()},
-        "/.well-known/oauth-protected-resource": {"get": _resource()},
-        "/.well-known/oauth-protected-resource/{path}": {"get": _resource_at()},
-        "/oauth/register": {"post": _register()},
-        "/oauth/authorize": {"get": _authorize(), "post": _decide()},
-        "/oauth/token": {"post": _token()},
-        "/oauth/revoke": {"post": _revoke()},
+        "/.well-known/oauth-authorization-server": {"get": SERVER},
+        "/.well-known/oauth-protected-resource": {"get": RESOURCE},
+        "/.well-known/oauth-protected-resource/{path}": {"get": RESOURCE_AT},
+        "/oauth/register": {"post": REGISTER},
+        "/oauth/authorize": {"get": AUTHORIZE, "post": DECIDE},
+        "/oauth/token": {"post": TOKEN},
+        "/oauth/revoke": {"post": REVOKE},
     }
     return result
-
-
-def _operation(
-    name: str,
-    summary: str,
-    *,
-    answers: dict[str, Any],
-    fails: tuple[OAuthError, ...] = COMMON,
-    **more: Any,
-) -> dict[str, Any]:
-    failures = {str(error.status_code): _failure(error) for error in fails}
-    return {
-        "operationId": f"oauth_{name}",
-        "summary": summary,
-        "tags": [TAG],
-        "security": [{}],
-        "responses": dict(sorted((answers | failures).items())),
-        **more,
-    }
-
-
-def _failure(error: OAuthError) -> dict[str, Any]:
-    value = {"error": error.error, "error_description": error.description}
-    return _answer(error.description, ref("OAuthError"), value)
-
-
-def _answer(told: str, schema: dict[str, Any], example: Any) -> dict[str, Any]:
-    return {"description": told, "content": _json(schema, example)}
-
-
-def _json(schema: dict[str, Any], example: Any) -> dict[str, Any]:
-    return {
-        "application/json": {
-            "schema": schema,
-            "examples": {"example": {"value": example}},
-        }
-    }
-
-
-def _form(example: dict[str, str], **fields: Any) -> dict[str, Any]:
-    media = {"schema": object_of([], **fields)}
-    shown = {"examples": {"example": {"value": example}}} if example else {}
-    return {"required": True, "content": {FORM: media | shown}}
-
-
-def _server() -> dict[str, Any]:
-    summary = "Where and how applications connect (RFC 8414)"
-    answer = _answer(summary, ref("OAuthServer"), SERVER_EXAMPLE)
-    return _operation("server", summary, answers={"200": answer})
-
-
-def _resource() -> dict[str, Any]:
-    summary = "Which server's tokens the recording API takes (RFC 9728)"
-    answer = _answer(summary, ref("OAuthResource"), RESOURCE_EXAMPLE)
-    return _operation("resource", summary, answers={"200": answer})
-
-
-def _resource_at() -> dict[str, Any]:
-    summary = "The same for an address of the recording API"
-    path = {"name": "path", "in": "path", "required": True, "schema": STRING}
-    missing = _answer(
-        "There is no protected resource at this path.",
-        ref("OAuthError"),
-        {
-            "error": "invalid_request",
-            "error_description": "There is no protected resource at this path.",
-        },
-    )
-    answer = _answer(summary, ref("OAuthResource"), RESOURCE_EXAMPLE)
-    answers = {"200": answer, "404": missing}
-    return _operation("resource_at", summary, answers=answers, parameters=[path])
-
-
-def _register() -> dict[str, Any]:
-    summary = "Register an application (RFC 7591)"
-    shape = CLIENT | {"required": ["redirect_uris"]}
-    return _operation(
-        "register",
-        summary,
-        answers={"201": _answer(summary, ref("OAuthClient"), CLIENT_EXAMPLE)},
-        fails=ASKED,
-        requestBody={"required": True, "content": _json(shape, REGISTRATION)},
-    )
-
-
-def _page(told: str) -> dict[str, Any]:
-    return {"description": told, "content": {"text/html": {"schema": STRING}}}
-
-
-PAGES = {
-    "302": {"description": "To the login, and back here afterwards."},
-    "303": {"description": "To the application: a code, or an error of RFC 6749."},
-    "400": _page("Nobody is sent to an address that was not registered."),
-    "429": _page(errors.TooManyRequestsError.description),
-    "500": _page(errors.ServerError.description),
-    "503": _page(errors.UnavailableError.description),
-}
-ASKING = [
-    {
-        "name": name,
-        "in": "query",
-        "required": required,
-        "schema": schema,
-        "example": example,
-    }
-    for name, required, schema, example in (
-        ("response_type", True, {"const": "code"}, "code"),
-        ("client_id", True, STRING, CLIENT_ID),
-        ("redirect_uri", True, URI, REDIRECT),
-        ("code_challenge", True, STRING, "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"),
-        ("code_challenge_method", True, {"const": "S256"}, "S256"),
-        ("scope", False, SCOPE_FIELD, SCOPE),
-        ("state", False, STRING, "xyz"),
-        ("resource", False, URI, f"{BASE}/v1/webhooks"),
-    )
-]
-
-
-def _authorize() -> dict[str, Any]:
-    return _operation(
-        "authorize",
-        "The page on which an account allows or denies an application",
-        answers={"200": _page("The page.")} | PAGES,
-        fails=(),
-        parameters=ASKING,
-    )
-
-
-def _decide() -> dict[str, Any]:
-    return _operation(
-        "decide",
-        "The decision, sent by that page's form alone",
-        answers={"403": _page("The form is not this session's (CSRF).")} | PAGES,
-        fails=(),
-        parameters=ASKING,
-        requestBody=_form({}, allow=STRING, deny=STRING, csrfmiddlewaretoken=STRING),
-    )
-
-
-def _token() -> dict[str, Any]:
-    summary = "Trade a code or a refresh token for a pair of tokens (RFC 6749)"
-    names = (
-        "code",
-        "redirect_uri",
-        "code_verifier",
-        "refresh_token",
-        "resource",
-    )
-    grant = {"grant_type": {"type": "string", "enum": GRANT_TYPES}}
-    form = grant | dict.fromkeys(names, STRING) | {"scope": SCOPE_FIELD} | CREDENTIALS
-    return _operation(
-        "token",
-        summary,
-        answers={"200": _answer(summary, ref("OAuthToken"), TOKEN_EXAMPLE)},
-        fails=CLIENTS,
-        requestBody=_form(GRANT, **form),
-        security=AUTHENTICATED,
-    )
-
-
-def _revoke() -> dict[str, Any]:
-    form = {"token": STRING, "token_type_hint": STRING} | CREDENTIALS
-    example = {"token": "either token of the pair", "client_id": CLIENT_ID}
-    return _operation(
-        "revoke",
-        "End the connection that a token belongs to (RFC 7009)",
-        answers={"200": {"description": "It is ended, or never was."}},
-        fails=CLIENTS,
-        requestBody=_form(example, **form),
-        security=AUTHENTICATED,
-    )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from recording.oauth import clients, metadata, parameters, token_grants
+from recording.oauth import clients, metadata, parameters, resources, token_grants
 from recording.oauth.errors import (
     InvalidClientMetadataError,
     UnknownAddressError,
@@ -26,15 +27,17 @@ class UnknownResourceError(UnknownAddressError):
 @endpoint("GET", "HEAD")
 def authorization_server(request: HttpRequest) -> HttpResponse:
     """GET /.well-known/oauth-authorization-server."""
-    return respond(metadata.authorization_server(), headers=CACHEABLE)
+    document = metadata.authorization_server(settings.BASE_URL)
+    return respond(document, headers=CACHEABLE)
 
 
 @endpoint("GET", "HEAD")
 def protected_resource(request: HttpRequest, path: str = "") -> HttpResponse:
     """GET /.well-known/oauth-protected-resource, also with a path of the API behind it."""
-    document = metadata.protected_resource(f"/{path}" if path else "")
-    if document is None:
+    path = f"/{path}" if path else ""
+    if not resources.is_protected_path(path):
         raise UnknownResourceError
+    document = metadata.protected_resource(settings.BASE_URL, path)
     return respond(document, headers=CACHEABLE)
 
 
