@@ -7,7 +7,6 @@ from django.urls import include, path
 
 from catalog.views import graphql
 from config.operations import api_docs, health, home, metrics
-from gateway import viewsets as gateway
 from recording.oauth.views import accounts, api, authorize, tokens
 
 handler400 = "config.errors.bad_request"
@@ -15,8 +14,6 @@ handler404 = "config.errors.not_found"
 handler500 = "config.errors.server_error"
 
 WEBHOOKS = "v1/webhooks"
-SUBSCRIPTIONS = f"{WEBHOOKS}/subscriptions"
-SUBSCRIPTION = f"{SUBSCRIPTIONS}/<str:subscription_id>"
 
 urlpatterns = [
     path("", home.home, name="home"),
@@ -38,12 +35,8 @@ urlpatterns = [
     path("accounts/tokens/revoke", tokens.revoke, name="account-token-revoke"),
     path("graphql", graphql),
     # Before recording's {endpoint_id}, which would match the gateway's too.
-    path(SUBSCRIPTIONS, gateway.SubscriptionsView.as_view()),
-    path(SUBSCRIPTION, gateway.SubscriptionView.as_view()),
-    path(f"{SUBSCRIPTION}/test", gateway.TestView.as_view()),
-    path(f"{SUBSCRIPTION}/deliveries", gateway.DeliveriesView.as_view()),
+    path("", include("gateway.urls")),
     path("", include("gateway.chat.urls")),
-    path("v1/ingest", gateway.IngestView.as_view()),
     path("", include("recording.urls")),
     path("docs", api_docs.page),
     path("openapi.json", api_docs.document, name="openapi"),

@@ -14,7 +14,7 @@ from gateway import static_subscriptions
 from gateway.identity import SYSTEM, Caller
 from gateway.models import PolicyDecision
 from gateway.trace_ids import trace_id
-from gateway.webhooks import EVENT_TYPES, POLICY_VIOLATION, PROFILE
+from gateway.webhooks import POLICY_VIOLATION, PROFILE
 from webhooks_core import publishing
 from webhooks_core.formats import iso
 from webhooks_core.models import Event
@@ -57,11 +57,6 @@ class Origin:
         }
 
 
-def subscribable() -> list[str]:
-    """Return the names of the event types that subscriptions may name."""
-    return [name for name, it in EVENT_TYPES.items() if it.subscribable]
-
-
 def is_deeper(value: Any, levels: int) -> bool:
     """Tell whether JSON is nested more than so many levels deep."""
     if not isinstance(value, dict | list):
@@ -75,7 +70,7 @@ def publish(*, origin: Origin, event_type: str, data: Mapping[str, Any]) -> Even
 
     Raises UnknownEventTypeError, or TypeError when `data` is not JSON.
     """
-    static_subscriptions.synchronise_once()
+    static_subscriptions.sync_once()
     return publishing.publish(
         profile=PROFILE,
         owner=origin.tenant,

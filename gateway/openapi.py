@@ -9,7 +9,7 @@ from drf_spectacular.utils import OpenApiParameter
 
 from gateway import errors
 from gateway.ingest import CONTENT_TYPES
-from gateway.webhooks import EVENT_TYPES, INGEST_COMPLETED
+from gateway.webhooks import EVENT_TYPES, INGEST_COMPLETED, SUBSCRIBABLE
 from webhooks_core.api.json_schema import (
     BOOLEAN,
     DATE_TIME,
@@ -34,7 +34,7 @@ SECRET = "whsec_<base64 of 32 bytes>"  # noqa: S105 - a placeholder
 EVENT_TYPE_LIST = array_of(
     {
         "type": "string",
-        "enum": [it.name for it in EVENT_TYPES.values() if it.subscribable],
+        "enum": SUBSCRIBABLE,
     }
 )
 URL_FIELD = STRING | {"maxLength": 2048}
@@ -136,7 +136,7 @@ LIST = operation(
         count("page", default=1),
         count("page_size", default=None, maximum=100),
     ],
-    answers={200: (items_of("GatewaySubscription"), {"items": [SUBSCRIPTION_EXAMPLE]})},
+    answers={200: (ref("GatewaySubscription"), SUBSCRIPTION_EXAMPLE)},
     fails=(errors.BadRequestError,),
 )
 CREATE = operation(

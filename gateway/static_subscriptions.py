@@ -19,7 +19,7 @@ from webhooks_core.models import Endpoint
 
 log = structlog.stdlib.get_logger(__name__)
 
-_synchronised: list[Configuration] = []
+_synced: list[Configuration] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,13 @@ class SyncReport:
     removed: int = 0
 
 
-def synchronise_once() -> None:
+def sync_once() -> None:
     """Bring the configuration into the tables, the first time that this process needs it.
 
     So a restart suffices, whichever process it is that was restarted.
     """
     current = configuration.current()
-    if current not in _synchronised:
+    if current not in _synced:
         sync(current)
 
 
@@ -68,7 +68,7 @@ def sync(current: Configuration) -> SyncReport:
 
 
 def _remember(current: Configuration) -> None:
-    _synchronised[:] = [current]
+    _synced[:] = [current]
 
 
 def _key(it: StaticSubscription) -> tuple[str, str]:

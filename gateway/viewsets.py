@@ -1,25 +1,34 @@
-"""The gateway's REST endpoints: each translates a request into a use case and back."""
+"""The gateway's REST endpoints: each maps a request to a use case."""
 
 from __future__ import annotations
 
 from typing import Any, cast
 
-from django.http import HttpResponse
+from rest_framework import serializers
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from gateway import errors, ingest, openapi, subscriptions
 from gateway.authentication import Caller, GatewayAuthentication
-from gateway.errors import BadRequestError
 from gateway.events import Origin
+from gateway.serializers import (
+    ChangeSerializer,
+    CreationSerializer,
+    DeliverySerializer,
+    DocumentSerializer,
+    SubscriptionSerializer,
+)
 from gateway.throttles import CreateThrottle, IngestThrottle, TestThrottle
 from gateway.uploads import DocumentFormParser, DocumentJSONParser
 from webhooks_core.api.pagination import PageQuery, read_query
 from webhooks_core.api.views import ProductAPIView
+from webhooks_core.api.viewsets import ProductViewSet
+from webhooks_core.models import Endpoint
 
 
 class GatewayView(ProductAPIView):
-    """Answers in the gateway's error shape, for a known caller only."""
+    """Answers known callers only, and errors in the gateway's shape."""
 
     error_handler = errors.HANDLER
     authentication_classes = (GatewayAuthentication,)
@@ -32,100 +41,97 @@ class GatewayView(ProductAPIView):
     def origin(self) -> Origin:
         return Origin.of(self.caller, self.request)
 
+    def read_body(
+        self, serializer_class: type[serializers.Serializer[Any]], **options: Any
+    ) -> dict[str, Any]:
+        """Return the fields of the request's body. Raises ValidationError, or as get_body()."""
+        serializer = serializer_class(data=self.get_body(), **options)
+        serializer.is_valid(raise_exception=True)
+        return dict(serializer.validated_data)
 
-class SubscriptionsView(GatewayView):
-    """GET and POST /v1/webhooks/subscriptions."""
+
+class SubscriptionViewSet(GatewayView, ProductViewSet):
+    """/v1/webhooks/subscriptions: the subscriptions of the caller's tenant."""
+
+    serializer_class = SubscriptionSerializer
+    lookup_url_kwarg = "subscription_id"
 
     def get_throttles(self) -> list[Any]:
-        return [CreateThrottle()] if self.request.method == "POST" else []
+        if self.action == "create":
+            return [CreateThrottle()]
+        return super().get_throttles()
+
+    def get_object(self) -> Endpoint:
+        subscription_id = self.kwargs["subscription_id"]
+        return subscriptions.find(self.caller.tenant, subscription_id)
 
     @openapi.LIST
-    def get(self, request: Request) -> Response:
-        paged = {"page", "page_size"} & set(request.query_params)
+    def list(self, request: Request) -> Response:
         query = read_query(PageQuery, request)
-        items = subscriptions.subscriptions(
+        has_pages = not {"page", "page_size"}.isdisjoint(request.query_params)
+        rows = subscriptions.of_tenant(
             self.caller.tenant,
             page=query["page"],
-            page_size=query["page_size"] if paged else None,
+            page_size=query["page_size"] if has_pages else None,
         )
-        return Response({"items": items})
+        return self.get_paginated_response(self.get_serializer(rows, many=True).data)
 
     @openapi.CREATE
-    def post(self, request: Request) -> Response:
-        body = self.get_body()
-        created = subscriptions.create(
-            tenant=self.caller.tenant,
-            fields=subscriptions.read_fields(body),
-            secret=subscriptions.read_secret(body),
-        )
+    def create(self, request: Request) -> Response:
+        fields = self.read_body(CreationSerializer, partial=True)
+        created = subscriptions.create(tenant=self.caller.tenant, **fields)
         CreateThrottle().count(request, self)
-        shown = subscriptions.shown(created.endpoint, secret=created.secret)
-        return Response(shown, status=201)
-
-
-class SubscriptionView(GatewayView):
-    """GET, PATCH and DELETE /v1/webhooks/subscriptions/{id}."""
+        subscription = self.get_serializer(created.endpoint).data
+        return Response(subscription | {"secret": created.secret}, status=201)
 
     @openapi.DESCRIBE
-    def get(self, request: Request, subscription_id: str) -> Response:
-        found = subscriptions.find(self.caller.tenant, subscription_id)
-        return Response(subscriptions.shown(found))
+    def retrieve(self, request: Request, subscription_id: str) -> Response:
+        return Response(self.get_serializer(self.get_object()).data)
 
     @openapi.UPDATE
-    def patch(self, request: Request, subscription_id: str) -> Response:
-        found = subscriptions.find(self.caller.tenant, subscription_id)
-        subscriptions.check_changeable(found)
-        body = self.get_body()
-        if "secret" in body:
-            raise BadRequestError("secret cannot be changed here; it is rotated.")
+    def partial_update(self, request: Request, subscription_id: str) -> Response:
+        subscription = self.get_object()
+        subscriptions.check_changeable(subscription)
+        fields = self.read_body(ChangeSerializer, partial=True)
         updated = subscriptions.update(
-            tenant=self.caller.tenant,
-            subscription=found,
-            fields=subscriptions.read_fields(body),
+            tenant=self.caller.tenant, subscription=subscription, fields=fields
         )
-        return Response(subscriptions.shown(updated))
+        return Response(self.get_serializer(updated).data)
 
     @openapi.DELETE
-    def delete(self, request: Request, subscription_id: str) -> Response:
-        found = subscriptions.find(self.caller.tenant, subscription_id)
-        subscriptions.check_changeable(found)
-        subscriptions.delete(found)
+    def destroy(self, request: Request, subscription_id: str) -> Response:
+        subscription = self.get_object()
+        subscriptions.check_changeable(subscription)
+        subscriptions.delete(subscription)
         return Response(status=204)
 
-
-class TestView(GatewayView):
-    """POST /v1/webhooks/subscriptions/{id}/test."""
-
-    __test__ = False  # the name is the endpoint's, not a test case's
-    throttle_classes = (TestThrottle,)
-
     @openapi.TEST
-    def post(self, request: Request, subscription_id: str) -> Response:
+    @action(detail=True, methods=["post"], throttle_classes=[TestThrottle])
+    def test(self, request: Request, subscription_id: str) -> Response:
         event = subscriptions.send_test(
             origin=self.origin, subscription_id=subscription_id
         )
         return Response({"event_id": event.public_id, "queued": True}, status=202)
 
-
-class DeliveriesView(GatewayView):
-    """GET /v1/webhooks/subscriptions/{id}/deliveries."""
-
     @openapi.DELIVERIES
-    def get(self, request: Request, subscription_id: str) -> Response:
-        found = subscriptions.find(self.caller.tenant, subscription_id)
-        items = subscriptions.deliveries(found, **read_query(PageQuery, request))
-        return Response({"items": items})
+    @action(detail=True)
+    def deliveries(self, request: Request, subscription_id: str) -> Response:
+        rows = subscriptions.deliveries(
+            self.get_object(), **read_query(PageQuery, request)
+        )
+        return self.get_paginated_response(DeliverySerializer(rows, many=True).data)
 
 
 class IngestView(GatewayView):
-    """POST /v1/ingest."""
+    """/v1/ingest: documents, as JSON or as a form."""
 
     parser_classes = (DocumentJSONParser, DocumentFormParser)
     throttle_classes = (IngestThrottle,)
 
     @openapi.INGEST
-    def post(self, request: Request) -> HttpResponse:
-        sent = ingest.read(self.get_body())
-        ingested = ingest.ingest(origin=self.origin, sent=sent)
+    def post(self, request: Request) -> Response:
+        ingested = ingest.ingest(
+            origin=self.origin, **self.read_body(DocumentSerializer)
+        )
         status = 201 if ingested.is_new else 200
         return Response(ingest.result(ingested.document), status=status)

@@ -126,6 +126,10 @@ EVENT_TYPES: Mapping[str, EventType] = dict(
 )
 
 
+# The event types that subscriptions may name.
+SUBSCRIBABLE = [name for name, kind in EVENT_TYPES.items() if kind.subscribable]
+
+
 def receives(event_types: Sequence[str], event_type: str) -> bool:
     """Tell whether a subscription receives a type: an empty list means all but the test."""
     return event_type != TEST and (not event_types or event_type in event_types)

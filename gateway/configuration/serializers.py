@@ -11,11 +11,10 @@ from rest_framework.exceptions import ValidationError
 from gateway.chat.upstreams.registry import KINDS
 from gateway.configuration import fields, shapes
 from gateway.configuration.fields import OWN, StrictSerializer, all_different, one_of
-from gateway.webhooks import EVENT_TYPES, url_policy
+from gateway.webhooks import SUBSCRIBABLE, url_policy
 from webhooks_core.network.url_policy import UrlRefusedError
 
 MAX_SECRET = 256
-SUBSCRIBABLE = [kind.name for kind in EVENT_TYPES.values() if kind.subscribable]
 # The keys of a model's only target; among several, each also has a weight.
 TARGET_KEYS = ("base_url", "model", "api_key")
 

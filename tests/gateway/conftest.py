@@ -13,7 +13,7 @@ from tests.gateway.making import Api
 def nothing_remembered():
     """No test sees what another left in this process."""
     keys._cache.clear()
-    static_subscriptions._synchronised.clear()
+    static_subscriptions._synced.clear()
     cache.clear()
 
 

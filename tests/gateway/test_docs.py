@@ -9,9 +9,9 @@ from django.conf import settings
 from django.core.management import get_commands
 
 from config import settings as settings_module
-from gateway import chunks, errors, ingest, keys
+from gateway import chunks, errors, ingest, keys, serializers
 from gateway.chat.upstreams.registry import KINDS
-from gateway.configuration import serializers
+from gateway.configuration import serializers as configuration
 from gateway.openapi import SCHEMAS
 from gateway.webhooks import EVENT_TYPES
 from tests.gateway.test_openapi import OPERATIONS
@@ -42,11 +42,11 @@ def test_every_field_event_type_and_key_is_named():
         *SCHEMAS["GatewayIngestResult"]["properties"],
         *EVENT_TYPES,
         *(field for it in EVENT_TYPES.values() for field in it.schema["properties"]),
-        *serializers.WebhooksSerializer().fields,
-        *serializers.SubscriptionSerializer().fields,
-        *serializers.ModelSerializer().fields,
-        *serializers.TargetSerializer().fields,
-        *serializers.TimeoutsSerializer().fields,
+        *configuration.WebhooksSerializer().fields,
+        *configuration.SubscriptionSerializer().fields,
+        *configuration.ModelSerializer().fields,
+        *configuration.TargetSerializer().fields,
+        *configuration.TimeoutsSerializer().fields,
         *KINDS,
         *ingest.CONTENT_TYPES,
     }
@@ -72,7 +72,7 @@ def test_the_numbers_are_the_codes():
         f"within {keys.CACHE_S:g} seconds",
         f"{settings.GATEWAY_INGEST_MAX_BYTES:,} bytes of UTF-8",
         f"at most {chunks.MAX_CHARACTERS:,} characters",
-        f"{ingest.MAX_METADATA_BYTES:,} bytes and {ingest.MAX_METADATA_DEPTH} levels",
+        f"{serializers.MAX_METADATA_BYTES:,} bytes and {serializers.MAX_METADATA_DEPTH} levels",
         f"over {MAX_BODY_BYTES // 1024} KiB",
     ):
         assert told in PAGE

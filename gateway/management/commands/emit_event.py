@@ -19,7 +19,7 @@ from django.db import transaction
 from gateway import event_schema, events
 from gateway.events import MAX_DATA_DEPTH, Origin, is_deeper
 from gateway.identity import is_name
-from gateway.webhooks import EVENT_TYPES
+from gateway.webhooks import EVENT_TYPES, SUBSCRIBABLE
 from webhooks_core.cli.output import add_json_argument, format_output
 
 
@@ -27,7 +27,7 @@ class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("type", choices=events.subscribable())
+        parser.add_argument("type", choices=SUBSCRIBABLE)
         parser.add_argument("--tenant", required=True)
         data = parser.add_mutually_exclusive_group()
         data.add_argument("--data", help="a JSON object")
