@@ -13,8 +13,6 @@ handler400 = "config.errors.bad_request"
 handler404 = "config.errors.not_found"
 handler500 = "config.errors.server_error"
 
-WEBHOOKS = "v1/webhooks"
-
 urlpatterns = [
     path("", home.home, name="home"),
     path(
