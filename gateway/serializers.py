@@ -44,7 +44,7 @@ class EventTypesField(StrictListField):
 
     def to_internal_value(self, data: Any) -> list[str]:
         if not isinstance(data, list) or not all(isinstance(n, str) for n in data):
-            self.fail("not_a_list")
+            self.fail("invalid")
         names: list[str] = super().to_internal_value(data)
         return names
 
@@ -144,14 +144,15 @@ class ContentTypeField(StrictChoiceField):
     """A media type; its parameters count for nothing, since the text is Unicode."""
 
     default_error_messages = dict.fromkeys(
-        ("invalid", "null", "invalid_choice"),
+        ("invalid", "invalid_choice"),
         f"{{field}} must be one of {', '.join(CONTENT_TYPES)}.",
     )
 
     def to_internal_value(self, data: Any) -> str:
         is_text = isinstance(data, str)
         name = data.partition(";")[0].strip().lower() if is_text else data
-        return super().to_internal_value(name)
+        choice: str = super().to_internal_value(name)
+        return choice
 
 
 class DocumentSerializer(serializers.Serializer[Any]):
