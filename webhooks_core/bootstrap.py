@@ -1,4 +1,4 @@
-"""Rows that belong to the tables, created after each `migrate`: no migration holds data."""
+"""Rows that are created after each `migrate`: migrations contain no data."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def after_migrate(app: AppConfig) -> None:
 
 
 def schedule_after_migrate(app: AppConfig, func: str, **fields: Any) -> None:
-    """Have django-q2 call `func` for ever, with the `fields` of its Schedule.
+    """Schedule `func` in django-q2 for ever, with these `fields` of its Schedule.
 
-    A schedule of this function that is there stays as it is: an operator may have changed it.
+    An existing schedule of this function is kept: an operator may have changed it.
     """
     create = partial(_create_schedule, func=func, fields={"repeats": -1, **fields})
     post_migrate.connect(create, sender=app, weak=False, dispatch_uid=func)
@@ -67,10 +67,10 @@ def _create_support_group(app_config: AppConfig, using: str, **_: Any) -> None:
 
 
 def _rows(model_name: str, using: str) -> Any:
-    """Return a model's rows; None while its app is not installed or its table not there."""
+    """Return a model's rows; None while its app is not installed or its table is missing."""
     try:
         model = apps.get_model(model_name)
     except LookupError:
         return None
-    is_there = model._meta.db_table in connections[using].introspection.table_names()  # noqa: SLF001 - public by use
-    return model._default_manager.using(using) if is_there else None  # noqa: SLF001 - public by use
+    has_table = model._meta.db_table in connections[using].introspection.table_names()  # noqa: SLF001 - public by use
+    return model._default_manager.using(using) if has_table else None  # noqa: SLF001 - public by use

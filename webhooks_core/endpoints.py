@@ -1,16 +1,16 @@
-"""What is done to endpoints: create, change, delete, rotate. Products check the input first."""
+"""Operations on endpoints: create, change, delete, rotate. Products check the input first."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import orjson
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from webhooks_core import notices, profiles
@@ -22,7 +22,7 @@ from webhooks_core.profiles import NoticeKind
 from webhooks_core.signing import secrets
 from webhooks_core.worker import notify
 
-# What decides which of an endpoint's deliveries may go out now.
+# The fields that decide which of an endpoint's deliveries may be sent now.
 LIMITS = ("max_in_flight", "rate_per_second", "in_order")
 
 
@@ -31,12 +31,12 @@ class QuotaExceededError(Exception):
 
 
 class LimitError(ValueError):
-    """A limit that no endpoint can have; the message names it."""
+    """A limit is out of range; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """A new endpoint and its secret, which is shown this once."""
+    """A new endpoint and its secret, which is shown only once."""
 
     endpoint: Endpoint
     secret: str
@@ -55,26 +55,14 @@ def create(
 
     Raises QuotaExceededError, or LimitError.
     """
-    fields = _clean(fields)
-    dialect = profiles.get(profile)
+    fields = _clean(fields) | {"url": url, "event_types": list(event_types)}
     secret = secret or secrets.make()
-    while (slot := _free_slot(profile, owner, dialect.quota)) is not None:
-        endpoint = Endpoint(
-            public_id=public_id(dialect.endpoint_prefix),
-            profile=profile,
-            owner=owner,
-            url=url,
-            event_types=list(event_types),
-            slot=slot,
-            **fields,
-        )
-        try:
-            _insert(endpoint, secret)
-        except IntegrityError:
-            if not _is_taken(endpoint):
-                raise
-            continue  # another creation took the slot first
-        return Created(endpoint, secret)
+    kept = Endpoint.objects.of(profile, owner)
+    while (slot := _free_slot(profile, owner)) is not None:
+        endpoint = _build(profile, owner, slot=slot, **fields)
+        # If not, another creation took the slot first.
+        if _insert(endpoint, secret, unless=kept.filter(slot=slot)):
+            return Created(endpoint, secret)
     raise QuotaExceededError
 
 
@@ -83,33 +71,30 @@ def create_static(
 ) -> bool:
     """Create an endpoint that a configuration declares; it takes no slot of the quota.
 
-    `static_key` is its name there. False if there is one of this name already.
-
-    Raises LimitError.
+    `static_key` is its name there. Returns False if this name is taken. Raises LimitError.
     """
-    fields = _clean(fields)
-    endpoint = Endpoint(
-        public_id=public_id(profiles.get(profile).endpoint_prefix),
-        profile=profile,
-        owner=owner,
-        static_key=static_key,
-        **fields,
-    )
+    endpoint = _build(profile, owner, static_key=static_key, **_clean(fields))
     same = Endpoint.objects.of(profile, owner).filter(static_key=static_key)
+    return _insert(endpoint, secret, unless=same)
+
+
+def _build(profile: str, owner: str, **fields: Any) -> Endpoint:
+    prefix = profiles.get(profile).endpoint_prefix
+    return Endpoint(public_id=public_id(prefix), profile=profile, owner=owner, **fields)
+
+
+def _insert(endpoint: Endpoint, secret: str, *, unless: QuerySet[Endpoint]) -> bool:
+    """Insert an endpoint with its secret and queue; return False if `unless` has a row."""
     try:
-        _insert(endpoint, secret)
+        with transaction.atomic():
+            endpoint.save(force_insert=True)
+            EndpointSecret.objects.create(endpoint=endpoint, value=secret)
+            EndpointQueue.objects.create(endpoint=endpoint)
     except IntegrityError:
-        if not same.exists():
+        if not unless.exists():
             raise
         return False
     return True
-
-
-def _insert(endpoint: Endpoint, secret: str) -> None:
-    with transaction.atomic():
-        endpoint.save(force_insert=True)
-        EndpointSecret.objects.create(endpoint=endpoint, value=secret)
-        EndpointQueue.objects.create(endpoint=endpoint)
 
 
 def _clean(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,90 +109,70 @@ def _clean(fields: Mapping[str, Any]) -> dict[str, Any]:
     return cleaned
 
 
-def _free_slot(profile: str, owner: str, quota: int) -> int | None:
-    taken = set(
-        Endpoint.objects.of(profile, owner)
-        .exclude(slot=None)
-        .values_list("slot", flat=True)
-    )
+def _free_slot(profile: str, owner: str) -> int | None:
+    rows = Endpoint.objects.of(profile, owner).exclude(slot=None)
+    taken = set(rows.values_list("slot", flat=True))
+    quota = profiles.get(profile).quota
     return next((slot for slot in range(quota) if slot not in taken), None)
 
 
-def _is_taken(endpoint: Endpoint) -> bool:
-    return (
-        Endpoint.objects.of(endpoint.profile, endpoint.owner)
-        .filter(slot=endpoint.slot)
-        .exists()
-    )
-
-
 def update(endpoint: Endpoint, **fields: Any) -> Endpoint:
-    """Change fields of an endpoint; return it as it is afterwards.
+    """Change fields of an endpoint; return the changed endpoint. Raises LimitError.
 
-    Another url makes a disabled endpoint active again, with its counter at 0. Whatever makes
-    it receive again sends at once what waited; whatever ends what waits (see
-    `Endpoint.ends_waiting`) ends it here. Raises LimitError.
+    Another url makes a disabled endpoint active again, with its counter at 0. Waiting deliveries
+    become due at once if it receives again, and fail if `Endpoint.pending_failure` says so.
     """
     fields = _clean(fields)
     with transaction.atomic():
         locked = Endpoint.objects.select_for_update().get(pk=endpoint.pk)
         was_receiving = locked.is_receiving
-        is_enabling = fields.get("status") == Endpoint.Status.ACTIVE
-        if locked.is_disabled and (
-            is_enabling or fields.get("url", locked.url) != locked.url
-        ):
+        is_enabled = fields.get("status") == Endpoint.Status.ACTIVE
+        has_new_url = fields.get("url", locked.url) != locked.url
+        if locked.is_disabled and (is_enabled or has_new_url):
             fields |= {"status": Endpoint.Status.ACTIVE, "consecutive_failures": 0}
             failures = locked.consecutive_failures
             notices.send(locked, NoticeKind.ENABLED, failures=failures)
-        _set(locked, **fields, updated_at=timezone.now())
-        if locked.ends_waiting:
-            _waiting(locked).fail(error=locked.ends_waiting)
+        fields["updated_at"] = timezone.now()
+        for name, value in fields.items():
+            setattr(locked, name, value)
+        locked.save(update_fields=list(fields))
+        if locked.pending_failure:
+            _waiting(locked).fail(error=locked.pending_failure)
         elif locked.is_receiving and not was_receiving:
             _waiting(locked).make_due(timezone.now())
             notify.notify_on_commit([locked.pk])
         elif locked.is_receiving and not fields.keys().isdisjoint(LIMITS):
-            notify.notify_on_commit([locked.pk])  # what had to wait may go out now
+            notify.notify_on_commit([locked.pk])  # what had to wait may be sent now
     return locked
 
 
-def _set(endpoint: Endpoint, **fields: Any) -> None:
-    for name, value in fields.items():
-        setattr(endpoint, name, value)
-    endpoint.save(update_fields=list(fields))
-
-
 def enable(endpoint: Endpoint) -> Endpoint:
-    """Make a disabled endpoint active again, its counter at 0; what waited goes out at once."""
+    """Make a disabled endpoint active again, its counter at 0; waiting deliveries become due."""
     return update(endpoint, status=Endpoint.Status.ACTIVE)
 
 
 def pause(endpoint: Endpoint) -> Endpoint:
-    """Send nothing until `resume()`; what is published meanwhile waits."""
+    """Send nothing until resume(); what is published meanwhile waits."""
     return update(endpoint, paused_at=timezone.now())
 
 
 def resume(endpoint: Endpoint) -> Endpoint:
-    """End a pause; what waited goes out at once."""
+    """End a pause; waiting deliveries become due."""
     return update(endpoint, paused_at=None)
 
 
-def set_trusted(endpoint: Endpoint, *, trusted: bool) -> Endpoint:
-    """Let an endpoint lie in the networks of WEBHOOK_ALLOWED_TARGETS, or no longer."""
-    return update(endpoint, trusted=trusted)
-
-
 def set_custom_headers(endpoint: Endpoint, values: Mapping[str, str]) -> Endpoint:
-    """Have every delivery carry these headers too. Raises HeaderError."""
-    reserved = [it.header_prefix for it in profiles.registered()]
-    checked = custom_headers.check(values, reserved=reserved)
-    sealed = EncryptedText.encrypt(orjson.dumps(checked).decode()) if checked else None
-    return update(endpoint, custom_headers=sealed)
+    """Set the additional headers of every delivery. Raises HeaderError."""
+    reserved = [profile.header_prefix for profile in profiles.registered()]
+    headers = custom_headers.check(values, reserved=reserved)
+    text = EncryptedText.encrypt(orjson.dumps(headers).decode()) if headers else None
+    return update(endpoint, custom_headers=text)
 
 
 def set_standard_headers(endpoint: Endpoint, *, wanted: bool) -> Endpoint:
-    """Send the headers of Standard Webhooks beside the product's own, or no longer.
+    """Set whether deliveries have the headers of Standard Webhooks beside the product's own.
 
-    Raises ValueError when the secret is not of the form that they need.
+    Raises ValueError if a secret is not of the form that they need.
     """
     if wanted:
         for secret in endpoint.secrets(now=timezone.now()):
@@ -216,9 +181,9 @@ def set_standard_headers(endpoint: Endpoint, *, wanted: bool) -> Endpoint:
 
 
 def delete(endpoint: Endpoint) -> bool:
-    """Delete an endpoint and end what waits for it; False if it was deleted already.
+    """Delete an endpoint and fail what waits for it; return False if it was deleted already.
 
-    The row stays for the history; its slot is free again.
+    The row is kept for the history; its slot is free again.
     """
     now = timezone.now()
     with transaction.atomic():
@@ -231,34 +196,31 @@ def delete(endpoint: Endpoint) -> bool:
 
 def may_overlap(endpoint: Endpoint) -> bool:
     """Return True if an old secret can sign beside a new one."""
-    dialect = profiles.find(endpoint.profile)
-    return dialect is not None and dialect.scheme.signs_with_all
+    profile = profiles.find(endpoint.profile)
+    return profile is not None and profile.scheme.signs_with_all
 
 
 def rotate_secret(
     endpoint: Endpoint, *, overlap: timedelta = timedelta(0), secret: str | None = None
 ) -> str:
-    """Give an endpoint a new secret; the old ones sign beside it for `overlap` at most.
+    """Create a new secret and return it; the old ones sign beside it for `overlap` at most.
 
-    Where requests carry one signature the overlap is none: the old ones end at once. Raises
-    Endpoint.DoesNotExist when the endpoint went with its account.
+    There is no overlap where a request has only one signature: the old secrets end at once.
+    Raises Endpoint.DoesNotExist if the endpoint was removed with its account.
     """
     now, secret = timezone.now(), secret or secrets.make()
     if not may_overlap(endpoint):
         overlap = timedelta(0)
     with transaction.atomic():
-        # First, as a lock: of two rotations at once the later one ends the other's secret.
+        # First, as a lock: of two concurrent rotations the later one ends the other's secret.
         if not Endpoint.objects.filter(pk=endpoint.pk).update(updated_at=now):
             raise Endpoint.DoesNotExist
-        _shorten(endpoint, until=now + overlap)
+        old = EndpointSecret.objects.filter(endpoint=endpoint)
+        later = Q(expires_at=None) | Q(expires_at__gt=now + overlap)
+        old.filter(later).update(expires_at=now + overlap)
         EndpointSecret.objects.create(endpoint=endpoint, value=secret)
-        EndpointSecret.objects.filter(endpoint=endpoint, expires_at__lte=now).delete()
+        old.filter(expires_at__lte=now).delete()
     return secret
-
-
-def _shorten(endpoint: Endpoint, *, until: datetime) -> None:
-    later = Q(expires_at=None) | Q(expires_at__gt=until)
-    EndpointSecret.objects.filter(later, endpoint=endpoint).update(expires_at=until)
 
 
 def _waiting(endpoint: Endpoint) -> Any:

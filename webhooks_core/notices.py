@@ -1,4 +1,4 @@
-"""Notices: an endpoint was disabled, or works again. A log event, and the product's hook."""
+"""Notices that an endpoint was disabled or works again: a log event, and the product's hook."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from webhooks_core.profiles import Notice, NoticeKind
 
 log = structlog.stdlib.get_logger(__name__)
 
-SAID = {kind: f"endpoint {kind}" for kind in NoticeKind}
-# Fewer failures in a row are no news when they end.
+# The end of fewer failures in a row is not worth a notice.
 RECOVERED_AFTER = 5
 
 
 def send(
     endpoint: Endpoint, kind: NoticeKind, *, failures: int = 0, error: str = ""
 ) -> None:
-    """Give notice once the caller's transaction has committed; no hook's error fails anybody."""
+    """Send a notice after the caller's commit; an error of the hook is only logged."""
     notice = Notice(
         kind=kind,
         profile=endpoint.profile,
@@ -29,15 +28,17 @@ def send(
         error=error,
     )
 
-    def give_now() -> None:
-        _give(notice)
+    # Not a partial: to log an error of a robust hook, Django needs a function's name.
+    def send_now() -> None:
+        _send(notice)
 
-    transaction.on_commit(give_now, robust=True)
+    transaction.on_commit(send_now, robust=True)
 
 
-def _give(notice: Notice) -> None:
+def _send(notice: Notice) -> None:
+    event = f"endpoint {notice.kind}"
     log.warning(
-        SAID[notice.kind],
+        event,
         endpoint=notice.endpoint_id,
         owner=notice.owner,
         failures=notice.failures,

@@ -1,4 +1,4 @@
-"""How attempts end, and what each end proves about the network."""
+"""How attempts end, and what each outcome proves about the network."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ class Outcome(models.TextChoices):
     """How an attempt ended."""
 
     OK = "ok"
-    HTTP = "http"  # an answer that is not 2xx
+    HTTP = "http"  # a status that is not 2xx
     TIMEOUT = "timeout"
     DNS = "dns"
     CONNECT = "connect"
     TLS = "tls"
-    BLOCKED = "blocked"  # an address that must not be called
-    UNSIGNED = "unsigned"  # the secret cannot be read
-    INTERRUPTED = "interrupted"  # our own crash
+    BLOCKED = "blocked"  # an address that is not allowed
+    UNSIGNED = "unsigned"  # the secret cannot be decrypted
+    INTERRUPTED = "interrupted"  # the dispatcher died
 
 
 UNREACHED = frozenset({Outcome.DNS, Outcome.CONNECT})
-# Whatever else a receiver did, or took too long for: something was there.
+# A receiver that answered anything, or took too long, was there.
 REACHED = frozenset({Outcome.OK, Outcome.HTTP, Outcome.TLS, Outcome.TIMEOUT})
-# What a stored attempt can prove: for a time-out it does not tell on what connection.
+# What a stored attempt proves: a time-out on a reused connection proves nothing.
 REACHED_STORED = REACHED - {Outcome.TIMEOUT}

@@ -1,4 +1,4 @@
-"""What a product tells the engine about its webhooks, on one page, and where it is registered."""
+"""Profiles: the differences between the webhooks of products, and their registration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class EventType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventContext:
-    """An event as a product's envelope sees it; `context` holds ids of request and trace."""
+    """An event as a product's envelope sees it; `metadata` holds ids of request and trace."""
 
     id: str
     type: str
@@ -38,7 +38,7 @@ class EventContext:
 class SigningContext(NamedTuple):
     """One attempt as a product's headers see it; `timestamp` is unix time in seconds.
 
-    `secrets` holds the current secret first, then those that a rotation still honours.
+    `secrets` holds the current secret first, then those whose overlap lasts.
     """
 
     event_id: str
@@ -51,7 +51,7 @@ class SigningContext(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PingEvent:
-    """A test event, before it is stored; `context` is what the envelope needs beside it."""
+    """A test event before it is stored; `metadata` is what the envelope needs beside it."""
 
     type: str
     data: Mapping[str, Any]
@@ -59,7 +59,7 @@ class PingEvent:
 
 
 class OwnerInfo(NamedTuple):
-    """Who an owner is for operators: a name, and the row (`app.model`, key) that it is."""
+    """An owner as operators see it: a name, and its row (`app.model`, key)."""
 
     name: str
     model: str
@@ -74,7 +74,7 @@ class NoticeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """What became of an endpoint; `failures` in a row led to it, `error` is the last one's."""
+    """A change of an endpoint after `failures` in a row; `error` is that of the last one."""
 
     kind: NoticeKind
     profile: str
@@ -86,17 +86,16 @@ class Notice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookProfile:
-    """The dialect of one product: everything in which its webhooks differ from another's.
+    """Everything in which one product's webhooks differ from another's.
 
-    `signature_scheme` names one of `schemes.SCHEMES`. Its headers, and by custom the others of
-    a delivery, start with `header_prefix`, which is made of the name if it is not given.
-    `headers` returns what is sent beside the signature. `sample_context` is the context of
-    samples: what the envelope needs of it.
-    `ping` makes the test event that operators send, from an endpoint's public id;
-    `static_source` tells operators where static endpoints are declared. `on_notice` hears, after
-    the commit, when an endpoint is disabled or works again: it runs where deliveries are sent,
-    so it hands on what takes time; what it raises is only logged. `name_owners` tells operators
-    who the owners of a page's rows are, all at once; those that it leaves out show as they are.
+    `signature_scheme` is a key of `schemes.SCHEMES`. Its headers, and by convention the others of
+    a delivery, start with `header_prefix`, by default `X-` and the name. `headers` returns what
+    is sent beside the signature. `sample_metadata` is the metadata of sample events.
+    `ping` returns the test event that operators send, from an endpoint's public id;
+    `static_source` tells operators where static endpoints are declared. `on_notice` is called
+    after the commit when an endpoint is disabled or works again. It runs where deliveries are
+    sent, so it must hand on what takes time; its errors are only logged. `describe_owners` maps
+    the owners of a page's rows to what operators see; without an entry they see the owner.
     """
 
     name: str
@@ -139,17 +138,17 @@ class WebhookProfile:
     def signature_header(self) -> str:
         return f"{self.header_prefix}-Signature"
 
-    def delivery_headers(self, sending: SigningContext) -> dict[str, str]:
+    def delivery_headers(self, context: SigningContext) -> dict[str, str]:
         """Return the headers of one attempt: the product's own and those of the signature."""
-        signed = self.scheme.sign(sending.secrets, sending.timestamp, sending.body)
-        return {**self.headers(sending), **signed.named(self.header_prefix)}
+        signed = self.scheme.sign(context.secrets, context.timestamp, context.body)
+        return {**self.headers(context), **signed.named(self.header_prefix)}
 
 
 _profiles: dict[str, WebhookProfile] = {}
 
 
 def register(profile: WebhookProfile) -> None:
-    """Make a product's profile known; called from its AppConfig.ready."""
+    """Register a product's profile; called from its AppConfig.ready."""
     _profiles[profile.name] = profile
 
 
@@ -159,7 +158,7 @@ def get(name: str) -> WebhookProfile:
 
 
 def find(name: str) -> WebhookProfile | None:
-    """Return a registered profile; None when its product is not installed."""
+    """Return a registered profile; None if its product is not installed."""
     return _profiles.get(name)
 
 

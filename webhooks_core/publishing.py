@@ -14,8 +14,8 @@ from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.profiles import EventContext, WebhookProfile
 from webhooks_core.worker import notify
 
-# More deliveries than this are made by the drain, not by the caller.
-FANOUT_AT_ONCE = 500
+# The dispatcher, not the caller, creates more deliveries than this.
+FANOUT_BATCH = 500
 
 
 class UnknownEventTypeError(ValueError):
@@ -34,25 +34,25 @@ def publish(
     """Store an event and a delivery for every endpoint that receives it; return the event.
 
     Joins the caller's transaction: both commit or neither does. Nothing is sent before the
-    commit, and nothing that happens to the wake-up can fail the caller. A second event with
+    commit, and a failure to notify the dispatcher does not fail the caller. A second event with
     the same `dedupe_key` (per profile and owner) is the first one, returned again.
 
-    Raises UnknownEventTypeError, or TypeError when `data` is not JSON.
+    Raises UnknownEventTypeError, or TypeError if `data` is not JSON.
     """
-    dialect = profiles.get(profile)
-    if event_type not in dialect.event_types:
+    webhook_profile = profiles.get(profile)
+    if event_type not in webhook_profile.event_types:
         raise UnknownEventTypeError(event_type)
     with tracing.publishing(profile, event_type), transaction.atomic():
         event, is_new = _store(
-            dialect,
+            webhook_profile,
             owner=owner,
             event_type=event_type,
             data=data,
             metadata=metadata or {},
             dedupe_key=dedupe_key,
         )
-        if is_new and dialect.enabled:
-            _fan_out(event, dialect)
+        if is_new and webhook_profile.enabled:
+            _fan_out(event, webhook_profile)
     return event
 
 
@@ -63,14 +63,14 @@ def publish_test(
     data: Mapping[str, Any],
     **metadata: str,
 ) -> Event:
-    """Store a test event for one endpoint, whatever its event list; return the event.
+    """Store a test event for one endpoint, whatever its event types; return the event.
 
-    The event is stored in any case; a delivery only when the endpoint is subscribed.
+    The event is stored in any case; a delivery only if the endpoint is subscribed.
     """
-    dialect = profiles.get(endpoint.profile)
-    with tracing.publishing(dialect.name, event_type), transaction.atomic():
+    profile = profiles.get(endpoint.profile)
+    with tracing.publishing(profile.name, event_type), transaction.atomic():
         event, _ = _store(
-            dialect,
+            profile,
             owner=endpoint.owner,
             event_type=event_type,
             data=data,
@@ -87,7 +87,7 @@ def deliver(
     *,
     trigger: Delivery.Trigger = Delivery.Trigger.EVENT,
 ) -> None:
-    """Make the deliveries of an event for these endpoints, due now."""
+    """Create the deliveries of an event for these endpoints, due now."""
     prefix, now = profiles.get(event.profile).delivery_prefix, timezone.now()
     Delivery.objects.bulk_create(
         Delivery(
@@ -105,7 +105,7 @@ def deliver(
 
 
 def _store(
-    dialect: WebhookProfile,
+    profile: WebhookProfile,
     *,
     owner: str,
     event_type: str,
@@ -113,9 +113,10 @@ def _store(
     metadata: Mapping[str, str],
     dedupe_key: str | None = None,
 ) -> tuple[Event, bool]:
-    if known := _known(dialect.name, owner, dedupe_key):
-        return known, False
-    now, public_id = timezone.now(), formats.public_id(dialect.event_prefix)
+    """Store an event unless its `dedupe_key` is known; return it, and True if it is new."""
+    if existing := _existing(profile.name, owner, dedupe_key):
+        return existing, False
+    now, public_id = timezone.now(), formats.public_id(profile.event_prefix)
     context = EventContext(
         id=public_id,
         type=event_type,
@@ -124,10 +125,10 @@ def _store(
         data=data,
         metadata=metadata,
     )
-    body = orjson.dumps(dialect.envelope(context))
+    body = orjson.dumps(profile.envelope(context))
     event = Event(
         public_id=public_id,
-        profile=dialect.name,
+        profile=profile.name,
         owner=owner,
         type=event_type,
         body=body,
@@ -136,7 +137,7 @@ def _store(
         dedupe_key=dedupe_key,
     )
     if dedupe_key is not None:
-        return _save_or_known(event)
+        return _insert_or_existing(event)
     _insert(event)
     return event, True
 
@@ -146,29 +147,28 @@ def _insert(event: Event) -> None:
     tracing.remember(event)
 
 
-def _save_or_known(event: Event) -> tuple[Event, bool]:
+def _insert_or_existing(event: Event) -> tuple[Event, bool]:
     try:
         with transaction.atomic():
             _insert(event)
     except IntegrityError:
-        # Two publishers with one key at once: the other was first.
-        if known := _known(event.profile, event.owner, event.dedupe_key):
-            return known, False
+        # Of two publishers with the same key, the other was first.
+        if existing := _existing(event.profile, event.owner, event.dedupe_key):
+            return existing, False
         raise
     return event, True
 
 
-def _known(profile: str, owner: str, dedupe_key: str | None) -> Event | None:
+def _existing(profile: str, owner: str, dedupe_key: str | None) -> Event | None:
     if dedupe_key is None:
         return None
-    return Event.objects.filter(
-        profile=profile, owner=owner, dedupe_key=dedupe_key
-    ).first()
+    rows = Event.objects.filter(profile=profile, owner=owner, dedupe_key=dedupe_key)
+    return rows.first()
 
 
-def _fan_out(event: Event, dialect: WebhookProfile) -> None:
-    matching = _matching(event, dialect, after=0)
-    now, later = matching[:FANOUT_AT_ONCE], matching[FANOUT_AT_ONCE:]
+def _fan_out(event: Event, profile: WebhookProfile) -> None:
+    matching = _matching(event, profile, after=0)
+    now, later = matching[:FANOUT_BATCH], matching[FANOUT_BATCH:]
     if later:
         event.fanout_after = now[-1]
         event.fanout_until = later[-1]
@@ -178,51 +178,47 @@ def _fan_out(event: Event, dialect: WebhookProfile) -> None:
 
 
 def _in_order(event: Event, endpoint_ids: Sequence[int]) -> list[int]:
-    """Return those that want their events in order: no later one may be there before this."""
+    """Return the endpoints that are `in_order`: no later event may precede this one there."""
     ordered = Endpoint.objects.of(event.profile, event.owner).filter(in_order=True)
     wanted = set(ordered.values_list("pk", flat=True))
     return [pk for pk in endpoint_ids if pk in wanted]
 
 
-def _matching(event: Event, dialect: WebhookProfile, *, after: int) -> list[int]:
+def _matching(event: Event, profile: WebhookProfile, *, after: int) -> list[int]:
     """Return the ids of the endpoints that receive an event, ascending."""
-    rows = (
-        Endpoint.objects.of(event.profile, event.owner)
-        .subscribed()
-        .filter(pk__gt=after)
-        .order_by("pk")
-        .values_list("pk", "event_types")
-    )
+    subscribed = Endpoint.objects.of(event.profile, event.owner).subscribed()
+    rows = subscribed.filter(pk__gt=after).order_by("pk")
     if event.fanout_until is not None:
         rows = rows.filter(pk__lte=event.fanout_until)
-    return [pk for pk, types in rows if dialect.matches(types, event.type)]
+    return [
+        pk
+        for pk, types in rows.values_list("pk", "event_types")
+        if profile.matches(types, event.type)
+    ]
 
 
-def continue_fan_outs(*, limit: int = 1) -> int:
-    """Make deliveries that publish() left for later; return how many events went on."""
-    unfinished = Event.objects.fanning_out().order_by("pk")[:limit]
-    return sum(_continue(event) for event in unfinished)
+def continue_fan_out() -> bool:
+    """Create some deliveries that publish() left for later; return False if there are none."""
+    event = Event.objects.fanning_out().order_by("pk").first()
+    return event is not None and _continue(event)
 
 
 def _continue(event: Event) -> bool:
+    """Create the next deliveries of a fan-out; return False if another process does."""
     with transaction.atomic():
-        # Another process may be at the same event: whoever moves the mark makes the rows.
         matching = _matching(
             event, profiles.get(event.profile), after=event.fanout_after or 0
         )
-        part = matching[:FANOUT_AT_ONCE]
-        rest = len(matching) > FANOUT_AT_ONCE
-        moved = Event.objects.filter(
-            pk=event.pk, fanout_after=event.fanout_after
-        ).update(
-            fanout_after=part[-1] if rest else None,
-            fanout_until=event.fanout_until if rest else None,
-        )
-        if moved:
-            made = set(
-                Delivery.objects.filter(event=event, endpoint__in=part).values_list(
-                    "endpoint", flat=True
-                )
-            )
-            deliver(event, [pk for pk in part if pk not in made])
-    return bool(moved)
+        part = matching[:FANOUT_BATCH]
+        has_rest = len(matching) > FANOUT_BATCH
+        # Whoever moves the position creates the rows.
+        position = Event.objects.filter(pk=event.pk, fanout_after=event.fanout_after)
+        if not position.update(
+            fanout_after=part[-1] if has_rest else None,
+            fanout_until=event.fanout_until if has_rest else None,
+        ):
+            return False
+        rows = Delivery.objects.filter(event=event, endpoint__in=part)
+        existing = set(rows.values_list("endpoint", flat=True))
+        deliver(event, [pk for pk in part if pk not in existing])
+    return True

@@ -1,4 +1,4 @@
-"""Sending again what was sent or has failed: a new delivery of the same event, same bytes."""
+"""Replays: a new delivery of an event that was sent or failed, with the same bytes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ BATCH = 200
 
 
 class NotSubscribedError(Exception):
-    """The endpoint is deleted, disabled or inactive, or all is gone: nothing could be sent."""
+    """The endpoint is not subscribed, or the delivery is removed: nothing could be sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """How much of a replay has been queued."""
+    """The progress of a replay."""
 
     queued: int
     total: int
@@ -37,47 +37,42 @@ def replay(delivery: Delivery, *, at: datetime | None = None) -> Delivery:
     while True:
         try:
             with transaction.atomic():
-                return _copy(delivery, at or timezone.now())
-        except IntegrityError:  # another replay of it took the number
+                return _create(delivery, at or timezone.now())
+        except IntegrityError:  # another replay took the number
             continue
 
 
-def _copy(delivery: Delivery, at: datetime) -> Delivery:
-    same = Delivery.objects.filter(
-        event=delivery.event_id, endpoint=delivery.endpoint_id
-    )
-    last = same.aggregate(last=Max("replay_number"))["last"]
+def _create(delivery: Delivery, at: datetime) -> Delivery:
+    pair = {"event_id": delivery.event_id, "endpoint_id": delivery.endpoint_id}
+    deliveries = Delivery.objects.filter(**pair)
+    last = deliveries.aggregate(last=Max("replay_number"))["last"]
     if last is None:  # removed since it was read, with its account or for its age
         raise NotSubscribedError
-    made = Delivery.objects.create(
+    created = Delivery.objects.create(
         public_id=public_id(profiles.get(delivery.endpoint.profile).delivery_prefix),
-        event_id=delivery.event_id,
-        endpoint_id=delivery.endpoint_id,
         trigger=Delivery.Trigger.REPLAY,
         replay_number=last + 1,
         next_attempt_at=at,
+        **pair,
     )
     notify.notify_on_commit([delivery.endpoint_id], at=at)
-    return made
+    return created
 
 
 def failed_since(endpoint: Endpoint, since: datetime) -> QuerySet[Delivery]:
-    """Return what failed for good since a time and was not replayed yet, oldest first."""
-    later = Delivery.objects.filter(
+    """Return what failed for good since a time and was not replayed, the oldest first."""
+    replayed = Delivery.objects.filter(
         event=OuterRef("event"),
         endpoint=OuterRef("endpoint"),
         replay_number__gt=OuterRef("replay_number"),
     )
-    return (
-        Delivery.objects.filter(
-            ~Exists(later),
-            endpoint=endpoint,
-            status=Delivery.Status.FAILED,
-            created_at__gte=since,
-        )
-        .select_related("endpoint")
-        .order_by("pk")
+    failed = Delivery.objects.filter(
+        ~Exists(replayed),
+        endpoint=endpoint,
+        status=Delivery.Status.FAILED,
+        created_at__gte=since,
     )
+    return failed.select_related("endpoint").order_by("pk")
 
 
 def replay_failed(
@@ -87,14 +82,14 @@ def replay_failed(
     per_second: float = 50,
     on_progress: Callable[[Replay], None] = lambda _: None,
 ) -> int:
-    """Queue all that failed since a time at a pace; return how many.
+    """Queue all that failed since a time, spread over time; return how many.
 
-    Raises NotSubscribedError. Interrupted, it goes on where it was when it is called again.
+    After an interruption another call goes on where it was. Raises NotSubscribedError.
     """
     if not endpoint.is_subscribed:
         raise NotSubscribedError
     start = timezone.now()
-    # What fails again while this goes on is not replayed twice.
+    # What fails again meanwhile is not replayed twice.
     failed = failed_since(endpoint, since).filter(created_at__lt=start)
     total = failed.count()
     queued = 0

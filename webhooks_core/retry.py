@@ -1,4 +1,4 @@
-"""When to try again. Pure functions of the attempt number: no clock, no database."""
+"""When to try again. Pure: no clock, no database."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """The pauses between attempts, in seconds; after the last one a delivery has failed.
+    """The pauses between attempts, in seconds; after the last one a delivery fails.
 
     `jitter` is the largest fraction by which a pause is lengthened, never shortened.
     `retry_after_cap` is the longest pause, in seconds, that a receiver may ask for with
@@ -33,7 +33,7 @@ class RetryPolicy:
     def delay_after(
         self, attempts: int, *, retry_after: float | None = None
     ) -> float | None:
-        """Return the pause in seconds after this many attempts; None means give up.
+        """Return the pause in seconds after this many attempts; None if the delivery fails.
 
         A receiver's `retry_after` is honoured between the pause and twice the pause.
         """
@@ -41,6 +41,5 @@ class RetryPolicy:
             return None
         delay = self.delays[attempts - 1]
         if retry_after is not None and self.retry_after_cap is not None:
-            asked = min(retry_after, 2 * delay, self.retry_after_cap)
-            delay = max(delay, asked)
+            delay = max(delay, min(retry_after, 2 * delay, self.retry_after_cap))
         return delay * (1 + random.uniform(0, self.jitter))  # noqa: S311 - spreads load, guards nothing

@@ -1,4 +1,4 @@
-"""How the engine is doing: what waits, for how long, and whether anybody works."""
+"""Statistics of the engine: what waits, for how long, and whether a worker is alive."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from webhooks_core.models import (
 from webhooks_core.network.url_policy import is_local
 from webhooks_core.outcomes import REACHED_STORED, Outcome
 
-# The sweep is due every minute, and the scheduler of a task cluster looks twice a minute.
+# The sweep is due every minute, and the scheduler of a task cluster runs twice a minute.
 SILENT_AFTER = timedelta(minutes=3)
 
 
 def last_seen_at(now: datetime) -> datetime | None:
-    """Return when a worker last gave a sign of life; None for never.
+    """Return the last sign of life of a worker; None for never.
 
-    That is now while a shift is at work, otherwise the last sweep by a task.
+    That is now while a dispatcher is live, otherwise the last scheduled sweep.
     """
     if DispatcherLease.objects.live(now).exists():
         return now
@@ -36,18 +36,19 @@ def last_seen_at(now: datetime) -> datetime | None:
 
 
 def oldest_due(now: datetime) -> timedelta:
-    """Return for how long the most overdue delivery has waited; zero when none is overdue.
+    """Return for how long the most overdue delivery has waited; zero if none is overdue.
 
-    What waits for a paused or disabled endpoint is not due. Costs one look into an index for
-    each endpoint, however long the backlog is.
+    What waits for a paused or disabled endpoint is not due. Costs one index lookup per endpoint,
+    however long the backlog is.
     """
-    heads = Endpoint.objects.receiving().annotate(head=Delivery.objects.next_due())
-    earliest: datetime | None = heads.aggregate(at=Min("head"))["at"]
+    receiving = Endpoint.objects.receiving()
+    rows = receiving.annotate(next_due=Delivery.objects.next_due())
+    earliest: datetime | None = rows.aggregate(at=Min("next_due"))["at"]
     return max(now - earliest, timedelta(0)) if earliest else timedelta(0)
 
 
 def has_arrived_since(time: datetime) -> bool:
-    """Tell whether any of the latest attempts to other machines got through to anybody."""
+    """Return True if one of the latest attempts to other machines reached a receiver."""
     latest = Attempt.objects.order_by("-pk").values_list(
         "started_at", "outcome", "delivery__endpoint__url"
     )[:RECENT]
@@ -59,11 +60,11 @@ def has_arrived_since(time: datetime) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineStats:
-    """What is going on at this moment; `recent` counts the latest attempts by outcome.
+    """The state of the engine; `recent` counts the latest attempts by outcome.
 
-    `offline` counts the shifts that postpone attempts because their machine has no network.
-    `held` of those that wait are for endpoints that receive nothing now. These and the others
-    are each counted to COUNTED_AT_MOST.
+    `suspended` counts those of the `waiting` deliveries whose endpoints receive nothing now;
+    these and the others are each counted to COUNTED_AT_MOST. `offline_dispatchers` postpone
+    attempts because their machine has no network.
     """
 
     endpoints: int
@@ -71,10 +72,10 @@ class EngineStats:
     disabled: int
     paused: int
     waiting: int
-    held: int
+    suspended: int
     in_flight: int
-    shifts: int
-    offline: int
+    dispatchers: int
+    offline_dispatchers: int
     recent: Mapping[str, int]
 
     @property
@@ -88,12 +89,12 @@ class EngineStats:
 
 RECENT = 1000
 COUNTED_AT_MOST = 100_000
-# Up to so many pending deliveries are all looked at, whoever has claimed them.
-ALL_LOOKED_AT = 10_000
+# Up to so many pending deliveries are all read, claimed or not.
+ALL_READ = 10_000
 
 
-def figures(now: datetime) -> EngineStats:
-    """Return what is going on: five to seven queries, none of which reads the history."""
+def engine_stats(now: datetime) -> EngineStats:
+    """Return the state of the engine: five to seven queries, none of which reads the history."""
     kept = Endpoint.objects.filter(deleted_at=None)
     active = Q(status=Endpoint.Status.ACTIVE)
     latest = Attempt.objects.order_by("-pk").values_list("outcome", flat=True)[:RECENT]
@@ -106,30 +107,30 @@ def figures(now: datetime) -> EngineStats:
         ),
         **_pending(),
         **DispatcherLease.objects.live(now).aggregate(
-            shifts=Count("pk"), offline=Count("offline_since")
+            dispatchers=Count("pk"), offline_dispatchers=Count("offline_since")
         ),
         recent=Counter(latest),
     )
 
 
 def _pending() -> dict[str, int]:
-    """Count by index alone, but for the claims, which no index holds."""
-    pending = Delivery.objects.filter(status=Delivery.Status.PENDING)
+    """Count pending deliveries by index alone, except claims, which have no index."""
+    pending = Delivery.objects.pending()
     claims = pending.values("claimed_by")
-    few = claims[:ALL_LOOKED_AT].aggregate(all=Count("*"), claimed=Count("claimed_by"))
-    held = _counted(pending.filter(endpoint__in=Endpoint.objects.idle()))
-    if few["all"] < ALL_LOOKED_AT:
-        in_flight = few["claimed"]
-        return {"waiting": few["all"] - in_flight, "held": held, "in_flight": in_flight}
-    owned = EndpointQueue.objects.filter(leased_by__isnull=False).values("pk")
-    # What is due first is claimed first.
-    at_work = claims.filter(endpoint__in=owned).order_by("endpoint", "next_attempt_at")
-    in_flight = at_work[:COUNTED_AT_MOST].aggregate(claimed=Count("claimed_by"))[
-        "claimed"
-    ]
-    sent = _counted(pending.filter(endpoint__in=Endpoint.objects.receiving()))
-    waiting = max(held + sent - in_flight, 0)
-    return {"waiting": waiting, "held": held, "in_flight": in_flight}
+    first = claims[:ALL_READ].aggregate(all=Count("*"), claimed=Count("claimed_by"))
+    suspended = _counted(pending.filter(endpoint__in=Endpoint.objects.idle()))
+    if first["all"] < ALL_READ:
+        in_flight = first["claimed"]
+        waiting = first["all"] - in_flight
+    else:
+        leased = EndpointQueue.objects.filter(leased_by__isnull=False).values("pk")
+        # What is due first is claimed first.
+        earliest = claims.filter(endpoint__in=leased)
+        earliest = earliest.order_by("endpoint", "next_attempt_at")[:COUNTED_AT_MOST]
+        in_flight = earliest.aggregate(claimed=Count("claimed_by"))["claimed"]
+        sent = _counted(pending.filter(endpoint__in=Endpoint.objects.receiving()))
+        waiting = max(suspended + sent - in_flight, 0)
+    return {"waiting": waiting, "suspended": suspended, "in_flight": in_flight}
 
 
 def _counted(rows: QuerySet[Delivery]) -> int:
@@ -158,7 +159,7 @@ class Attempts:
 
 
 def attempts_between(after: int, until: int) -> list[Attempts]:
-    """Return what attempts with ids above `after`, up to `until`, came to."""
+    """Return the attempts with ids above `after`, up to `until`, by profile and outcome."""
     last = Q(delivery__attempts=F("number"))
     status = Delivery.Status
     rows = (

@@ -1,4 +1,4 @@
-"""What django-q2 calls. A task is a hint: losing one loses nothing."""
+"""The tasks of django-q2. A task is a hint: nothing is lost with it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from webhooks_core.worker import notify, shutdown
 
 
 def dispatch() -> int:
-    """Work one shift, cut short when the cluster is to stop; return the number of attempts.
+    """Run a dispatcher, cut short when the cluster is to stop; return the number of attempts.
 
-    One shift is always there, so that what is published finds somebody who waits for it.
+    One dispatcher is resident, so that what is published finds one that waits for it.
     """
     try:
         return engine.dispatch(stop=shutdown.is_set, resident=True)
@@ -20,6 +20,6 @@ def dispatch() -> int:
 
 
 def sweep() -> None:
-    """Repair and tidy; call a drain unless one is there."""
+    """Sweep, and wake a dispatcher unless one is live."""
     sweeper.sweep_as_scheduled()
     notify.wake_dispatcher()

@@ -1,4 +1,4 @@
-"""Which addresses an endpoint's deliveries may go to: its profile's policy, and our settings."""
+"""The addresses that deliveries may go to: by the profile's policy and the settings."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from webhooks_core.network.addresses import AllowedNetworks, IPNetwork
 
 
 def check_url(profile: str, url: str, *, trusted: bool = False) -> None:
-    """Accept a URL to deliver to or raise TargetError. Asks the resolver: may take 2 s.
+    """Check a URL to deliver to. Raises UrlRefusedError. Resolves the host: may take 2 s.
 
-    What is `trusted` may lie in WEBHOOK_ALLOWED_TARGETS.
+    A `trusted` one may lie in WEBHOOK_ALLOWED_TARGETS.
     """
     profiles.get(profile).url_policy.check(url, networks=_networks(trusted))
 

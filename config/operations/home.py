@@ -52,6 +52,6 @@ def _findings() -> dict[str, health.Finding]:
 
 def _figures() -> stats.EngineStats | None:
     try:
-        return stats.figures(timezone.now())
+        return stats.engine_stats(timezone.now())
     except DatabaseError:  # the findings tell it
         return None

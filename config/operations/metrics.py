@@ -153,7 +153,7 @@ class DatabaseCollector(Collector):
     def _collect(self) -> Iterator[Metric]:
         now = timezone.now()
         yield from ChatCollector().collect()
-        yield from _gauges(stats.figures(now))
+        yield from _gauges(stats.engine_stats(now))
         yield GaugeMetricFamily(
             "signpost_webhook_oldest_due_seconds",
             "How long the most overdue delivery has waited.",
@@ -185,16 +185,18 @@ def _gauges(figures: stats.EngineStats) -> Iterator[Metric]:
         labels=["state"],
     )
     deliveries.add_metric(["waiting"], figures.waiting)
-    deliveries.add_metric(["held"], figures.held)
+    deliveries.add_metric(["suspended"], figures.suspended)
     deliveries.add_metric(["in_flight"], figures.in_flight)
     yield deliveries
     yield GaugeMetricFamily(
-        "signpost_webhook_dispatchers", "Shifts that take work.", figures.shifts
+        "signpost_webhook_dispatchers",
+        "Dispatchers that take work.",
+        figures.dispatchers,
     )
     yield GaugeMetricFamily(
         "signpost_webhook_offline_dispatchers",
-        "Shifts that postpone attempts because their machine has no network.",
-        figures.offline,
+        "Dispatchers that postpone attempts because their machine has no network.",
+        figures.offline_dispatchers,
     )
 
 
@@ -204,9 +206,9 @@ def _repairs() -> Metric:
         "What crashes left behind and was repaired.",
         labels=["kind"],
     )
-    bell = EngineState.objects.filter(pk=1).first() or EngineState()
-    family.add_metric(["expired_lease"], bell.expired_leases)
-    family.add_metric(["stale_queue"], bell.repaired_queues)
+    state = EngineState.objects.filter(pk=1).first() or EngineState()
+    family.add_metric(["expired_lease"], state.expired_leases)
+    family.add_metric(["stale_queue"], state.repaired_queues)
     return family
 
 

@@ -16,7 +16,7 @@ from webhooks_core import formats, publishing
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, Event
 from webhooks_core.publishing import (
     UnknownEventTypeError,
-    continue_fan_outs,
+    continue_fan_out,
     publish,
     publish_test,
 )
@@ -188,7 +188,7 @@ class TestDedupeKey:
 class TestFanOut:
     @pytest.fixture(autouse=True)
     def small(self, monkeypatch):
-        monkeypatch.setattr(publishing, "FANOUT_AT_ONCE", 3)
+        monkeypatch.setattr(publishing, "FANOUT_BATCH", 3)
 
     @pytest.mark.parametrize("count", [3, 4, 6, 7, 8])
     def test_a_large_one_is_finished_by_the_drain(self, count):
@@ -208,7 +208,7 @@ class TestFanOut:
             endpoint(URL)
         event()
         late = endpoint(URL)
-        while continue_fan_outs():
+        while continue_fan_out():
             pass
         assert Delivery.objects.count() == 5
         assert not Delivery.objects.filter(endpoint=late).exists()
@@ -218,9 +218,9 @@ class TestFanOut:
             endpoint(URL)
         made = event()
         stale = Event.objects.get(pk=made.pk)
-        assert continue_fan_outs() == 1
+        assert continue_fan_out() == 1
         assert not publishing._continue(stale)
-        while continue_fan_outs():
+        while continue_fan_out():
             pass
         assert Delivery.objects.count() == 11
 
@@ -231,7 +231,7 @@ class TestFanOut:
         event(event_type="thing.lost")
         Endpoint.objects.update(event_types=["thing.lost"])
         with_rest = 0
-        while continue_fan_outs():
+        while continue_fan_out():
             with_rest += 1
         assert with_rest == 2
         assert Delivery.objects.count() == 3 + 5

@@ -210,7 +210,7 @@ class EndpointAdmin(RotationAdmin):
         if endpoint.static_key is not None:
             raise RefusedError("What the configuration declares may always go there.")
         trusted = "trusted" in request.POST
-        endpoints.set_trusted(endpoint, trusted=trusted)
+        endpoints.update(endpoint, trusted=trusted)
         text = f"Internal networks: {'allowed' if trusted else 'not allowed'}."
         return self._done(request, endpoint, text, log=text)
 

@@ -225,7 +225,7 @@ class OpenClaims:
 
 def _fail_what_may_not_wait(endpoints: Iterable[Endpoint]) -> None:
     for endpoint in endpoints:
-        if reason := endpoint.ends_waiting:
+        if reason := endpoint.pending_failure:
             Delivery.objects.waiting().filter(endpoint=endpoint).fail(error=reason)
 
 

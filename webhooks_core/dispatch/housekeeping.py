@@ -78,7 +78,7 @@ class Housekeeping:
         if has_more_due:
             self._wake_another()
         # A large fan-out goes on in every round until it is complete.
-        self._done_at = 0.0 if _shielded(publishing.continue_fan_outs) else now
+        self._done_at = 0.0 if _shielded(publishing.continue_fan_out) else now
         if _shielded(sweep.is_due):
             # After a suspension of the machine, the sweep would expire this very lease.
             self.renew_lease(after_s=0)

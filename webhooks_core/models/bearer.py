@@ -1,4 +1,4 @@
-"""What tables of bearer tokens have in common: of a token only its hash, and when it was used."""
+"""The base of the tables of bearer tokens: only the hash of a token, and when it was used."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-USE_IS_WRITTEN_EVERY = timedelta(hours=1)
+WRITE_USE_EVERY = timedelta(hours=1)
 
 
 class BearerToken(models.Model):
-    """A token of some bearer; `display_prefix`, its first characters, tells tokens apart in lists."""
+    """A bearer token; `display_prefix`, its first characters, distinguishes tokens in lists."""
 
     name = models.CharField(max_length=100, blank=True)
     display_prefix = models.CharField(max_length=24)
@@ -29,22 +29,19 @@ class BearerToken(models.Model):
         return self.display_prefix
 
     def use(self, now: datetime) -> bool:
-        """Note a use, at most once an hour; True if this call wrote it."""
-        stale = now - USE_IS_WRITTEN_EVERY
+        """Record a use, at most once an hour; return True if this call wrote it."""
+        stale = now - WRITE_USE_EVERY
         if self.last_used_at is not None and self.last_used_at > stale:
             return False
-        unnoted = Q(last_used_at=None) | Q(last_used_at__lte=stale)
+        is_stale = Q(last_used_at=None) | Q(last_used_at__lte=stale)
         manager = type(self)._default_manager  # noqa: SLF001 - public by use
-        rows = manager.filter(unnoted, pk=self.pk)
-        return rows.update(last_used_at=now) == 1
+        return manager.filter(is_stale, pk=self.pk).update(last_used_at=now) == 1
 
 
 Row = TypeVar("Row", bound=BearerToken)
 
 
 class BearerQuerySet(models.QuerySet[Row]):
-    """Transitions of tokens."""
-
     def revoke(self, now: datetime) -> int:
         """Revoke these; return how many were not revoked before."""
         return self.filter(revoked_at=None).update(revoked_at=now)

@@ -166,7 +166,7 @@ class Endpoint(models.Model):
         return 1 if self.in_order else self.max_in_flight
 
     @property
-    def ends_waiting(self) -> str:
+    def pending_failure(self) -> str:
         """Why waiting deliveries of this endpoint fail; empty if they may wait."""
         if self.deleted_at is not None:
             return "endpoint deleted"

@@ -1,4 +1,4 @@
-"""Conditions that the ORM lacks."""
+"""Lookups that the ORM lacks."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from django.db.models.sql.compiler import SQLCompiler
 
 
 def among(pks: Collection[int], *, of: str = "pk") -> Among:
-    """Return the condition `pk IN pks` for many: one parameter, whatever their number.
+    """Return the condition `pk IN pks` with one parameter, however many they are.
 
-    With `pk__in`, composing SQL and preparing a parameter for each is a fifth of all that the
-    engine's database thread does.
+    With `pk__in`, composing SQL and preparing a parameter for each is a fifth of the work of the
+    dispatcher's thread.
     """
     return Among(F(of), list(pks))
 
@@ -35,14 +35,14 @@ class Among(Lookup[Any]):
 
 
 class IdList(Subquery):
-    """The ids that a subquery of one column `pk` finds, as a list; None for none."""
+    """The ids that a subquery of one column `pk` returns, as a list; None for none."""
 
     output_field = JSONField()
-    template = "(SELECT jsonb_agg(found.pk) FROM (%(subquery)s) found)"
+    template = "(SELECT jsonb_agg(ids.pk) FROM (%(subquery)s) ids)"
 
     def as_sqlite(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper
     ) -> tuple[str, tuple[Any, ...]]:
-        listed = self.template.replace("jsonb_agg", "json_group_array")
-        sql, params = self.as_sql(compiler, connection, template=listed)
+        template = self.template.replace("jsonb_agg", "json_group_array")
+        sql, params = self.as_sql(compiler, connection, template=template)
         return sql, tuple(params)

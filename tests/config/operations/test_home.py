@@ -94,9 +94,9 @@ def test_the_state_tells_what_waits_and_what_fails(client, db, plain):
     Endpoint.objects.filter(url__endswith="1").update(consecutive_failures=2)
     Endpoint.objects.filter(url__endswith="2").update(status=Endpoint.Status.DISABLED)
     Delivery.objects.filter(endpoint__url__endswith="0").update(claimed_by=7)
-    figures = stats.figures(timezone.now())
+    figures = stats.engine_stats(timezone.now())
     assert (figures.endpoints, figures.failing, figures.disabled) == (3, 1, 1)
-    assert (figures.waiting, figures.in_flight, figures.shifts) == (2, 1, 0)
+    assert (figures.waiting, figures.in_flight, figures.dispatchers) == (2, 1, 0)
     assert re.search(r"<dd>\s*3\s*</dd>", page(client))
 
 
@@ -104,7 +104,7 @@ def test_the_state_tells_what_waits_and_what_fails(client, db, plain):
 def test_what_waits_is_counted_to_a_bound_and_held_apart(
     db, plain, monkeypatch, few, waiting
 ):
-    monkeypatch.setattr(stats, "ALL_LOOKED_AT", few)
+    monkeypatch.setattr(stats, "ALL_READ", few)
     live, paused = (making.endpoint(f"http://127.0.0.1:9/{n}") for n in range(2))
     for _ in range(4):
         making.event()
@@ -114,11 +114,11 @@ def test_what_waits_is_counted_to_a_bound_and_held_apart(
         claimed_by=7
     )
     EndpointQueue.objects.filter(pk=live.pk).update(leased_by=7)
-    figures = stats.figures(timezone.now())
-    assert (figures.waiting, figures.held, figures.in_flight) == (7, 4, 1)
+    figures = stats.engine_stats(timezone.now())
+    assert (figures.waiting, figures.suspended, figures.in_flight) == (7, 4, 1)
     monkeypatch.setattr(stats, "COUNTED_AT_MOST", 3)
-    figures = stats.figures(timezone.now())
-    assert (figures.waiting, figures.held, figures.in_flight) == (waiting, 3, 1)
+    figures = stats.engine_stats(timezone.now())
+    assert (figures.waiting, figures.suspended, figures.in_flight) == (waiting, 3, 1)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -126,7 +126,7 @@ def test_attempts_are_told_by_outcome(plain, free_port):
     making.endpoint(f"http://127.0.0.1:{free_port}/")
     making.event()
     making.dispatch()
-    figures = stats.figures(timezone.now())
+    figures = stats.engine_stats(timezone.now())
     assert figures.recent == {"connect": 1}
     assert (figures.recent_attempts, figures.recent_failures) == (1, 1)
 

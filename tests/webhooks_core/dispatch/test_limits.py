@@ -241,13 +241,13 @@ class TestOrder:
         assert len(dispatcher.claim()) == 1
 
     def test_a_large_fan_out_makes_theirs_before_any_later_event(self, monkeypatch):
-        monkeypatch.setattr(publishing, "FANOUT_AT_ONCE", 2)
+        monkeypatch.setattr(publishing, "FANOUT_BATCH", 2)
         for number in range(6):
             endpoint(f"{URL}/{number}", in_order=number in (1, 4, 5))
         first = event()
         ordered = Delivery.objects.filter(event=first, endpoint__in_order=True)
         assert ordered.count() == 3
-        while publishing.continue_fan_outs():
+        while publishing.continue_fan_out():
             pass
         assert Delivery.objects.filter(event=first).count() == 6
 
