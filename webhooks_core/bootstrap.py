@@ -59,11 +59,8 @@ def _create_support_group(app_config: AppConfig, using: str, **_: Any) -> None:
     if is_new:
         create_permissions(app_config, using=using, verbosity=0)
         codenames = [f"view_{model}" for model in SUPPORT_VIEWS]
-        group.permissions.set(
-            permissions.filter(
-                content_type__app_label=app_config.label, codename__in=codenames
-            )
-        )
+        own = permissions.filter(content_type__app_label=app_config.label)
+        group.permissions.set(own.filter(codename__in=codenames))
 
 
 def _rows(model_name: str, using: str) -> Any:

@@ -27,12 +27,7 @@ def send(
         failures=failures,
         error=error,
     )
-
-    # Not a partial: to log an error of a robust hook, Django needs a function's name.
-    def send_now() -> None:
-        _send(notice)
-
-    transaction.on_commit(send_now, robust=True)
+    transaction.on_commit(lambda: _send(notice), robust=True)
 
 
 def _send(notice: Notice) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
@@ -20,14 +19,6 @@ BATCH = 200
 
 class NotSubscribedError(Exception):
     """The endpoint is not subscribed, or the delivery is removed: nothing could be sent."""
-
-
-@dataclass(frozen=True, slots=True)
-class Replay:
-    """The progress of a replay."""
-
-    queued: int
-    total: int
 
 
 def replay(delivery: Delivery, *, at: datetime | None = None) -> Delivery:
@@ -80,11 +71,12 @@ def replay_failed(
     *,
     since: datetime,
     per_second: float = 50,
-    on_progress: Callable[[Replay], None] = lambda _: None,
+    on_progress: Callable[[int, int], object] = lambda *_: None,
 ) -> int:
     """Queue all that failed since a time, spread over time; return how many.
 
-    After an interruption another call goes on where it was. Raises NotSubscribedError.
+    Calls `on_progress` with the number queued and the total. After an interruption another call
+    goes on where it was. Raises NotSubscribedError.
     """
     if not endpoint.is_subscribed:
         raise NotSubscribedError
@@ -98,5 +90,5 @@ def replay_failed(
             for number, delivery in enumerate(part, start=queued):
                 replay(delivery, at=start + timedelta(seconds=number / per_second))
         queued += len(part)
-        on_progress(Replay(queued, max(total, queued)))
+        on_progress(queued, max(total, queued))
     return queued

@@ -26,11 +26,11 @@ PER_ENDPOINT = 4
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What is asked for. `drainers` is the largest number of them at once."""
+    """What is asked for. `dispatchers` is the largest number of them at once."""
 
     parts: Sequence[str]
     quick: bool = False
-    drainers: int = 2
+    dispatchers: int = 2
     postgres: str = ""
     redis: str = ""
     endpoints: int = 64
@@ -119,7 +119,7 @@ def _world(bench: Bench, stack: ExitStack, name: str, database: str) -> None:
     environment = stage.environment(
         database=database,
         name=bench.name,
-        WEBHOOK_DISPATCHERS=str(bench.options.drainers),
+        WEBHOOK_DISPATCHERS=str(bench.options.dispatchers),
     )
     world = World(name, environment, bench.folder)
     stack.callback(world.close)

@@ -57,7 +57,7 @@ class Command(BaseCommand):
         parser.add_argument("--quick", action="store_true", help="under a minute")
         parser.add_argument("--json", action="store_true", help="for machines")
         parser.add_argument(
-            "--drainers",
+            "--dispatchers",
             type=integer_between(1, 100),
             default=2,
             help="at most at once",
@@ -119,7 +119,7 @@ def _options(given: dict[str, Any]) -> Options:
     return Options(
         parts=parts,
         quick=quick,
-        drainers=given["drainers"],
+        dispatchers=given["dispatchers"],
         postgres=given["postgres"],
         redis=given["redis"],
         rounds=given["rounds"] or (1 if quick else 5),

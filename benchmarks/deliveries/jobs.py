@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.deliveries.bare import bare_aiohttp, bare_pycurl, post_now_and_then, raw
-from benchmarks.deliveries.draining import drain_all
+from benchmarks.deliveries.dispatching import dispatch_all
 from benchmarks.deliveries.filling import clear, fill, grow, prepare, state
 from benchmarks.deliveries.peers.queueing import (
     queue_celery,
@@ -26,7 +26,7 @@ __all__ = [
     "bare_pycurl",
     "claim_cost",
     "clear",
-    "drain_all",
+    "dispatch_all",
     "fill",
     "grow",
     "post_now_and_then",

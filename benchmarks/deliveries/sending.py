@@ -29,7 +29,7 @@ class Signed(NamedTuple):
 
 
 def signed(count: int, size: int) -> list[Signed]:
-    """Return events as a drainer would send them now."""
+    """Return events as a dispatcher would send them now."""
     pad = padding(size)
     return [_signed(*body(size, pad)) for _ in range(count)]
 

@@ -14,7 +14,7 @@ from benchmarks.deliveries.report import Table
 from benchmarks.deliveries.stage import BenchError, World
 
 SIZES = {"1 KB": 1024, "50 KB": 50 * 1024}
-OURS = "Signpost, SQLite, 1 drainer"
+OURS = "Signpost, SQLite, 1 dispatcher"
 WANTED = {"django-q2": 10, "Celery": 5}
 BARE = ("bare aiohttp", "bare aiohttp, two processes")
 
@@ -65,10 +65,10 @@ def bare(
 
 
 def signpost(
-    bench: Bench, world: World, size: int, count: int, drainers: int = 1
+    bench: Bench, world: World, size: int, count: int, dispatchers: int = 1
 ) -> Taken:
     world.fill(bench.waits("ok", count), size=size)
-    found = taken(world.drain(drainers))
+    found = taken(world.dispatch(dispatchers))
     left = world.hand().do("state")
     if left["delivered"] != count:
         raise BenchError(f"not all was delivered: {left}")
@@ -93,7 +93,7 @@ def speed(bench: Bench) -> None:
 
 
 def others(bench: Bench) -> None:
-    """Let what people use instead take turns with one drainer, a process each."""
+    """Let what people use instead take turns with one dispatcher, a process each."""
     ours = {
         name: it
         for name, it in _contenders(bench, 1024).items()
@@ -120,18 +120,18 @@ def _contenders(bench: Bench, size: int) -> dict[str, Contender]:
         found["bare pycurl"] = Contender(
             lambda: bare(bench, "bare_pycurl", size, count), BARE[0]
         )
-    if bench.options.drainers > 1:
+    if bench.options.dispatchers > 1:
         found[BARE[1]] = Contender(
             lambda: bare(bench, "bare_aiohttp", size, count, 2), ""
         )
     for world in bench.worlds:
-        for drainers in range(1, bench.options.drainers + 1):
-            if drainers > 1 and world is bench.sqlite:
-                continue  # SQLite has one writer, and one drainer by its settings
-            label = f"Signpost, {world.name}, {drainers} drainer{'s'[: drainers > 1]}"
+        for dispatchers in range(1, bench.options.dispatchers + 1):
+            if dispatchers > 1 and world is bench.sqlite:
+                continue  # SQLite has one writer, and one dispatcher by its settings
+            label = f"Signpost, {world.name}, {dispatchers} dispatcher{'s'[: dispatchers > 1]}"
             found[label] = Contender(
-                partial(signpost, bench, world, size, count, drainers),
-                BARE[drainers > 1],
+                partial(signpost, bench, world, size, count, dispatchers),
+                BARE[dispatchers > 1],
             )
     return found
 
@@ -194,7 +194,7 @@ def _tell(
 
 def _targets(bench: Bench, found: Mapping[str, list[Taken]]) -> None:
     report, ours = bench.report, OURS
-    both = "Signpost, PostgreSQL, 2 drainers"
+    both = "Signpost, PostgreSQL, 2 dispatchers"
     report.at_least(f"{ours}, of bare aiohttp", ratio(found, ours, BARE[0]), 0.6, "")
     if both in found:
         report.at_least(f"{both}, of two bare", ratio(found, both, BARE[1]), 0.5, "")

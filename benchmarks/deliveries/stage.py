@@ -182,12 +182,12 @@ class World:
         keys: list[int] = self.hand().do("fill", groups=given, size=size)
         return keys
 
-    def drain(self, drainers: int = 1, **given: Any) -> list[dict[str, float]]:
-        """Have drainers start together and send what waits; return what each measured."""
-        hands = [self.hand(1 + number) for number in range(drainers)]
+    def dispatch(self, dispatchers: int = 1, **given: Any) -> list[dict[str, float]]:
+        """Have dispatchers start together and send what waits; return what each measured."""
+        hands = [self.hand(1 + number) for number in range(dispatchers)]
         at = time.monotonic() + 0.1
         for hand in hands:
-            hand.begin("drain_all", at=at, **given)
+            hand.begin("dispatch_all", at=at, **given)
         return [hand.end() for hand in hands]
 
     def close(self) -> None:

@@ -45,7 +45,7 @@ def _healthy(bench: Bench, world: World, *, hung: int) -> float:
     world.fill(*groups)
     bench.receiver.reset()
     at = time.monotonic() + 0.1
-    world.hand(1).begin("drain_all", at=at)
+    world.hand(1).begin("dispatch_all", at=at)
     seconds = bench.receiver.wait_for(HEALTHY) - at
     if hung:
         world.kill_hand(1)  # nobody waits for what hangs
@@ -71,13 +71,13 @@ def slow(bench: Bench) -> None:
             in_flight=MAX_IN_FLIGHT,
         )
         bench.sqlite.fill(group)
-        found.append((limit, taken(bench.sqlite.drain())))
+        found.append((limit, taken(bench.sqlite.dispatch())))
     bare_rate, ours = (median([it[n].rate for it in found]) for n in (0, 1))
     ratio = median([b.rate / a.rate for a, b in found])
     bench.report.figures["slow"] = [[a._asdict(), b._asdict()] for a, b in found]
     rows = [
         ("bare aiohttp", f"{bare_rate:,.0f}", "1"),
-        ("Signpost, SQLite, 1 drainer", f"{ours:,.0f}", f"{ratio:.2f}"),
+        ("Signpost, SQLite, 1 dispatcher", f"{ours:,.0f}", f"{ratio:.2f}"),
     ]
     title = f"{SLOW_ENDPOINTS} endpoints that answer after {SLOW_MS} ms"
     columns = ("", "deliveries/s", "of the bare loop")
@@ -88,7 +88,7 @@ def slow(bench: Bench) -> None:
 
 
 def memory(bench: Bench) -> None:
-    """Take the peak of a drainer's memory while large bodies wait."""
+    """Take the peak of a dispatcher's memory while large bodies wait."""
     count = bench.options.either(100, 2_000)
     world = bench.sqlite
     group = bench.waits("ok", 100)
@@ -98,13 +98,13 @@ def memory(bench: Bench) -> None:
         # In parts: whoever fills has no 2 GB to spare either.
         world.fill(endpoints, size=BODY, empty=False)
     bench.say(f"{count} bodies of 1 MiB wait")
-    [it] = world.drain()
+    [it] = world.dispatch()
     peak = it["peak"] / 1e6
     bench.report.figures["memory"] = {"bodies": count, "peak": it["peak"]}
     rows = [(f"{count:,}", f"{peak:.0f} MB", f"{it['count'] / it['seconds']:,.0f}")]
-    columns = ("bodies of 1 MiB", "peak of the drainer", "deliveries/s")
+    columns = ("bodies of 1 MiB", "peak of the dispatcher", "deliveries/s")
     bench.report.tables.append(Table("Memory", columns, rows))
-    bench.report.at_most("memory of the drainer", peak, 200, "MB")
+    bench.report.at_most("memory of the dispatcher", peak, 200, "MB")
     world.hand().do("clear")
 
 
@@ -127,7 +127,7 @@ def publishing(bench: Bench) -> None:
             key = f"{world.name} 1 x {endpoints}"
             bench.report.figures.setdefault("publishing", {})[key] = took
     columns = ("database", "event to endpoints", "publish()", "per delivery")
-    note = "Of 1,000 deliveries publish() makes 500; the drain makes the others."
+    note = "Of 1,000 deliveries publish() makes 500; the dispatcher creates the others."
     table = Table("Publishing", columns, rows, note)
     bench.report.tables.append(table)
 

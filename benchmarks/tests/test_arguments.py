@@ -16,7 +16,7 @@ from benchmarks.__main__ import COMMANDS, command, main
         ("search", "--times=0"),
         ("chat", "--seconds=0"),
         ("deliveries", "--rounds=0"),
-        ("deliveries", "--drainers=0"),
+        ("deliveries", "--dispatchers=0"),
     ],
 )
 def test_a_number_that_nothing_can_work_with_is_refused(name, option):

@@ -48,7 +48,7 @@ def test_every_figure_is_told_to_machines_and_nothing_is_left_behind(folder):
     assert set(told["parts"]) == {
         *("receiver", "speed 1 KB", "speed 50 KB", "publishing", "claims")
     }
-    [ours] = told["parts"]["speed 1 KB"]["Signpost, SQLite, 1 drainer"]
+    [ours] = told["parts"]["speed 1 KB"]["Signpost, SQLite, 1 dispatcher"]
     assert ours["rate"] > 0
     assert ours["cpu"] > 0
     assert set(told["parts"]["claims"]["SQLite"]) == {"1000", "100000"}

@@ -175,7 +175,7 @@ def test_json_tells_what_the_table_says_and_nothing_else(made, line, held):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_draining_tells_how_many_attempts_it_made():
+def test_dispatching_says_how_many_attempts_it_made():
     assert answered("webhooks_dispatch") == (0, {"attempts": 0})
 
 

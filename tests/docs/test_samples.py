@@ -160,18 +160,18 @@ def test_the_error_is_the_one_that_is_answered():
 
 
 def test_a_notice_is_handed_on_as_the_page_shows(monkeypatch):
-    told: list[tuple[str, ...]] = []
-    monkeypatch.setattr("django_q.tasks.async_task", lambda *given: told.append(given))
+    queued: list[tuple[str, ...]] = []
+    monkeypatch.setattr("django_q.tasks.async_task", lambda *task: queued.append(task))
     monkeypatch.setattr(profiles, "_profiles", dict(profiles._profiles))
-    shape = profiles.get(PROFILE)
-    dialect = {it.name: getattr(shape, it.name) for it in fields(WebhookProfile)}
-    del dialect["on_notice"]
-    own: dict[str, Any] = {"dialect": dialect}
-    exec(sample("delivery-lifecycle.md", "python", "notices"), own)  # noqa: S102
-    tell = profiles.get(PROFILE).on_notice
-    assert tell is own["tell"]
-    assert tell
-    tell(
+    profile = profiles.get(PROFILE)
+    options = {it.name: getattr(profile, it.name) for it in fields(WebhookProfile)}
+    del options["on_notice"]
+    namespace: dict[str, Any] = {"options": options}
+    exec(sample("delivery-lifecycle.md", "python", "notices"), namespace)  # noqa: S102
+    forward = profiles.get(PROFILE).on_notice
+    assert forward is namespace["forward"]
+    assert forward
+    forward(
         Notice(
             kind=NoticeKind.DISABLED,
             profile=PROFILE,
@@ -179,4 +179,4 @@ def test_a_notice_is_handed_on_as_the_page_shows(monkeypatch):
             endpoint_id="whsub_1",
         )
     )
-    assert told == [("shop.mail.owner", "acme", "disabled", "whsub_1")]
+    assert queued == [("shop.mail.owner", "acme", "disabled", "whsub_1")]

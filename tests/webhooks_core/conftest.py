@@ -42,10 +42,13 @@ def names(monkeypatch) -> dict[str, list[list[str]]]:
         if host not in known:
             return real(host, port, *args, **options)
         turns = known[host]
-        found = turns.pop(0) if len(turns) > 1 else turns[0]
-        if not found:
+        addresses = turns.pop(0) if len(turns) > 1 else turns[0]
+        if not addresses:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (it, port)) for it in found]
+        return [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))
+            for address in addresses
+        ]
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     return known

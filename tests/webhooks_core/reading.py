@@ -12,16 +12,18 @@ from django.db import connection, transaction
 def rows_read(sql: str, table: str) -> int:
     """Return how many rows of a table a statement reads from the table itself.
 
-    What an index alone answers does not count. Whole tables are not read where an index
+    What an index alone answers does not count. Tables are not scanned where an index
     will do, as it is with millions of rows.
     """
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}")
-        found = cursor.fetchone()[0]
-    plan = found if isinstance(found, list) else orjson.loads(found)
-    nodes = [it for it in _nodes(plan[0]["Plan"]) if it.get("Relation Name") == table]
-    return sum(_read(it) for it in nodes)
+        output = cursor.fetchone()[0]
+    plan = output if isinstance(output, list) else orjson.loads(output)
+    nodes = [
+        node for node in _nodes(plan[0]["Plan"]) if node.get("Relation Name") == table
+    ]
+    return sum(_read(node) for node in nodes)
 
 
 def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:

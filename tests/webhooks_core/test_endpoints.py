@@ -123,13 +123,13 @@ class TestChangeOfUrl:
         target = endpoint(URL)
         event()
         dispatcher = ManualDispatcher()
-        dispatcher.record([failed(it) for it in dispatcher.claim()])
+        dispatcher.record([failed(request) for request in dispatcher.claim()])
         dispatcher.leave()
         Endpoint.objects.update(status=Endpoint.Status.DISABLED)
         calls.clear()
         endpoints.update(target, url=OTHER)
         assert calls == ["webhooks_core.tasks.dispatch"]
-        assert [it.url for it in ManualDispatcher().claim()] == [OTHER]
+        assert [request.url for request in ManualDispatcher().claim()] == [OTHER]
 
 
 @at_once

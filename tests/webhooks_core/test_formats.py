@@ -14,19 +14,19 @@ from webhooks_core import formats
 
 @pytest.mark.parametrize("prefix", ["ep_", "dlv_", "evt_", "whsub_", ""])
 def test_an_id_is_its_prefix_and_26_characters(prefix):
-    made = formats.public_id(prefix)
-    assert re.fullmatch(prefix + "[0-9a-v]{26}", made)
+    ids = formats.public_id(prefix)
+    assert re.fullmatch(prefix + "[0-9a-v]{26}", ids)
 
 
 def test_ids_sort_by_the_microsecond_they_were_made_in():
     start = datetime(2026, 11, 21, tzinfo=UTC)
     steps = [timedelta(microseconds=1), timedelta(seconds=1), timedelta(days=9000)]
-    made = []
+    ids = []
     for step in [timedelta(0), *steps]:
         start += step
         with time_machine.travel(start, tick=False):
-            made.append(formats.public_id("evt_"))
-    assert made == sorted(made)
+            ids.append(formats.public_id("evt_"))
+    assert ids == sorted(ids)
 
 
 @pytest.mark.parametrize("year", [1970, 2026, 2300, 4000])
@@ -40,15 +40,15 @@ def test_the_time_fits_for_two_thousand_years(year):
 
 def test_ids_of_one_moment_differ_and_their_end_tells_nothing():
     with time_machine.travel(datetime(2026, 11, 21, tzinfo=UTC), tick=False):
-        made = [formats.public_id("") for _ in range(2000)]
-    assert len({it[-14:] for it in made}) == 2000
-    assert len({it[:11] for it in made}) == 1
+        ids = [formats.public_id("") for _ in range(2000)]
+    assert len({public_id[-14:] for public_id in ids}) == 2000
+    assert len({public_id[:11] for public_id in ids}) == 1
 
 
 def test_threads_make_different_ids():
     with ThreadPoolExecutor(8) as pool:
-        made = list(pool.map(lambda _: formats.public_id("evt_"), range(4000)))
-    assert len(set(made)) == 4000
+        ids = list(pool.map(lambda _: formats.public_id("evt_"), range(4000)))
+    assert len(set(ids)) == 4000
 
 
 def test_a_time_is_written_in_utc_with_microseconds():

@@ -28,27 +28,27 @@ BLOCKED = (Outcome.BLOCKED, "the host leads to an address that is not public")
 )
 def test_a_name_with_an_address_that_is_not_public_is_not_called(names, addresses):
     names["rebind.example"] = [addresses]
-    with receiver(204) as it:
-        url = it.url.replace("127.0.0.1", "rebind.example")
+    with receiver(204) as server:
+        url = server.url.replace("127.0.0.1", "rebind.example")
         answer = post(url, loopback=False)
     assert (answer.outcome, answer.error) == BLOCKED
-    assert it.requests == []
+    assert server.requests == []
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]"])
 def test_a_literal_address_is_vetted_where_the_socket_is_made(host):
-    with receiver(204) as it:
-        answer = post(it.url.replace("127.0.0.1", host), loopback=False)
+    with receiver(204) as server:
+        answer = post(server.url.replace("127.0.0.1", host), loopback=False)
     assert (answer.outcome, answer.error) == BLOCKED
-    assert it.requests == []
+    assert server.requests == []
 
 
 @pytest.mark.parametrize("host", ["2130706433", "0x7f.1", "127.1", "0"])
 def test_an_address_in_disguise_is_not_called(host):
-    with receiver(204) as it:
-        answer = post(it.url.replace("127.0.0.1", host), loopback=False)
+    with receiver(204) as server:
+        answer = post(server.url.replace("127.0.0.1", host), loopback=False)
     assert answer.outcome == Outcome.BLOCKED
-    assert it.requests == []
+    assert server.requests == []
 
 
 def test_what_is_our_own_listener_by_now_is_not_connected_to(plain):
@@ -69,12 +69,12 @@ def test_names_whose_servers_hang_hold_up_no_other_name(monkeypatch):
         return real("127.0.0.1", port, *args, **options)
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    with receiver(204) as it, Sender() as sender:
+    with receiver(204) as server, Sender() as sender:
         base = OutgoingRequest(
             1,
             1,
             9,
-            it.url,
+            server.url,
             b"{}",
             lambda _: {},
             TIMEOUT_S,
@@ -84,11 +84,13 @@ def test_names_whose_servers_hang_hold_up_no_other_name(monkeypatch):
             base._replace(key=n, queue=n, url=f"http://slow{n % 20}.example/")
             for n in range(2, 62)
         ]
-        quick = it.url.replace("127.0.0.1", "quick.example")
+        quick = server.url.replace("127.0.0.1", "quick.example")
         sender.submit([*slow, base._replace(url=quick, timeout_s=PATIENCE_S)])
         outcomes: dict[int, Outcome | None] = {}
         while len(outcomes) < 61:
-            outcomes |= {it.key: it.outcome for it in sender.collect(wait_s=0.1)}
+            outcomes |= {
+                result.key: result.outcome for result in sender.collect(wait_s=0.1)
+            }
         released.set()
     assert outcomes.pop(1) == Outcome.OK
     # Not TIMEOUT: nobody was there, which counts when our own network is in doubt.
@@ -98,22 +100,22 @@ def test_names_whose_servers_hang_hold_up_no_other_name(monkeypatch):
 
 @pytest.mark.usefixtures("plain", "transactional_db")
 def test_a_name_that_changes_between_check_and_use_is_not_called(names, use_profile):
-    dialect = use_profile(
+    profile = use_profile(
         url_policy=use_profile().url_policy.__class__(schemes=frozenset({"http"}))
     )
     names["rebind.example"] = [["93.184.215.14"], ["127.0.0.1"]]
-    with receiver(204) as it:
-        url = it.url.replace("127.0.0.1", "rebind.example")
-        dialect.url_policy.check(url)  # it was public then
+    with receiver(204) as server:
+        url = server.url.replace("127.0.0.1", "rebind.example")
+        profile.url_policy.check(url)  # it was public then
         endpoint(url)
         event()
         dispatch()
-    assert it.requests == []
+    assert server.requests == []
     assert Attempt.objects.get().outcome == Outcome.BLOCKED
     assert Delivery.objects.get().last_error == BLOCKED[1]
 
 
-def test_a_name_that_does_not_exist_is_told_so(names):
+def test_a_name_that_does_not_exist_has_its_own_error(names):
     names["nowhere.example"] = [[]]
     answer = post("http://nowhere.example/")
     assert (answer.outcome, answer.error) == (
@@ -122,7 +124,7 @@ def test_a_name_that_does_not_exist_is_told_so(names):
     )
 
 
-def test_a_port_that_is_closed_is_told_without_the_address(free_port):
+def test_the_error_of_a_closed_port_does_not_name_the_address(free_port):
     answer = post(f"http://127.0.0.1:{free_port}/")
     assert (answer.outcome, answer.error) == (
         Outcome.CONNECT,

@@ -1,4 +1,4 @@
-"""Notices: told after the commit, once, and never at anybody's cost."""
+"""Notices: sent after the commit, once, and never at anybody's cost."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ URL = "http://127.0.0.1:9/hook"
 
 
 @pytest.fixture
-def told(use_profile) -> list[Notice]:
-    made: list[Notice] = []
-    use_profile(on_notice=made.append, disable_after=20)
-    return made
+def notices(use_profile) -> list[Notice]:
+    received: list[Notice] = []
+    use_profile(on_notice=received.append, disable_after=20)
+    return received
 
 
-def attempts(answers) -> None:
+def attempts(results) -> None:
     """Publish and answer as many events."""
-    for _ in answers:
+    for _ in results:
         event()
     dispatcher = ManualDispatcher()
     while claimed := dispatcher.claim():
-        dispatcher.record([answers.pop(0)(it) for it in claimed])
+        dispatcher.record([results.pop(0)(request) for request in claimed])
     dispatcher.leave()
 
 
 @pytest.mark.usefixtures("commits_at_once")
-class TestWhatIsTold:
-    def test_a_disabled_endpoint_once_with_its_last_error(self, told, use_profile):
-        use_profile(on_notice=told.append, disable_after=3)
+class TestNotices:
+    def test_a_disabled_endpoint_once_with_its_last_error(self, notices, use_profile):
+        use_profile(on_notice=notices.append, disable_after=3)
         target = endpoint(URL)
         attempts([failed] * 5)
-        assert told == [
+        assert notices == [
             Notice(
                 kind=NoticeKind.DISABLED,
                 profile="plain",
@@ -48,27 +48,29 @@ class TestWhatIsTold:
             )
         ]
 
-    def test_a_disabled_endpoint_that_gets_a_new_url(self, told):
+    def test_a_disabled_endpoint_that_gets_a_new_url(self, notices):
         target = endpoint(URL)
         Endpoint.objects.update(status=2, consecutive_failures=20)
         endpoints.update(target, url=f"{URL}/new")
         endpoints.update(target, url=f"{URL}/newer")
-        assert [(it.kind, it.failures) for it in told] == [(NoticeKind.ENABLED, 20)]
+        assert [(notice.kind, notice.failures) for notice in notices] == [
+            (NoticeKind.ENABLED, 20)
+        ]
 
     @pytest.mark.parametrize(("failures", "count"), [(4, 0), (5, 1), (19, 1)])
-    def test_a_success_after_many_failures_once(self, told, failures, count):
+    def test_a_success_after_many_failures_once(self, notices, failures, count):
         endpoint(URL, max_in_flight=2)
         Endpoint.objects.update(consecutive_failures=failures)
         attempts([ok] * 9)
         expected = [(NoticeKind.RECOVERED, failures)] * count
-        assert [(it.kind, it.failures) for it in told] == expected
+        assert [(notice.kind, notice.failures) for notice in notices] == expected
         assert Endpoint.objects.get().consecutive_failures == 0
 
-    def test_a_success_among_failures_too(self, told):
+    def test_a_success_among_failures_too(self, notices):
         endpoint(URL, max_in_flight=2)
         Endpoint.objects.update(consecutive_failures=5)
         attempts([failed, ok, failed, ok])
-        assert [it.kind for it in told] == [NoticeKind.RECOVERED]
+        assert [notice.kind for notice in notices] == [NoticeKind.RECOVERED]
 
     def test_a_hook_that_fails_fails_nobody_and_is_logged(
         self, use_profile, capsys, caplog
@@ -90,13 +92,13 @@ class TestWhatIsTold:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_nobody_is_told_of_what_was_rolled_back(told):
+def test_what_is_rolled_back_sends_no_notice(notices):
     target = endpoint(URL)
     Endpoint.objects.update(status=2)
     with transaction.atomic():
         endpoints.update(target, url=f"{URL}/new")
-        assert told == []
+        assert notices == []
         transaction.set_rollback(True)
-    assert told == []
+    assert notices == []
     endpoints.update(target, url=f"{URL}/new")
-    assert [it.kind for it in told] == [NoticeKind.ENABLED]
+    assert [notice.kind for notice in notices] == [NoticeKind.ENABLED]

@@ -174,11 +174,11 @@ class TestDedupeKey:
                 connection.close()
 
         with ThreadPoolExecutor(6) as pool:
-            made = set(pool.map(make, range(6)))
-        assert len(made) == 1
+            ids = set(pool.map(make, range(6)))
+        assert len(ids) == 1
         assert (Event.objects.count(), Delivery.objects.count()) == (1, 1)
 
-    def test_a_conflict_that_is_no_race_is_told(self, monkeypatch):
+    def test_a_conflict_that_is_no_race_is_raised(self, monkeypatch):
         known = event()
         monkeypatch.setattr(formats, "public_id", lambda _: known.public_id)
         with pytest.raises(IntegrityError):
@@ -191,14 +191,14 @@ class TestFanOut:
         monkeypatch.setattr(publishing, "FANOUT_BATCH", 3)
 
     @pytest.mark.parametrize("count", [3, 4, 6, 7, 8])
-    def test_a_large_one_is_finished_by_the_drain(self, count):
-        with receiver(204) as it:
+    def test_a_large_one_is_finished_by_the_dispatcher(self, count):
+        with receiver(204) as server:
             for number in range(count):
-                endpoint(f"{it.url}/{number}")
+                endpoint(f"{server.url}/{number}")
             event()
             assert Delivery.objects.count() == 3
             assert dispatch() == count
-        assert sorted(it.path for it in it.requests) == sorted(
+        assert sorted(request.path for request in server.requests) == sorted(
             f"/hook/{number}" for number in range(count)
         )
         assert Event.objects.get().fanout_after is None
@@ -213,7 +213,7 @@ class TestFanOut:
         assert Delivery.objects.count() == 5
         assert not Delivery.objects.filter(endpoint=late).exists()
 
-    def test_two_drains_at_once_make_each_delivery_once(self):
+    def test_two_dispatchers_at_once_make_each_delivery_once(self):
         for _ in range(11):
             endpoint(URL)
         made = event()

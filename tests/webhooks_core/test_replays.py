@@ -23,23 +23,23 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 def failed(use_profile):
     """Three deliveries that failed for good, and the receiver that is sound again."""
     use_profile(retry=use_profile().retry.__class__(()), disable_after=None)
-    with receiver(500, 500, 500, 204) as it:
-        target = endpoint(it.url)
+    with receiver(500, 500, 500, 204) as server:
+        target = endpoint(server.url)
         for _ in range(3):
             event()
         assert dispatch() == 3
         assert set(Delivery.objects.values_list("status", flat=True)) == {2}
-        yield it, target
+        yield server, target
 
 
 def test_a_replay_is_a_new_delivery_of_the_same_bytes(failed):
-    it, _ = failed
+    server, _ = failed
     first = Delivery.objects.earliest("pk")
-    made = replays.replay(first)
+    created = replays.replay(first)
     assert dispatch() == 1
-    made.refresh_from_db()
-    assert (made.status, made.replay_number, made.trigger) == (1, 1, "replay")
-    assert it.requests[-1].body == bytes(first.event.body)
+    created.refresh_from_db()
+    assert (created.status, created.replay_number, created.trigger) == (1, 1, "replay")
+    assert server.requests[-1].body == bytes(first.event.body)
     first.refresh_from_db()
     assert first.status == Delivery.Status.FAILED
 
@@ -48,14 +48,17 @@ def test_all_that_failed_is_counted_and_sent_at_a_pace(failed):
     _, target = failed
     since = timezone.now() - timedelta(minutes=1)
     assert replays.failed_since(target, since).count() == 3
-    seen: list[replays.Replay] = []
+    seen: list[tuple[int, int]] = []
     queued = replays.replay_failed(
-        target, since=since, per_second=0.1, on_progress=seen.append
+        target,
+        since=since,
+        per_second=0.1,
+        on_progress=lambda *progress: seen.append(progress),
     )
     assert queued == 3
-    assert [(it.queued, it.total) for it in seen] == [(3, 3)]
+    assert seen == [(3, 3)]
     due = Delivery.objects.filter(replay_number=1).order_by("pk")
-    times = [it.next_attempt_at for it in due if it.next_attempt_at]
+    times = [delivery.next_attempt_at for delivery in due if delivery.next_attempt_at]
     assert [times[n + 1] - times[n] for n in (0, 1)] == [timedelta(seconds=10)] * 2
     assert EndpointQueue.objects.get().next_due_at == times[0]
     with time_machine.travel(timezone.now() + timedelta(seconds=30)):
@@ -100,7 +103,7 @@ def test_the_command_counts_first_and_then_queues(failed, capsys):
     assert err == "3 of 3 queued\n"
 
 
-def test_programs_are_told_the_answer_alone_and_people_how_far_it_is(
+def test_json_has_the_result_alone_and_progress_goes_to_standard_error(
     failed, capsys, monkeypatch
 ):
     monkeypatch.setattr(replays, "BATCH", 1)
@@ -117,11 +120,11 @@ def test_the_command_replays_one_delivery(failed, capsys):
     one = Delivery.objects.earliest("pk").public_id
     call_command("webhooks_replay", delivery=one, dry_run=True)
     call_command("webhooks_replay", delivery=one)
-    made = Delivery.objects.get(replay_number=1)
-    assert f"queued as {made.public_id}" in capsys.readouterr().out
+    created = Delivery.objects.get(replay_number=1)
+    assert f"queued as {created.public_id}" in capsys.readouterr().out
 
 
-def test_a_time_of_another_place_is_told_in_utc(failed, capsys):
+def test_a_time_of_another_zone_is_shown_in_utc(failed, capsys):
     _, target = failed
     since = "2020-01-01T01:30+02:00"
     call_command("webhooks_replay", endpoint=target.public_id, since=since)
@@ -163,11 +166,11 @@ def test_the_command_refuses_nonsense(failed, option, words):
 
 
 def test_a_paused_endpoint_gets_nothing_until_it_is_resumed():
-    with receiver(204) as it:
-        target = endpoints.pause(endpoint(it.url))
+    with receiver(204) as server:
+        target = endpoints.pause(endpoint(server.url))
         event()
         assert dispatch() == 0
-        assert it.requests == []
+        assert server.requests == []
         assert only().status == Delivery.Status.PENDING
         endpoints.resume(target)
         assert dispatch() == 1
@@ -181,8 +184,8 @@ def test_what_fails_again_while_a_replay_goes_on_is_not_replayed_twice(monkeypat
         event()
     Delivery.objects.all().fail(error="over")
 
-    def fail_at_once(done: replays.Replay) -> None:
-        assert done.queued <= 3
+    def fail_at_once(queued: int, total: int) -> None:
+        assert queued <= 3
         Delivery.objects.all().fail(error="over again")
 
     since = timezone.now() - timedelta(hours=1)

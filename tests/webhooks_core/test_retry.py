@@ -16,7 +16,9 @@ seconds = st.floats(0.001, 86_400)
 def test_the_schedule_of_five_retries():
     for attempts, delay in enumerate((60, 300, 900, 900, 900), start=1):
         pauses = [RECORDING.delay_after(attempts) for _ in range(200)]
-        assert all(it is not None and delay <= it <= 1.1 * delay for it in pauses)
+        assert all(
+            pause is not None and delay <= pause <= 1.1 * delay for pause in pauses
+        )
         assert len(set(pauses)) > 100  # spread, so that a mass of retries is
     assert RECORDING.delay_after(6) is None
     assert RECORDING.max_attempts == 6

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from typing import NamedTuple
@@ -62,20 +63,15 @@ class Claim(NamedTuple):
         return self.number - self.due.interruptions
 
 
+@dataclass(eq=False)
 class OpenClaims:
     """All claims of a dispatcher without a result, bounded in number and bytes."""
 
-    def __init__(
-        self,
-        lease: DispatcherLease,
-        queues: LeasedQueues,
-        connectivity: Connectivity | None = None,
-    ) -> None:
-        self._lease = lease
-        self._queues = queues
-        self._connectivity = connectivity or Connectivity()
-        self._open: dict[int, Claim] = {}
-        self._bytes = 0
+    lease: DispatcherLease
+    queues: LeasedQueues
+    connectivity: Connectivity = field(default_factory=Connectivity)
+    _open: dict[int, Claim] = field(default_factory=dict, init=False)
+    _bytes: int = field(default=0, init=False)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -84,7 +80,7 @@ class OpenClaims:
         """Remove the claim of a delivery that has a result."""
         claim = self._open.pop(pk)
         self._bytes -= claim.due.size
-        self._queues[claim.due.queue].claimed -= 1
+        self.queues[claim.due.queue].claimed -= 1
         return claim
 
     def claim_due(self, now: datetime) -> list[OutgoingRequest]:
@@ -92,7 +88,7 @@ class OpenClaims:
 
         One endpoint whose deliveries cannot be claimed does not keep the others waiting.
         """
-        queues = self._queues.due(now)
+        queues = self.queues.due(now)
         if not queues or self._bytes >= MAX_BYTES or len(self) >= MAX_CLAIMED:
             return []
         try:
@@ -111,7 +107,10 @@ class OpenClaims:
         except (*TRANSIENT_ERRORS, leases.LeaseLostError):
             raise
         except Exception:
-            log.exception("endpoint claim failed", endpoint=_public_id(queue.pk))
+            ids = Endpoint.objects.filter(pk=queue.pk).values_list(
+                "public_id", flat=True
+            )
+            log.exception("endpoint claim failed", endpoint=ids.first())
         queue.next_check_at = now + PAUSE_AFTER_ERROR
         return []
 
@@ -119,22 +118,17 @@ class OpenClaims:
         self, queues: Sequence[QueueState], now: datetime
     ) -> list[OutgoingRequest]:
         with transaction.atomic():
-            leases.lock(self._lease)
+            leases.lock(self.lease)
             endpoints = _endpoints([queue.pk for queue in queues])
             _fail_what_may_not_wait(endpoints.values())
             due = self._select_due(self._claim_limits(queues, endpoints, now), now)
             claimed = self._claim_rows(due)
             bodies = _bodies(claimed)
             parents = tracing.parents({row.pk: row.event_pk for row in claimed})
-            claimed_from = {row.queue: endpoints[row.queue] for row in claimed}
-            signer_of = signers(list(claimed_from.values()), now)
+            signed = {row.queue: endpoints[row.queue] for row in claimed}
+            signer_of = signers(list(signed.values()), now)
             requests = [
-                _request(
-                    row,
-                    claimed_from[row.queue],
-                    signer_of[row.queue],
-                    bodies[row.event_pk],
-                )
+                _request(row, endpoints[row.queue], signer_of[row.queue], bodies)
                 for row in claimed
             ]
         for row in claimed:
@@ -148,10 +142,10 @@ class OpenClaims:
         Their commit went unconfirmed, so their requests were never made. Return how many.
         """
         stored = set(
-            Delivery.objects.claimed_by(self._lease.pk).values_list("pk", flat=True)
+            Delivery.objects.claimed_by(self.lease.pk).values_list("pk", flat=True)
         )
         unconfirmed = stored.difference(self._open, unrecorded)
-        return Delivery.objects.release(list(unconfirmed), lease=self._lease.pk)
+        return Delivery.objects.release(list(unconfirmed), lease=self.lease.pk)
 
     def _claim_limits(
         self,
@@ -161,14 +155,14 @@ class OpenClaims:
     ) -> list[ClaimLimit]:
         """Return how much may be claimed from each queue now."""
         left, limits = MAX_CLAIMED - len(self), []
-        trial = self._connectivity.trial_queue([queue.pk for queue in queues], now)
+        trial = self.connectivity.trial_queue([queue.pk for queue in queues], now)
         for queue in queues:
             endpoint = endpoints.get(queue.pk)
             if endpoint is None or not _is_served(endpoint):
                 queue.next_check_at = None  # whatever makes it receive again notifies
                 continue
             room = min(queue.capacity(endpoint, now), left)
-            if self._connectivity.is_offline and self._is_postponed(endpoint):
+            if self.connectivity.is_offline and self._is_postponed(endpoint):
                 queue.not_before = now + SECOND
                 room = min(room, queue.pk == trial)
             left -= room
@@ -178,7 +172,7 @@ class OpenClaims:
 
     def _is_postponed(self, endpoint: Endpoint) -> bool:
         networks = allowed_networks(endpoint)
-        return self._connectivity.postpones(endpoint.owner, endpoint.url, networks)
+        return self.connectivity.postpones(endpoint.owner, endpoint.url, networks)
 
     def _select_due(
         self, limits: Sequence[ClaimLimit], now: datetime
@@ -188,12 +182,12 @@ class OpenClaims:
         budget = MAX_BYTES - self._bytes
         selected: list[DueDelivery] = []
         for pk in room:
-            self._queues[pk].next_check_at = None
+            self.queues[pk].next_check_at = None
         for due in due_deliveries(limits, now):
             if due.queue not in room:
                 continue  # behind one that cannot be claimed now
             if due.later or room[due.queue] == 0 or budget <= 0:
-                self._queues[due.queue].schedule(due.later or now)
+                self.queues[due.queue].schedule(due.later or now)
                 del room[due.queue]
                 continue
             room[due.queue] -= 1
@@ -203,10 +197,10 @@ class OpenClaims:
 
     def _claim_rows(self, due: Sequence[DueDelivery]) -> list[DueDelivery]:
         pks = [row.pk for row in due]
-        if Delivery.objects.claim(pks, lease=self._lease.pk) == len(pks):
+        if Delivery.objects.claim(pks, lease=self.lease.pk) == len(pks):
             return list(due)
         # Another process has failed some of them meanwhile.
-        rows = Delivery.objects.claimed(pks, lease=self._lease.pk)
+        rows = Delivery.objects.claimed(pks, lease=self.lease.pk)
         claimed = set(rows.values_list("pk", flat=True))
         return [row for row in due if row.pk in claimed]
 
@@ -214,24 +208,19 @@ class OpenClaims:
         """Count claims from now on: their commit may have taken a while."""
         now = timezone.now()
         for pk, count in Counter(row.queue for row in claimed).items():
-            if rate_window := self._queues[pk].rate_window:
+            if rate_window := self.queues[pk].rate_window:
                 rate_window.add(count, now)
 
     def _open_claim(self, due: DueDelivery, endpoint: Endpoint) -> None:
         self._open[due.pk] = Claim(due, endpoint, profiles.get(endpoint.profile))
         self._bytes += due.size
-        self._queues[due.queue].claimed += 1
+        self.queues[due.queue].claimed += 1
 
 
 def _fail_what_may_not_wait(endpoints: Iterable[Endpoint]) -> None:
     for endpoint in endpoints:
         if reason := endpoint.pending_failure:
             Delivery.objects.waiting().filter(endpoint=endpoint).fail(error=reason)
-
-
-def _public_id(pk: int) -> str | None:
-    ids = Endpoint.objects.filter(pk=pk).values_list("public_id", flat=True)
-    return ids.first()
 
 
 def _is_served(endpoint: Endpoint) -> bool:
@@ -245,18 +234,18 @@ def _endpoints(pks: Sequence[int]) -> dict[int, Endpoint]:
 
 
 def _bodies(due: Sequence[DueDelivery]) -> dict[int, Body]:
-    rows = Event.objects.filter(among({row.event_pk for row in due}))
-    return {
-        pk: Body(public_id, event_type, bytes(body))
-        for pk, public_id, event_type, body in rows.values_list(
-            "pk", "public_id", "type", "body"
-        )
-    }
+    events = Event.objects.filter(among({row.event_pk for row in due}))
+    rows = events.values_list("pk", "public_id", "type", "body")
+    return {pk: Body(id_, kind, bytes(body)) for pk, id_, kind, body in rows}
 
 
 def _request(
-    due: DueDelivery, endpoint: Endpoint, signer: RequestSigner, event: Body
+    due: DueDelivery,
+    endpoint: Endpoint,
+    signer: RequestSigner,
+    bodies: Mapping[int, Body],
 ) -> OutgoingRequest:
+    event = bodies[due.event_pk]
     return OutgoingRequest(
         key=due.pk,
         delivery_id=due.public_id,

@@ -10,7 +10,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import structlog
 from django.db import connection, transaction
@@ -69,7 +69,7 @@ def dispatch(
         )
         attempts = dispatcher.run(run_s)
     # A commit between the last check and the release saw a live dispatcher, and woke none.
-    if not stop() and (resident or _has_work_by(timezone.now() + linger, lease)):
+    if not stop() and (resident or _has_work_within(linger, lease)):
         notify.wake_dispatcher()
     return attempts
 
@@ -87,9 +87,9 @@ def _frozen_heap() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _has_work_by(time: datetime, lease: DispatcherLease) -> bool:
-    """Return True if a free queue, or one of this lease, is due by a time, or a fan-out is open."""
-    due = EndpointQueue.objects.due(time, lease=lease.pk)
+def _has_work_within(linger: timedelta, lease: DispatcherLease) -> bool:
+    """Return True if a queue that this lease may take is due soon, or a fan-out is open."""
+    due = EndpointQueue.objects.due(timezone.now() + linger, lease=lease.pk)
     return due.exists() or Event.objects.fanning_out().exists()
 
 
@@ -118,7 +118,7 @@ class Dispatcher:
         self._claims = OpenClaims(lease, self._queues, connectivity)
         self._recorder = ResultRecorder(lease, self._queues, self._claims, connectivity)
         self._housekeeping = Housekeeping(
-            lease, self._queues, connectivity, sender, linger=linger
+            lease, self._queues, connectivity, sender, linger
         )
 
     def run(self, run_s: float) -> int:
@@ -175,10 +175,11 @@ class Dispatcher:
     def _expects_work(self) -> bool:
         """Return True if work is due soon, in any queue that this dispatcher may lease."""
         self._housekeeping.release_far_queues()
-        return self._is_resident or bool(self._queues) or self._has_work_soon()
-
-    def _has_work_soon(self) -> bool:
-        return _has_work_by(timezone.now() + self._linger, self._lease)
+        return (
+            self._is_resident
+            or bool(self._queues)
+            or _has_work_within(self._linger, self._lease)
+        )
 
     def _finish(self) -> None:
         """Let a successor start, then await open requests and release the queues."""
@@ -209,7 +210,7 @@ class Dispatcher:
         unrecorded = {result.queue for _, result in self._recorder.unrecorded}
         idle = [queue.pk for queue in self._queues.idle() if queue.pk not in unrecorded]
         self._queues.release(idle)
-        if idle and not self._stop() and self._has_work_soon():
+        if idle and not self._stop() and _has_work_within(self._linger, self._lease):
             notify.wake_dispatcher()
 
     def _release_lease(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import structlog
@@ -25,50 +26,42 @@ EVERY_S = 1.0
 log = structlog.stdlib.get_logger(__name__)
 
 
+@dataclass(eq=False)
 class Housekeeping:
     """Renews the lease, watches the network, and does now and then what is not urgent."""
 
-    def __init__(
-        self,
-        lease: DispatcherLease,
-        queues: LeasedQueues,
-        connectivity: Connectivity,
-        sender: Sender,
-        *,
-        linger: timedelta,
-    ) -> None:
-        self.is_lease_lost = False
-        self._lease = lease
-        self._queues = queues
-        self._connectivity = connectivity
-        self._sender = sender
-        self._linger = linger
-        self._renewed_at = time.monotonic()
-        self._done_at = 0.0
+    lease: DispatcherLease
+    queues: LeasedQueues
+    connectivity: Connectivity
+    sender: Sender
+    linger: timedelta
+    is_lease_lost: bool = False
+    _renewed_at: float = field(default_factory=time.monotonic, init=False)
+    _done_at: float = field(default=0.0, init=False)
 
     def renew_lease(self, *, after_s: float) -> None:
         """Renew the lease if the last renewal is longer ago."""
         if time.monotonic() - self._renewed_at > after_s:
-            self.is_lease_lost = not leases.renew(self._lease)
+            self.is_lease_lost = not leases.renew(self.lease)
             self._renewed_at = time.monotonic()
 
     def watch_network(self) -> None:
         """Postpone all attempts while this machine has no network, and probe for it."""
         now = timezone.now()
-        if self._connectivity.is_offline:
-            for target in self._connectivity.probe_targets(now):
-                self._sender.probe(target.url, target.networks)
-            if self._sender.has_reached():
-                self._connectivity.mark_online()
-                leases.set_offline_since(self._lease, offline_since=None)
-                log.warning("network restored", lease=self._lease.pk)
-        elif self._connectivity.is_suspect(now):
+        if self.connectivity.is_offline:
+            for target in self.connectivity.probe_targets(now):
+                self.sender.probe(target.url, target.networks)
+            if self.sender.has_reached():
+                self.connectivity.mark_online()
+                leases.set_offline_since(self.lease, None)
+                log.warning("network restored", lease=self.lease.pk)
+        elif self.connectivity.is_suspect(now):
             if has_arrived_since(now - WINDOW):
-                self._connectivity.mark_online()
+                self.connectivity.mark_online()
                 return
-            self._connectivity.mark_offline(now)
-            leases.set_offline_since(self._lease, offline_since=now)
-            log.error("network lost", lease=self._lease.pk)
+            self.connectivity.mark_offline(now)
+            leases.set_offline_since(self.lease, now)
+            log.error("network lost", lease=self.lease.pk)
 
     def run_if_due(self, *, has_more_due: bool) -> None:
         """Wake another dispatcher if more is due, go on with fan-outs, and sweep."""
@@ -93,10 +86,10 @@ class Housekeeping:
 
     def release_far_queues(self) -> None:
         """Release the queues without work in the time that the dispatcher lingers."""
-        near = timezone.now() + self._linger
-        self._queues.release(
+        near = timezone.now() + self.linger
+        self.queues.release(
             queue.pk
-            for queue in self._queues.idle()
+            for queue in self.queues.idle()
             if queue.next_check_at is None or queue.next_check_at > near
         )
 

@@ -73,11 +73,9 @@ def _last_offline_since() -> datetime | None:
     return last.offline_since if last else None
 
 
-def set_offline_since(
-    lease: DispatcherLease, *, offline_since: datetime | None
-) -> None:
+def set_offline_since(lease: DispatcherLease, since: datetime | None) -> None:
     """Store, for operators and the next dispatcher, whether this machine has a network."""
-    DispatcherLease.objects.filter(pk=lease.pk).update(offline_since=offline_since)
+    DispatcherLease.objects.filter(pk=lease.pk).update(offline_since=since)
 
 
 def renew(lease: DispatcherLease) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import NamedTuple
@@ -36,6 +37,7 @@ log = structlog.stdlib.get_logger(__name__)
 EndedAttempt = tuple[Claim, AttemptResult]
 
 
+@dataclass(eq=False)
 class ResultRecorder:
     """Receives the results of a dispatcher's attempts and writes them in batches.
 
@@ -43,32 +45,25 @@ class ResultRecorder:
     unavailable; `attempts` counts those that are.
     """
 
-    def __init__(
-        self,
-        lease: DispatcherLease,
-        queues: LeasedQueues,
-        claims: OpenClaims,
-        connectivity: Connectivity,
-    ) -> None:
-        self._lease = lease
-        self._queues = queues
-        self._claims = claims
-        self._connectivity = connectivity
-        self.unrecorded: list[EndedAttempt] = []
-        self.attempts = 0
+    lease: DispatcherLease
+    queues: LeasedQueues
+    claims: OpenClaims
+    connectivity: Connectivity
+    unrecorded: list[EndedAttempt] = field(default_factory=list)
+    attempts: int = 0
 
     def receive(self, results: Iterable[AttemptResult]) -> bool:
         """Take results; return True if any shows that the network is back."""
         now = timezone.now()
         is_network_back = False
         for received in results:
-            claim = self._claims.pop(received.key)
+            claim = self.claims.pop(received.key)
             result = self._handle_local_failure(received)
             self.unrecorded.append((claim, result))
             self._adapt_window(claim.endpoint, result, now)
             owner, url = claim.endpoint.owner, claim.endpoint.url
             outcome = result.outcome if result.proves_network else None
-            is_network_back |= self._connectivity.record(owner, url, outcome, now)
+            is_network_back |= self.connectivity.record(owner, url, outcome, now)
         return is_network_back
 
     def _handle_local_failure(self, result: AttemptResult) -> AttemptResult:
@@ -76,7 +71,7 @@ class ResultRecorder:
 
         Lack of a port may be due to the receiver's address: in the end it is a failure.
         """
-        queue = self._queues[result.queue]
+        queue = self.queues[result.queue]
         if result.error not in {NO_LOCAL_RESOURCES, NO_PORT}:
             queue.local_failures = 0
             return result
@@ -91,7 +86,7 @@ class ResultRecorder:
         self, endpoint: Endpoint, result: AttemptResult, now: datetime
     ) -> None:
         """Give quick receivers wider windows, slow ones the narrowest."""
-        queue = self._queues[result.queue]
+        queue = self.queues[result.queue]
         if result.outcome is None or result.is_slow:
             queue.narrow()
         elif queue.has_room and queue.is_due(now):
@@ -102,13 +97,13 @@ class ResultRecorder:
         if not self.unrecorded:
             return
         now = timezone.now()
-        recorded = record_results(self._lease, self.unrecorded, now=now)
+        recorded = record_results(self.lease, self.unrecorded, now=now)
         for _, result in self.unrecorded:
             if result.outcome is None:
-                self._queues[result.queue].schedule(now)
+                self.queues[result.queue].schedule(now)
         for entry in recorded:
             if entry.retry_at:
-                self._queues[entry.result.queue].schedule(entry.retry_at)
+                self.queues[entry.result.queue].schedule(entry.retry_at)
         self.attempts += len(recorded)
         self.unrecorded = []
 

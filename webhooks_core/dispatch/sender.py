@@ -9,6 +9,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Self
 
@@ -31,14 +32,12 @@ MAX_IN_FLIGHT = 512
 IMMEDIATE_IN_FLIGHT = 128
 
 
+@dataclass(slots=True)
 class _Queue:
     """The waiting requests of one endpoint, and how many of its runners are at work."""
 
-    __slots__ = ("running", "waiting")
-
-    def __init__(self) -> None:
-        self.waiting: deque[tuple[float, OutgoingRequest]] = deque()
-        self.running = 0
+    waiting: deque[tuple[float, OutgoingRequest]] = field(default_factory=deque)
+    running: int = 0
 
     @property
     def limit(self) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 import structlog
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
@@ -24,8 +24,7 @@ GRACE = timedelta(seconds=5)
 log = structlog.stdlib.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class SweepReport:
+class SweepReport(NamedTuple):
     """What one sweep did: the first two are repairs, `removed` is retention."""
 
     expired_leases: int = 0
@@ -33,7 +32,7 @@ class SweepReport:
     removed: int = 0
 
     def __bool__(self) -> bool:
-        return any(getattr(self, field.name) for field in fields(self))
+        return any(self)
 
 
 def sweep(*, retention_s: float = RETENTION_S) -> SweepReport:

@@ -101,11 +101,11 @@ class ManualDispatcher:
             self.connectivity.mark_online()
         else:
             self.connectivity.mark_offline(now)
-            leases.set_offline_since(self.lease, offline_since=now)
+            leases.set_offline_since(self.lease, now)
 
     def restore_network(self) -> None:
         self.connectivity.mark_online()
-        leases.set_offline_since(self.lease, offline_since=None)
+        leases.set_offline_since(self.lease, None)
 
     def leave(self) -> None:
         """Release the queues without open claims, and the lease."""

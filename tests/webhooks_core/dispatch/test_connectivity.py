@@ -77,11 +77,11 @@ def test_silence_on_a_kept_connection_shows_no_network(first):
             connection.sendall(b"HTTP/1.1 204 OK\r\n\r\n")
         server.stopped.wait(PATIENCE_S)
 
-    with Hostile(fall_silent).running() as it, Sender() as sender:
+    with Hostile(fall_silent).running() as server, Sender() as sender:
         if first == "kept":
-            assert send(sender, request_to(it.url)).outcome == OK
-        last = send(sender, request_to(it.url, timeout_s=TIMEOUT_S))
-        assert it.accepted == 1
+            assert send(sender, request_to(server.url)).outcome == OK
+        last = send(sender, request_to(server.url, timeout_s=TIMEOUT_S))
+        assert server.accepted == 1
     assert last.outcome == Outcome.TIMEOUT
     assert last.proves_network is (first == "fresh")
 
@@ -173,10 +173,10 @@ def test_a_receiver_is_reached_at_whichever_of_its_addresses_answers(monkeypatch
         ]
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
-    with receiver(204) as it:
-        url = it.url.replace("127.0.0.1", "both.example")
+    with receiver(204) as server:
+        url = server.url.replace("127.0.0.1", "both.example")
         assert asyncio.run(transport.connects(url, AllowedNetworks(loopback=True)))
-    assert it.requests == []
+    assert server.requests == []
 
 
 def subscribe(url: str, *owners: str) -> None:
@@ -198,8 +198,8 @@ class TestDispatcher:
     def test_without_a_network_what_waits_is_postponed_and_goes_out_when_it_is_back(
         self, names
     ):
-        with receiver(204) as it:
-            subscribe(it.url, "alice", "bob")
+        with receiver(204) as server:
+            subscribe(server.url, "alice", "bob")
             for _ in range(20):
                 event("alice")
                 event("bob")
@@ -235,20 +235,20 @@ class TestDispatcher:
 
     def test_receivers_on_this_machine_go_on(self, names):
         subscribe("http://127.0.0.1:9/", "alice", "bob")
-        with receiver(204) as it:
-            endpoint(it.url, owner="carol")
+        with receiver(204) as server:
+            endpoint(server.url, owner="carol")
             for owner in ("alice", "bob"):
                 event(owner)
             dispatch(stop=self.is_postponing, run_s=60)
             event("carol")
             event("alice")
             dispatch(run_s=1)
-        assert len(it.requests) == 1
+        assert len(server.requests) == 1
         assert 0 in waiting()
 
     def test_two_dead_receivers_among_living_ones_are_no_outage(self, names):
-        with receiver(204) as it:
-            endpoint(it.url, owner="carol")
+        with receiver(204) as server:
+            endpoint(server.url, owner="carol")
             event("carol")
             dispatch()
             Attempt.objects.update(outcome="http", status_code=500)
@@ -307,8 +307,8 @@ class TestLocalFailures:
     @pytest.mark.parametrize("number", LACKS)
     def test_the_attempt_is_released_and_made_later(self, lacking, number):
         lacking(number, 1)
-        with receiver(204) as it:
-            endpoint(it.url)
+        with receiver(204) as server:
+            endpoint(server.url)
             event()
             assert dispatch() == 1
         assert (only().status, only().attempts, only().interruptions) == (1, 1, 0)

@@ -94,8 +94,8 @@ def outage_at(monkeypatch):
 @pytest.mark.parametrize("kept", [True, False], ids=["kept", "rolled back"])
 @pytest.mark.parametrize("point", POINTS)
 def test_nothing_is_lost_and_nothing_counted_twice_when(outage_at, point, kept):
-    with receiver(204) as it, receiver(500) as broken:
-        endpoint(it.url)
+    with receiver(204) as server, receiver(500) as broken:
+        endpoint(server.url)
         failing = endpoint(broken.url, max_in_flight=2)
         for _ in range(2):
             event()
@@ -103,7 +103,7 @@ def test_nothing_is_lost_and_nothing_counted_twice_when(outage_at, point, kept):
             dispatch()
         assert outage.happened
         dispatch()
-    assert len(it.requests) == 2
+    assert len(server.requests) == 2
     assert len(broken.requests) == 2
     sent = Delivery.objects.exclude(endpoint=failing)
     assert (
@@ -134,12 +134,12 @@ def test_results_survive_an_outage_and_are_written_when_it_is_over(monkeypatch):
         real(recorded)
 
     monkeypatch.setattr(results, "_insert_attempts", record)
-    with receiver(204) as it:
-        endpoint(it.url)
+    with receiver(204) as server:
+        endpoint(server.url)
         for _ in range(3):
             event()
         assert dispatch() == 3
-    assert len(it.requests) == 3
+    assert len(server.requests) == 3
     assert failures == []
     assert set(Delivery.objects.values_list("status", "attempts")) == {(1, 1)}
 
@@ -154,8 +154,8 @@ def test_what_is_unwritten_when_patience_ends_is_sent_again_by_the_next_dispatch
     def away(recorded):
         raise OperationalError
 
-    with receiver(204) as it:
-        endpoint(it.url)
+    with receiver(204) as server:
+        endpoint(server.url)
         event()
         with monkeypatch.context() as patch:
             patch.setattr(results, "_insert_attempts", away)
@@ -168,14 +168,14 @@ def test_what_is_unwritten_when_patience_ends_is_sent_again_by_the_next_dispatch
         assert EndpointQueue.objects.get().leased_by == claimed.claimed_by
         with time_machine.travel(timezone.now() + timedelta(seconds=20)):
             assert dispatch() == 1
-    assert len(it.requests) == 2
+    assert len(server.requests) == 2
     delivery = Delivery.objects.get()
     assert (delivery.status, delivery.attempts, delivery.interruptions) == (1, 2, 1)
 
 
 def test_an_unconfirmed_claim_is_released_without_an_attempt(monkeypatch):
-    with receiver(204) as it:
-        endpoint(it.url)
+    with receiver(204) as server:
+        endpoint(server.url)
         event()
         lease = leases.acquire()
         assert lease is not None
@@ -188,8 +188,8 @@ def test_an_unconfirmed_claim_is_released_without_an_attempt(monkeypatch):
 
 
 def test_counters_are_not_touched_by_results_that_were_recorded_already(outage_at):
-    with receiver(500, 204) as it:
-        target = endpoint(it.url, max_in_flight=1)
+    with receiver(500, 204) as server:
+        target = endpoint(server.url, max_in_flight=1)
         event()
         with outage_at("results are recorded", kept=True):
             dispatch()

@@ -26,13 +26,13 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 
 def test_an_event_arrives_signed_and_the_delivery_says_so():
-    with receiver(204) as it:
+    with receiver(204) as server:
         created = endpoints.create(
-            profile="plain", owner="alice", url=it.url, event_types=["thing.made"]
+            profile="plain", owner="alice", url=server.url, event_types=["thing.made"]
         )
         published = event()
         assert dispatch() == 1
-    [request] = it.requests
+    [request] = server.requests
     assert request.body == bytes(published.body)
     assert orjson.loads(request.body)["id"] == published.public_id
     assert request.headers["Content-Type"] == "application/json"
@@ -54,8 +54,8 @@ def test_an_event_arrives_signed_and_the_delivery_says_so():
 
 @pytest.mark.spec("recording", "at-least-once: a retry carries the same event id")
 def test_a_failure_is_retried_with_the_same_bytes_and_a_fresh_signature():
-    with receiver(500, 204) as it:
-        endpoint(it.url)
+    with receiver(500, 204) as server:
+        endpoint(server.url)
         event()
         dispatch()
         failed = only()
@@ -68,7 +68,7 @@ def test_a_failure_is_retried_with_the_same_bytes_and_a_fresh_signature():
         assert dispatch() == 0  # not due yet
         with time_machine.travel(timezone.now() + timedelta(seconds=61)):
             assert dispatch() == 1
-    first, second = it.requests
+    first, second = server.requests
     assert first.body == second.body
     assert first.headers["X-Delivery"] == second.headers["X-Delivery"]
     assert int(second.headers["X-Timestamp"]) >= int(first.headers["X-Timestamp"]) + 60
@@ -79,8 +79,8 @@ def test_a_failure_is_retried_with_the_same_bytes_and_a_fresh_signature():
 
 
 def test_a_delivery_fails_for_good_after_its_last_retry():
-    with receiver(500) as it:
-        endpoint(it.url)
+    with receiver(500) as server:
+        endpoint(server.url)
         event()
         now = timezone.now()
         for minutes in (0, 2, 10):
@@ -93,18 +93,18 @@ def test_a_delivery_fails_for_good_after_its_last_retry():
 
 
 def test_an_endpoint_is_disabled_after_so_many_failures_and_what_waits_stays():
-    with receiver(500) as it:
-        target = endpoint(it.url, max_in_flight=1)
+    with receiver(500) as server:
+        target = endpoint(server.url, max_in_flight=1)
         for _ in range(5):
             event()
         dispatch()
         target.refresh_from_db()
         assert target.status == Endpoint.Status.DISABLED
-        made = len(it.requests)
+        made = len(server.requests)
         assert 3 <= made <= 5
         with time_machine.travel(timezone.now() + timedelta(hours=1)):
             assert dispatch() == 0
-        assert len(it.requests) == made
+        assert len(server.requests) == made
         assert set(Delivery.objects.values_list("status", flat=True)) == {0}
 
 
@@ -124,12 +124,12 @@ def test_what_waited_goes_to_the_new_url_when_a_disabled_endpoint_gets_one():
 
 
 def test_no_more_than_max_in_flight_requests_run_at_once_per_endpoint():
-    with receiver(204, delay=0.02) as it:
-        endpoint(it.url, max_in_flight=3)
+    with receiver(204, delay=0.02) as server:
+        endpoint(server.url, max_in_flight=3)
         for _ in range(30):
             event()
         assert dispatch() == 30
-    assert it.peak == 3
+    assert server.peak == 3
 
 
 def test_a_hanging_receiver_holds_up_nobody_else():
@@ -142,12 +142,14 @@ def test_a_hanging_receiver_holds_up_nobody_else():
         assert len(quick.requests) == 40
         assert len(hung.requests) <= 8
     hanging = Delivery.objects.filter(endpoint=Endpoint.objects.earliest("pk"))
-    assert {it.last_error for it in hanging if it.attempts} == {"no answer within 1 s"}
+    assert {delivery.last_error for delivery in hanging if delivery.attempts} == {
+        "no answer within 1 s"
+    }
 
 
 def test_a_deleted_endpoint_gets_nothing_and_its_deliveries_end():
-    with receiver(204) as it:
-        target = endpoint(it.url)
+    with receiver(204) as server:
+        target = endpoint(server.url)
         event()
         assert endpoints.delete(target)
         assert not endpoints.delete(target)
@@ -155,12 +157,12 @@ def test_a_deleted_endpoint_gets_nothing_and_its_deliveries_end():
     delivery = only()
     assert delivery.status == Delivery.Status.FAILED
     assert delivery.last_error == "endpoint deleted"
-    assert it.requests == []
+    assert server.requests == []
 
 
 def test_a_dispatcher_leaves_nothing_behind():
-    with receiver(500, 204) as it:
-        endpoint(it.url)
+    with receiver(500, 204) as server:
+        endpoint(server.url)
         event()
         event()
         dispatch()
@@ -180,16 +182,16 @@ def test_only_one_dispatcher_takes_a_slot(settings):
     DispatcherLease.objects.create(
         slot=0, host="other", pid=1, expires_at=timezone.now() + timedelta(seconds=9)
     )
-    with receiver(204) as it:
-        endpoint(it.url)
+    with receiver(204) as server:
+        endpoint(server.url)
         event()
         assert dispatch() == 0
-    assert it.requests == []
+    assert server.requests == []
 
 
 def test_what_a_dead_dispatcher_had_claimed_is_sent_again():
-    with receiver(204) as it:
-        endpoint(it.url)
+    with receiver(204) as server:
+        endpoint(server.url)
         event()
         dead = DispatcherLease.objects.create(
             slot=0, host="x", pid=1, expires_at=timezone.now() - timedelta(seconds=1)
@@ -209,8 +211,8 @@ def test_what_a_dead_dispatcher_had_claimed_is_sent_again():
 
 
 def test_a_queue_whose_notification_was_lost_is_repaired_by_the_sweep():
-    with receiver(204) as it:
-        endpoint(it.url)
+    with receiver(204) as server:
+        endpoint(server.url)
         event()
         EndpointQueue.objects.update(next_due_at=None)
         with time_machine.travel(timezone.now() + timedelta(seconds=10)):
@@ -218,7 +220,7 @@ def test_a_queue_whose_notification_was_lost_is_repaired_by_the_sweep():
 
             assert sweep().repaired_queues == 1
             assert dispatch() == 1
-    assert len(it.requests) == 1
+    assert len(server.requests) == 1
 
 
 def test_a_dispatcher_with_more_due_than_it_leases_wakes_another(
@@ -230,9 +232,9 @@ def test_a_dispatcher_with_more_due_than_it_leases_wakes_another(
     settings.WEBHOOK_DISPATCHERS = 2
     monkeypatch.setattr(queues, "LEASE_BATCH", 2)
     monkeypatch.setattr(engine, "LEASE_BATCH", 2)
-    with receiver(204) as it:
+    with receiver(204) as server:
         for number in range(6):
-            endpoint(it.url, owner=f"owner {number}")
+            endpoint(server.url, owner=f"owner {number}")
             event(f"owner {number}")
         calls.clear()
         EngineState.objects.update(woken_at=None)

@@ -24,8 +24,8 @@ def test_an_idle_dispatcher_wakes_no_successor(calls):
 
 
 def test_a_dispatcher_that_sent_everything_wakes_no_successor(calls):
-    with receiver(204) as it:
-        endpoint(it.url)
+    with receiver(204) as server:
+        endpoint(server.url)
         event()
         calls.clear()
         assert dispatch() == 1
@@ -33,8 +33,8 @@ def test_a_dispatcher_that_sent_everything_wakes_no_successor(calls):
 
 
 def test_a_dispatcher_whose_time_is_over_wakes_a_successor_for_the_rest(calls):
-    with receiver(204, delay=0.05) as it:
-        endpoint(it.url, max_in_flight=1)
+    with receiver(204, delay=0.05) as server:
+        endpoint(server.url, max_in_flight=1)
         for _ in range(20):
             event()
         calls.clear()
@@ -48,8 +48,8 @@ def test_a_dispatcher_whose_time_is_over_wakes_a_successor_for_the_rest(calls):
 def test_a_dispatcher_wakes_a_successor_for_a_retry_that_it_does_not_wait_for(
     calls, use_profile
 ):
-    with receiver(500) as it:
-        endpoint(it.url)
+    with receiver(500) as server:
+        endpoint(server.url)
         event()
         calls.clear()
         dispatch(linger=timedelta(seconds=90), run_s=0.1)
@@ -58,19 +58,19 @@ def test_a_dispatcher_wakes_a_successor_for_a_retry_that_it_does_not_wait_for(
 
 def test_stop_releases_what_was_not_started_and_awaits_what_was(calls):
     stopped = threading.Event()
-    with receiver(204, delay=0.3) as it:
-        endpoint(it.url, max_in_flight=2)
+    with receiver(204, delay=0.3) as server:
+        endpoint(server.url, max_in_flight=2)
         for _ in range(6):
             event()
         calls.clear()
 
         def stop() -> bool:
-            if it.requests:
+            if server.requests:
                 stopped.set()
             return stopped.is_set()
 
         assert dispatch(stop=stop) == 2
-    assert len(it.requests) == 2
+    assert len(server.requests) == 2
     sent = Delivery.objects.filter(status=Delivery.Status.DELIVERED)
     kept = Delivery.objects.filter(status=Delivery.Status.PENDING)
     assert list(sent.values_list("attempts", "interruptions")) == [(1, 0)] * 2
@@ -108,8 +108,8 @@ def test_a_commit_after_the_last_check_of_a_dispatcher_wakes_another(
     calls, monkeypatch
 ):
     """The publisher still saw a live dispatcher, so only that one can wake another."""
-    with receiver(204) as it:
-        endpoint(it.url)
+    with receiver(204) as server:
+        endpoint(server.url)
         real = leases.release
 
         def end_late(lease, *, attempts):

@@ -159,13 +159,13 @@ def test_a_dispatcher_whose_lease_is_lost_stops_and_leaves_the_queues_to_its_suc
     monkeypatch,
 ):
     monkeypatch.setattr(engine, "RENEW_EVERY_S", 0.0)
-    with receiver(204, delay=0.1) as it:
-        endpoint(it.url, max_in_flight=1)
+    with receiver(204, delay=0.1) as server:
+        endpoint(server.url, max_in_flight=1)
         for _ in range(30):
             event()
 
         def expire_at_third() -> bool:
-            if len(it.requests) == 3:
+            if len(server.requests) == 3:
                 DispatcherLease.objects.update(
                     expires_at=timezone.now() - timedelta(seconds=1)
                 )
@@ -173,26 +173,26 @@ def test_a_dispatcher_whose_lease_is_lost_stops_and_leaves_the_queues_to_its_suc
             return False
 
         dispatch(stop=expire_at_third)
-        assert 3 <= len(it.requests) <= 5
-        it.delay = 0.0
+        assert 3 <= len(server.requests) <= 5
+        server.delay = 0.0
         dispatch()
     assert set(Delivery.objects.values_list("status", flat=True)) == {1}
     assert not EndpointQueue.objects.exclude(leased_by=None).exists()
 
 
 def test_a_dispatcher_does_not_expire_its_own_lease_when_the_clock_jumps_forward():
-    with receiver(204) as it:
-        endpoint(it.url)
+    with receiver(204) as server:
+        endpoint(server.url)
         event()
         with time_machine.travel(timezone.now()) as clock:
 
             def jump() -> bool:
-                if not it.requests:
+                if not server.requests:
                     clock.shift(3600)
                 return False
 
             dispatch(stop=jump)
-    assert len(it.requests) == 1
+    assert len(server.requests) == 1
     assert Delivery.objects.values_list("status", "interruptions").get() == (1, 0)
 
 

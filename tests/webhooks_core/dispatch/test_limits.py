@@ -47,8 +47,8 @@ def events(count: int) -> list[int]:
 
 def sent_of(requests) -> list[int]:
     """Return the ids of the events that requests carry, in their order."""
-    found = dict(Delivery.objects.values_list("pk", "event"))
-    return [found[it.key] for it in requests]
+    events = dict(Delivery.objects.values_list("pk", "event"))
+    return [events[request.key] for request in requests]
 
 
 class TestRate:
@@ -59,7 +59,7 @@ class TestRate:
         for _ in range(40):
             claimed = dispatcher.claim()
             claims += [timezone.now()] * len(claimed)
-            dispatcher.record([ok(it) for it in claimed])
+            dispatcher.record([ok(request) for request in claimed])
             clock.shift(0.1)
         assert len(claims) == 10
         for first, fourth in zip(claims, claims[3:], strict=False):
@@ -81,7 +81,7 @@ class TestRate:
         endpoint(URL, rate_per_second=2, max_in_flight=10)
         events(6)
         first = ManualDispatcher()
-        first.record([ok(it) for it in first.claim()])
+        first.record([ok(request) for request in first.claim()])
         if how == "leaves":
             first.leave()
         else:
@@ -100,7 +100,7 @@ class TestRate:
         endpoint(URL, rate_per_second=1)
         events(2)
         first, second = ManualDispatcher(), None
-        first.record([ok(it) for it in first.claim()])
+        first.record([ok(request) for request in first.claim()])
         first.leave()
         second = ManualDispatcher()
         assert second.claim() == []
@@ -113,7 +113,7 @@ class TestRate:
         endpoint(URL, rate_per_second=1)
         events(3)
         dispatcher = ManualDispatcher()
-        dispatcher.record([ok(it) for it in dispatcher.claim()])
+        dispatcher.record([ok(request) for request in dispatcher.claim()])
         clock.shift(-3600)
         Delivery.objects.waiting().update(next_attempt_at=timezone.now())
         EndpointQueue.objects.update(next_due_at=timezone.now())
@@ -125,15 +125,15 @@ class TestRate:
         target = endpoint(URL, rate_per_second=1)
         events(3)
         dispatcher = ManualDispatcher()
-        dispatcher.record([ok(it) for it in dispatcher.claim()])
+        dispatcher.record([ok(request) for request in dispatcher.claim()])
         endpoints.update(target, rate_per_second=None)
         clock.shift(1)
         assert len(dispatcher.claim()) == 2
 
     @pytest.mark.django_db(transaction=True)
     def test_a_dispatcher_sends_all_of_it_in_time(self):
-        with receiver(204) as it:
-            endpoint(it.url, rate_per_second=2)
+        with receiver(204) as server:
+            endpoint(server.url, rate_per_second=2)
             events(5)
             assert dispatch() == 5
         began = Attempt.objects.order_by("started_at")
@@ -194,7 +194,7 @@ class TestOrder:
         endpoint(URL, in_order=True)
         first, _ = events(2)
         dispatcher = ManualDispatcher()
-        dispatcher.record([untried(it) for it in dispatcher.claim()])
+        dispatcher.record([untried(request) for request in dispatcher.claim()])
         assert sent_of(dispatcher.claim()) == [first]
 
     def test_a_replay_of_an_earlier_event_goes_first(self, clock):
@@ -210,7 +210,7 @@ class TestOrder:
         endpoint(URL, in_order=True)
         events(2)
         dispatcher = ManualDispatcher()
-        dispatcher.record([failed(it) for it in dispatcher.claim()])
+        dispatcher.record([failed(request) for request in dispatcher.claim()])
         dispatcher.leave()
         clock.shift(30)
         assert sweep().repaired_queues == 0
@@ -224,7 +224,7 @@ class TestOrder:
         target = endpoint(URL, in_order=True)
         _, second, third = events(3)
         dispatcher = ManualDispatcher()
-        dispatcher.record([failed(it) for it in dispatcher.claim()])
+        dispatcher.record([failed(request) for request in dispatcher.claim()])
         endpoints.update(target, in_order=False)
         assert sent_of(dispatcher.claim()) == [second, third]
 
@@ -235,7 +235,7 @@ class TestOrder:
         claimed = dispatcher.claim()
         assert len(claimed) == 4
         endpoints.update(target, in_order=True)
-        dispatcher.record([ok(it) for it in claimed[:3]])
+        dispatcher.record([ok(request) for request in claimed[:3]])
         assert dispatcher.claim() == []
         dispatcher.record([ok(claimed[3])])
         assert len(dispatcher.claim()) == 1
@@ -253,12 +253,12 @@ class TestOrder:
 
     @pytest.mark.django_db(transaction=True)
     def test_a_dispatcher_sends_one_after_another(self):
-        with receiver(204, delay=0.01) as it:
-            endpoint(it.url, in_order=True, max_in_flight=8)
+        with receiver(204, delay=0.01) as server:
+            endpoint(server.url, in_order=True, max_in_flight=8)
             wanted = [event().public_id for _ in range(12)]
             assert dispatch() == 12
-        assert it.peak == 1
-        assert [one.headers["X-Event"] for one in it.requests] == wanted
+        assert server.peak == 1
+        assert [one.headers["X-Event"] for one in server.requests] == wanted
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,8 @@ def test_a_batch_counts_as_if_its_results_had_come_one_by_one(results):
     requests = dispatcher.claim()
     dispatcher.record(
         [
-            ok(it) if result == "S" else failed(it)
-            for it, result in zip(requests, results, strict=True)
+            ok(request) if result == "S" else failed(request)
+            for request, result in zip(requests, results, strict=True)
         ]
     )
     target.refresh_from_db()
@@ -80,8 +80,8 @@ def test_the_counter_does_not_depend_on_how_results_are_batched(batches):
         requests = dispatcher.claim()
         dispatcher.record(
             [
-                ok(it) if result == "S" else failed(it)
-                for it, result in zip(requests, batch, strict=True)
+                ok(request) if result == "S" else failed(request)
+                for request, result in zip(requests, batch, strict=True)
             ]
         )
         target.refresh_from_db()
@@ -99,7 +99,7 @@ def test_an_endpoint_is_disabled_exactly_at_the_limit(use_profile):
         event()
     dispatcher = ManualDispatcher()
     requests = dispatcher.claim()
-    dispatcher.record([failed(it) for it in requests[:19]])
+    dispatcher.record([failed(request) for request in requests[:19]])
     target.refresh_from_db()
     assert (target.status, target.consecutive_failures) == (1, 19)
     dispatcher.record([timed_out(requests[19])])
@@ -116,7 +116,7 @@ def test_a_success_that_arrives_after_the_disabling_does_not_enable():
         event()
     dispatcher = ManualDispatcher()
     requests = dispatcher.claim()
-    dispatcher.record([failed(it) for it in requests[:3]])
+    dispatcher.record([failed(request) for request in requests[:3]])
     dispatcher.record([ok(requests[3])])
     target.refresh_from_db()
     assert (target.status, target.consecutive_failures) == (2, 0)
@@ -145,7 +145,7 @@ def test_without_a_limit_an_endpoint_is_never_disabled(use_profile):
     for _ in range(30):
         event()
     dispatcher = ManualDispatcher()
-    dispatcher.record([failed(it) for it in dispatcher.claim()])
+    dispatcher.record([failed(request) for request in dispatcher.claim()])
     target.refresh_from_db()
     assert (target.status, target.consecutive_failures) == (1, 30)
 
@@ -202,9 +202,9 @@ def test_a_retry_after_holds_for_the_delivery_that_got_it_alone(use_profile):
             ]
         )
         pauses = [
-            (it.retry_at - timezone.now()).total_seconds()
-            for it in recorded
-            if it.retry_at
+            (entry.retry_at - timezone.now()).total_seconds()
+            for entry in recorded
+            if entry.retry_at
         ]
     assert pauses == [10, 17, 10]
 
@@ -216,7 +216,7 @@ def test_results_of_a_removed_delivery_spoil_nothing():
     dispatcher = ManualDispatcher()
     requests = dispatcher.claim()
     gone.delete()
-    [recorded] = dispatcher.record([ok(it) for it in requests])
+    [recorded] = dispatcher.record([ok(request) for request in requests])
     assert recorded.claim.pk == only().pk
     assert only().status == Delivery.Status.DELIVERED
 
@@ -232,10 +232,12 @@ def test_the_last_failure_is_logged(caplog):
             dispatcher.record([failed(request)])
     assert only().status == Delivery.Status.FAILED
     assert [
-        it.msg["event"]
-        for it in caplog.records
-        if it.msg["event"] != "endpoint disabled"
+        line.msg["event"]
+        for line in caplog.records
+        if line.msg["event"] != "endpoint disabled"
     ] == ["delivery failed"]
-    facts = next(m.msg for m in caplog.records if m.msg["event"] == "delivery failed")
+    facts = next(
+        line.msg for line in caplog.records if line.msg["event"] == "delivery failed"
+    )
     assert facts["delivery"] == only().public_id
     assert facts["endpoint"] == Endpoint.objects.get().public_id

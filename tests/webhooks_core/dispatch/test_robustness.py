@@ -41,9 +41,9 @@ class TestUnwritableRow:
         self, monkeypatch
     ):
         self.poison(monkeypatch, lambda result: bool(result.body))
-        with receiver(200) as it, receiver(200) as talking:
+        with receiver(200) as server, receiver(200) as talking:
             talking.answer = b"bad"
-            endpoint(it.url)
+            endpoint(server.url)
             endpoint(talking.url)
             for _ in range(3):
                 event()
@@ -55,8 +55,8 @@ class TestUnwritableRow:
         self, monkeypatch
     ):
         self.poison(monkeypatch, lambda result: result.status_code == 500)
-        with receiver(204) as it, receiver(500) as bad:
-            endpoint(it.url)
+        with receiver(204) as server, receiver(500) as bad:
+            endpoint(server.url)
             failing = endpoint(bad.url)
             for _ in range(3):
                 event()
@@ -74,7 +74,7 @@ class TestUnwritableRow:
 
         def record(recorded):
             recorded = list(recorded)
-            if any(is_bad(it.result) for it in recorded):
+            if any(is_bad(entry.result) for entry in recorded):
                 raise DataError("bad row")
             real(recorded)
 
@@ -84,9 +84,9 @@ class TestUnwritableRow:
         self, monkeypatch
     ):
         real, asked = queues.due_deliveries, []
-        with receiver(204) as it:
-            bad = endpoint(it.url)
-            endpoint(it.url)
+        with receiver(204) as server:
+            bad = endpoint(server.url)
+            endpoint(server.url)
 
             def broken_for_one(limits, now):
                 asked.append(limits)
@@ -124,23 +124,23 @@ class TestNamesThatHang:
             return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
 
         monkeypatch.setattr(socket, "getaddrinfo", resolve)
-        with receiver(204) as it:
+        with receiver(204) as server:
             for number in range(64):
                 endpoint(f"http://hung{number}.example/", owner=f"owner {number}")
                 event(f"owner {number}")
-            endpoint(it.url.replace("127.0.0.1", "well.example"), trusted=True)
+            endpoint(server.url.replace("127.0.0.1", "well.example"), trusted=True)
 
             def publish_then_stop() -> bool:
                 if len(hanging) == 64 and not Delivery.objects.filter(
                     endpoint__owner="alice"
                 ):
                     event()
-                if it.requests:
+                if server.requests:
                     over.set()  # it came while all of them hung
                 return over.is_set()
 
             dispatch(stop=publish_then_stop, run_s=60)
-        assert len(it.requests) == 1
+        assert len(server.requests) == 1
         assert len(set(hanging)) == 64
 
     def test_so_many_that_no_thread_is_left_count_against_nobody_else(
@@ -175,7 +175,7 @@ class TestNamesThatHang:
             with pytest.raises(socket.gaierror):
                 futures.pop().result(0)
             go.set()
-            assert [it.result(10) for it in futures] == [True] * 3
+            assert [future.result(10) for future in futures] == [True] * 3
             while threads._running:  # the last one is about to end
                 time.sleep(0.001)
 
@@ -273,7 +273,7 @@ class TestNotifications:
 
     def test_the_earliest_of_several_times_counts(self, notified):
         target = endpoint(URL)
-        soon, late = (timezone.now() + timedelta(hours=it) for it in (1, 2))
+        soon, late = (timezone.now() + timedelta(hours=hours) for hours in (1, 2))
         with transaction.atomic():
             for at in (late, soon, late):
                 notify.notify_on_commit([target.pk], at=at)

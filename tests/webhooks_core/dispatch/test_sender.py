@@ -38,8 +38,8 @@ def collect(sender: Sender, count: int) -> list[AttemptResult]:
 
 def test_each_request_has_exactly_one_result(monkeypatch):
     monkeypatch.setattr(module, "STALE_AFTER_S", 60)
-    with receiver(204) as it, Sender() as sender:
-        sender.submit([request(key, it.url, queue=key % 3) for key in range(30)])
+    with receiver(204) as server, Sender() as sender:
+        sender.submit([request(key, server.url, queue=key % 3) for key in range(30)])
         results = collect(sender, 30)
         assert sender.collect(wait_s=0.1) == []
     assert sorted(result.key for result in results) == list(range(30))
@@ -48,38 +48,42 @@ def test_each_request_has_exactly_one_result(monkeypatch):
 
 @pytest.mark.parametrize("limit", [1, 2, 5])
 def test_a_queue_never_has_more_in_flight_than_its_limit(limit):
-    with receiver(204, delay=0.01) as it, Sender() as sender:
+    with receiver(204, delay=0.01) as server, Sender() as sender:
         for part in range(4):
             sender.submit(
-                [request(10 * part + n, it.url, limit=limit) for n in range(10)]
+                [request(10 * part + n, server.url, limit=limit) for n in range(10)]
             )
         collect(sender, 40)
-    assert it.peak == limit
+    assert server.peak == limit
 
 
 def test_all_queues_together_have_a_limit_too_and_all_get_their_turn(monkeypatch):
     monkeypatch.setattr(module, "MAX_IN_FLIGHT", 3)
-    with receiver(204, delay=0.01) as it, Sender() as sender:
-        sender.submit([request(n, it.url, queue=n % 6) for n in range(36)])
+    with receiver(204, delay=0.01) as server, Sender() as sender:
+        sender.submit([request(n, server.url, queue=n % 6) for n in range(36)])
         results = collect(sender, 36)
-    assert it.peak <= 3
+    assert server.peak <= 3
     assert {result.key % 6 for result in results[:12]} == set(range(6))
 
 
 def test_what_waits_behind_a_time_out_is_released():
-    with receiver(204, delay=1) as it, Sender() as sender:
-        sender.submit([request(n, it.url, limit=1, timeout_s=0.1) for n in range(5)])
+    with receiver(204, delay=1) as server, Sender() as sender:
+        sender.submit(
+            [request(n, server.url, limit=1, timeout_s=0.1) for n in range(5)]
+        )
         results = collect(sender, 5)
-    outcomes = [result.outcome for result in sorted(results, key=lambda it: it.key)]
+    outcomes = [
+        result.outcome for result in sorted(results, key=lambda result: result.key)
+    ]
     assert outcomes == [Outcome.TIMEOUT, None, None, None, None]
-    assert len(it.requests) == 1
+    assert len(server.requests) == 1
 
 
 def test_only_what_was_not_started_is_released():
-    with receiver(204, delay=0.3) as it, Sender() as sender:
-        sender.submit([request(n, it.url, limit=1) for n in range(4)])
+    with receiver(204, delay=0.3) as server, Sender() as sender:
+        sender.submit([request(n, server.url, limit=1) for n in range(4)])
         for _ in range(100):
-            if it.requests:
+            if server.requests:
                 break
             threading.Event().wait(0.02)
         sender.release_unstarted()
@@ -90,7 +94,7 @@ def test_only_what_was_not_started_is_released():
         "None",
         "ok",
     ]
-    assert len(it.requests) == 1
+    assert len(server.requests) == 1
 
 
 def test_a_queue_that_ends_while_more_is_submitted_does_not_signal_that_all_is_done():
@@ -102,11 +106,11 @@ def test_a_queue_that_ends_while_more_is_submitted_does_not_signal_that_all_is_d
             if threading.current_thread() is threading.main_thread():
                 self.set()  # the last queue ends just now, in the other thread
 
-    with receiver(204, delay=0.5) as it, Sender() as sender:
+    with receiver(204, delay=0.5) as server, Sender() as sender:
         sender._idle = Racing()
-        sender.submit([request(1, it.url)])
+        sender.submit([request(1, server.url)])
         for _ in range(100):
-            if it.requests:
+            if server.requests:
                 break
             threading.Event().wait(0.02)
         assert not sender._idle.is_set()
@@ -115,9 +119,9 @@ def test_a_queue_that_ends_while_more_is_submitted_does_not_signal_that_all_is_d
 
 def test_leaving_cancels_what_is_open_and_leaves_no_thread():
     before = threading.active_count()
-    with receiver(204, delay=0.2) as it:
+    with receiver(204, delay=0.2) as server:
         with Sender() as sender:
-            sender.submit([request(1, it.url)])
+            sender.submit([request(1, server.url)])
         assert not sender._thread.is_alive()
     assert threading.active_count() <= before + 1
 
@@ -131,4 +135,4 @@ def test_one_that_must_start_at_once_is_given_its_chance_while_all_are_slow(
         immediate = request(2, quick.url, queue=2)._replace(immediate=True)
         sender.submit([immediate])
         results = collect(sender, 3)
-    assert [it.outcome for it in results if it.key == 2] == [Outcome.OK]
+    assert [result.outcome for result in results if result.key == 2] == [Outcome.OK]

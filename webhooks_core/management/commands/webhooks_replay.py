@@ -15,7 +15,7 @@ from webhooks_core.cli.argument_types import rate
 from webhooks_core.cli.output import add_json_argument, format_output
 from webhooks_core.formats import iso
 from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.replays import NotSubscribedError, Replay
+from webhooks_core.replays import NotSubscribedError
 
 
 class Command(BaseCommand):
@@ -77,9 +77,9 @@ class Command(BaseCommand):
             text += f", {queued} queued"
         return {"found": count, "queued": queued, "since": iso(since)}, text
 
-    def _progress(self, replay: Replay) -> None:
+    def _progress(self, queued: int, total: int) -> None:
         # On standard error, beside the result, but without the colour of an error.
-        self.stderr.write(f"{replay.queued} of {replay.total} queued", str)
+        self.stderr.write(f"{queued} of {total} queued", str)
 
 
 def _one(public_id: str, *, dry_run: bool) -> tuple[dict[str, Any], str]:

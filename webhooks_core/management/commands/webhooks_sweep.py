@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -19,6 +18,6 @@ class Command(BaseCommand):
         add_json_argument(parser)
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
-        report = asdict(sweep())
+        report = sweep()._asdict()
         text = "{expired_leases} expired leases, {repaired_queues} repaired queues, {removed} old events"
         self.stdout.write(format_output(report, text.format(**report), as_json=json))

@@ -1,4 +1,4 @@
-"""The job of a drainer: what `manage.py webhooks_dispatch` does, measured from inside."""
+"""The job of a dispatcher: what `manage.py webhooks_dispatch` does, measured from inside."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.deliveries.sending import Watch
 from webhooks_core.dispatch.dispatcher import dispatch
 
 
-def drain_all(at: float, run_s: float = 600.0) -> dict[str, float]:
+def dispatch_all(at: float, run_s: float = 600.0) -> dict[str, float]:
     """Work a shift from a moment on until nothing waits; also tell the peak of memory."""
     # Linux forgets the peak of before: from here on it is that of the shift.
     Path("/proc/self/clear_refs").write_text("5")
