@@ -40,9 +40,9 @@ def test_an_unknown_address_below_ours_answers_in_our_shape(client, path):
     assert answer.json() == {"detail": "There is nothing at this address."}
 
 
-def test_no_model_has_an_empty_name(client):
+def test_the_address_of_an_unnamed_model_is_chats_and_asks_who_calls(client):
     answer = client.get("/v1/models/")
-    assert (answer.status_code, list(answer.json())) == (404, ["error"])
+    assert (answer.status_code, list(answer.json())) == (401, ["error"])
 
 
 @pytest.mark.parametrize("path", ["/v1/nothing", "/v1/webhooks/x/y", "/v1/ingested"])

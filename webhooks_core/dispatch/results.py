@@ -1,4 +1,4 @@
-"""Recording: results become rows. Results with the same effect are one UPDATE."""
+"""Results of attempts become rows. Results with the same effect are one UPDATE."""
 
 from __future__ import annotations
 
