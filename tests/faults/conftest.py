@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.faults.ledger import Ledger, ledger
+from tests.faults.ledger import Ledger
+from tests.faults.ledger import open_ledger as open_unchecked
 from tests.faults.servers import Disk, Postgres, Redis
 from tests.faults.site import Site
 
@@ -86,22 +87,22 @@ def postgres_site(tmp_path_factory, postgres_server, redis_server) -> Iterator[S
 
 @pytest.fixture(params=["sqlite_site", "postgres_site"], ids=["sqlite", "postgres"])
 def site(request) -> Site:
-    found: Site = request.getfixturevalue(request.param)
-    return found
+    site: Site = request.getfixturevalue(request.param)
+    return site
 
 
 Opening = Callable[..., AbstractContextManager[Ledger]]
 
 
 @pytest.fixture
-def books(record_property) -> Opening:
-    """Open a ledger that is checked, and told in the table, when its block ends well."""
+def open_ledger(record_property) -> Opening:
+    """Open a ledger that is checked, and shown in the table, when its block ends."""
 
     @contextmanager
     def opened(*arguments: Any, **options: Any) -> Iterator[Ledger]:
-        with ledger(*arguments, **options) as it:
-            yield it
-            record_property("fault", it.check())
+        with open_unchecked(*arguments, **options) as ledger:
+            yield ledger
+            record_property("fault", ledger.check())
 
     return opened
 

@@ -1,4 +1,4 @@
-"""The books of one fault: what was published, what arrived, and what must hold afterwards."""
+"""The ledger of one fault: what was published, what arrived, and what must hold afterwards."""
 
 from __future__ import annotations
 
@@ -41,56 +41,58 @@ class Ledger:
     @contextmanager
     def publishing(self, count: int) -> Iterator[None]:
         """Have events published while something else happens. Raises DatabaseAwayError."""
-        self.site.publisher.ask("publish", self.owner, count)
+        self.site.publisher.send("publish", self.owner, count)
         yield
-        self.acknowledged.update(self.site.publisher.answer())
+        self.acknowledged.update(self.site.publisher.receive())
 
     def look(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.site.watcher.tell("look", self.owner)
-        return found
+        rows: dict[str, Any] = self.site.watcher.call("look", self.owner)
+        return rows
 
     @property
     def received(self) -> Counter[Pair]:
         """How often each event has reached each receiver."""
         return Counter(
-            (orjson.loads(request.body)["id"], it.url)
-            for it in self.receivers
-            for request in list(it.requests)
+            (orjson.loads(request.body)["id"], receiver.url)
+            for receiver in self.receivers
+            for request in list(receiver.requests)
         )
 
     def claimed(self) -> set[Pair]:
-        """Return what the database holds as being tried."""
+        """Return what is claimed in the database."""
         return {_pair(row) for row in self.look()["deliveries"] if row["claimed_by"]}
 
     def note_in_flight(self) -> None:
-        """Note what is being tried at the moment of the fault: only that may arrive twice."""
+        """Note what is claimed at the moment of the fault: only that may arrive twice."""
         self.in_flight |= self.claimed()
 
     def note_interrupted(self) -> None:
-        """Note what was being tried when a living shift was taken for dead."""
+        """Note what was claimed when the lease of a live dispatcher expired."""
         rows = self.look()["deliveries"]
         self.in_flight |= {_pair(row) for row in rows if row["interruptions"]}
 
     def wait_until_delivered(self) -> None:
-        def over() -> bool:
-            found = self.look()
-            done = all(row["status"] == DELIVERED for row in found["deliveries"])
-            return done and not found["leased"]
+        def is_delivered() -> bool:
+            rows = self.look()
+            done = all(row["status"] == DELIVERED for row in rows["deliveries"])
+            return done and not rows["leased"]
 
-        until(over, f"everything to be delivered: {self.fault}", seconds=100)
+        until(is_delivered, f"everything to be delivered: {self.fault}", seconds=100)
 
     def check(self) -> dict[str, Any]:
         """Check what must hold after any fault; return the counts."""
-        found, received = self.look(), self.received
-        stored = {_pair(row) for row in found["deliveries"]}
+        rows, received = self.look(), self.received
+        stored = {_pair(row) for row in rows["deliveries"]}
         twice = {pair for pair, times in received.items() if times > 1}
         lost = {
-            (event, it.url) for event in self.acknowledged for it in self.receivers
-        } - {_pair(row) for row in found["deliveries"] if row["status"] == DELIVERED}
+            (event, receiver.url)
+            for event in self.acknowledged
+            for receiver in self.receivers
+        } - {_pair(row) for row in rows["deliveries"] if row["status"] == DELIVERED}
         counts = {
             "fault": self.fault,
             "on": self.site.name,
-            "published": len(found["events"]),
+            "published": len(rows["events"]),
             "deliveries": len(stored),
             "delivered": len(stored & received.keys()),
             "in flight": len(self.in_flight),
@@ -98,16 +100,16 @@ class Ledger:
             "lost": len(lost),
         }
         assert lost == set(), counts
-        assert self.acknowledged <= set(found["events"])
-        assert len(stored) == len(self.receivers) * len(found["events"])
+        assert self.acknowledged <= set(rows["events"])
+        assert len(stored) == len(self.receivers) * len(rows["events"])
         assert twice <= self.in_flight, counts
         assert received.keys() <= stored
-        for row in found["deliveries"]:
+        for row in rows["deliveries"]:
             self._check_delivery(row, times=received[_pair(row)])
-        for row in found["endpoints"]:
+        for row in rows["endpoints"]:
             assert row["consecutive_failures"] == 0
             assert (row["status"], row["active"], row["paused_at"]) == (1, True, None)
-        assert set(found["outcomes"]) <= {"ok", "interrupted"}
+        assert set(rows["outcomes"]) <= {"ok", "interrupted"}
         return counts
 
     def _check_delivery(self, row: dict[str, Any], *, times: int) -> None:
@@ -127,20 +129,20 @@ def _pair(row: dict[str, Any]) -> Pair:
 
 
 @contextmanager
-def ledger(
+def open_ledger(
     site: Site, fault: str, *, delay: float = 0, **fields: Any
 ) -> Iterator[Ledger]:
-    """Open books for one fault: receivers that answer 204 after `delay`, and endpoints for them."""
+    """Open the ledger of one fault: receivers that answer 204 after `delay`, and endpoints for them."""
     with ExitStack() as stack:
         receivers = [
             stack.enter_context(Receiver(delay=delay).running())
             for _ in range(ENDPOINTS)
         ]
-        books = Ledger(site, fault, receivers)
-        site.watcher.tell(
-            "subscribe", books.owner, [it.url for it in receivers], fields
+        ledger = Ledger(site, fault, receivers)
+        site.watcher.call(
+            "subscribe", ledger.owner, [receiver.url for receiver in receivers], fields
         )
         try:
-            yield books
+            yield ledger
         finally:
             sys.stdout.write(site.output())  # shown with a failure

@@ -19,20 +19,20 @@ from tests.running import ROOT, Running, environment, running, until
 
 
 class DatabaseAwayError(Exception):
-    """What the application was told by its database."""
+    """The database refused a statement of the application."""
 
 
-class Teller:
+class Application:
     """A process of the application beside the cluster."""
 
     def __init__(self, folder: Path, variables: Mapping[str, str]) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.teller", str(folder)],
+            [sys.executable, "-m", "tests.faults.application", str(folder)],
             env=variables,
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # it tells that wake-ups fail, as it should
+            stderr=subprocess.DEVNULL,  # it logs that wake-ups fail, as it should
             text=True,
         )
 
@@ -43,22 +43,22 @@ class Teller:
         self._process.kill()
         self._process.communicate()
 
-    def ask(self, *command: Any) -> None:
+    def send(self, *command: Any) -> None:
         assert self._process.stdin
         self._process.stdin.write(orjson.dumps(command).decode() + "\n")
         self._process.stdin.flush()
 
-    def answer(self) -> Any:
-        """Return the answer to what was asked. Raises DatabaseAwayError."""
+    def receive(self) -> Any:
+        """Return the response to the last command. Raises DatabaseAwayError."""
         assert self._process.stdout
         answer = orjson.loads(self._process.stdout.readline())
         if "error" in answer:
             raise DatabaseAwayError(answer["error"])
         return answer["ok"]
 
-    def tell(self, *command: Any) -> Any:
-        self.ask(*command)
-        return self.answer()
+    def call(self, *command: Any) -> Any:
+        self.send(*command)
+        return self.receive()
 
 
 class Site:
@@ -70,7 +70,7 @@ class Site:
         self._environment = environment(**variables)
         self._stack = ExitStack()
         self._cluster: Running | None = None
-        self._told = 0
+        self._shown = 0
         self.move_clock(0)
 
     def migrate(self) -> None:
@@ -86,7 +86,7 @@ class Site:
         """Open a process that publishes and one that looks; end all at the end."""
         with self._stack:
             self.publisher, self.watcher = (
-                self._stack.enter_context(Teller(self._folder, self._environment))
+                self._stack.enter_context(Application(self._folder, self._environment))
                 for _ in range(2)
             )
             yield self
@@ -97,7 +97,7 @@ class Site:
         """Return the cluster; start it, by a command of manage.py, when it does not run."""
         if self._cluster is None or self._cluster.process.poll() is not None:
             rig = ("-m", "tests.faults.rigged", str(self._folder))
-            self._told = 0
+            self._shown = 0
             self._cluster = self._stack.enter_context(
                 running(
                     *rig, *(command or ("qcluster",)), environment=self._environment
@@ -127,7 +127,10 @@ class Site:
         """Return what the cluster has said since the last call."""
         if self._cluster is None:
             return ""
-        lines, self._told = self._cluster.lines[self._told :], len(self._cluster.lines)
+        lines, self._shown = (
+            self._cluster.lines[self._shown :],
+            len(self._cluster.lines),
+        )
         return "".join(lines)
 
     @contextmanager
@@ -143,7 +146,7 @@ class Site:
                 with suppress(ProcessLookupError):  # killed meanwhile
                     os.kill(pid, signal.SIGCONT)
 
-    # The strings.
+    # Points.
 
     def arm(self, point: str) -> None:
         """Have the first process that comes to a point stop there."""

@@ -1,4 +1,4 @@
-"""The wall clock of all processes jumps while deliveries wait and are being tried."""
+"""The wall clock of all processes jumps while deliveries wait and are claimed."""
 
 from __future__ import annotations
 
@@ -22,29 +22,31 @@ HOUR = 3600
 @pytest.fixture
 def timed_site(site) -> Iterator[Site]:
     yield site
-    # A shift that waits would live on with a lease from another time, and be buried for it in
+    # The resident dispatcher would keep a lease from another time, which would expire in
     # the next test.
     site.stop()
     site.move_clock(0)
-    site.watcher.tell("sweep_soon")
+    site.watcher.call("sweep_soon")
 
 
 @pytest.mark.parametrize("point", [CLAIMED, ANSWERED])
 @pytest.mark.parametrize(
     ("words", "seconds"), [("forwards", HOUR), ("backwards", -HOUR)]
 )
-def test_a_jump_of_the_clock_loses_nothing(timed_site, books, words, seconds, point):
-    with books(timed_site, f"clock an hour {words} {point}") as it:
+def test_a_jump_of_the_clock_loses_nothing(
+    timed_site, open_ledger, words, seconds, point
+):
+    with open_ledger(timed_site, f"clock an hour {words} {point}") as ledger:
         cluster = timed_site.cluster()
-        it.publish(5)
-        it.wait_until_delivered()
+        ledger.publish(5)
+        ledger.wait_until_delivered()
         timed_site.arm(point)
-        with it.publishing(EVENTS):
+        with ledger.publishing(EVENTS):
             timed_site.halted()
-        it.note_in_flight()
+        ledger.note_in_flight()
         timed_site.move_clock(seconds)
         timed_site.go_on()
-        it.publish(EVENTS)
-        it.wait_until_delivered()
-        it.note_interrupted()
+        ledger.publish(EVENTS)
+        ledger.wait_until_delivered()
+        ledger.note_interrupted()
         assert timed_site.cluster() is cluster

@@ -20,29 +20,29 @@ WORDS = {"the web server": "manage.py web", "the cluster": "manage.py qcluster"}
 
 @pytest.mark.parametrize("victim", [*WORDS, "the whole tree"])
 def test_what_waits_when_an_instance_is_killed_arrives_after_the_next_start(
-    sqlite_site, books, victim
+    sqlite_site, open_ledger, victim
 ):
     site = sqlite_site
     site.stop()
-    with books(site, f"kill -9 of {victim} of `up`", delay=0.4) as it:
+    with open_ledger(site, f"kill -9 of {victim} of `up`", delay=0.4) as ledger:
         up = site.cluster("up", "--no-demo", "--port", str(free_port()))
         up.wait_for("Signpost is ready")
-        with it.publishing(EVENTS):
-            until(lambda: len(it.received) >= 20, "some deliveries")
+        with ledger.publishing(EVENTS):
+            until(lambda: len(ledger.received) >= 20, "some deliveries")
             with site.frozen():
-                it.note_in_flight()
-                assert len(it.received) < EVENTS * len(it.receivers)
+                ledger.note_in_flight()
+                assert len(ledger.received) < EVENTS * len(ledger.receivers)
                 doomed = {
                     pid
                     for pid in up.family()
                     if WORDS.get(victim, "") in command_line(pid)
                 }
                 kill([up.child(WORDS[victim])] if victim in WORDS else doomed)
-                # Whoever dies with a parent does so before anybody goes on.
+                # Children that die with a parent do so before the others go on.
                 until(lambda: not doomed & set(up.family()), "the end of the killed")
             assert up.status() in {1, -9}
             up.wait_until_nothing_is_left()
-        for receiver in it.receivers:
+        for receiver in ledger.receivers:
             receiver.delay = 0
         site.cluster()
-        it.wait_until_delivered()
+        ledger.wait_until_delivered()

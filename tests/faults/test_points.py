@@ -1,4 +1,4 @@
-"""kill -9 at the four points at which a delivery could get lost or be told wrong."""
+"""kill -9 at the four points at which a delivery could get lost or be recorded wrongly."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ EVENTS = 30
 @pytest.mark.parametrize("victim", ["the worker", "the cluster", "the whole tree"])
 @pytest.mark.parametrize("point", POINTS)
 def test_a_kill_loses_nothing_and_repeats_only_what_was_in_flight(
-    site, books, point, victim
+    site, open_ledger, point, victim
 ):
-    with books(site, f"kill -9 of {victim} {point}") as it:
+    with open_ledger(site, f"kill -9 of {victim} {point}") as ledger:
         site.cluster()
-        it.publish(5)
-        it.wait_until_delivered()
+        ledger.publish(5)
+        ledger.wait_until_delivered()
         site.arm(point)
-        with it.publishing(EVENTS):
+        with ledger.publishing(EVENTS):
             site.halted()
-            it.note_in_flight()
-            reached = it.in_flight & it.received.keys()
+            ledger.note_in_flight()
+            reached = ledger.in_flight & ledger.received.keys()
             site.kill(victim)
         site.cluster()
-        it.wait_until_delivered()
-        outcomes = it.look()["outcomes"]
-    assert bool(it.in_flight) == (point != BEFORE_CLAIM)
+        ledger.wait_until_delivered()
+        outcomes = ledger.look()["outcomes"]
+    assert bool(ledger.in_flight) == (point != BEFORE_CLAIM)
     assert bool(reached) == (point in {ANSWERED, WRITING})
-    assert outcomes.count("interrupted") == len(it.in_flight)
+    assert outcomes.count("interrupted") == len(ledger.in_flight)
     if point in {BEFORE_CLAIM, CLAIMED}:
-        assert set(it.received.values()) == {1}
+        assert set(ledger.received.values()) == {1}

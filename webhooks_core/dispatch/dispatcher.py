@@ -10,6 +10,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import structlog
@@ -64,9 +65,9 @@ def dispatch(
     if lease is None:
         return 0
     with _frozen_heap(), Sender() as sender, Listener() as listener:
-        dispatcher = Dispatcher(
-            lease, sender, listener, stop=stop, linger=linger, resident=resident
-        )
+        # Only one dispatcher stays resident.
+        is_resident = resident and lease.slot == 0
+        dispatcher = Dispatcher(lease, sender, listener, stop, linger, is_resident)
         attempts = dispatcher.run(run_s)
     # A commit between the last check and the release saw a live dispatcher, and woke none.
     if not stop() and (resident or _has_work_within(linger, lease)):
@@ -93,38 +94,32 @@ def _has_work_within(linger: timedelta, lease: DispatcherLease) -> bool:
     return due.exists() or Event.objects.fanning_out().exists()
 
 
+@dataclass(eq=False)
 class Dispatcher:
-    def __init__(
-        self,
-        lease: DispatcherLease,
-        sender: Sender,
-        listener: Listener,
-        *,
-        stop: Callable[[], bool],
-        linger: timedelta,
-        resident: bool,
-    ) -> None:
-        self._lease = lease
-        self._sender = sender
-        self._listener = listener
-        self._stop = stop
-        self._linger = linger
-        # Only one dispatcher stays resident.
-        self._is_resident = resident and lease.slot == 0
-        self._is_in_doubt = False
-        self._has_more_due = False
-        connectivity = Connectivity(lease.offline_since)
-        self._queues = LeasedQueues(lease)
-        self._claims = OpenClaims(lease, self._queues, connectivity)
-        self._recorder = ResultRecorder(lease, self._queues, self._claims, connectivity)
+    """One run of the loop: claim, send and record until the time is over."""
+
+    lease: DispatcherLease
+    sender: Sender
+    listener: Listener
+    stop: Callable[[], bool]
+    linger: timedelta
+    is_resident: bool
+    _is_in_doubt: bool = field(default=False, init=False)
+    _has_more_due: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        lease, connectivity = self.lease, Connectivity(self.lease.offline_since)
+        self._queues = queues = LeasedQueues(lease)
+        self._claims = OpenClaims(lease, queues, connectivity)
+        self._recorder = ResultRecorder(lease, queues, self._claims, connectivity)
         self._housekeeping = Housekeeping(
-            lease, self._queues, connectivity, sender, linger
+            lease, queues, connectivity, self.sender, self.linger
         )
 
     def run(self, run_s: float) -> int:
         until = time.monotonic() + run_s
         try:
-            while time.monotonic() < until and not self._stop() and not self._is_lost:
+            while time.monotonic() < until and not self.stop() and not self._is_lost:
                 if not self._with_patience(self._work):
                     break
             self._finish()
@@ -135,7 +130,7 @@ class Dispatcher:
     def _work(self) -> bool:
         """Do one round; return False if there is no work to stay for."""
         requests = self._claim()
-        self._sender.submit(requests)
+        self.sender.submit(requests)
         if not self._record():
             return True  # notified: the rest of the round can wait
         self._housekeeping.watch_network()
@@ -150,9 +145,9 @@ class Dispatcher:
     def _record(self) -> bool:
         """Wait a moment for results and write them; return False if notified instead."""
         if self._claims:
-            results = self._sender.collect(wait_s=BUSY_TICK_S)
+            results = self.sender.collect(wait_s=BUSY_TICK_S)
             if self._recorder.receive(results):
-                self._sender.mark_reached()
+                self.sender.mark_reached()
         elif not self._queues.due(timezone.now()) and self._idle_wait():
             # Such rounds may follow each other: the lease must not expire meanwhile.
             self._housekeeping.renew_lease(after_s=2 * RENEW_EVERY_S)
@@ -163,10 +158,10 @@ class Dispatcher:
 
     def _idle_wait(self) -> bool:
         """Wait until a queue is due or it is time for housekeeping; return True if one is due."""
-        until = time.monotonic() + (RESIDENT_WAIT_S if self._is_resident else WAIT_S)
+        until = time.monotonic() + (RESIDENT_WAIT_S if self.is_resident else WAIT_S)
         next_at = self._queues.next_at()
-        while time.monotonic() < until and not self._stop():
-            self._listener.wait()
+        while time.monotonic() < until and not self.stop():
+            self.listener.wait()
             now = timezone.now()
             if (next_at and next_at <= now) or self._queues.has_due(now):
                 return True
@@ -176,14 +171,14 @@ class Dispatcher:
         """Return True if work is due soon, in any queue that this dispatcher may lease."""
         self._housekeeping.release_far_queues()
         return (
-            self._is_resident
+            self.is_resident
             or bool(self._queues)
-            or _has_work_within(self._linger, self._lease)
+            or _has_work_within(self.linger, self.lease)
         )
 
     def _finish(self) -> None:
         """Let a successor start, then await open requests and release the queues."""
-        self._sender.release_unstarted()
+        self.sender.release_unstarted()
         if not self._is_lost:
             self._with_patience(self._hand_over)
         while self._claims or self._recorder.unrecorded:
@@ -195,9 +190,9 @@ class Dispatcher:
     def _hand_over(self) -> None:
         # The successor starts at once, and expires leases that seem to be over.
         self._housekeeping.renew_lease(after_s=0)
-        leases.release_slot(self._lease)
+        leases.release_slot(self.lease)
         self._release_idle()
-        if self._is_resident and not self._stop():
+        if self.is_resident and not self.stop():
             notify.wake_dispatcher()
 
     def _record_and_release(self) -> None:
@@ -210,11 +205,11 @@ class Dispatcher:
         unrecorded = {result.queue for _, result in self._recorder.unrecorded}
         idle = [queue.pk for queue in self._queues.idle() if queue.pk not in unrecorded]
         self._queues.release(idle)
-        if idle and not self._stop() and _has_work_within(self._linger, self._lease):
+        if idle and not self.stop() and _has_work_within(self.linger, self.lease):
             notify.wake_dispatcher()
 
     def _release_lease(self) -> None:
-        leases.release(self._lease, attempts=self._recorder.attempts)
+        leases.release(self.lease, attempts=self._recorder.attempts)
 
     @property
     def _is_lost(self) -> bool:
@@ -246,7 +241,7 @@ class Dispatcher:
     def _reconcile(self) -> None:
         """Read what the database kept of the last commits. Raises LeaseLostError."""
         with transaction.atomic():
-            leases.lock(self._lease)
+            leases.lock(self.lease)
             self._queues.reload(timezone.now())
             unrecorded = [claim.pk for claim, _ in self._recorder.unrecorded]
             self._claims.release_unconfirmed(unrecorded=unrecorded)

@@ -69,7 +69,9 @@ class Housekeeping:
         if now - self._done_at <= EVERY_S:
             return
         if has_more_due:
-            self._wake_another()
+            live = DispatcherLease.objects.live(timezone.now()).count()
+            if live < webhook_settings.DISPATCHERS:
+                notify.wake_dispatcher(at_work=live)
         # A large fan-out goes on in every round until it is complete.
         self._done_at = 0.0 if _shielded(publishing.continue_fan_out) else now
         if _shielded(sweep.is_due):
@@ -77,12 +79,6 @@ class Housekeeping:
             self.renew_lease(after_s=0)
             _shielded(sweep.sweep_if_due)
         self.release_far_queues()
-
-    def _wake_another(self) -> None:
-        """Wake another dispatcher while there are fewer than the setting allows."""
-        live = DispatcherLease.objects.live(timezone.now()).count()
-        if live < webhook_settings.DISPATCHERS:
-            notify.wake_dispatcher(at_work=live)
 
     def release_far_queues(self) -> None:
         """Release the queues without work in the time that the dispatcher lingers."""

@@ -1,6 +1,6 @@
-"""A process of the application beside the cluster: it publishes, and tells what is stored.
+"""A process of the application beside the cluster: it publishes, and reads what is stored.
 
-`python -m tests.faults.teller FOLDER` reads one JSON array per line, `[command, argument…]`, and answers each
+`python -m tests.faults.application FOLDER` reads one JSON array per line, `[command, argument…]`, and answers each
 with one line: `{"ok": …}`, or `{"error": …}` when the database failed.
 """
 
@@ -45,7 +45,7 @@ def publish(owner: str, count: int) -> list[str]:
 
 
 def look(owner: str) -> dict[str, Any]:
-    """Tell all that is stored of one owner's events, and who is at work."""
+    """Return all that is stored of one owner's events, and the live dispatchers."""
     from django.utils import timezone
 
     from webhooks_core.models import (
@@ -90,7 +90,7 @@ def look(owner: str) -> dict[str, Any]:
         "leased": EndpointQueue.objects.filter(endpoint__owner=owner)
         .exclude(leased_by=None)
         .count(),
-        "shifts": list(
+        "dispatchers": list(
             DispatcherLease.objects.filter(ended_at=None).values_list("pid", flat=True)
         ),
     }
@@ -105,11 +105,11 @@ def sweep_soon() -> None:
 
 
 COMMANDS: dict[str, Callable[..., Any]] = {
-    it.__name__: it for it in (subscribe, publish, look, sweep_soon)
+    command.__name__: command for command in (subscribe, publish, look, sweep_soon)
 }
 
 
-def answer(line: str) -> dict[str, Any]:
+def execute(line: str) -> dict[str, Any]:
     from django.db import InterfaceError, OperationalError, close_old_connections
 
     name, *arguments = orjson.loads(line)
@@ -128,7 +128,7 @@ def main(folder: Path) -> None:
     django.setup()
     set_clock(folder)
     for line in sys.stdin:
-        sys.stdout.write(orjson.dumps(answer(line)).decode() + "\n")
+        sys.stdout.write(orjson.dumps(execute(line)).decode() + "\n")
         sys.stdout.flush()
 
 
