@@ -6,7 +6,7 @@ admin, by code and by commands, and none of them knows of us. `QuerySet.update` 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -17,13 +17,20 @@ from django.db.models.signals import (  # noqa: TID251 - see above
 )
 from django.utils import timezone
 
+from recording.activity import locked_account
 from recording.models import PersonalToken
-from recording.oauth import connections
 from recording.subscriptions import owner_id
 from recording.webhooks import PROFILE
 from webhooks_core import endpoints
 from webhooks_core.dispatch.removal import remove_owner
 from webhooks_core.models import Endpoint
+
+_end_access: list[Callable[[AbstractUser], object]] = []
+
+
+def on_deactivation(end_access: Callable[[AbstractUser], object]) -> None:
+    """Call this with each account that becomes inactive, in the same transaction."""
+    _end_access.append(end_access)
 
 
 def listen() -> None:
@@ -55,11 +62,12 @@ def follow(account: AbstractUser) -> None:
     """Hold or release an account's webhooks by whether it is active; inactive, end its tokens."""
     theirs = Endpoint.objects.of(PROFILE, owner_id(account))
     # As the account is now: another change may have been committed since this one.
-    with connections.locked_account(account.pk) as current:
+    with locked_account(account.pk) as current:
         if current is None:
             return
         for endpoint in theirs.exclude(active=current.is_active).order_by("pk"):
             endpoints.update(endpoint, active=current.is_active)
         if not current.is_active:
             PersonalToken.objects.filter(user=current).revoke(timezone.now())
-            connections.disconnect(current)
+            for end_access in _end_access:
+                end_access(current)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.contrib.auth.models import AbstractUser
@@ -13,15 +13,34 @@ from rest_framework.request import Request
 
 from recording import tokens
 from recording.errors import UnauthorizedError
-from recording.oauth import access
-from recording.oauth.metadata import challenge
 
 TokenChecker = Callable[[str], AbstractUser | None]
 
 # In this order; the first that knows a token decides.
-TOKEN_CHECKERS: tuple[TokenChecker, ...] = (tokens.authenticate, access.authenticate)
+TOKEN_CHECKERS: list[TokenChecker] = [tokens.authenticate]
+# By path, what else a 401 tells a client.
+CHALLENGE_PARAMETERS: list[Callable[[str], Mapping[str, str]]] = []
 
 CREDENTIALS = re.compile(rb"bearer +([!-~]{1,4096}) *", re.IGNORECASE)
+
+
+def register(
+    check: TokenChecker, *, challenge_parameters: Callable[[str], Mapping[str, str]]
+) -> None:
+    """Accept another kind of token; the parameters are those that a 401 tells about it."""
+    TOKEN_CHECKERS.append(check)
+    CHALLENGE_PARAMETERS.append(challenge_parameters)
+
+
+def challenge(path: str, *, is_refused: bool = False) -> str:
+    """Return the `WWW-Authenticate` of a 401 (RFC 6750 section 3).
+
+    `is_refused` distinguishes an invalid token from a request without one.
+    """
+    values = {"realm": "signpost"} | ({"error": "invalid_token"} if is_refused else {})
+    for parameters in CHALLENGE_PARAMETERS:
+        values |= parameters(path)
+    return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in values.items())
 
 
 def owner_of(token: str) -> AbstractUser | None:

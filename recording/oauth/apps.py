@@ -11,7 +11,14 @@ class OAuthConfig(AppConfig):
     verbose_name = "OAuth"
 
     def ready(self) -> None:
+        from recording import accounts, authentication
+        from recording.oauth import access, connections, metadata
         from webhooks_core import bootstrap
+
+        authentication.register(
+            access.authenticate, challenge_parameters=metadata.challenge_parameters
+        )
+        accounts.on_deactivation(connections.disconnect)
 
         # The admin shows the toolkit's tables in the same group.
         apps.get_app_config("oauth2_provider").verbose_name = self.verbose_name

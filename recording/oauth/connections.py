@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.contrib.auth import get_user_model
-from django.db import transaction
 from django.db.models import Count, Max, Min, Q
 from django.utils import timezone
 from oauth2_provider.models import AccessToken, RefreshToken
 
+from recording.activity import locked_account
 from recording.oauth.models import REFRESH_LIFETIME, Application, Grant, Rotation
 
 MAX_SIBLINGS = 4  # real clients refresh from a few processes at once, not from many
-
-
-@contextmanager
-def locked_account(user_id: int) -> Iterator[Any]:
-    """Open a transaction in which nobody else creates or revokes tokens of this account.
-
-    Yields the user, or None if it was just deleted. Without one lock for both, a refresh that
-    runs beside a revocation could store a token that the revocation does not see. The lock
-    does not block foreign keys to the user.
-    """
-    with transaction.atomic():
-        users = get_user_model().objects
-        yield users.select_for_update(no_key=True).filter(pk=user_id).first()
 
 
 def _revoke(members: Q) -> int:

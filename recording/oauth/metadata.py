@@ -46,15 +46,10 @@ def protected_resource(base: str, path: str) -> dict[str, Any]:
     }
 
 
-def challenge(path: str, *, is_refused: bool = False) -> str:
-    """Return the `WWW-Authenticate` of a 401 (RFC 6750 section 3, RFC 9728 section 5.1).
-
-    `is_refused` distinguishes an invalid token from a request without one.
-    """
+def challenge_parameters(path: str) -> dict[str, str]:
+    """Return the parameters of a 401 that lead to this metadata (RFC 9728 section 5.1)."""
     suffix = path if resources.is_protected_path(path) else ""
-    values = {"realm": "signpost"} | ({"error": "invalid_token"} if is_refused else {})
-    values |= {
+    return {
         "resource_metadata": f"{settings.BASE_URL}{RESOURCE_METADATA}{suffix}",
         "scope": SCOPE,
     }
-    return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in values.items())

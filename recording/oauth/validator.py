@@ -13,6 +13,7 @@ from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauth2_provider.settings import oauth2_settings
 from oauthlib.oauth2 import InvalidGrantError
 
+from recording.activity import locked_account
 from recording.oauth import clients, connections
 from recording.oauth.errors import InvalidTargetError
 from recording.oauth.models import Grant
@@ -153,7 +154,7 @@ class Validator(OAuth2Validator):
         """
         request.resource = _resources(request)
         consume = _consume_code if _is_code(request) else _consume_refresh_token
-        with connections.locked_account(request.user.pk) as user:
+        with locked_account(request.user.pk) as user:
             family = consume(request) if user and user.is_active else None
             if family:
                 _store_pair(token, request, user=user, family=family)

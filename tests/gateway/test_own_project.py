@@ -2,70 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from cryptography.fernet import Fernet
 
-from tests.docs.samples import sample
+from tests import own_project
+from tests.docs.samples import filled, sample
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = "gateway.md"
-
-# What `django-admin startproject` writes, in short; whoever imports `config` fails.
-SETTINGS = """
-import sys
-sys.modules["config"] = None
-SECRET_KEY = "k" * 60
-ALLOWED_HOSTS = ["testserver"]
-ROOT_URLCONF = "own_urls"
-DATABASES = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": "own.sqlite3"}}
-DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-TIME_ZONE = "America/Chicago"
-STATIC_URL = "static/"
-INSTALLED_APPS = [
-    "django.contrib." + name
-    for name in ("admin", "auth", "contenttypes", "sessions", "messages", "staticfiles")
-]
-MIDDLEWARE = [
-    "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
-]
-TEMPLATES = [{
-    "BACKEND": "django.template.backends.django.DjangoTemplates",
-    "APP_DIRS": True,
-    "OPTIONS": {"context_processors": [
-        "django.template.context_processors.request",
-        "django.contrib.auth.context_processors.auth",
-        "django.contrib.messages.context_processors.messages",
-    ]},
-}]
-"""
-URLS = """
-from django.contrib import admin
-from django.urls import path
-urlpatterns = [path("admin/", admin.site.urls)]
-"""
 PROGRAM = """
-import django
-django.setup()
 from datetime import timedelta
 from django.contrib.auth.models import User
-from django.core.management import call_command
-from django.test import Client
 from gateway import keys
 from webhooks_core.dispatch.dispatcher import dispatch
 from webhooks_core.models import Delivery, Endpoint
 
-call_command("check", fail_level="WARNING")
-call_command("makemigrations", check=True, dry_run=True, verbosity=0)
-call_command("migrate", verbosity=0)
 key = keys.create(tenant="acme", principal="ada").text
 api = Client(headers={"Authorization": f"Bearer {key}"})
 URL = "/v1/webhooks/subscriptions"
@@ -102,22 +54,12 @@ print("all of it works")
 
 @pytest.mark.spec("gateway", "in a project of one's own")
 def test_the_documented_settings_and_addresses_are_all_it_needs(tmp_path):
-    settings = sample(PAGE, "python", "own-settings")
-    settings = settings.replace("…", Fernet.generate_key().decode())
-    (tmp_path / "own_settings.py").write_text(SETTINGS + settings)
-    (tmp_path / "own_urls.py").write_text(URLS + sample(PAGE, "python", "own-urls"))
-    variables = {
-        "PATH": os.environ["PATH"],
-        "PYTHONPATH": f"{tmp_path}:{ROOT}",
-        "DJANGO_SETTINGS_MODULE": "own_settings",
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        cwd=tmp_path,
-        env=variables,
-        capture_output=True,
-        text=True,
-        check=False,
+    key = {"…": Fernet.generate_key().decode()}
+    settings = filled(sample(PAGE, "python", "own-settings"), key)
+    printed = own_project.run(
+        tmp_path,
+        settings=own_project.WITH_ADMIN + settings,
+        urls=own_project.ADMIN_URLS + sample(PAGE, "python", "own-urls"),
+        program=PROGRAM,
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.endswith("all of it works\n")
+    assert printed.endswith("all of it works\n")
