@@ -1,4 +1,4 @@
-"""Admin pages of chat: endpoints and prices are written, usage is shown."""
+"""Admin pages of chat: endpoints and prices can be edited, usage is read-only."""
 
 from __future__ import annotations
 
@@ -22,13 +22,12 @@ from gateway.chat.models import (
     UsageTotal,
 )
 from gateway.configuration.fields import is_base_url, resolve
-from gateway.configuration.shapes import SUPPORTS
 from gateway.identity import is_name
 from webhooks_core.admin.base import ReadOnlyAdmin
 from webhooks_core.encryption import EncryptedText
 
 
-class LinesField(forms.CharField):
+class LinesField(forms.JSONField):
     """A list of texts, one a line."""
 
     widget = forms.Textarea(attrs={"rows": 3})
@@ -36,37 +35,24 @@ class LinesField(forms.CharField):
     def prepare_value(self, value: Any) -> Any:
         return "\n".join(value) if isinstance(value, list) else value
 
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        return data
+
     def to_python(self, value: Any) -> Any:
-        text = super().to_python(value) or ""
-        return [line.strip() for line in text.splitlines() if line.strip()]
+        return [line.strip() for line in (value or "").splitlines() if line.strip()]
 
 
 class EndpointForm(forms.ModelForm[ModelEndpoint]):
-    supports = LinesField(
-        required=False,
-        help_text=f"One of {', '.join(SUPPORTS)} a line; empty means everything.",
-    )
-    allow_tenants = LinesField(required=False, help_text="One a line.")
-    allow_principals = LinesField(
-        required=False, help_text="One tenant/principal a line."
-    )
-
     class Meta:
         model = ModelEndpoint
-        fields = "__all__"  # noqa: DJ007 - an operator's own form
-        labels: ClassVar = {
-            "connect_s": "Seconds to connect",
-            "first_byte_s": "Seconds to the first byte of a stream",
-            "idle_s": "Seconds between bytes of a stream",
-            "total_s": "Seconds in all",
-        }
-        help_texts: ClassVar = {
-            "total_s": "Of streams and of synchronous answers; empty means no limit."
-        }
+        fields = "__all__"  # noqa: DJ007 - operators may edit every field
+        field_classes: ClassVar = dict.fromkeys(
+            ("supports", "allow_tenants", "allow_principals"), LinesField
+        )
 
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
-        if name in {it.name for it in configuration.current().models}:
+        if name in {entry.name for entry in configuration.current().models}:
             raise ValidationError(
                 "The configuration file has an endpoint of this name."
             )
@@ -76,22 +62,22 @@ class EndpointForm(forms.ModelForm[ModelEndpoint]):
         return self.cleaned_data["supports"] or None
 
     def clean_allow_tenants(self) -> list[str]:
-        found: list[str] = self.cleaned_data["allow_tenants"]
-        if wrong := [name for name in found if not is_name(name)]:
+        tenants: list[str] = self.cleaned_data["allow_tenants"]
+        if wrong := [name for name in tenants if not is_name(name)]:
             raise ValidationError(f"{wrong[0]!r} cannot be a tenant.")
-        return found
+        return tenants
 
     def clean_allow_principals(self) -> list[str]:
-        found: list[str] = self.cleaned_data["allow_principals"]
-        for text in found:
+        principals: list[str] = self.cleaned_data["allow_principals"]
+        for text in principals:
             tenant, _, principal = text.partition("/")
             if not (is_name(tenant) and is_name(principal)):
                 raise ValidationError(f"{text!r} is not tenant/principal.")
-        return found
+        return principals
 
 
 class TargetForm(forms.ModelForm[ModelTarget]):
-    """The key is written and never shown: the field is empty, and empty keeps it."""
+    """The key can be set and is never shown; an empty field keeps it."""
 
     api_key = forms.CharField(
         required=False,
@@ -107,7 +93,6 @@ class TargetForm(forms.ModelForm[ModelTarget]):
     class Meta:
         model = ModelTarget
         fields = ("base_url", "model", "api_key", "weight")
-        labels: ClassVar = {"base_url": "Base URL"}
 
     def clean_base_url(self) -> str:
         url: str = self.cleaned_data["base_url"]
@@ -116,7 +101,7 @@ class TargetForm(forms.ModelForm[ModelTarget]):
         return url
 
     def clean_api_key(self) -> Any:
-        """Return the key sealed: a text would be read as what a dump holds."""
+        """Return the key encrypted: a text would be read as a dump's ciphertext."""
         text: str = self.cleaned_data["api_key"]
         if not text:
             return self.instance.api_key
@@ -141,46 +126,23 @@ class ModelEndpointAdmin(admin.ModelAdmin[ModelEndpoint]):
     list_display = ("name", "upstream", "inference_type", "is_active", "allow_everyone")
     list_filter = ("upstream", "is_active")
     search_fields = ("name",)
-    empty_hint = "Those of the configuration file work without standing here."
-
-
-class PriceForm(forms.ModelForm[ModelPrice]):
-    class Meta:
-        model = ModelPrice
-        fields = (
-            *("model", "prompt_price", "completion_price"),
-            *("cached_input_price", "cache_write_price", "reasoning_price"),
-        )
-        help_texts: ClassVar = {
-            "prompt_price": "Of a million tokens sent in.",
-            "completion_price": "Of a million tokens that came back.",
-            "cached_input_price": (
-                "Of a million tokens read from the cache; empty means the prompt price."
-            ),
-            "cache_write_price": (
-                "Of a million tokens written to the cache; empty means the prompt price."
-            ),
-            "reasoning_price": (
-                "Of a million tokens of reasoning; empty means the completion price."
-            ),
-        }
+    empty_hint = "Those of the configuration file are not listed here."
 
 
 @admin.register(ModelPrice)
 class ModelPriceAdmin(admin.ModelAdmin[ModelPrice]):
-    form = PriceForm
     list_display = ("model", "prompt_price", "completion_price")
     search_fields = ("model",)
     empty_hint = "Without a price, requests are counted and cost nothing."
 
 
 class UsedFilter(admin.SimpleListFilter):
-    """Values of a column, from the sums of all usage: the list's own table is not asked."""
+    """Values of a column, from the sums of all usage, not from the list's own large table."""
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         name = self.parameter_name or ""
         used = set(UsageTotal.objects.values_list(name, flat=True))
-        return [(str(it), str(it)) for it in sorted(used)]
+        return [(str(value), str(value)) for value in sorted(used)]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if (value := self.value()) is None:
@@ -195,7 +157,7 @@ class ModelFilter(UsedFilter):
     title = parameter_name = "model"
 
 
-class AnsweredFilter(UsedFilter):
+class StatusFilter(UsedFilter):
     title = parameter_name = "status"
 
 
@@ -213,8 +175,8 @@ class UsageAdmin(ReadOnlyAdmin[Any]):
 
     @admin.display(description="tokens in + out", ordering="prompt_tokens")
     def tokens(self, row: Any) -> str:
-        told = row.prompt_tokens, row.completion_tokens
-        text = " + ".join("?" if count is None else f"{count:,}" for count in told)
+        counts = row.prompt_tokens, row.completion_tokens
+        text = " + ".join("?" if count is None else f"{count:,}" for count in counts)
         return f"about {text}" if getattr(row, "estimated", False) else text
 
     @admin.display(description="cost", ordering="cost_nano")
@@ -244,7 +206,7 @@ class UsageDayAdmin(UsageAdmin):
 
 @admin.register(UsageRecord)
 class UsageRecordAdmin(UsageAdmin):
-    """What tells most comes first: a narrow screen shows no more."""
+    """The most important columns come first: a narrow screen shows no more."""
 
     list_display = ("at", "outcome", "model", "used_by", "tokens", "took", "cost")
     fields = (
@@ -253,7 +215,7 @@ class UsageRecordAdmin(UsageAdmin):
         *("cached_tokens", "cache_write_tokens", "reasoning_tokens"),
         *("took", "cost", "request_id"),
     )
-    list_filter = (AnsweredFilter, ModelFilter, "streamed")
+    list_filter = (StatusFilter, ModelFilter, "streamed")
     search_fields = ("request_id", "tenant", "principal")
     indexed = ("request_id", "tenant")
     ordering = ("-pk",)
@@ -264,14 +226,14 @@ class UsageRecordAdmin(UsageAdmin):
 
     @admin.display(description="status", ordering="status")
     def outcome(self, row: UsageRecord) -> str:
-        """Return what the client was told, and what broke a stream after it."""
+        """Return the response's status, and that of a stream's error after it."""
         if row.error_status:
             return f"{row.status}, then {row.error_status}"
         return str(row.status)
 
     @admin.display(description="seconds", ordering="duration_ms")
     def took(self, row: UsageRecord) -> str:
-        whole = f"{row.duration_ms / 1000:.2f}"
+        duration = f"{row.duration_ms / 1000:.2f}"
         if row.first_chunk_ms is None:
-            return whole
-        return f"{row.first_chunk_ms / 1000:.2f} of {whole}"
+            return duration
+        return f"{row.first_chunk_ms / 1000:.2f} of {duration}"

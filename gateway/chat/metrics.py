@@ -1,9 +1,11 @@
-"""Chat's metrics, read from the database: the same from every process, and never lost by one."""
+"""Chat's metrics, read from the database: the same from every process, and none lost with one."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from operator import attrgetter
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -23,13 +25,13 @@ HISTOGRAMS = {
     ),
     DURATION: (
         "signpost_chat_duration_seconds",
-        "Time from a request to the end of its answer.",
+        "Time from a request to the end of its response.",
     ),
 }
 
 
 class ChatCollector(Collector):
-    """Two queries for each scrape; what happened is here a tenth of a second later."""
+    """Two queries for each scrape; a request counts a tenth of a second after its end."""
 
     def collect(self) -> Iterator[Metric]:
         yield from _counters()
@@ -58,43 +60,36 @@ def _counters() -> Iterator[Metric]:
         "Requests whose tokens are in part an estimate.",
         labels=("model",),
     )
-    sums: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
-    for total in UsageTotal.objects.order_by("model", "status"):
-        requests.add_metric((total.model, str(total.status)), total.requests)
-        added = (
-            *(total.prompt_tokens, total.completion_tokens, total.cost_nano),
-            total.estimated_requests,
+    totals = UsageTotal.objects.order_by("model", "status")
+    for model, group in groupby(totals, key=attrgetter("model")):
+        rows = list(group)
+        for row in rows:
+            requests.add_metric((model, str(row.status)), row.requests)
+        tokens.add_metric((model, "prompt"), sum(row.prompt_tokens for row in rows))
+        tokens.add_metric(
+            (model, "completion"), sum(row.completion_tokens for row in rows)
         )
-        sums[total.model] = [
-            a + b for a, b in zip(sums[total.model], added, strict=True)
-        ]
-    for model, (prompt, completion, nano, estimates) in sums.items():
-        tokens.add_metric((model, "prompt"), prompt)
-        tokens.add_metric((model, "completion"), completion)
-        cost.add_metric((model,), nano / 1e9)
-        estimated.add_metric((model,), estimates)
+        cost.add_metric((model,), sum(row.cost_nano for row in rows) / 1e9)
+        estimated.add_metric((model,), sum(row.estimated_requests for row in rows))
     yield from (requests, tokens, cost, estimated)
 
 
 def _histograms() -> Iterator[Metric]:
-    found: dict[tuple[str, str], dict[int, UsageBucket]] = defaultdict(dict)
+    histograms: dict[tuple[str, str], dict[int, UsageBucket]] = defaultdict(dict)
     for row in UsageBucket.objects.order_by("metric", "model"):
-        found[row.metric, row.model][row.bucket] = row
+        histograms[row.metric, row.model][row.bucket] = row
     for metric, (name, text) in HISTOGRAMS.items():
         family = HistogramMetricFamily(name, text, labels=("model",))
-        for (of, model), rows in found.items():
-            if of == metric:
-                family.add_metric((model,), _cumulative(rows), _total(rows))
+        for (row_metric, model), rows in histograms.items():
+            if row_metric == metric:
+                total = sum(row.total for row in rows.values())
+                family.add_metric((model,), _cumulative(rows), total)
         yield family
 
 
-def _cumulative(rows: dict[int, UsageBucket]) -> list[tuple[str, float]]:
+def _cumulative(rows: Mapping[int, UsageBucket]) -> list[tuple[str, float]]:
     count, buckets = 0, []
     for number, bound in enumerate(BOUNDS):
         count += rows[number].count if number in rows else 0
         buckets.append((bound, float(count)))
     return buckets
-
-
-def _total(rows: dict[int, UsageBucket]) -> float:
-    return sum(row.total for row in rows.values())

@@ -1,4 +1,4 @@
-"""Chat's tables: model endpoints and prices, which people write; usage, which is counted."""
+"""Chat's tables: model endpoints and prices, which operators edit; usage, which is counted."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from gateway.configuration.shapes import INFERENCE_TYPES, SUPPORTS
 from webhooks_core.encryption import EncryptedTextField
 
 SECONDS = [MinValueValidator(0.01)]
+OPTIONAL = {"null": True, "blank": True}
 
 
 def check_supports(value: Any) -> None:
@@ -30,12 +31,12 @@ def check_supports(value: Any) -> None:
 
 
 def upstream_choices() -> list[tuple[str, str]]:
-    """Return the kinds of upstreams; as a function, so that a new one needs no migration."""
+    """Return the kinds of upstreams; a function, so that a new one needs no migration."""
     return [(kind, kind) for kind in KINDS]
 
 
 class ModelEndpoint(models.Model):
-    """A name that callers use, and what is behind it; the same as an entry of `models:`."""
+    """A name that callers use, and its upstream; the same as an entry of `models:`."""
 
     name = models.CharField(max_length=128, unique=True)
     upstream = models.CharField(max_length=32, choices=upstream_choices)
@@ -61,11 +62,20 @@ class ModelEndpoint(models.Model):
     allow_principals = models.JSONField(
         default=list, blank=True, help_text="One tenant/principal a line."
     )
-    connect_s = models.FloatField(default=5.0, validators=SECONDS)
-    first_byte_s = models.FloatField(default=60.0, validators=SECONDS)
-    idle_s = models.FloatField(default=60.0, validators=SECONDS)
+    connect_s = models.FloatField("seconds to connect", default=5.0, validators=SECONDS)
+    first_byte_s = models.FloatField(
+        "seconds to the first byte of a stream", default=60.0, validators=SECONDS
+    )
+    idle_s = models.FloatField(
+        "seconds between bytes of a stream", default=60.0, validators=SECONDS
+    )
     total_s = models.FloatField(
-        default=600.0, null=True, blank=True, validators=SECONDS
+        "seconds in all",
+        default=600.0,
+        null=True,
+        blank=True,
+        validators=SECONDS,
+        help_text="Of streams and of synchronous responses; empty means no limit.",
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     updated_at = models.DateTimeField(auto_now=True)
@@ -78,12 +88,12 @@ class ModelEndpoint(models.Model):
 
 
 class ModelTarget(models.Model):
-    """One server of an endpoint; of several the heavier are asked more often."""
+    """One server of an endpoint; those with more weight are called more often."""
 
     endpoint = models.ForeignKey(
         ModelEndpoint, on_delete=models.CASCADE, related_name="targets"
     )
-    base_url = models.CharField(max_length=2048, blank=True)
+    base_url = models.CharField("base URL", max_length=2048, blank=True)
     model = models.CharField(
         max_length=255, blank=True, help_text="The upstream's own name of the model."
     )
@@ -103,24 +113,37 @@ class ModelTarget(models.Model):
         return self.base_url or self.model
 
 
-def _price(**options: Any) -> models.DecimalField[Any, Any]:
+def _price(help_text: str, **options: Any) -> models.DecimalField[Any, Any]:
     return models.DecimalField(
-        max_digits=12, decimal_places=6, validators=[MinValueValidator(0)], **options
+        max_digits=12,
+        decimal_places=6,
+        validators=[MinValueValidator(0)],
+        help_text=help_text,
+        **options,
     )
 
 
 class ModelPrice(models.Model):
     """What a million tokens of a model cost; counts for requests from now on.
 
-    A price that is null is that of other tokens of the prompt, or of the completion.
+    A price that is null is that of the prompt's or the completion's other tokens.
     """
 
     model = models.CharField(max_length=128, unique=True)
-    prompt_price = _price()
-    completion_price = _price()
-    cached_input_price = _price(null=True, blank=True)
-    cache_write_price = _price(null=True, blank=True)
-    reasoning_price = _price(null=True, blank=True)
+    prompt_price = _price("Of a million tokens sent in.")
+    completion_price = _price("Of a million tokens that came back.")
+    cached_input_price = _price(
+        "Of a million tokens read from the cache; empty means the prompt price.",
+        **OPTIONAL,
+    )
+    cache_write_price = _price(
+        "Of a million tokens written to the cache; empty means the prompt price.",
+        **OPTIONAL,
+    )
+    reasoning_price = _price(
+        "Of a million tokens of reasoning; empty means the completion price.",
+        **OPTIONAL,
+    )
 
     class Meta:
         ordering = ["model"]
@@ -134,15 +157,15 @@ class ModelPrice(models.Model):
         completion, reasoning = usage.completion_tokens or 0, usage.reasoning_tokens
         parts = (
             (usage.prompt_tokens - cached - written, self.prompt_price),
-            (cached, _or(self.cached_input_price, self.prompt_price)),
-            (written, _or(self.cache_write_price, self.prompt_price)),
+            (cached, _default(self.cached_input_price, self.prompt_price)),
+            (written, _default(self.cache_write_price, self.prompt_price)),
             (completion - reasoning, self.completion_price),
-            (reasoning, _or(self.reasoning_price, self.completion_price)),
+            (reasoning, _default(self.reasoning_price, self.completion_price)),
         )
         return sum((count * price for count, price in parts), Decimal(0))
 
 
-def _or(price: Decimal | None, default: Decimal) -> Decimal:
+def _default(price: Decimal | None, default: Decimal) -> Decimal:
     return default if price is None else price
 
 
@@ -164,9 +187,9 @@ class Counted(models.Model):
 
 
 class UsageRecord(models.Model):
-    """One request that an endpoint was found for; tokens are null when nobody told them.
+    """One request that an endpoint was found for; tokens are null if the upstream reported none.
 
-    `estimated`: at least one of the counts was made from the length of the text.
+    `estimated`: at least one of the counts is an estimate from the length of the text.
     """
 
     created_at = models.DateTimeField()
@@ -227,7 +250,7 @@ class UsageDay(Counted):
 
 
 class UsageTotal(Counted):
-    """All usage ever by model and status: what the metrics tell, whatever retention deletes."""
+    """All usage ever by model and status, for the metrics; retention deletes none of it."""
 
     model = models.CharField(max_length=128)
     status = models.PositiveSmallIntegerField()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import OpenApiParameter
-
 from gateway import errors
 from gateway.chat.metering import reports
+from gateway.chat.serializers import UsageQuery
 from gateway.openapi import operation
 from webhooks_core.api.json_schema import INTEGER, STRING, array_of, object_of, ref
 
@@ -86,15 +85,7 @@ ANSWER_TOTAL = {
 DESCRIBE_USAGE = operation(
     "usage",
     "What the tenant has used, summed by day, principal and model",
-    parameters=[
-        OpenApiParameter(
-            "from", DAY, description="First day (UTC); 30 days by default."
-        ),
-        OpenApiParameter("to", DAY, description="Last day; today by default."),
-        OpenApiParameter("group_by", str, description="Of day, principal, model."),
-        OpenApiParameter("principal", str),
-        OpenApiParameter("model", str),
-    ],
+    parameters=[UsageQuery],
     answers={
         200: (
             ref("GatewayUsage"),

@@ -14,8 +14,7 @@ from django.conf import settings
 from django.db import close_old_connections
 
 from gateway.chat.fallback import FallbackCaller
-from gateway.chat.metering.limits import Limits
-from gateway.chat.metering.shared_counter import shared_count
+from gateway.chat.metering.limits import Limits, counter
 from gateway.chat.metering.writer import UsageWriter
 from gateway.chat.model_registry import ModelRegistry
 from gateway.chat.routing import Router
@@ -53,7 +52,7 @@ class Runtime:
             limits=Limits(
                 per_minute=settings.CHAT_REQUESTS_PER_MINUTE,
                 at_once=settings.CHAT_REQUESTS_AT_ONCE,
-                count=shared_count(settings.REDIS_URL),
+                count=counter(settings.REDIS_URL),
             ),
             in_thread=in_thread,
         )

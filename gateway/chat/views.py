@@ -22,6 +22,7 @@ from gateway.chat.http_messages import (
 )
 from gateway.chat.loop_thread import LOOP_THREAD
 from gateway.chat.metering import reports
+from gateway.chat.serializers import UsageQuery
 from gateway.chat.service import (
     MODEL,
     Route,
@@ -32,6 +33,7 @@ from gateway.chat.service import (
 from gateway.errors import HANDLER, PayloadTooLargeError
 from gateway.identity import Caller
 from gateway.viewsets import GatewayView
+from webhooks_core.api.pagination import read_query
 
 T = TypeVar("T")
 
@@ -179,5 +181,5 @@ class UsageView(GatewayView):
 
     @openapi.DESCRIBE_USAGE
     def get(self, request: Request) -> Response:
-        question = reports.Question.read(request.query_params.dict())
-        return Response(reports.usage(self.caller.tenant, question))
+        query = read_query(UsageQuery, request)
+        return Response(reports.usage(self.caller.tenant, **query))

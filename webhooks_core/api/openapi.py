@@ -122,7 +122,7 @@ class Describer:
         fails: Sequence[Callable[[], ApiError]] = (),
         request: Shape | None = None,
         request_example: Any = None,
-        parameters: Sequence[OpenApiParameter] = (),
+        parameters: Sequence[Any] = (),
     ) -> Callable[[Any], Any]:
         """Describe an operation.
 

@@ -8,19 +8,25 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+import redis.asyncio
+import structlog
+from redis.exceptions import RedisError
+
 from gateway.errors import TooManyRequestsError
 from gateway.identity import Caller
 
 WINDOW_S = 60
 RETRY_BUSY_S = 1
 MAX_KNOWN = 100_000
+KEY = "signpost:chat:rate"
+REDIS_TIMEOUT_S = 0.5
+# So long after a failure Redis is not asked: every request would wait for it.
+REDIS_PAUSE_S = 5.0
 
-# Counts a request in the window of this number and returns how many there were, this included.
+# Counts a request in a window and returns how many there were, this one included.
 Count = Callable[[str, int], Awaitable[int]]
 
-
-def too_many(text: str, *, retry_after: int) -> TooManyRequestsError:
-    return TooManyRequestsError(text, headers={"Retry-After": str(retry_after)})
+log = structlog.stdlib.get_logger(__name__)
 
 
 @dataclass(slots=True)
@@ -38,11 +44,48 @@ class LocalCount:
 
 
 @dataclass(slots=True)
-class Limits:
-    """What one key (or one principal, without a key) may do; 0 is without limit.
+class SharedCount:
+    """Counts in Redis; in this process alone while Redis is unavailable."""
 
-    Requests per minute are counted by `count`, which several processes may share; those
-    that run at once, by each process for itself.
+    client: redis.asyncio.Redis
+    local: LocalCount = field(default_factory=LocalCount)
+    clock: Callable[[], float] = time.monotonic
+    _paused_until: float = float("-inf")
+
+    async def __call__(self, key: str, window: int) -> int:
+        if self.clock() < self._paused_until:
+            return await self.local(key, window)
+        try:
+            async with self.client.pipeline(transaction=True) as pipeline:
+                name = f"{KEY}:{window}:{key}"
+                pipeline.incr(name)
+                pipeline.expire(name, 2 * WINDOW_S)
+                count, _ = await pipeline.execute()
+                return int(count)
+        except (RedisError, OSError, TimeoutError) as error:
+            log.warning("requests counted locally", error=type(error).__name__)
+            self._paused_until = self.clock() + REDIS_PAUSE_S
+            return await self.local(key, window)
+
+
+def counter(redis_url: str) -> Count:
+    """Return a counter of requests: for all processes, given a Redis; else for this one."""
+    if not redis_url:
+        return LocalCount()
+    client = redis.asyncio.Redis.from_url(
+        redis_url,
+        socket_timeout=REDIS_TIMEOUT_S,
+        socket_connect_timeout=REDIS_TIMEOUT_S,
+    )
+    return SharedCount(client)
+
+
+@dataclass(slots=True)
+class Limits:
+    """The limits of one key (or one principal, without a key); 0 is no limit.
+
+    `count` counts requests per minute, perhaps for several processes; requests at once are
+    counted per process.
     """
 
     per_minute: int = 0
@@ -57,18 +100,17 @@ class Limits:
             return
         window, elapsed = divmod(self.clock(), WINDOW_S)
         if await self.count(_key(caller), int(window)) > self.per_minute:
-            raise too_many(
+            raise _too_many(
                 f"At most {self.per_minute} requests per minute.",
                 retry_after=max(1, math.ceil(WINDOW_S - elapsed)),
             )
 
     def enter(self, caller: Caller) -> None:
-        """Take a place among those that run at once. Raises TooManyRequestsError."""
+        """Count a running request. Raises TooManyRequestsError."""
         key = _key(caller)
         if self.at_once and self._running[key] >= self.at_once:
-            raise too_many(
-                f"At most {self.at_once} requests at once.", retry_after=RETRY_BUSY_S
-            )
+            text = f"At most {self.at_once} requests at once."
+            raise _too_many(text, retry_after=RETRY_BUSY_S)
         self._running[key] += 1
 
     def leave(self, caller: Caller) -> None:
@@ -87,3 +129,7 @@ def _key(caller: Caller) -> str:
     if caller.key_id is not None:
         return f"key:{caller.key_id}"
     return f"{caller.tenant}/{caller.principal}"
+
+
+def _too_many(text: str, *, retry_after: int) -> TooManyRequestsError:
+    return TooManyRequestsError(text, headers={"Retry-After": str(retry_after)})

@@ -1,9 +1,9 @@
-"""What is written of requests that have ended: records, sums, histograms, in one transaction."""
+"""What is written of completed requests: records, sums, histograms, in one transaction."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -19,11 +19,19 @@ from gateway.chat.models import ModelPrice, UsageRecord
 # Upper bounds in seconds; what is above the last falls into one more bucket.
 BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 FIRST_CHUNK, DURATION = "first_chunk", "duration"
-RECORD = (
-    *("created_at", "tenant", "principal", "key_id", "model", "upstream_model"),
-    *("request_id", "status", "error_status", "streamed", "prompt_tokens"),
-    *("completion_tokens", "cached_tokens", "cache_write_tokens", "reasoning_tokens"),
-    *("estimated", "first_chunk_ms", "duration_ms", "cost_nano"),
+# The columns of a record: those of a completed request, those of its usage, and others.
+COPIED = (
+    *("tenant", "principal", "key_id", "model", "upstream_model", "request_id"),
+    *("status", "error_status", "streamed", "estimated"),
+)
+TOKENS = (
+    *("prompt_tokens", "completion_tokens", "cached_tokens"),
+    *("cache_write_tokens", "reasoning_tokens"),
+)
+COLUMNS = (
+    *COPIED,
+    *TOKENS,
+    *("created_at", "first_chunk_ms", "duration_ms", "cost_nano"),
 )
 SUMS = (
     *("requests", "failures", "prompt_tokens", "completion_tokens"),
@@ -35,10 +43,12 @@ PRUNED = 500
 # A price is per million tokens; costs are kept in billionths of its currency.
 NANO_PER_TOKEN = Decimal(1000)
 
+Key = tuple[Any, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class CompletedRequest:
-    """An context that has ended, without what it held on to (its body, above all)."""
+    """A request that has ended, without what its context held (the body, above all)."""
 
     at: datetime
     tenant: str
@@ -65,7 +75,7 @@ class CompletedRequest:
             principal=caller.principal,
             key_id=caller.key_id,
             model=context.endpoint.name,
-            upstream_model=context.target.model if context.target else "",
+            upstream_model=context.target.model[:255] if context.target else "",
             request_id=context.request_id,
             status=context.status,
             error_status=context.error_status,
@@ -81,34 +91,63 @@ class CompletedRequest:
         """The status that counts: the error's, where a stream failed after it began."""
         return self.error_status or self.status
 
-    def cost_nano(self, prices: dict[str, ModelPrice]) -> int | None:
+    @property
+    def day_key(self) -> Key:
+        return self.tenant, self.at.date(), self.principal, self.model
+
+    def cost_nano(self, prices: Mapping[str, ModelPrice]) -> int | None:
         """Return the cost in billionths, or None when price or tokens are unknown."""
         price = prices.get(self.model)
         if price is None or self.usage is None:
             return None
         return min(round(price.cost(self.usage) * NANO_PER_TOKEN), MAX_SUM)
 
+    def record(self, cost: int | None) -> tuple[Any, ...]:
+        """Return the values of COLUMNS."""
+        first_chunk_s = self.first_chunk_s
+        return (
+            *(getattr(self, name) for name in COPIED),
+            *(getattr(self.usage, name, None) for name in TOKENS),
+            connection.ops.adapt_datetimefield_value(self.at),
+            None if first_chunk_s is None else round(first_chunk_s * 1000),
+            round(self.duration_s * 1000),
+            cost,
+        )
 
-def write(ended: Sequence[CompletedRequest]) -> None:
-    """Write what ended, all or nothing. Raises DatabaseError."""
+    def sums(self, cost: int | None) -> tuple[int, ...]:
+        """Return the values of SUMS."""
+        usage = self.usage or Usage(0, 0)
+        return (
+            1,
+            int(self.outcome >= 400),
+            usage.prompt_tokens,
+            usage.completion_tokens or 0,
+            cost or 0,
+            int(self.estimated),
+        )
+
+    def durations(self) -> Iterable[tuple[str, float]]:
+        """Return the histograms that the request counts in, and its seconds."""
+        if self.first_chunk_s is not None:
+            yield FIRST_CHUNK, self.first_chunk_s
+        yield DURATION, self.duration_s
+
+
+def write(requests: Sequence[CompletedRequest]) -> None:
+    """Write completed requests, all or none. Raises DatabaseError."""
     with transaction.atomic():
-        prices = {it.model: it for it in ModelPrice.objects.all()}
-        costs = [it.cost_nano(prices) for it in ended]
-        _insert(map(_record, ended, costs))
-        _add(
-            "gateway_chat_usageday",
-            ("tenant", "day", "principal", "model"),
-            SUMS,
-            _days(ended, costs),
+        prices = {price.model: price for price in ModelPrice.objects.all()}
+        priced = [(request, request.cost_nano(prices)) for request in requests]
+        _insert([request.record(cost) for request, cost in priced])
+        DAYS.add((request.day_key, request.sums(cost)) for request, cost in priced)
+        TOTALS.add(
+            ((request.model, request.outcome), request.sums(cost))
+            for request, cost in priced
         )
-        _add(
-            "gateway_chat_usagetotal", ("model", "status"), SUMS, _totals(ended, costs)
-        )
-        _add(
-            "gateway_chat_usagebucket",
-            ("metric", "model", "bucket"),
-            ("count", "total"),
-            _buckets(ended),
+        HISTOGRAMS.add(
+            ((metric, request.model, bisect_left(BUCKETS, seconds)), (1, seconds))
+            for request in requests
+            for metric, seconds in request.durations()
         )
 
 
@@ -128,112 +167,59 @@ def prune(days: int) -> int:
             return deleted
 
 
-def _record(it: CompletedRequest, cost: int | None) -> tuple[Any, ...]:
-    """Return the values of RECORD's columns."""
-    return (
-        connection.ops.adapt_datetimefield_value(it.at),
-        it.tenant,
-        it.principal,
-        it.key_id,
-        it.model,
-        it.upstream_model[:255],
-        it.request_id,
-        it.status,
-        it.error_status,
-        it.streamed,
-        *_counts(it.usage),
-        it.estimated,
-        None if it.first_chunk_s is None else round(it.first_chunk_s * 1000),
-        round(it.duration_s * 1000),
-        cost,
-    )
-
-
-def _counts(usage: Usage | None) -> tuple[int | None, ...]:
-    if usage is None:
-        return (None,) * 5
-    return (
-        usage.prompt_tokens,
-        usage.completion_tokens,
-        usage.cached_tokens,
-        usage.cache_write_tokens,
-        usage.reasoning_tokens,
-    )
-
-
-def _insert(rows: Iterable[tuple[Any, ...]]) -> None:
+def _insert(rows: Sequence[tuple[Any, ...]]) -> None:
     """Add records. Through bulk_create() they took a tenth of the whole gateway's time."""
-    columns, marks = ", ".join(RECORD), ", ".join(["%s"] * len(RECORD))
+    columns, marks = ", ".join(COLUMNS), ", ".join(["%s"] * len(COLUMNS))
     statement = f"INSERT INTO gateway_chat_usagerecord ({columns}) VALUES ({marks})"  # noqa: S608 - names of ours
     with connection.cursor() as cursor:
-        cursor.executemany(statement, list(rows))
+        cursor.executemany(statement, rows)
 
 
-Sums = dict[tuple[Any, ...], list[float]]
+@dataclass(frozen=True, slots=True)
+class SumTable:
+    """A table with a row of sums for each combination of its keys."""
 
+    name: str
+    keys: tuple[str, ...]
+    sums: tuple[str, ...]
 
-def _sums(it: CompletedRequest, cost: int | None) -> tuple[int, ...]:
-    failed = int(it.outcome >= 400)
-    prompt, completion, *_ = _counts(it.usage)
-    return (1, failed, prompt or 0, completion or 0, cost or 0, int(it.estimated))
+    def add(self, rows: Iterable[tuple[Key, Sequence[float]]]) -> None:
+        """Add to the rows with these keys, and create missing ones: one statement for all.
 
+        In the order of the keys, so that two writers cannot block each other.
+        """
+        added: dict[Key, list[float]] = {}
+        for key, values in rows:
+            sums = added.setdefault(key, [0] * len(values))
+            for index, value in enumerate(values):
+                sums[index] = min(sums[index] + value, MAX_SUM)
+        with connection.cursor() as cursor:
+            cursor.executemany(
+                self._statement(),
+                [(*map(_plain, key), *added[key]) for key in sorted(added)],
+            )
 
-def _summed(rows: Iterable[tuple[tuple[Any, ...], Sequence[float]]]) -> Sums:
-    found: Sums = {}
-    for key, values in rows:
-        known = found.setdefault(key, [0] * len(values))
-        for index, value in enumerate(values):
-            known[index] = min(known[index] + value, MAX_SUM)
-    return found
-
-
-def _days(ended: Sequence[CompletedRequest], costs: Sequence[int | None]) -> Sums:
-    return _summed(
-        ((it.tenant, it.at.date(), it.principal, it.model), _sums(it, cost))
-        for it, cost in zip(ended, costs, strict=True)
-    )
-
-
-def _totals(ended: Sequence[CompletedRequest], costs: Sequence[int | None]) -> Sums:
-    return _summed(
-        ((it.model, it.outcome), _sums(it, cost))
-        for it, cost in zip(ended, costs, strict=True)
-    )
-
-
-def _buckets(ended: Sequence[CompletedRequest]) -> Sums:
-    return _summed(
-        ((metric, it.model, bisect_left(BUCKETS, seconds)), (1, seconds))
-        for it in ended
-        for metric, seconds in (
-            (FIRST_CHUNK, it.first_chunk_s),
-            (DURATION, it.duration_s),
+    def _statement(self) -> str:
+        columns = (*self.keys, *self.sums)
+        marks = ", ".join(["%s"] * len(columns))
+        least = "MIN" if connection.vendor == "sqlite" else "LEAST"
+        updates = ", ".join(
+            f"{name} = {least}({self.name}.{name}, {MAX_SUM} - excluded.{name})"
+            f" + excluded.{name}"
+            for name in self.sums
         )
-        if seconds is not None
-    )
-
-
-def _add(table: str, keys: Sequence[str], sums: Sequence[str], rows: Sums) -> None:
-    """Add to the rows with these keys, and make the missing ones: one statement for all.
-
-    In the order of the keys, so that two writers cannot wait for one another.
-    """
-    columns = ", ".join((*keys, *sums))
-    marks = ", ".join(["%s"] * (len(keys) + len(sums)))
-    least = "MIN" if connection.vendor == "sqlite" else "LEAST"
-    added = ", ".join(
-        f"{name} = {least}({table}.{name}, {MAX_SUM} - excluded.{name}) + excluded.{name}"
-        for name in sums
-    )
-    statement = (
-        f"INSERT INTO {table} ({columns}) VALUES ({marks}) "  # noqa: S608 - names of ours
-        f"ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {added}"
-    )
-    with connection.cursor() as cursor:
-        cursor.executemany(
-            statement, [(*map(_plain, key), *rows[key]) for key in sorted(rows)]
+        return (
+            f"INSERT INTO {self.name} ({', '.join(columns)}) VALUES ({marks}) "  # noqa: S608 - names of ours
+            f"ON CONFLICT ({', '.join(self.keys)}) DO UPDATE SET {updates}"
         )
 
 
 def _plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date) else value
+
+
+DAYS = SumTable("gateway_chat_usageday", ("tenant", "day", "principal", "model"), SUMS)
+TOTALS = SumTable("gateway_chat_usagetotal", ("model", "status"), SUMS)
+HISTOGRAMS = SumTable(
+    "gateway_chat_usagebucket", ("metric", "model", "bucket"), ("count", "total")
+)

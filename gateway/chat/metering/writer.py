@@ -1,4 +1,4 @@
-"""The background writer of one event loop: usage and denials, in batches, after the answers."""
+"""The background writer of one event loop: usage and denials, in batches, after the responses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from webhooks_core.thread_pool import InThread
 EVERY_S = 0.1
 RETRY_S = 2.0
 BATCH = 1000
-# With the database away so many are kept; then the oldest are lost, counted and logged.
+# How many are kept without a database; then the oldest are lost, counted and logged.
 KEPT = 100_000
 CLOSING_S = 10.0
 PRUNE_EVERY_S = 3600.0
@@ -37,16 +37,16 @@ log = structlog.stdlib.get_logger(__name__)
 
 @dataclass(slots=True)
 class UsageWriter:
-    """Keeps what happened until a task of the loop has written it; `in_thread` runs that."""
+    """Keeps completed requests until a task of the loop has written them by `in_thread`."""
 
     in_thread: InThread
     write: Callable[[Sequence[CompletedRequest]], None] = usage.write
     write_denial: Callable[..., Any] = record_denial
     prune: Callable[[], Any] = lambda: usage.prune(settings.CHAT_USAGE_RETENTION_DAYS)
     lost: int = 0
-    _ended: deque[CompletedRequest] = field(default_factory=deque)
+    _completed: deque[CompletedRequest] = field(default_factory=deque)
     _denials: deque[dict[str, Any]] = field(default_factory=deque)
-    _something: asyncio.Event = field(default_factory=asyncio.Event)
+    _has_work: asyncio.Event = field(default_factory=asyncio.Event)
     _task: asyncio.Task[None] | None = None
     _is_stopping: bool = False
     _pruned_at: float = float("-inf")
@@ -55,7 +55,7 @@ class UsageWriter:
         self._task = asyncio.create_task(self._run())
 
     def record(self, context: ChatContext) -> None:
-        self._keep(self._ended, CompletedRequest.of(context))
+        self._keep(self._completed, CompletedRequest.of(context))
 
     def deny(
         self, *, caller: Caller, action: str, model: str, request: ChatRequest
@@ -72,18 +72,18 @@ class UsageWriter:
 
     def _keep(self, queue: deque[Any], item: Any) -> None:
         queue.append(item)
-        self._something.set()
+        self._has_work.set()
         if len(queue) > KEPT:
             queue.popleft()
             self.lost += 1
 
     async def _run(self) -> None:
         while not self._is_stopping:
-            await self._something.wait()
-            self._something.clear()
+            await self._has_work.wait()
+            self._has_work.clear()
             await asyncio.sleep(EVERY_S)
             if not await self.flush():
-                self._something.set()
+                self._has_work.set()
                 await asyncio.sleep(RETRY_S)
             await self._prune()
 
@@ -99,26 +99,24 @@ class UsageWriter:
             log.warning("old usage not deleted", error=type(error).__name__)
 
     async def flush(self) -> bool:
-        """Write all that is kept; False if the database would not take it now."""
-        while self._denials or self._ended:
-            for queue, write in (
-                (self._denials, self._write_denials),
-                (self._ended, self.write),
+        """Write all that is kept; return False if the database is unavailable."""
+        while self._denials or self._completed:
+            if not (
+                await self._write_batch(self._denials, self._write_denials)
+                and await self._write_batch(self._completed, self.write)
             ):
-                if not await self._flush(queue, write):
-                    return False
+                return False
         return True
 
-    async def _flush(
+    async def _write_batch(
         self, queue: deque[Any], write: Callable[[Sequence[Any]], None]
     ) -> bool:
-        """Write a batch; False if the database would not take all of it now.
+        """Write a batch; return False if the database is unavailable.
 
-        A batch that is refused is written in halves, so that only what is bad is lost.
+        A batch that is refused is written in halves, so that only invalid rows are lost.
         """
-        if not queue:
-            return True
-        parts = [[queue.popleft() for _ in range(min(len(queue), BATCH))]]
+        batch = [queue.popleft() for _ in range(min(len(queue), BATCH))]
+        parts = [batch] if batch else []
         refused: list[Exception] = []
         while parts:
             part = parts.pop()
@@ -129,17 +127,15 @@ class UsageWriter:
                 log.warning("usage not written yet", error=type(error).__name__)
                 break
             except Exception as error:  # noqa: BLE001 - no value may stop the writer
-                middle = len(part) // 2
-                if middle:
+                if middle := len(part) // 2:
                     parts += [part[middle:], part[:middle]]
                 else:
-                    # The database is there and refuses: it would again.
                     refused.append(error)
         if refused:
             self.lost += len(refused)
             log.error("usage lost", count=len(refused), exc_info=refused[0])
-        for left in parts:
-            queue.extendleft(reversed(left))
+        for part in parts:
+            queue.extendleft(reversed(part))
         return not parts
 
     def _write_denials(self, denials: Sequence[dict[str, Any]]) -> None:
@@ -150,11 +146,11 @@ class UsageWriter:
     async def stop(self) -> None:
         """Write what is kept and end. Logs what could not be written in time."""
         self._is_stopping = True
-        self._something.set()
+        self._has_work.set()
         try:
             async with asyncio.timeout(CLOSING_S):
                 if self._task is not None:
                     await self._task
                 await self.flush()
         except TimeoutError:
-            log.warning("usage lost", count=len(self._denials) + len(self._ended))
+            log.warning("usage lost", count=len(self._denials) + len(self._completed))

@@ -78,6 +78,7 @@ class Migration(migrations.Migration):
                     models.FloatField(
                         default=5.0,
                         validators=[django.core.validators.MinValueValidator(0.01)],
+                        verbose_name="seconds to connect",
                     ),
                 ),
                 (
@@ -85,6 +86,7 @@ class Migration(migrations.Migration):
                     models.FloatField(
                         default=60.0,
                         validators=[django.core.validators.MinValueValidator(0.01)],
+                        verbose_name="seconds to the first byte of a stream",
                     ),
                 ),
                 (
@@ -92,6 +94,7 @@ class Migration(migrations.Migration):
                     models.FloatField(
                         default=60.0,
                         validators=[django.core.validators.MinValueValidator(0.01)],
+                        verbose_name="seconds between bytes of a stream",
                     ),
                 ),
                 (
@@ -99,8 +102,10 @@ class Migration(migrations.Migration):
                     models.FloatField(
                         blank=True,
                         default=600.0,
+                        help_text="Of streams and of synchronous responses; empty means no limit.",
                         null=True,
                         validators=[django.core.validators.MinValueValidator(0.01)],
+                        verbose_name="seconds in all",
                     ),
                 ),
                 (
@@ -132,6 +137,7 @@ class Migration(migrations.Migration):
                     "prompt_price",
                     models.DecimalField(
                         decimal_places=6,
+                        help_text="Of a million tokens sent in.",
                         max_digits=12,
                         validators=[django.core.validators.MinValueValidator(0)],
                     ),
@@ -140,6 +146,7 @@ class Migration(migrations.Migration):
                     "completion_price",
                     models.DecimalField(
                         decimal_places=6,
+                        help_text="Of a million tokens that came back.",
                         max_digits=12,
                         validators=[django.core.validators.MinValueValidator(0)],
                     ),
@@ -149,6 +156,7 @@ class Migration(migrations.Migration):
                     models.DecimalField(
                         blank=True,
                         decimal_places=6,
+                        help_text="Of a million tokens read from the cache; empty means the prompt price.",
                         max_digits=12,
                         null=True,
                         validators=[django.core.validators.MinValueValidator(0)],
@@ -159,6 +167,7 @@ class Migration(migrations.Migration):
                     models.DecimalField(
                         blank=True,
                         decimal_places=6,
+                        help_text="Of a million tokens written to the cache; empty means the prompt price.",
                         max_digits=12,
                         null=True,
                         validators=[django.core.validators.MinValueValidator(0)],
@@ -169,6 +178,7 @@ class Migration(migrations.Migration):
                     models.DecimalField(
                         blank=True,
                         decimal_places=6,
+                        help_text="Of a million tokens of reasoning; empty means the completion price.",
                         max_digits=12,
                         null=True,
                         validators=[django.core.validators.MinValueValidator(0)],
@@ -191,7 +201,12 @@ class Migration(migrations.Migration):
                         verbose_name="ID",
                     ),
                 ),
-                ("base_url", models.CharField(blank=True, max_length=2048)),
+                (
+                    "base_url",
+                    models.CharField(
+                        blank=True, max_length=2048, verbose_name="base URL"
+                    ),
+                ),
                 (
                     "model",
                     models.CharField(

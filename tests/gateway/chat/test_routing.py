@@ -8,8 +8,7 @@ from collections import Counter
 import pytest
 
 from gateway.chat import routing
-from gateway.chat.metering.limits import Limits
-from gateway.chat.metering.shared_counter import SharedCount, shared_count
+from gateway.chat.metering.limits import Limits, SharedCount, counter
 from gateway.chat.routing import Router
 from gateway.configuration.shapes import ModelEntry, Target
 from gateway.errors import TooManyRequestsError
@@ -195,7 +194,7 @@ def test_all_processes_count_together_in_redis(settings):
         pytest.skip("there is no Redis: REDIS_URL is empty")
 
     async def run() -> list[int]:
-        counts = [shared_count(settings.REDIS_URL) for _ in range(2)]
+        counts = [counter(settings.REDIS_URL) for _ in range(2)]
         window = 987_654
         found = [await count("test-key", window) for count in counts for _ in range(2)]
         for count in counts:

@@ -64,11 +64,11 @@ def test_days_grow_by_what_is_added():
     usage.write([ended(), ended(principal="bob"), ended(status=500)])
     usage.write([ended(), ended(at=NOON + timedelta(days=1))])
 
-    found = UsageDay.objects.order_by("day", "principal").values_list(
+    rows = UsageDay.objects.order_by("day", "principal").values_list(
         "day", "principal", "requests", "failures", "prompt_tokens", "completion_tokens"
     )
     today, tomorrow = NOON.date(), NOON.date() + timedelta(days=1)
-    assert list(found) == [
+    assert list(rows) == [
         (today, "ada", 3, 1, 27, 6),
         (today, "bob", 1, 0, 9, 2),
         (tomorrow, "ada", 1, 0, 9, 2),
@@ -78,8 +78,8 @@ def test_days_grow_by_what_is_added():
 @pytest.mark.django_db
 def test_totals_tell_a_stream_that_broke_by_its_error():
     usage.write([ended(), ended(error_status=500), ended(status=499)])
-    found = UsageTotal.objects.order_by("status").values_list("status", "requests")
-    assert list(found) == [(200, 1), (499, 1), (500, 1)]
+    rows = UsageTotal.objects.order_by("status").values_list("status", "requests")
+    assert list(rows) == [(200, 1), (499, 1), (500, 1)]
 
 
 @pytest.mark.django_db
@@ -87,9 +87,9 @@ def test_buckets_hold_each_value_once():
     usage.write(
         [ended(duration_s=0.01), ended(duration_s=0.011), ended(duration_s=999)]
     )
-    found = UsageBucket.objects.filter(metric=usage.DURATION).order_by("bucket")
-    assert [(it.bucket, it.count) for it in found] == [(0, 1), (1, 1), (13, 1)]
-    assert sum(it.total for it in found) == pytest.approx(999.021)
+    rows = UsageBucket.objects.filter(metric=usage.DURATION).order_by("bucket")
+    assert [(row.bucket, row.count) for row in rows] == [(0, 1), (1, 1), (13, 1)]
+    assert sum(row.total for row in rows) == pytest.approx(999.021)
 
 
 @pytest.mark.django_db
@@ -174,7 +174,7 @@ def test_nothing_is_written_when_a_part_fails(monkeypatch):
     def fail(*_: Any) -> None:
         raise OperationalError
 
-    monkeypatch.setattr(usage, "_add", fail)
+    monkeypatch.setattr(usage.SumTable, "add", fail)
     with pytest.raises(OperationalError):
         usage.write([ended()])
     assert not UsageRecord.objects.exists()

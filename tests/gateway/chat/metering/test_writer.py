@@ -53,7 +53,7 @@ def test_the_writer_writes_in_batches_and_at_the_end():
         writer = sink.writer()
         writer.start()
         for _ in range(2500):
-            writer._keep(writer._ended, ended())
+            writer._keep(writer._completed, ended())
         await writer.stop()
 
     asyncio.run(run())
@@ -70,7 +70,7 @@ def test_what_the_database_does_not_take_now_is_written_later(monkeypatch, error
         writer = sink.writer()
         writer.start()
         for number in range(3):
-            writer._keep(writer._ended, ended(request_id=str(number)))
+            writer._keep(writer._completed, ended(request_id=str(number)))
         async with asyncio.timeout(5):
             while not sink.batches:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
@@ -86,9 +86,9 @@ def test_what_the_database_refuses_does_not_block_what_follows():
 
     async def run() -> int:
         writer = sink.writer()
-        writer._keep(writer._ended, ended())
+        writer._keep(writer._completed, ended())
         await writer.flush()
-        writer._keep(writer._ended, ended())
+        writer._keep(writer._completed, ended())
         await writer.flush()
         return writer.lost
 
@@ -112,7 +112,7 @@ def test_a_value_that_the_database_refuses_costs_no_other_record(monkeypatch):
     async def run() -> int:
         writer = sink.writer()
         for name in names:
-            writer._keep(writer._ended, ended(request_id=name))
+            writer._keep(writer._completed, ended(request_id=name))
         assert await writer.flush()
         return writer.lost
 
@@ -134,7 +134,7 @@ def test_what_is_left_of_a_batch_keeps_its_order_while_the_database_is_away():
     async def run() -> None:
         writer = sink.writer()
         for name in names:
-            writer._keep(writer._ended, ended(request_id=name))
+            writer._keep(writer._completed, ended(request_id=name))
         assert not await writer.flush()
         assert await writer.flush()
         assert writer.lost == 1
@@ -151,7 +151,7 @@ def test_the_oldest_are_dropped_when_the_database_stays_away(monkeypatch):
     async def run() -> int:
         writer = sink.writer()
         for number in range(5):
-            writer._keep(writer._ended, ended(request_id=str(number)))
+            writer._keep(writer._completed, ended(request_id=str(number)))
         await writer.flush()
         return writer.lost
 
@@ -214,9 +214,9 @@ def test_records_that_cannot_be_deleted_now_stay_and_nothing_stops(
         writer = sink.writer()
         writer.start()
         for _ in range(2):
-            writer._keep(writer._ended, ended())
+            writer._keep(writer._completed, ended())
             async with asyncio.timeout(5):
-                while not (sink.pruned and not writer._ended):  # noqa: ASYNC110
+                while not (sink.pruned and not writer._completed):  # noqa: ASYNC110
                     await asyncio.sleep(0.01)
         await writer.stop()
 
@@ -232,7 +232,7 @@ def test_stopping_waits_for_a_database_that_hangs_no_longer_than_it_may(monkeypa
 
     async def run() -> None:
         writer = UsageWriter(hang)
-        writer._keep(writer._ended, ended())
+        writer._keep(writer._completed, ended())
         await writer.stop()
 
     asyncio.run(asyncio.wait_for(run(), 10))
