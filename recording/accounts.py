@@ -1,7 +1,7 @@
-"""What happens to webhooks and tokens with their account: deletion, and being inactive.
+"""End or suspend webhooks and tokens when their account is deleted or becomes inactive.
 
-The only listeners to Django's signals: an account is deleted and switched off by Django's own
-admin, by code and by commands, and none of them knows of us. `QuerySet.update` sends no signal.
+The only receivers of Django's model signals: Django's admin, code and commands change accounts
+without calling this package. `QuerySet.update` sends no signal.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def on_deactivation(end_access: Callable[[AbstractUser], object]) -> None:
     _end_access.append(end_access)
 
 
-def listen() -> None:
-    """Follow what happens to accounts; called from AppConfig.ready."""
+def connect_signals() -> None:
+    """Connect the receivers; called from AppConfig.ready."""
     pre_delete.connect(_on_delete, sender=get_user_model())
     post_save.connect(_on_save, sender=get_user_model())
 
 
 def _on_delete(*, instance: AbstractUser, **_: Any) -> None:
-    # In the transaction of the deletion. Locked: a call that creates something comes before.
+    # In the transaction of the deletion. The lock waits for calls that create something.
     list(get_user_model().objects.select_for_update().filter(pk=instance.pk))
     remove_owner(profile=PROFILE, owner=owner_id(instance))
 
@@ -55,17 +55,17 @@ def _on_save(
 ) -> None:
     if created or raw or (update_fields and "is_active" not in update_fields):
         return
-    follow(instance)
+    sync_activity(instance)
 
 
-def follow(account: AbstractUser) -> None:
-    """Hold or release an account's webhooks by whether it is active; inactive, end its tokens."""
-    theirs = Endpoint.objects.of(PROFILE, owner_id(account))
-    # As the account is now: another change may have been committed since this one.
+def sync_activity(account: AbstractUser) -> None:
+    """Set an account's endpoints active or inactive with it; end the tokens of an inactive one."""
+    own = Endpoint.objects.of(PROFILE, owner_id(account))
+    # Read again: another change may have been committed since this one.
     with locked_account(account.pk) as current:
         if current is None:
             return
-        for endpoint in theirs.exclude(active=current.is_active).order_by("pk"):
+        for endpoint in own.exclude(active=current.is_active).order_by("pk"):
             endpoints.update(endpoint, active=current.is_active)
         if not current.is_active:
             PersonalToken.objects.filter(user=current).revoke(timezone.now())

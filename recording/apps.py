@@ -16,7 +16,7 @@ class RecordingConfig(AppConfig):
         profiles.register(
             webhooks.profile(base_url=settings.BASE_URL, local=settings.LOCAL)
         )
-        accounts.listen()
+        accounts.connect_signals()
         bootstrap.schedule_after_migrate(
             self,
             "recording.tokens.prune",

@@ -1,4 +1,8 @@
-"""HTML as Markdown that says the same: text stays text, and links lead to the web or to mail."""
+"""Convert HTML to Markdown with the same meaning; links keep only safe targets.
+
+html_to_markdown does most of it. Its visitor replaces what it does not write safely: links, images,
+code, and emphasis, whose delimiters first become marks and are written last.
+"""
 
 from __future__ import annotations
 
@@ -10,27 +14,27 @@ from typing import Any, cast
 import html_to_markdown
 from html_to_markdown import ConversionOptions, PreprocessingOptions
 
-# More HTML than this, in bytes, is not converted: some of it takes the converter quadratic
-# time (300,000 times `<!doctype`: 30 s), and no summary is that long.
+# In bytes. The converter takes quadratic time for some HTML (300,000 times `<!doctype`: 30 s), and no
+# summary is longer.
 LONGEST_HTML = 1_048_576
 OPTIONS = ConversionOptions(
     escape_asterisks=True,
     escape_underscores=True,
     escape_misc=True,
-    # Nothing that the page does not show: titles, citations, addresses of media, `==`.
+    # Nothing that a page does not show: titles, citations, addresses of media, `==`.
     autolinks=False,
     expand_abbreviations=False,
     include_blockquote_citations=False,
     highlight_style="none",
     inline_data_media=html_to_markdown.InlineDataMedia.ALT_TEXT_ONLY,
     extract_metadata=False,
-    # All that the page shows, forms and navigation too.
+    # Everything that a page shows, also forms and navigation.
     preprocessing=PreprocessingOptions(enabled=False),
     max_input_size=LONGEST_HTML,
 )
 
 SCHEMES = frozenset({"http", "https", "mailto"})
-# What browsers leave out of an address before they look for its scheme, and more.
+# Browsers ignore these before they look for the scheme of an address, or some of these.
 INVISIBLE = re.compile(
     r"[\x00-\x20\x7f-\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]"
 )
@@ -39,22 +43,22 @@ ENTITY = re.compile(r"&(?=#?\w+;)")
 
 SPECIAL = re.compile(r"[\\`*_\[\]<>&|~#=+!-]|(?<=\d)[.)]")
 BARE_URL = re.compile(r"https?://(?:[^\s<>\\]|\\[-=+#&_.)])+")
-NEEDLESS = re.compile(r"\\([-=+#.)]|&(?!#?\w+;)|(?<=[^\W_]\\)_(?=[^\W_]))")
+NEEDLESS_ESCAPE = re.compile(r"\\([-=+#.)]|&(?!#?\w+;)|(?<=[^\W_]\\)_(?=[^\W_]))")
 
 CODE_LIKE = frozenset({"kbd", "samp", "tt"})
 CODE = CODE_LIKE | {"code", "pre"}
 EMPHASIS = {"b": "**", "strong": "**", "em": "*", "i": "*"} | dict.fromkeys(
     ("del", "s", "strike"), "~~"
 )
-# Shown by the converter as emphasis, though the page has none.
+# The converter writes these as emphasis, which the page does not have.
 PLAIN = {"figcaption": "*", "dfn": "*", "var": "*", "legend": "**", "summary": "**"}
-# A break before the first word of an item would end the item.
+# A line break before the first word of an item would end the item.
 BLANK_START = re.compile(r"\A(\s*(?:[-*+]|\d+[.)]) )\s+(?=\S)")
 BREAKS = re.compile(r"(?:  \n *){2,}")
 PARAGRAPHS = re.compile(r"(\n\n|(?:  \n *){2,})")
 LANGUAGE = re.compile(r"[\w.+#-]+")
 
-# Marks in place of delimiters, until their neighbours are known: no character of any text.
+# Marks replace delimiters until their neighbours are known. Noncharacters: no text has them.
 MARKS = {
     "**": ("\ufdd0", "\ufdd1"),
     "*": ("\ufdd2", "\ufdd3"),
@@ -64,36 +68,36 @@ DELIMITERS = {mark: text for text, marks in MARKS.items() for mark in marks}
 OPENING = frozenset(marks[0] for marks in MARKS.values())
 CODE_START, CODE_END = "\ufdd6", "\ufdd7"
 MARKED = re.compile("[\ufdd0-\ufdd7]")
-# In HTML, as themselves or as numeric references: a stranger could end code with one.
+# In HTML, literal or as numeric references, a mark could end code.
 MARKED_HTML = re.compile(
     r"[\ufdd0-\ufdd7]|&#(?:x0*fdd[0-7]|0*649[78][0-9])", re.IGNORECASE
 )
 INLINE_CODE = re.compile("\ufdd6([^\ufdd6\ufdd7]*)\ufdd7")
 RUN = re.compile("([\ufdd0-\ufdd5]+)")
-NEEDLESS_MARKS = re.compile(
+EMPTY_MARKS = re.compile(
     "|".join(f"{end}{start}|{start}{end}" for start, end in MARKS.values())
 )
 
 
 def from_html(text: str) -> str | None:
-    """Return HTML as Markdown; None on any error, warning or blank result."""
+    """Return HTML as Markdown; None on any error, any warning, or a blank result."""
     if MARKED_HTML.search(text):
         return None
     try:
         result = html_to_markdown.convert(text, OPTIONS, cast("Any", _Visitor()))
-    except Exception:  # noqa: BLE001 - whatever a converter does to strangers' HTML
+    except Exception:  # noqa: BLE001 - of a converter that gets any HTML
         return None
     if result.warnings or not (result.content or "").strip():
         return None
     return emphasised(_with_code(result.content or ""))
 
 
-def _custom(output: str) -> dict[str, str]:
+def _replace(output: str) -> dict[str, str]:
     return {"type": "custom", "output": output}
 
 
 class _Visitor:
-    """What the converter asks about the elements that it would not write as safely."""
+    """Writes the elements that the converter would not write safely."""
 
     def __init__(self) -> None:
         self._code = 0
@@ -113,48 +117,50 @@ class _Visitor:
         if tag in CODE:
             self._code -= 1
             if tag in CODE_LIKE and not self._code:
-                return _custom(_code(output))
+                return _replace(_code(output))
         elif not self._code:
             if tag in EMPHASIS:
-                return _custom(_marked(output, EMPHASIS[tag]))
+                return _replace(_marked(output, EMPHASIS[tag]))
             if tag in PLAIN:
-                return _custom(_bare(output, PLAIN[tag]))
-            if tag == "li" and (at := BLANK_START.match(output)):
-                return _custom(at[1] + output[at.end() :])
+                return _replace(_bare(output, PLAIN[tag]))
+            if tag == "li" and (start := BLANK_START.match(output)):
+                return _replace(start[1] + output[start.end() :])
         return "continue"
 
     def visit_text(self, _context: Any, text: str) -> Any:
         self._link_shows |= not text.isspace()
         if self._code or "://" not in text:
             return "continue"
-        return _custom(BARE_URL.sub(lambda url: NEEDLESS.sub(r"\1", url[0]), text))
+        return _replace(
+            BARE_URL.sub(lambda url: NEEDLESS_ESCAPE.sub(r"\1", url[0]), text)
+        )
 
     def visit_link(self, _context: Any, href: str, text: str, title: str | None) -> Any:
         if not self._link_shows:
-            return _custom("")  # the converter would show its title
-        # Markdown has no link inside a link, and none inside code.
+            return _replace("")  # else the converter shows its title
+        # Markdown has no link inside a link or inside code.
         if self._code or self._links > 1 or not href or not is_allowed(href):
-            return _custom(text)
-        return _custom(f"[{text}]({_target(href, title)})")
+            return _replace(text)
+        return _replace(f"[{text}]({_target(href, title)})")
 
     def visit_image(self, _context: Any, src: str, alt: str, title: str | None) -> Any:
         self._link_shows = True
         if self._code:
-            return _custom(alt or "")
+            return _replace(alt or "")
         text = escaped(alt or "")
         if not src or not is_allowed(src):
-            return _custom(text)
-        return _custom(f"![{text}]({_target(src, title)})")
+            return _replace(text)
+        return _replace(f"![{text}]({_target(src, title)})")
 
     def visit_code_inline(self, _context: Any, code: str) -> Any:
-        # Of more than one line it would get the marks of the block that it stands in.
-        return _custom(f"{CODE_START}{' '.join(code.splitlines())}{CODE_END}")
+        # Code of several lines would contain the marks of its block.
+        return _replace(f"{CODE_START}{' '.join(code.splitlines())}{CODE_END}")
 
     def visit_code_block(self, _context: Any, lang: str | None, code: str) -> Any:
         if not lang or LANGUAGE.fullmatch(lang):
             return "continue"
         fence = _fence(code, at_least=3)
-        return _custom(f"{fence}\n{code}\n{fence}")
+        return _replace(f"{fence}\n{code}\n{fence}")
 
     def visit_audio(self, _context: Any, _src: str) -> Any:
         return "skip"  # nothing to read
@@ -166,32 +172,30 @@ class _Visitor:
 
 
 def is_allowed(address: str) -> bool:
-    """Tell whether an address is relative or has one of SCHEMES, however it is disguised."""
+    """Return True if an address is relative or has one of SCHEMES, however it is encoded."""
     for _ in range(3):
-        address, before = html.unescape(address), address
-    if address != before:
-        return False  # escaped over and over: nothing that anybody would write
+        address, previous = html.unescape(address), address
+    if address != previous:
+        return False  # escaped again and again, as no author does
     scheme, colon, _ = INVISIBLE.sub("", address).partition(":")
     is_relative = not colon or bool(re.search("[/?#]", scheme))
     return is_relative or scheme.lower() in SCHEMES
 
 
 def _target(address: str, title: str | None) -> str:
-    """Return a destination, and a title if there is one, as they stand in a link's brackets."""
-    quoted = UNSAFE_IN_ADDRESS.sub(lambda it: f"%{ord(it[0]):02X}", address.strip())
+    """Return a destination and its title as Markdown writes them in parentheses."""
+    quoted = UNSAFE_IN_ADDRESS.sub(
+        lambda match: f"%{ord(match[0]):02X}", address.strip()
+    )
     quoted = ENTITY.sub(r"\\&", quoted)
     if not quoted or re.search("[()]", quoted):
         quoted = f"<{quoted}>"
-    words = " ".join((title or "").split())
-    return f'{quoted} "{_quoted(words)}"' if words else quoted
-
-
-def _quoted(title: str) -> str:
-    return re.sub(r'[\\"<&|`]', r"\\\g<0>", title)
+    title = re.sub(r'[\\"<&|`]', r"\\\g<0>", " ".join((title or "").split()))
+    return f'{quoted} "{title}"' if title else quoted
 
 
 def escaped(text: str) -> str:
-    """Return plain text as one line of Markdown, wherever it stands."""
+    """Return plain text as one line of Markdown, for any place."""
     return SPECIAL.sub(r"\\\g<0>", " ".join(text.split()))
 
 
@@ -199,21 +203,21 @@ def escaped(text: str) -> str:
 
 
 def _code(output: str) -> str:
-    """Return what the converter made code, with marks in place of its fences."""
+    """Return the converter's inline code with marks in place of its backticks."""
     text = output.strip("`")
     size = (len(output) - len(text)) // 2
     return f"{CODE_START}{MARKED.sub('', output[size : len(output) - size])}{CODE_END}"
 
 
 def _with_code(text: str) -> str:
-    """Return a text with fences in place of marks; code beside code is one code."""
+    """Return a text with backticks in place of marks; adjacent code becomes one."""
     text = text.replace(CODE_END + CODE_START, "")
-    return INLINE_CODE.sub(lambda it: _fenced(it[1]), text)
+    return INLINE_CODE.sub(lambda match: _fenced(match[1]), text)
 
 
 def _fenced(code: str) -> str:
     fence = _fence(code, at_least=1)
-    # Markdown takes a space from each side, where both have one.
+    # Markdown removes a space from each side where both have one.
     is_spaced = code[:1] == code[-1:] == " " and code.strip()
     pad = " " if is_spaced or "`" in (code[:1], code[-1:]) else ""
     return f"{fence}{pad}{code}{pad}{fence}" if code else ""
@@ -228,19 +232,19 @@ def _fence(code: str, *, at_least: int) -> str:
 
 
 def _marked(output: str, delimiter: str) -> str:
-    """Return an output with marks in place of its delimiters; none where they span blocks."""
-    # The converter takes an escaped backslash at the end of a line for half of a break.
+    """Return an output with marks in place of its delimiters; without them if it has blocks."""
+    # The converter reads an escaped backslash at the end of a line as half of a break.
     output = output.replace(f"{delimiter}\\\n", f"\\{delimiter}\n")
     start, end = MARKS[delimiter]
     quoted, blank = re.escape(delimiter), r"((?:\s|\\\n)*)"
     pattern = re.compile(f"{blank}{quoted}(.*){quoted}{blank}", re.DOTALL)
-    # Of paragraphs each has its own, but not of those that breaks make.
+    # Each paragraph has its own delimiters, but not the ones that breaks separate.
     parts = PARAGRAPHS.split(BREAKS.sub(rf"{delimiter}\g<0>{delimiter}", output))
-    for at in range(0, len(parts), 2):
-        found = pattern.fullmatch(parts[at])
-        if found is None:
+    for index in range(0, len(parts), 2):
+        match = pattern.fullmatch(parts[index])
+        if match is None:
             return _bare(output, delimiter)
-        parts[at] = f"{found[1]}{start}{found[2]}{end}{found[3]}"
+        parts[index] = f"{match[1]}{start}{match[2]}{end}{match[3]}"
     return "".join(parts)
 
 
@@ -254,12 +258,12 @@ def _bare(output: str, delimiter: str) -> str:
 
 
 def emphasised(text: str) -> str:
-    """Return a text with delimiters in place of marks, where Markdown reads them as such.
+    """Return a text with delimiters in place of marks, where Markdown recognises them.
 
     In `a**"b"**c` it does not: the characters beside a delimiter decide. Such a text stays
     plain, as does emphasis inside the same emphasis.
     """
-    parts = RUN.split(_without_needless_marks(text))
+    parts = RUN.split(_without_empty_marks(text))
     pieces: list[str] = [parts[0]]
     opened: list[tuple[int, str, bool]] = []
     for run, before, after in zip(parts[1::2], parts[::2], parts[2::2], strict=False):
@@ -278,19 +282,19 @@ def emphasised(text: str) -> str:
     return "".join(pieces)
 
 
-def _without_needless_marks(text: str) -> str:
-    """Return a text without emphasis that is empty or ends where its like begins."""
+def _without_empty_marks(text: str) -> str:
+    """Return a text without emphasis that is empty, or ends where the same one begins."""
     count = 1
     while count:
-        text, count = NEEDLESS_MARKS.subn("", text)
+        text, count = EMPTY_MARKS.subn("", text)
     return text
 
 
 def _roles(before: str, run: str, after: str) -> tuple[bool, bool]:
-    """Tell whether delimiters between two characters can open emphasis, and close it."""
+    """Return whether delimiters between two characters can open emphasis, and close it."""
     if len(run) == 2 and _is_turn(run):
         return _is_word(after), _is_word(before)
-    # To one kind of delimiter another is punctuation.
+    # For one kind of delimiter another kind is punctuation.
     is_uniform = len({DELIMITERS[mark][0] for mark in run}) == 1
     opens = (is_uniform and _is_word(after)) or (
         _is_space(before) and not _is_space(after)
@@ -302,15 +306,15 @@ def _roles(before: str, run: str, after: str) -> tuple[bool, bool]:
 
 
 def _is_turn(run: str) -> bool:
-    """Tell whether one emphasis ends here and another begins."""
+    """Return True if one emphasis ends here and another begins."""
     return len({mark in OPENING for mark in run}) == 2
 
 
 def _is_word(character: str) -> bool:
-    """Tell whether no version of CommonMark calls a character space or punctuation."""
+    """Return True if no version of CommonMark calls a character space or punctuation."""
     return bool(character) and unicodedata.category(character)[0] in "LNM"
 
 
 def _is_space(character: str) -> bool:
-    """Tell whether a character, or the end of the text, is white space to Markdown."""
+    """Return True if Markdown treats a character, or the end of the text, as white space."""
     return not character or character.isspace()

@@ -360,7 +360,7 @@ def test_of_two_changes_at_once_the_one_that_is_stored_counts(api, on):
     earlier = User.objects.get(pk=api.user.pk)
     earlier.is_active = not on
     switch(api.user, on=on)  # stored after the earlier change, but followed before it
-    accounts.follow(earlier)
+    accounts.sync_activity(earlier)
     assert Endpoint.objects.get().active is on
 
 
@@ -371,5 +371,5 @@ def test_a_change_of_an_account_that_is_gone_meanwhile_is_no_error(api):
     stale = User.objects.get(pk=api.user.pk)
     api.user.delete()
     stale.is_active = False
-    accounts.follow(stale)
+    accounts.sync_activity(stale)
     assert not Endpoint.objects.exists()

@@ -88,7 +88,7 @@ def test_the_page_tells_ended_tokens_from_live_ones(visitor, account):
     tokens.create(user=account, days=1, name="short")
     with time_machine.travel(timezone.now() + timedelta(days=2)):
         page = visitor.get(PAGE).content.decode()
-    assert "Expired, was to end" in page
+    assert "Expired, valid until" in page
     assert "Revoke<" not in page
 
 
