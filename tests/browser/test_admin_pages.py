@@ -17,9 +17,9 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 @pytest.fixture
 def operator(live_server, page):
     """A page of an operator who has logged in, and deliveries to look at."""
-    with receiver(200, 500) as it:
-        it.answer = SCRIPT.encode()
-        endpoint(it.url, description=SCRIPT)
+    with receiver(200, 500) as server:
+        server.answer = SCRIPT.encode()
+        endpoint(server.url, description=SCRIPT)
         event()
         event()
         dispatch()
@@ -70,8 +70,10 @@ def test_no_page_complains_or_is_wider_than_a_telephone(
 def test_a_delivery_is_resent_and_its_command_copied_by_keyboard(
     live_server, operator, complaints
 ):
-    one = Delivery.objects.latest("pk")
-    operator.goto(f"{live_server.url}/admin/webhooks_core/delivery/{one.pk}/change/")
+    delivery = Delivery.objects.latest("pk")
+    operator.goto(
+        f"{live_server.url}/admin/webhooks_core/delivery/{delivery.pk}/change/"
+    )
     button = operator.locator("button[data-copy]")
     button.focus()
     operator.keyboard.press("Enter")

@@ -100,17 +100,17 @@ def test_a_script_of_another_origin_connects_uses_and_revokes(
     settings.BASE_URL = live_server.url
     api = f"{live_server.url}/v1/webhooks"
     metadata = {"redirect_uris": [REDIRECT], "token_endpoint_auth_method": method}
-    found = elsewhere.evaluate(DISCOVER, {"api": api, "metadata": metadata})
-    assert found["status"] == 401
-    app = App(visitor, found["client"]["client_id"])
+    discovered = elsewhere.evaluate(DISCOVER, {"api": api, "metadata": metadata})
+    assert discovered["status"] == 401
+    app = App(visitor, discovered["client"]["client_id"])
     form = {
         "grant_type": "authorization_code",
         "code": app.code(),
         "redirect_uri": REDIRECT,
         "code_verifier": app.verifier,
     }
-    told = elsewhere.evaluate(USE, found | {"api": api, "form": form})
-    assert told == {
+    used = elsewhere.evaluate(USE, discovered | {"api": api, "form": form})
+    assert used == {
         "used": [200, 200],
         "fault": "unsupported_grant_type",
         "revoked": [200, ""],

@@ -25,15 +25,18 @@ WEBHOOKS = "/admin/webhooks_core/"
 
 def lists() -> list[str]:
     metas = [model._meta for model in admin.site._registry]
-    return [reverse(f"admin:{it.app_label}_{it.model_name}_changelist") for it in metas]
+    return [
+        reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist")
+        for meta in metas
+    ]
 
 
 def forms(operator: User) -> list[str]:
     """The pages on which the admin makes something, wherever it may."""
     names = [
         f"admin:{model._meta.app_label}_{model._meta.model_name}_add"
-        for model, it in admin.site._registry.items()
-        if it.has_add_permission(request_of(operator))
+        for model, pages in admin.site._registry.items()
+        if pages.has_add_permission(request_of(operator))
     ]
     return [reverse(name) for name in names]
 

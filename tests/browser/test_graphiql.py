@@ -48,11 +48,11 @@ def test_a_narrow_screen_shows_the_whole_example_with_the_buttons_above_it(
     page.goto(f"{live_server.url}/graphql")
     buttons = page.locator(".graphiql-toolbar button")
     buttons.first.wait_for()
-    tops = [it.bounding_box() for it in buttons.all()]
+    tops = [button.bounding_box() for button in buttons.all()]
     assert len(tops) == 4
     editor = page.locator(".graphiql-query-editor .CodeMirror")
     box = editor.bounding_box()
-    assert all(it["y"] + it["height"] <= box["y"] for it in tops)
+    assert all(area["y"] + area["height"] <= box["y"] for area in tops)
     last = page.get_by_text("lastName").last.bounding_box()
     assert last["x"] + last["width"] < box["x"] + box["width"]
     lines = page.locator(".graphiql-query-editor .CodeMirror-line")

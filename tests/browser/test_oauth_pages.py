@@ -159,7 +159,7 @@ def test_the_policy_stops_a_form_that_leads_elsewhere(
     assert any("form-action" in complaint for complaint in complaints)
 
 
-def test_a_wrong_password_is_told_and_the_field_has_the_focus(
+def test_a_wrong_password_is_reported_and_the_field_has_the_focus(
     live_server, page, complaints, account
 ):
     page.goto(live_server.url + "/accounts/login")

@@ -49,8 +49,8 @@ def test_a_request_can_be_tried_out(page: Page, live_server, complaints):
     block = page.locator("#swagger-ui .opblock-get").first
     block.locator(".opblock-summary-control").click()
     block.get_by_role("button", name="Try it out").click()
-    with page.expect_response(lambda it: "/v1/" in it.url) as seen:
+    with page.expect_response(lambda response: "/v1/" in response.url) as seen:
         block.get_by_role("button", name="Execute").click()
     assert seen.value.status == 401
     expect(block.locator(".live-responses-table").first).to_be_visible()
-    assert [it for it in complaints if "401" not in it] == []
+    assert [complaint for complaint in complaints if "401" not in complaint] == []

@@ -86,17 +86,17 @@ def dispatcher():
 def test_deleting_an_account_deletes_its_webhooks_and_no_other_s(
     api, stranger, admin_client, way
 ):
-    with receiver(500) as it:
-        stranger.create(url=it.url)
+    with receiver(500) as server:
+        stranger.create(url=server.url)
         ready(stranger, 2)
         dispatch()
         theirs = counts()
-        api.create(url=it.url)
-        gone = api.create(url=it.url)["endpoint_id"]
+        api.create(url=server.url)
+        gone = api.create(url=server.url)["endpoint_id"]
         api.delete(f"webhooks/{gone}")
         ready(api, 3)
         dispatch()
-        seen = len(it.requests)
+        seen = len(server.requests)
         if way == "instance":
             api.user.delete()
         elif way == "queryset":
@@ -109,7 +109,7 @@ def test_deleting_an_account_deletes_its_webhooks_and_no_other_s(
         Delivery.objects.update(next_attempt_at=timezone.now())
         EndpointQueue.objects.update(next_due_at=timezone.now())
         dispatch()
-        assert len(it.requests) == seen + 2  # the stranger's
+        assert len(server.requests) == seen + 2  # the stranger's
     assert not Endpoint.objects.exclude(owner=stranger.owner).exists()
 
 
@@ -145,32 +145,32 @@ def test_static_endpoints_and_other_products_stay(api):
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("delay", [0.02, 0.3, 1.5])
 def test_nothing_is_sent_after_a_deletion_beside_a_dispatcher_with_claims(api, delay):
-    with receiver(204, delay=delay) as it:
-        api.create(url=it.url)
+    with receiver(204, delay=delay) as server:
+        api.create(url=server.url)
         ready(api, 300)
         with dispatcher():
-            until(lambda: len(it.requests) >= 4, "four requests")
+            until(lambda: len(server.requests) >= 4, "four requests")
             assert Delivery.objects.filter(claimed_by__isnull=False).exists()
             api.user.delete()
             at = time.time()
             assert counts() == [0] * len(ROWS)
-            sent = len(it.requests)
+            sent = len(server.requests)
             assert sent < 300
             time.sleep(2)
-            assert [one for one in it.requests if one.at > at] == []
-            assert len(it.requests) == sent
+            assert [request for request in server.requests if request.at > at] == []
+            assert len(server.requests) == sent
     assert counts() == [0] * len(ROWS)
 
 
 @deleted
 @pytest.mark.django_db(transaction=True)
 def test_a_dispatcher_goes_on_for_others_beside_a_deletion(api, stranger):
-    with receiver(204, delay=0.05) as it, receiver(204) as other:
-        api.create(url=it.url)
+    with receiver(204, delay=0.05) as server, receiver(204) as other:
+        api.create(url=server.url)
         stranger.create(url=other.url)
         ready(api, 100)
         with dispatcher():
-            until(lambda: len(it.requests) >= 4, "four requests")
+            until(lambda: len(server.requests) >= 4, "four requests")
             api.user.delete()
             ready(stranger, 5)
             until(lambda: len(other.requests) == 5, "five requests")
@@ -223,11 +223,11 @@ def test_pending_deliveries_are_held_and_go_on_when_the_account_is_active_again(
         answer = admin_client.post(page, form | ({"is_active": "on"} if on else {}))
         assert answer.status_code == 302, answer.content
 
-    with receiver(500, 204) as it:
-        api.create(url=it.url)
+    with receiver(500, 204) as server:
+        api.create(url=server.url)
         ready(api, 2)
         Endpoint.objects.update(max_in_flight=1)
-        dispatch(stop=lambda: len(it.requests) >= 1)
+        dispatch(stop=lambda: len(server.requests) >= 1)
         held = Delivery.objects.filter(status=0).count()
         assert held >= 1
         set_active(False)
@@ -235,11 +235,11 @@ def test_pending_deliveries_are_held_and_go_on_when_the_account_is_active_again(
         ready(api)  # published meanwhile: no record
         assert Event.objects.count() == 3
         assert Delivery.objects.count() == 2
-        sent = len(it.requests)
+        sent = len(server.requests)
         Delivery.objects.filter(status=0).update(next_attempt_at=timezone.now())
         EndpointQueue.objects.update(next_due_at=timezone.now())
         assert dispatch() == 0
-        assert len(it.requests) == sent
+        assert len(server.requests) == sent
         assert set(Delivery.objects.values_list("status", flat=True)) <= {0, 1}
         set_active(True)
         assert dispatch() == held

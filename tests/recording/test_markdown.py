@@ -76,7 +76,7 @@ def joined(parts, most=3):
 
 def inside(tags, content):
     pairs = st.tuples(st.sampled_from(tags), content)
-    return pairs.map(lambda it: f"<{it[0]}>{it[1]}</{it[0].split()[0]}>")
+    return pairs.map(lambda pair: f"<{pair[0]}>{pair[1]}</{pair[0].split()[0]}>")
 
 
 INLINE = st.recursive(

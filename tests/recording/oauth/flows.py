@@ -23,9 +23,9 @@ def challenge_of(verifier: str) -> str:
 
 def query_of(address: str) -> dict[str, str]:
     """Return the query of an address; each parameter must be there once."""
-    found = parse_qs(urlsplit(address).query, strict_parsing=True)
-    assert all(len(values) == 1 for values in found.values()), found
-    return {name: values[0] for name, values in found.items()}
+    query = parse_qs(urlsplit(address).query, strict_parsing=True)
+    assert all(len(values) == 1 for values in query.values()), query
+    return {name: values[0] for name, values in query.items()}
 
 
 def basic(name: str, secret: str) -> str:

@@ -21,11 +21,11 @@ class Person:
         """Open an authorization address, allow it, and return where the browser is sent."""
         page = self.session.get(address, allow_redirects=False, timeout=10)
         assert page.status_code == 200, page.text
-        found = CSRF.search(page.text)
-        assert found
+        match = CSRF.search(page.text)
+        assert match
         answer = self.session.post(
             address,
-            data={"csrfmiddlewaretoken": found[1], "allow": "yes"},
+            data={"csrfmiddlewaretoken": match[1], "allow": "yes"},
             allow_redirects=False,
             timeout=10,
         )

@@ -40,7 +40,7 @@ def test_an_account_sees_its_connected_clients_alone(app, visitor, account):
     assert "Notebook" not in stranger.get("/accounts/clients").content.decode()
 
 
-def test_clients_of_one_name_are_told_apart_by_where_they_return(visitor):
+def test_clients_of_the_same_name_differ_by_where_they_return(visitor):
     for redirect in ("http://127.0.0.1:1/cb", "http://[::1]:2/cb?x=1"):
         App.registered(visitor, redirect=redirect).tokens()
     page = visitor.get("/accounts/clients").content.decode()
@@ -151,7 +151,7 @@ def test_an_operator_ends_a_connection(app, staff, table):
     assert LogEntry.objects.get().change_message == "Connection ended"
 
 
-def test_a_list_of_applications_tells_name_id_and_how_they_authenticate(app, staff):
+def test_a_list_of_applications_shows_name_id_and_authentication(app, staff):
     Application.objects.update(name="<b>Minutes</b>")
     application = Application.objects.get()
     text = staff.get("/admin/recording_oauth/application/").content.decode()

@@ -244,7 +244,7 @@ def test_a_name_that_could_deceive_is_refused(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "stored"),
     [
         ("Notes\u2028\u2029 from\u00a0work ", "Notes from work"),
         ("\u3000メモ\u3000アプリ", "メモ アプリ"),
@@ -254,12 +254,14 @@ def test_a_name_that_could_deceive_is_refused(name):
     ],
 )
 @pytest.mark.django_db
-def test_an_honest_name_is_kept_on_one_line(name, told):
+def test_an_honest_name_is_kept_on_one_line(name, stored):
     body = {"redirect_uris": [REDIRECT], "client_name": name}
     answer = Client().post("/oauth/register", body, "application/json")
     kept = Application.objects.get(client_id=answer.json()["client_id"]).name
     assert (
-        kept == answer.json().get("client_name", "") == (name if told is None else told)
+        kept
+        == answer.json().get("client_name", "")
+        == (name if stored is None else stored)
     )
 
 

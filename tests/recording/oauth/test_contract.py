@@ -259,7 +259,7 @@ def test_nothing_else_is_a_protected_resource(path):
         ("/.well-known/oauth-protected-resource", "DELETE"),
     ],
 )
-def test_a_wrong_method_is_told_the_right_one(path, method):
+def test_a_wrong_method_gets_the_right_ones(path, method):
     answer = Client().generic(method, path)
     assert answer.status_code == 405
     assert answer["Allow"]
@@ -330,7 +330,7 @@ def test_only_the_registered_authentication_is_accepted(visitor, method, used):
         assert app.exchange(code).status_code == 200
 
 
-def test_an_unknown_client_is_told_no_more_than_a_wrong_secret(confidential):
+def test_an_unknown_client_learns_no_more_than_a_wrong_secret(confidential):
     unknown = App(confidential.visitor, "nobody", "x", "client_secret_basic")
     wrong = App(
         confidential.visitor, confidential.client_id, "x", "client_secret_basic"
@@ -355,13 +355,13 @@ def test_basic_with_another_client_id_in_the_body_is_refused(confidential, app):
     [[], [ISSUER], [f"{ISSUER}/"], [f"{ISSUER}/v1/webhooks"], [ISSUER, f"{ISSUER}/v1"]],
 )
 def test_our_own_resource_indicators_are_served(app, account, resources):
-    address = app.address() + "".join(f"&resource={one}" for one in resources)
+    address = app.address() + "".join(f"&resource={resource}" for resource in resources)
     location = app.visitor.post(address, {"allow": "yes"})["Location"]
     code = location.partition("code=")[2].partition("&")[0]
     form = (
         f"grant_type=authorization_code&code={code}&redirect_uri={REDIRECT}"
         f"&client_id={app.client_id}&code_verifier={app.verifier}"
-    ) + "".join(f"&resource={one}" for one in resources)
+    ) + "".join(f"&resource={resource}" for resource in resources)
     body = Client().post("/oauth/token", form, FORM).json()
     assert access.authenticate(body["access_token"]) == account
     assert AccessToken.objects.get().resource == resources

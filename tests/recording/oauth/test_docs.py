@@ -19,12 +19,12 @@ PAGE = "oauth.md"
 def answers(script: str) -> list[dict[str, object]]:
     """Run a script; return the documents that its calls printed one after the other."""
     printed = shell(script.replace("curl ", "curl -sS "), variables=os.environ)
-    found, decoder = [], json.JSONDecoder()
+    documents, decoder = [], json.JSONDecoder()
     while printed := printed.strip():
         document, end = decoder.raw_decode(printed)
-        found.append(document)
+        documents.append(document)
         printed = printed[end:]
-    return found
+    return documents
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")
@@ -47,10 +47,10 @@ def test_the_flow_by_hand_leads_to_tokens_that_work(person):
 
     values_then = values | {"=CODE": f"={back['code']}", "VERIFIER": verifier}
     [tokens] = answers(base + filled(exchange, values_then))
-    told = json.loads(sample(PAGE, "json", "tokens"))
-    assert tokens.keys() == told.keys()
+    example = json.loads(sample(PAGE, "json", "tokens"))
+    assert tokens.keys() == example.keys()
     for name in ("token_type", "expires_in", "scope", "email"):
-        assert tokens[name] == told[name]
+        assert tokens[name] == example[name]
 
     held = {
         name.upper(): str(tokens[name]) for name in ("access_token", "refresh_token")

@@ -105,7 +105,7 @@ def test_a_logout_leads_to_no_other_site(visitor):
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_whoever_is_logged_in_goes_on_from_the_login_page(app, method):
+def test_a_logged_in_user_goes_on_from_the_login_page(app, method):
     for wanted in ("/docs", "/accounts/tokens?a=b", app.address(state="s" * 3000)):
         answer = app.visitor.generic(method, f"{LOGIN}?next={quote(wanted)}")
         assert (answer.status_code, answer["Location"]) == (302, wanted)

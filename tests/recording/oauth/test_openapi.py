@@ -53,9 +53,9 @@ def assert_valid(value, schema):
 
 
 def test_every_example_fits_its_schema():
-    found = list(examples())
-    assert len(found) > 20
-    for value, schema in found:
+    pairs = list(examples())
+    assert len(pairs) > 20
+    for value, schema in pairs:
         assert_valid(value, schema)
 
 

@@ -1,4 +1,4 @@
-"""When something that OAuth needs is away, and other things that hardly happen."""
+"""OAuth without its database or cache, and other rare cases."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ from tests.recording.oauth.flows import FORM
         (ZeroDivisionError("secret"), 500, "server_error"),
     ],
 )
-def test_an_outage_is_told_in_the_contracts_shape(monkeypatch, failure, status, code):
+def test_an_outage_is_reported_in_the_contracts_shape(
+    monkeypatch, failure, status, code
+):
     def fail(*args: object) -> None:
         raise failure
 
@@ -54,7 +56,7 @@ def test_an_outage_is_told_in_the_contracts_shape(monkeypatch, failure, status, 
         (1, "not an address", "192.0.2.1"),
     ],
 )
-def test_only_trusted_proxies_tell_an_address(settings, proxies, forwarded, address):
+def test_only_trusted_proxies_report_an_address(settings, proxies, forwarded, address):
     settings.TRUSTED_PROXY_COUNT = proxies
     request = RequestFactory().get(
         "/", REMOTE_ADDR="192.0.2.1", HTTP_X_FORWARDED_FOR=forwarded
@@ -84,7 +86,7 @@ def test_ipv6_is_counted_by_64_bits(settings, proxied, _case, peer, address):
     assert client_address(RequestFactory().get("/", **where)) == address
 
 
-def test_a_body_without_an_announced_length_is_measured():
+def test_a_body_without_a_declared_length_is_measured():
     request = RequestFactory().post("/", b"a" * 70_000, FORM)
     del request.META["CONTENT_LENGTH"]
     with pytest.raises(PayloadTooLargeError):
@@ -109,13 +111,13 @@ def test_too_many_parameters_of_an_address_are_refused(settings):
         parameters.read_query(RequestFactory().get("/?a=1&b=1&c=1&d=1"))
 
 
-def test_the_hash_of_a_client_secret_is_salted_and_told_to_nobody():
+def test_the_hash_of_a_client_secret_is_salted_and_never_shown():
     hasher = RandomSecretHasher()
-    one, other = (hasher.encode("x" * 64, hasher.salt()) for _ in range(2))
-    assert one != other
-    assert hasher.verify("x" * 64, one)
-    assert not hasher.verify("y" * 64, one)
-    assert one.rpartition("$")[2] not in str(hasher.safe_summary(one))
+    encoded, again = (hasher.encode("x" * 64, hasher.salt()) for _ in range(2))
+    assert encoded != again
+    assert hasher.verify("x" * 64, encoded)
+    assert not hasher.verify("y" * 64, encoded)
+    assert encoded.rpartition("$")[2] not in str(hasher.safe_summary(encoded))
 
 
 def test_a_confidential_application_has_a_method_with_a_secret(db):
@@ -129,13 +131,13 @@ def test_a_confidential_application_has_a_method_with_a_secret(db):
         application.full_clean()
 
 
-def test_a_wrong_method_at_the_consent_page_is_told_the_right_one(visitor):
+def test_a_wrong_method_at_the_consent_page_gets_the_right_ones(visitor):
     answer = visitor.put("/oauth/authorize")
     assert answer.status_code == 405
     assert answer["Allow"] == "GET, HEAD, POST"
 
 
-def test_the_login_page_of_a_request_that_cannot_work_names_nobody(db):
+def test_the_login_page_of_an_invalid_request_names_no_application(db):
     answer = Client().get("/accounts/login?next=/oauth/authorize%3Fclient_id%3Dx")
     assert answer.status_code == 200
     assert "form-action 'self';" in answer["Content-Security-Policy"] + ";"

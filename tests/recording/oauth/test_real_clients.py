@@ -214,7 +214,7 @@ def test_a_node_client_connects_and_refreshes(person, node_clients, script, meth
         timeout=50,
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["statuses"] == [401, 200, 200]
-    assert told["first"] != told["second"]
-    assert told["scope"] == "mcp:connect"
+    result = json.loads(done.stdout)
+    assert result["statuses"] == [401, 200, 200]
+    assert result["first"] != result["second"]
+    assert result["scope"] == "mcp:connect"

@@ -84,7 +84,7 @@ def test_revoking_nothing_that_exists_is_not_found(visitor, number):
     assert visitor.post(f"{PAGE}/revoke", {"token": number}).status_code == 404
 
 
-def test_the_page_tells_ended_tokens_from_live_ones(visitor, account):
+def test_the_page_separates_ended_tokens_from_live_ones(visitor, account):
     tokens.create(user=account, days=1, name="short")
     with time_machine.travel(timezone.now() + timedelta(days=2)):
         page = visitor.get(PAGE).content.decode()

@@ -22,13 +22,13 @@ def shown_ids(text) -> list[str]:
 
 
 def make(number) -> None:
-    """Make deliveries with two attempts each, all for one endpoint of their own."""
-    target, one = endpoint(NOWHERE), event()
+    """Create deliveries with two attempts each, all for one endpoint of their own."""
+    target, origin = endpoint(NOWHERE), event()
     Delivery.objects.all().delete()
     Delivery.objects.bulk_create(
         Delivery(
             public_id=f"dlv_{n}",
-            event=one,
+            event=origin,
             endpoint=target,
             replay_number=n,
             attempts=2,
@@ -37,13 +37,13 @@ def make(number) -> None:
     )
     Attempt.objects.bulk_create(
         Attempt(
-            delivery=it,
+            delivery=delivery,
             number=n,
             started_at=timezone.now(),
             duration_ms=10 * n,
             outcome="http",
             status_code=500 + n,
         )
-        for it in Delivery.objects.all()
+        for delivery in Delivery.objects.all()
         for n in (1, 2)
     )

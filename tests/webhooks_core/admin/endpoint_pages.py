@@ -24,28 +24,32 @@ OPERATIONS = [
 ]
 
 
-def change(it) -> str:
-    return f"{LIST}{it.pk}/change/"
+def change(target) -> str:
+    return f"{LIST}{target.pk}/change/"
 
 
 def shown(text) -> list[str]:
     return re.findall(r"<code>(ep_[0-9a-v]{26})</code>", text)
 
 
-def operate(client, it, name, **fields) -> str:
-    answer = client.post(f"{LIST}{it.pk}/{name}/", fields, follow=True)
+def operate(client, target, name, **fields) -> str:
+    answer = client.post(f"{LIST}{target.pk}/{name}/", fields, follow=True)
     assert answer.status_code == 200
     return unescape(answer.content.decode())
 
 
 def attempts(target, outcomes, hours_ago=0.5, ms=10) -> None:
-    """Make one delivery with these attempts."""
+    """Create one delivery with these attempts."""
     event()
-    one = Delivery.objects.filter(endpoint=target).latest("pk")
+    delivery = Delivery.objects.filter(endpoint=target).latest("pk")
     at = timezone.now() - timedelta(hours=hours_ago)
     Attempt.objects.bulk_create(
         Attempt(
-            delivery=one, number=number, started_at=at, duration_ms=ms, outcome=outcome
+            delivery=delivery,
+            number=number,
+            started_at=at,
+            duration_ms=ms,
+            outcome=outcome,
         )
         for number, outcome in enumerate(outcomes.split(), start=1)
     )

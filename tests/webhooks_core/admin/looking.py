@@ -27,4 +27,4 @@ def queries_of(client, address) -> list[str]:
     page(client, address)  # what is read once per process is not this page's
     with CaptureQueriesContext(connection) as queries:
         page(client, address)
-    return [it["sql"] for it in queries]
+    return [query["sql"] for query in queries]

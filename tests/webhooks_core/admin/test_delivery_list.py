@@ -52,20 +52,20 @@ def test_the_list_ends_where_its_pages_end_and_says_so(admin_client, monkeypatch
     assert admin_client.get(f"{LIST}?all=").status_code == 200
 
 
-def test_a_row_tells_status_type_error_latency_and_the_next_attempt(admin_client):
-    with receiver(503) as it:
-        target = endpoint(it.url)
+def test_a_row_shows_status_type_error_latency_and_the_next_attempt(admin_client):
+    with receiver(503) as server:
+        target = endpoint(server.url)
         event()
         dispatch()
-    one, attempt = only(), Attempt.objects.get()
+    delivery, attempt = only(), Attempt.objects.get()
     text = page(admin_client, LIST)
-    assert one.public_id in text
+    assert delivery.public_id in text
     assert target.public_id in text
     assert "Retrying" in text
     assert "http 503" in text
     assert "thing.made" in text
     assert f"{attempt.duration_ms:,} ms" in text
-    assert f"{one.next_attempt_at:%Y-%m-%d %H:%M:%S}" in text
+    assert f"{delivery.next_attempt_at:%Y-%m-%d %H:%M:%S}" in text
 
 
 SUSPENDING = [
@@ -83,14 +83,14 @@ def test_what_waits_for_its_endpoint_is_suspended_and_not_due(
     at = timezone.now() + timedelta(days=1)
     Delivery.objects.update(next_attempt_at=at)
     Endpoint.objects.update(**change_of)
-    one, due = only(), f"{at:%Y-%m-%d %H:%M:%S}"
-    for address in (LIST, change(one)):
+    delivery, due = only(), f"{at:%Y-%m-%d %H:%M:%S}"
+    for address in (LIST, change(delivery)):
         text = page(admin_client, address)
         assert ">Suspended<" in text
         assert ">Retrying<" not in text
         assert not re.search(rf"<time[^>]*>{due}", text)
-    assert f"while the endpoint is {word}" in page(admin_client, change(one))
-    target = f"/admin/webhooks_core/endpoint/{one.endpoint_id}/change/"
+    assert f"while the endpoint is {word}" in page(admin_client, change(delivery))
+    target = f"/admin/webhooks_core/endpoint/{delivery.endpoint_id}/change/"
     assert ">Suspended<" in page(admin_client, target)
 
 
@@ -114,11 +114,11 @@ def test_what_is_suspended_is_found_by_its_word_and_is_not_pending(
     ]
 
 
-def test_an_error_that_repeats_its_result_is_not_told_twice():
-    told = Attempt(outcome="http", status_code=503, error="HTTP 503")
-    more = Attempt(outcome="connect", error="the connection was refused")
-    steps = display.timeline([told, more])
-    assert [it.error for it in steps] == ["", "the connection was refused"]
+def test_an_error_that_repeats_its_result_is_not_shown_twice():
+    repeated = Attempt(outcome="http", status_code=503, error="HTTP 503")
+    different = Attempt(outcome="connect", error="the connection was refused")
+    steps = display.timeline([repeated, different])
+    assert [step.error for step in steps] == ["", "the connection was refused"]
 
 
 @pytest.mark.parametrize("of", ["delivery", "event", "endpoint"])
@@ -126,14 +126,14 @@ def test_a_delivery_is_found_by_each_of_its_ids(admin_client, of):
     for port in (8, 9):
         endpoint(f"http://127.0.0.1:{port}/", owner=f"owner{port}")
         event(owner=f"owner{port}")
-    one = Delivery.objects.select_related("event", "endpoint").earliest("pk")
+    delivery = Delivery.objects.select_related("event", "endpoint").earliest("pk")
     terms = {
-        "delivery": one.public_id,
-        "event": one.event.public_id,
-        "endpoint": one.endpoint.public_id,
+        "delivery": delivery.public_id,
+        "event": delivery.event.public_id,
+        "endpoint": delivery.endpoint.public_id,
     }
     text = page(admin_client, f"{LIST}?q=%20{terms[of]}%20")
-    assert shown_ids(text) == [one.public_id]
+    assert shown_ids(text) == [delivery.public_id]
 
 
 @pytest.mark.parametrize("term", ["dlv_nothing", "dlv_", "%25", "x" * 5000, "é"])
@@ -150,7 +150,7 @@ def test_a_hostile_query_is_no_error_of_ours(admin_client, query):
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "count"),
     [
         ("error=http", 1),
         ("error=dns", 0),
@@ -164,10 +164,10 @@ def test_a_hostile_query_is_no_error_of_ours(admin_client, query):
         ("trigger__exact=event", 1),
     ],
 )
-def test_the_list_is_filtered(admin_client, use_profile, query, found):
+def test_the_list_is_filtered(admin_client, use_profile, query, count):
     use_profile(retry=use_profile().retry.__class__(()))
-    with receiver(500) as it:
-        endpoint(it.url)
+    with receiver(500) as server:
+        endpoint(server.url)
         event()
         dispatch()
-    assert len(shown_ids(page(admin_client, f"{LIST}?{query}"))) == found
+    assert len(shown_ids(page(admin_client, f"{LIST}?{query}"))) == count

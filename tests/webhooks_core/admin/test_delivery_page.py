@@ -24,15 +24,15 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 def block(text, name) -> str:
     """Return the text of an element as a browser shows it."""
-    found = re.search(rf'<pre id="{name}"[^>]*>(.*?)</pre>', text, re.DOTALL)
-    assert found
-    return unescape(found[1])
+    match = re.search(rf'<pre id="{name}"[^>]*>(.*?)</pre>', text, re.DOTALL)
+    assert match
+    return unescape(match[1])
 
 
-def test_what_strangers_sent_is_shown_escaped(admin_client):
-    with receiver(500) as it:
-        it.answer = SCRIPT.encode()
-        endpoint(f"{it.url}?{SCRIPT}")
+def test_what_came_from_outside_is_shown_escaped(admin_client):
+    with receiver(500) as server:
+        server.answer = SCRIPT.encode()
+        endpoint(f"{server.url}?{SCRIPT}")
         publish(
             profile="plain", owner="alice", event_type="thing.made", data={"x": SCRIPT}
         )
@@ -40,7 +40,7 @@ def test_what_strangers_sent_is_shown_escaped(admin_client):
     assert bytes(Attempt.objects.get().response_body) == SCRIPT.encode()
     text = page(admin_client, change(only()))
     assert SCRIPT not in text
-    # Answer, url, exact body, readable body, curl (url and body).
+    # Response, url, exact body, readable body, curl (url and body).
     assert text.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 6
     assert SCRIPT not in page(admin_client, LIST)
 
@@ -114,16 +114,16 @@ def test_neither_secret_nor_ciphertext_nor_own_header_is_ever_shown(admin_client
     assert f"X-Api-Key: {display.HIDDEN}" in unescape(text)
 
 
-def test_an_unreadable_secret_is_told_and_no_error(admin_client, settings):
+def test_an_unreadable_secret_is_shown_and_is_no_error(admin_client, settings):
     endpoint(NOWHERE)
     event()
     settings.WEBHOOK_SECRET_KEYS = ["A" * 43 + "="]
     assert "This cannot be signed" in page(admin_client, change(only()))
 
 
-def test_the_timeline_tells_each_attempt_and_what_comes_next(admin_client):
-    with receiver(500) as it:
-        endpoint(it.url)
+def test_the_timeline_shows_each_attempt_and_what_comes_next(admin_client):
+    with receiver(500) as server:
+        endpoint(server.url)
         event()
         text = page(admin_client, change(only()))
         assert "No attempt has ended yet" in text

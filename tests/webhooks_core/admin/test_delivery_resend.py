@@ -34,13 +34,13 @@ def test_resending_queues_a_copy_and_is_logged(admin_client):
     event()
     first = only()
     answer = admin_client.post(f"{LIST}{first.pk}/resend/")
-    made = Delivery.objects.get(trigger="replay")
-    assert answer.headers["Location"] == change(made)
+    replay = Delivery.objects.get(trigger="replay")
+    assert answer.headers["Location"] == change(replay)
     entry = LogEntry.objects.get()
     assert entry.object_id == str(first.pk)
-    assert entry.change_message == f"Resent as {made.public_id}."
-    assert f"Queued again as {made.public_id}." in page(admin_client, change(made))
-    assert made.public_id in page(admin_client, change(first))
+    assert entry.change_message == f"Resent as {replay.public_id}."
+    assert f"Queued again as {replay.public_id}." in page(admin_client, change(replay))
+    assert replay.public_id in page(admin_client, change(first))
 
 
 def test_chosen_deliveries_are_resent_oldest_first(admin_client):
@@ -51,7 +51,7 @@ def test_chosen_deliveries_are_resent_oldest_first(admin_client):
     assert "Queued 3 of 3 again." in answer.content.decode()
     copies = Delivery.objects.filter(replay_number=1).order_by("pk")
     firsts = Delivery.objects.filter(replay_number=0).order_by("pk")
-    assert [it.event_id for it in copies] == [it.event_id for it in firsts]
+    assert [row.event_id for row in copies] == [row.event_id for row in firsts]
     assert LogEntry.objects.count() == 3
 
 

@@ -23,9 +23,9 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 
 def test_a_test_event_goes_out_and_its_answer_shows_on_its_page(admin_client):
-    with receiver(200) as it:
-        it.answer = b"thanks"
-        target = endpoint(it.url, "thing.lost")
+    with receiver(200) as server:
+        server.answer = b"thanks"
+        target = endpoint(server.url, "thing.lost")
         text = operate(admin_client, target, "send-test")
         assert only().trigger == "test"
         assert "data-reload" in text
@@ -51,7 +51,7 @@ def test_no_test_goes_to_an_endpoint_that_gets_none(admin_client, use_profile):
     assert not LogEntry.objects.exists()
 
 
-def test_limits_are_set_and_told(admin_client):
+def test_limits_are_set_and_shown(admin_client):
     target = endpoint(NOWHERE)
     limits = {"max_in_flight": "2", "rate_per_second": "10"}
     text = operate(admin_client, target, "set-limits", **limits)
@@ -95,8 +95,8 @@ def test_an_endpoint_is_paused_and_resumed(admin_client, calls):
 
 @pytest.mark.spec("recording", "an operator may enable a disabled endpoint")
 def test_a_disabled_endpoint_is_enabled_and_gets_what_waited(admin_client):
-    with receiver(204) as it:
-        target = endpoint(it.url)
+    with receiver(204) as server:
+        target = endpoint(server.url)
         event()
         assert "/enable/" not in page(admin_client, change(target))
         assert "It is not disabled." in operate(admin_client, target, "enable")
@@ -111,7 +111,7 @@ def test_a_disabled_endpoint_is_enabled_and_gets_what_waited(admin_client):
         assert (target.status, target.consecutive_failures) == (1, 0)
         assert LogEntry.objects.get().change_message == "Enabled."
         assert dispatch() == 1
-    assert len(it.requests) == 1
+    assert len(server.requests) == 1
 
 
 def test_a_new_secret_is_shown_once_and_the_old_one_overlaps(admin_client):
@@ -207,8 +207,8 @@ def test_a_secret_from_the_configuration_is_not_rotated_here(admin_client):
 def failed(use_profile):
     """Three deliveries that failed for good."""
     use_profile(retry=use_profile().retry.__class__(()), disable_after=None)
-    with receiver(500) as it:
-        target = endpoint(it.url)
+    with receiver(500) as server:
+        target = endpoint(server.url)
         for _ in range(3):
             event()
         dispatch()

@@ -41,18 +41,18 @@ STATES: dict[Health, dict[str, object]] = {
 
 
 def test_the_word_and_the_filter_agree(admin_client):
-    made = {}
+    targets = {}
     for number, (state, fields) in enumerate(STATES.items()):
-        it = endpoint(f"http://127.0.0.1:{number + 1}/")
-        Endpoint.objects.filter(pk=it.pk).update(**fields)
-        made[state] = it
-    for state, it in made.items():
-        it.refresh_from_db()
-        assert Health.of(it) == state
+        target = endpoint(f"http://127.0.0.1:{number + 1}/")
+        Endpoint.objects.filter(pk=target.pk).update(**fields)
+        targets[state] = target
+    for state, target in targets.items():
+        target.refresh_from_db()
+        assert Health.of(target) == state
         text = page(admin_client, f"{LIST}?health={state.name.lower()}")
-        assert shown(text) == [it.public_id]
+        assert shown(text) == [target.public_id]
         assert f">{state.value}</span>" in text
-    assert set(made) == set(Health)
+    assert set(targets) == set(Health)
 
 
 @pytest.mark.parametrize("query", ["health=x", "health=%00", "product=%00", "q=%00"])
@@ -77,9 +77,9 @@ def test_a_day_looks_at_the_newest_deliveries_alone():
     target, other = endpoint(NOWHERE), endpoint(NOWHERE)
     attempts(target, "http")
     attempts(target, "ok")
-    found = health.days([target, other], now=timezone.now(), deliveries=1)
-    assert (found[target.pk].attempts, found[target.pk].success) == (1, "100 %")
-    assert (found[other.pk].attempts, found[other.pk].success) == (0, None)
+    days = health.days([target, other], now=timezone.now(), deliveries=1)
+    assert (days[target.pk].attempts, days[target.pk].success) == (1, "100 %")
+    assert (days[other.pk].attempts, days[other.pk].success) == (0, None)
     assert health.days([], now=timezone.now(), deliveries=1) == {}
 
 
@@ -108,31 +108,34 @@ def test_the_list_costs_the_same_queries_however_long(admin_client):
             target = endpoint(NOWHERE, owner="bob")
         attempts_of(target, 20 * number)
         counts.append(
-            [len(queries_of(admin_client, it)) for it in (LIST, change(target))]
+            [
+                len(queries_of(admin_client, address))
+                for address in (LIST, change(target))
+            ]
         )
     assert counts[0] == counts[1]
 
 
 def attempts_of(target, number) -> None:
-    one = event(owner="bob")
-    made = Delivery.objects.bulk_create(
+    origin = event(owner="bob")
+    deliveries = Delivery.objects.bulk_create(
         Delivery(
             public_id=f"dlv_{target.pk}_{n}",
-            event=one,
+            event=origin,
             endpoint=target,
             replay_number=n,
         )
         for n in range(1, number)
     )
     Attempt.objects.bulk_create(
-        Attempt(delivery=it, number=1, started_at=timezone.now(), outcome="ok")
-        for it in made
+        Attempt(delivery=row, number=1, started_at=timezone.now(), outcome="ok")
+        for row in deliveries
     )
 
 
-def test_a_row_tells_health_success_latency_and_failures_in_a_row(admin_client):
-    with receiver(500) as it:
-        target = endpoint(it.url)
+def test_a_row_shows_health_success_latency_and_failures_in_a_row(admin_client):
+    with receiver(500) as server:
+        target = endpoint(server.url)
         event()
         dispatch()
     attempts(target, "ok ok", ms=1234)
@@ -145,23 +148,23 @@ def test_a_row_tells_health_success_latency_and_failures_in_a_row(admin_client):
 
 
 def test_an_endpoint_is_found_by_id_owner_and_url(admin_client):
-    one = endpoint("http://127.0.0.1:8/one", owner="alice")
+    target = endpoint("http://127.0.0.1:8/one", owner="alice")
     endpoint("http://127.0.0.1:8/two", owner="bob")
-    for term in (one.public_id, "alic", "/one"):
+    for term in (target.public_id, "alic", "/one"):
         text = page(admin_client, f"{LIST}?q={term}")
-        assert shown(text) == [one.public_id]
+        assert shown(text) == [target.public_id]
 
 
 # ── The page ────────────────────────────────────────────────────────────────────────
 
 
-def test_the_page_tells_what_is_going_on(admin_client):
-    with receiver(503) as it:
-        target = endpoint(it.url)
+def test_the_page_shows_the_state_of_the_endpoint(admin_client):
+    with receiver(503) as server:
+        target = endpoint(server.url)
         event()
         dispatch()
     text = page(admin_client, change(target))
-    for words in (it.url, "Failing", "1/3", "http 503", "0 %", only().public_id):
+    for words in (server.url, "Failing", "1/3", "http 503", "0 %", only().public_id):
         assert words in text
 
 
@@ -173,7 +176,7 @@ def test_the_page_tells_what_is_going_on(admin_client):
         ({"paused_at": NOW}, "Resume it."),
     ],
 )
-def test_the_page_tells_what_lets_it_deliver_again_and_how_much_waits(
+def test_the_page_says_what_lets_it_deliver_again_and_how_much_waits(
     admin_client, fields, words
 ):
     target = endpoint(NOWHERE)
@@ -211,7 +214,7 @@ def test_what_waits_is_counted_no_further_than_it_must(admin_client, monkeypatch
     assert ">2 or more deliveries wait</a>" in page(admin_client, change(target))
 
 
-def test_what_strangers_wrote_is_shown_escaped(admin_client):
+def test_what_came_from_outside_is_shown_escaped(admin_client):
     target = endpoint(f"{NOWHERE}{SCRIPT}", owner=SCRIPT, description=SCRIPT)
     Endpoint.objects.update(event_types=[SCRIPT])
     endpoints.set_custom_headers(target, {"X-Key": "k-123456"})

@@ -34,23 +34,23 @@ def test_the_list_costs_the_same_queries_however_long_and_reads_no_bodies(admin_
 
 
 def test_an_event_is_found_by_its_id_and_type(admin_client):
-    one, other = event(), event(event_type="thing.lost")
-    for query in (f"q={one.public_id}", "type=thing.made"):
+    first, other = event(), event(event_type="thing.lost")
+    for query in (f"q={first.public_id}", "type=thing.made"):
         text = page(admin_client, f"{LIST}?{query}")
-        assert f"<code>{one.public_id}</code>" in text
+        assert f"<code>{first.public_id}</code>" in text
         assert f"<code>{other.public_id}</code>" not in text
     assert "0 events" in page(admin_client, f"{LIST}?type=%00")
 
 
 def test_an_event_and_its_deliveries_lead_to_one_another(admin_client):
     endpoint(NOWHERE)
-    one, other = event(), event()
-    address = f"{LIST}{one.pk}/change/"
+    first, other = event(), event()
+    address = f"{LIST}{first.pk}/change/"
     (link,) = re.findall(
         r'<a href="([^"]+)">all deliveries of this event</a>',
         page(admin_client, address),
     )
-    delivery = one.delivery_set.get()
+    delivery = first.delivery_set.get()
     text = page(admin_client, link)
     assert delivery.public_id in text
     assert other.delivery_set.get().public_id not in text
@@ -60,13 +60,13 @@ def test_an_event_and_its_deliveries_lead_to_one_another(admin_client):
 
 def test_the_body_is_shown_escaped_and_cannot_be_edited(admin_client):
     data = {"x": SCRIPT}
-    one = publish(profile="plain", owner="a", event_type="thing.made", data=data)
-    address = f"{LIST}{one.pk}/change/"
+    published = publish(profile="plain", owner="a", event_type="thing.made", data=data)
+    address = f"{LIST}{published.pk}/change/"
     text = page(admin_client, address)
     assert SCRIPT not in text
     assert SCRIPT in unescape(text)
     assert admin_client.post(address, {"type": "x"}).status_code == 403
-    assert admin_client.post(f"{LIST}{one.pk}/delete/").status_code == 403
+    assert admin_client.post(f"{LIST}{published.pk}/delete/").status_code == 403
 
 
 def test_the_catalogue_shows_every_type_of_every_product(admin_client):
@@ -84,7 +84,7 @@ def test_the_catalogue_asks_no_table_of_ours(admin_client):
     endpoint(NOWHERE)
     event()
     assert not any(
-        '"webhooks_core_' in it for it in queries_of(admin_client, CATALOGUE)
+        '"webhooks_core_' in sql for sql in queries_of(admin_client, CATALOGUE)
     )
 
 

@@ -48,9 +48,9 @@ def test_the_admin_answers_that_an_endpoint_is_gone(
     row = EndpointAdmin.row
 
     def late(self, request, pk):
-        found = row(self, request, pk)
+        original = row(self, request, pk)
         remove_owner(**OWNER)
-        return found
+        return original
 
     monkeypatch.setattr(EndpointAdmin, "row", late)
     admin_client.raise_request_exception = False

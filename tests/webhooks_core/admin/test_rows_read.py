@@ -106,5 +106,5 @@ def test_what_an_endpoint_tries_while_it_is_disabled_is_pending_however_deep(
     Delivery.objects.filter(pk=early.pk).update(claimed_by=1, next_attempt_at=soon)
     monkeypatch.setattr(base, "LISTED_AT_MOST", 10)
     endpoint(NOWHERE, owner="carol")
-    found = shown_ids(page(admin_client, f"{LIST}?status__exact=0"))
-    assert found == [early.public_id]
+    ids = shown_ids(page(admin_client, f"{LIST}?status__exact=0"))
+    assert ids == [early.public_id]
