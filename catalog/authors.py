@@ -18,7 +18,7 @@ def add(*, first_name: str, last_name: str) -> int:
     """Store a new author and return the key."""
     check_names(first_name, last_name)
     key = Author.objects.create(first_name=first_name, last_name=last_name).pk
-    publish_change("author.created", key, firstName=first_name, lastName=last_name)
+    publish_change("author.created", key, first_name=first_name, last_name=last_name)
     return key
 
 
@@ -32,7 +32,7 @@ def update(author_id: str, *, first_name: str, last_name: str) -> int:
         name_folded=folded(f"{first_name} {last_name}"),
     ):
         raise NotFoundError("author", field="id")
-    publish_change("author.updated", key, firstName=first_name, lastName=last_name)
+    publish_change("author.updated", key, first_name=first_name, last_name=last_name)
     return key
 
 

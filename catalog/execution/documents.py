@@ -17,22 +17,18 @@ from graphql import (
     OperationType,
     Source,
     ValidationRule,
-    VariableNode,
     get_operation_ast,
     parse,
     specified_rules,
     validate,
-    visit,
 )
-from graphql.language import DirectiveNode, Visitor
 
 from catalog.conf import option
 from catalog.errors import QueryTooComplexError
-from catalog.execution.limits import INTROSPECTION, LIMITS, check_size, fragments_of
+from catalog.execution.limits import INTROSPECTION, LIMITS, Measurement
 from catalog.execution.plans import NotPlannableError, Plan
 
 MOST_ERRORS = 20
-LONG_TEXTS = {"description"}  # fields whose text may be longer than a name
 TOO_DEEP = "Syntax Error: Document is nested too deeply"
 TOO_MANY = "Syntax Error: Document contains more than"
 MOST_PLANS = 16  # of one document: one per value of its @skip and @include variables
@@ -54,33 +50,16 @@ class NoIntrospection(ValidationRule):
             self.report_error(GraphQLError("Introspection is switched off.", node))
 
 
-class Facts(Visitor):
-    """Collects the facts on which the execution of a document depends."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.conditions: dict[str, None] = {}  # variables that @skip or @include use
-        self.has_long_text = False
-
-    def enter_field(self, node: FieldNode, *_: Any) -> None:
-        self.has_long_text |= node.name.value in LONG_TEXTS
-
-    def enter_directive(self, node: DirectiveNode, *_: Any) -> None:
-        for argument in node.arguments or ():
-            if isinstance(argument.value, VariableNode):
-                self.conditions[argument.value.name.value] = None
-
-
 class Document:
     """A valid document and the plans of its operations."""
 
-    def __init__(self, schema: GraphQLSchema, ast: DocumentNode, cost: int) -> None:
-        self.schema, self.ast, self.cost = schema, ast, cost
-        self.fragments = fragments_of(ast)
-        facts = Facts()
-        visit(ast, facts)
-        self.conditions = tuple(facts.conditions)
-        self.has_long_text = facts.has_long_text
+    def __init__(
+        self, schema: GraphQLSchema, ast: DocumentNode, measurement: Measurement
+    ) -> None:
+        self.schema, self.ast, self.cost = schema, ast, measurement.cost
+        self.fragments = measurement.fragments
+        self.conditions = tuple(measurement.conditions)
+        self.has_long_text = measurement.has_long_text
         self.plans: dict[tuple[Any, ...], Plan | None] = {}
 
     def operation(self, name: str | None) -> OperationDefinitionNode | None:
@@ -152,7 +131,7 @@ class Documents:
 def prepare(schema: GraphQLSchema, text: str) -> Document:
     """Parse, measure and validate, in this order: what is too large is not validated."""
     ast = parse_text(text)
-    cost = check_size(ast, schema)
+    measurement = Measurement(ast, schema)
     rules = [*specified_rules]
     if not option("CATALOG_INTROSPECTION"):
         rules.append(NoIntrospection)
@@ -165,7 +144,7 @@ def prepare(schema: GraphQLSchema, text: str) -> Document:
     )
     if errors:
         raise RequestRefusedError("GRAPHQL_VALIDATION_FAILED", errors)
-    return Document(schema, ast, cost)
+    return Document(schema, ast, measurement)
 
 
 def parse_text(text: str) -> DocumentNode:

@@ -24,6 +24,7 @@ from graphql import (
     SelectionNode,
     SelectionSetNode,
     TypeMetaFieldDef,
+    VariableNode,
     get_named_type,
     get_nullable_type,
 )
@@ -55,6 +56,7 @@ class Limits:
 LIMITS = Limits()
 META_FIELDS = {"__schema": SchemaMetaFieldDef, "__type": TypeMetaFieldDef}
 INTROSPECTION = META_FIELDS.keys()
+LONG_TEXTS = {"description"}  # fields whose text may be longer than a name
 
 
 @dataclass(slots=True)
@@ -81,31 +83,30 @@ class Size:
         self.cost += other.cost
 
 
-def fragments_of(document: DocumentNode) -> dict[str, FragmentDefinitionNode]:
-    return {
-        node.name.value: node
-        for node in document.definitions
-        if isinstance(node, FragmentDefinitionNode)
-    }
-
-
 def is_list(output: Any) -> bool:
     return isinstance(get_nullable_type(output), GraphQLList)
 
 
-def check_size(document: DocumentNode, schema: GraphQLSchema) -> int:
-    """Return the cost of the most expensive operation, or raise QueryTooComplexError."""
-    return Measurement(document, schema).run()
-
-
 class Measurement:
-    """One pass over one document, which need not be valid."""
+    """One pass over one document, which need not be valid.
+
+    `cost` is that of the most expensive operation, `conditions` are the variables of @skip
+    and @include.
+    """
 
     def __init__(self, document: DocumentNode, schema: GraphQLSchema) -> None:
+        """Measure the document, or raise QueryTooComplexError."""
         self.document, self.schema = document, schema
-        self.fragments = fragments_of(document)
+        self.fragments = {
+            node.name.value: node
+            for node in document.definitions
+            if isinstance(node, FragmentDefinitionNode)
+        }
         self.sizes: dict[str, Size] = {}
         self.repeats = 0
+        self.conditions: dict[str, None] = {}
+        self.has_long_text = False
+        self.cost = self.run()
 
     def run(self) -> int:
         check("fragments", len(self.fragments))
@@ -156,6 +157,10 @@ class Measurement:
         names = set() if names is None else names
         for selection in node.selections:
             size.directives += len(selection.directives or ())
+            for directive in selection.directives or ():
+                for argument in directive.arguments or ():
+                    if isinstance(argument.value, VariableNode):
+                        self.conditions[argument.value.name.value] = None
             size.add(self.selection(selection, parent, level, names))
         return size
 
@@ -177,6 +182,7 @@ class Measurement:
 
     def field(self, node: FieldNode, parent: object, level: int) -> Size:
         name = node.name.value
+        self.has_long_text |= name in LONG_TEXTS
         fields = parent.fields if isinstance(parent, GraphQLObjectType) else {}
         field = META_FIELDS.get(name) or fields.get(name)
         below = self.selection_set(

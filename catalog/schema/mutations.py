@@ -44,19 +44,16 @@ def change(
     )
 
 
+BOOK, AUTHOR = BookInput(required=True), AuthorInput(required=True)
+CATEGORY = CategoryInput(required=True)
+
+
 class Mutation(graphene.ObjectType):
     """What can be changed."""
 
-    add_book = change(
-        Book,
-        lambda book: books.add(books.Draft(**book)),
-        book=BookInput(required=True),
-    )
+    add_book = change(Book, lambda book: books.add(**book), book=BOOK)
     update_book = change(
-        Book,
-        lambda book_id, book: books.update(book_id, books.Draft(**book)),
-        book_id=ID,
-        book=BookInput(required=True),
+        Book, lambda book_id, book: books.update(book_id, **book), book_id=ID, book=BOOK
     )
     delete_book = change(
         graphene.Boolean,
@@ -64,16 +61,12 @@ class Mutation(graphene.ObjectType):
         "False when there is no such book.",
         book_id=ID,
     )
-    add_author = change(
-        Author,
-        lambda author: authors.add(**author),
-        author=AuthorInput(required=True),
-    )
+    add_author = change(Author, lambda author: authors.add(**author), author=AUTHOR)
     update_author = change(
         Author,
         lambda author_id, author: authors.update(author_id, **author),
         author_id=ID,
-        author=AuthorInput(required=True),
+        author=AUTHOR,
     )
     delete_author = change(
         graphene.Boolean,
@@ -82,7 +75,5 @@ class Mutation(graphene.ObjectType):
         author_id=ID,
     )
     add_category = change(
-        Category,
-        lambda category: categories.add(**category),
-        category=CategoryInput(required=True),
+        Category, lambda category: categories.add(**category), category=CATEGORY
     )

@@ -48,7 +48,7 @@ def shelf(db):
         AuthorFactory.create(id=key, first_name=first, last_name=last)
         for key, (first, last) in enumerate(people, start=1)
     ]
-    CategoryFactory.create(id=1, description="Told")
+    CategoryFactory.create(id=1, description="Described")
     CategoryFactory.create(id=2)
     for place, name in enumerate(["Beta", "alpha", "Alphabet", "ALPHA", "omega", "al"]):
         BookFactory.create(

@@ -1,7 +1,7 @@
 """Random documents over the published schema: several operations, every argument, odd values.
 
-Most are valid. Response names are unique where arguments or conditions differ, so that what
-is said twice can be merged.
+Most are valid. Response names are unique where arguments or conditions differ, so that
+repeated fields can be merged.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Variable:
 
     type: str
     default: str
-    given: list[Any]  # empty: left out
+    sent: list[Any]  # empty: left out
 
 
 @dataclass
@@ -81,57 +81,59 @@ class Operation:
         self.names += 1
         return f"r{self.names}"
 
-    def value(self, kind: Any, name: str = "") -> Any:
+    def value(self, type_: Any, name: str = "") -> Any:
         """Return a value for an input type, seldom one that does not fit."""
-        if isinstance(kind, GraphQLNonNull):
-            return self.value(kind.of_type, name)
-        if isinstance(kind, GraphQLInputObjectType):
+        if isinstance(type_, GraphQLNonNull):
+            return self.value(type_.of_type, name)
+        if isinstance(type_, GraphQLInputObjectType):
             return {
                 key: None if self.chance(20) else self.value(part.type, key)
-                for key, part in kind.fields.items()
+                for key, part in type_.fields.items()
                 if not self.chance(20) and (_needed(part.type) or self.chance(2))
             }
-        if isinstance(kind, GraphQLEnumType):
-            return self.pick(*kind.values)
+        if isinstance(type_, GraphQLEnumType):
+            return self.pick(*type_.values)
         if name in {"after", "before"}:
             return self.pick(*CURSORS[:9], *CURSORS, "", "x", "é")
         if name in {"authorId", "categoryId", "id"} and self.chance(2):
             return self.pick(1, 2, 3)
-        odd = self.chance(3 if kind.name == "ID" else 8)
-        options: list[Any] = (VALUES if odd else USUAL)[kind.name]
+        odd = self.chance(3 if type_.name == "ID" else 8)
+        options: list[Any] = (VALUES if odd else USUAL)[type_.name]
         return self.pick(*options)
 
-    def literal(self, kind: Any, value: Any) -> str:
+    def literal(self, type_: Any, value: Any) -> str:
         """Write a value in GraphQL, now and then with a variable inside."""
-        if isinstance(kind, GraphQLNonNull):
-            kind = kind.of_type
+        if isinstance(type_, GraphQLNonNull):
+            type_ = type_.of_type
         if isinstance(value, dict):
             parts = (
-                f"{key}: {self.shown(kind.fields[key].type, part)}"
+                f"{key}: {self.shown(type_.fields[key].type, part)}"
                 for key, part in value.items()
             )
             return "{" + ", ".join(parts) + "}"
-        if isinstance(kind, GraphQLEnumType) and not self.chance(20):
+        if isinstance(type_, GraphQLEnumType) and not self.chance(20):
             return str(value)
         return json.dumps(value, ensure_ascii=False)
 
-    def shown(self, kind: Any, value: Any) -> str:
+    def shown(self, type_: Any, value: Any) -> str:
         return (
-            self.variable(kind, value) if self.chance(4) else self.literal(kind, value)
+            self.variable(type_, value)
+            if self.chance(4)
+            else self.literal(type_, value)
         )
 
-    def variable(self, kind: Any, value: Any) -> str:
+    def variable(self, type_: Any, value: Any) -> str:
         name, default = f"v{len(self.variables)}", ""
-        given = [value]
-        inner = kind.of_type if isinstance(kind, GraphQLNonNull) else kind
+        sent = [value]
+        inner = type_.of_type if isinstance(type_, GraphQLNonNull) else type_
         if self.chance(4):  # with a default, of a type that may be null
-            kind = inner
+            type_ = inner
             usual: list[Any] = USUAL.get(inner.name, [None])
             default = f" = {json.dumps(self.pick(*usual))}"
-            given = self.pick([], [None], [value])
+            sent = self.pick([], [None], [value])
         elif self.chance(10):
-            given = self.pick([], [None], [["wrong"]])
-        self.variables[name] = Variable(str(kind), default, given)
+            sent = self.pick([], [None], [["wrong"]])
+        self.variables[name] = Variable(str(type_), default, sent)
         return f"${name}"
 
     def arguments(self, arguments: dict[str, Any]) -> str:
@@ -155,34 +157,34 @@ class Operation:
         )
         return f" @{self.pick('skip', 'include')}(if: {shown})"
 
-    def selections(self, kind: GraphQLObjectType, depth: int) -> str:
+    def selections(self, type_: GraphQLObjectType, depth: int) -> str:
         size = self.draw(st.integers(1, 3))
-        parts = [self.selection(kind, depth) for _ in range(size)]
+        parts = [self.selection(type_, depth) for _ in range(size)]
         return "{ " + " ".join(parts) + " }"
 
-    def selection(self, kind: GraphQLObjectType, depth: int) -> str:
+    def selection(self, type_: GraphQLObjectType, depth: int) -> str:
         match self.pick("field", "field", "field", "field", "inline", "fragment"):
             case "inline" if depth:
-                on = self.pick(f" on {kind.name}", "")
+                on = self.pick(f" on {type_.name}", "")
                 on = " on Author" if self.chance(50) else on
-                below = self.selections(kind, depth - 1)
+                below = self.selections(type_, depth - 1)
                 return f"...{on}{self.condition()} {below}"
             case "fragment" if depth and len(self.fragments) < 4:
                 name = f"{self.name}F{len(self.fragments)}"
                 self.fragments.append("")
                 place = len(self.fragments) - 1
-                below = self.selections(kind, depth - 1)
-                self.fragments[place] = f"fragment {name} on {kind.name} {below}"
+                below = self.selections(type_, depth - 1)
+                self.fragments[place] = f"fragment {name} on {type_.name} {below}"
                 spread = f"...{name}{self.condition()}"
                 return self.pick(spread, f"{spread} ...{name}")
             case _:
-                return self.field(kind, depth)
+                return self.field(type_, depth)
 
-    def field(self, kind: GraphQLObjectType, depth: int) -> str:
+    def field(self, type_: GraphQLObjectType, depth: int) -> str:
         fields = {
-            name: one
-            for name, one in kind.fields.items()
-            if depth or is_leaf_type(get_named_type(one.type))
+            name: field
+            for name, field in type_.fields.items()
+            if depth or is_leaf_type(get_named_type(field.type))
         }
         if not fields or self.chance(12):
             return "nothing" if self.chance(60) else "__typename"
@@ -219,8 +221,8 @@ class Operation:
         return "\n".join([f"{kind} {self.name}{head} {body}", *self.fragments])
 
 
-def _needed(kind: Any) -> bool:
-    return isinstance(kind, GraphQLNonNull)
+def _needed(type_: Any) -> bool:
+    return isinstance(type_, GraphQLNonNull)
 
 
 @st.composite
@@ -230,15 +232,15 @@ def documents(draw: st.DrawFn) -> tuple[str, str | None, dict[str, Any]]:
     operations = [Operation(draw, "ABC"[number]) for number in range(count)]
     kinds = [draw(st.sampled_from(["query"] * 3 + ["mutation"])) for _ in operations]
     text = "\n".join(
-        one.text(kind) for one, kind in zip(operations, kinds, strict=True)
+        operation.text(kind) for operation, kind in zip(operations, kinds, strict=True)
     )
     chosen = draw(st.sampled_from(operations))
-    given = {
-        name: variable.given[0]
+    sent = {
+        name: variable.sent[0]
         for name, variable in chosen.variables.items()
-        if variable.given
+        if variable.sent
     }
     name: str | None = chosen.name
     if draw(st.integers(1, 30)) == 30:
         name = draw(st.sampled_from([None, "Other"]))
-    return text, name, given
+    return text, name, sent

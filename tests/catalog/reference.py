@@ -46,7 +46,7 @@ def everything(model: Any) -> Rows:
     return sorted(model.objects.all(), key=lambda row: row.pk)
 
 
-def one(model: Any, key: object) -> Any:
+def row_by_id(model: Any, key: object) -> Any:
     """Return the row that an id names; other texts than a row's own id name nothing."""
     return next((row for row in everything(model) if str(row.pk) == str(key)), None)
 
@@ -71,17 +71,17 @@ class Counter:
 
 
 def listed(rows: Any) -> Any:
-    """Make a resolver of a list, whose rows are counted."""
-    return lambda source, info, **given: info.context(rows(source, **given))
+    """Return the resolver of a list, whose rows are counted."""
+    return lambda source, info, **arguments: info.context(rows(source, **arguments))
 
 
 def single(row: Any) -> Any:
-    """Make a resolver of one row, which is counted where it is there."""
+    """Return the resolver of one row, which is counted if it exists."""
 
-    def resolve(source: Any, info: Any, **given: Any) -> Any:
-        found = row(source, **given)
-        info.context([] if found is None else [found])
-        return found
+    def resolve(source: Any, info: Any, **arguments: Any) -> Any:
+        result = row(source, **arguments)
+        info.context([] if result is None else [result])
+        return result
 
     return resolve
 
@@ -98,8 +98,8 @@ def by_name(_: Any, name: str | None = None) -> Any:
 
 
 def search(_: Any, title: str) -> Rows:
-    found = [book for book in everything(Book) if matches(title, book.name)]
-    return sorted(found, key=lambda book: (book.name, book.pk))
+    books = [book for book in everything(Book) if matches(title, book.name)]
+    return sorted(books, key=lambda book: (book.name, book.pk))
 
 
 def books_of(owner: Any) -> Rows:
@@ -107,17 +107,17 @@ def books_of(owner: Any) -> Rows:
     return [book for book in everything(Book) if getattr(book, column) == owner.pk]
 
 
-def kept(row: Any, given: dict[str, Any]) -> bool:
-    """Tell whether a row meets every condition of a filter."""
+def fulfils(row: Any, arguments: dict[str, Any]) -> bool:
+    """Return True if a row meets every condition of a filter."""
     if isinstance(row, Author):
-        return matches(given.get("name"), title(row))
+        return matches(arguments.get("name"), title(row))
     if isinstance(row, Category):
-        return matches(given.get("name"), row.name)
-    least, most = given.get("minPageCount"), given.get("maxPageCount")
+        return matches(arguments.get("name"), row.name)
+    least, most = arguments.get("minPageCount"), arguments.get("maxPageCount")
     return (
-        matches(given.get("title"), row.name)
-        and given.get("authorId") in {None, row.author_id}
-        and given.get("categoryId") in {None, row.category_id}
+        matches(arguments.get("title"), row.name)
+        and arguments.get("authorId") in {None, row.author_id}
+        and arguments.get("categoryId") in {None, row.category_id}
         and (least is None or row.page_count >= least)
         and (most is None or row.page_count <= most)
     )
@@ -148,12 +148,12 @@ EXAMPLES: dict[str, list[Any]] = {"ID": [1], "NAME": ["", 1], "PAGE_COUNT": [1, 
 def connection(model: Any) -> Any:
     """Make a resolver of a connection: all its rows in a list, of which a page is cut out."""
 
-    def resolve(_: Any, info: Any, **given: Any) -> dict[str, Any]:
-        first, last = given.get("first"), given.get("last")
-        kind, _, direction = (given.get("orderBy") or "ID_ASC").rpartition("_")
+    def resolve(_: Any, info: Any, **arguments: Any) -> dict[str, Any]:
+        first, last = arguments.get("first"), arguments.get("last")
+        kind, _, direction = (arguments.get("orderBy") or "ID_ASC").rpartition("_")
         example = ["", "", 1] if (model, kind) == (Author, "NAME") else EXAMPLES[kind]
         bounds = [
-            place_of(given[field], example, field) if given.get(field) else None
+            place_of(arguments[field], example, field) if arguments.get(field) else None
             for field in ("after", "before")
         ]
         if first is not None and last is not None:
@@ -161,7 +161,9 @@ def connection(model: Any) -> Any:
         for field, value in (("first", first), ("last", last)):
             if value is not None and not 0 <= value <= 100:
                 raise refusal("BAD_USER_INPUT", field=field)
-        rows = [r for r in everything(model) if kept(r, given.get("filter") or {})]
+        rows = [
+            r for r in everything(model) if fulfils(r, arguments.get("filter") or {})
+        ]
         rows.sort(key=ORDERS[kind], reverse=direction == "DESC")
         return cut(info.context, rows, ORDERS[kind], bounds, first, last, direction)
 
@@ -176,8 +178,8 @@ def node(row: Any, info: Any) -> Any:
 def cut(
     count: Counter, rows: Rows, place: Any, bounds: Any, first: Any, last: Any, way: str
 ) -> dict[str, Any]:
-    def before(one: list[Any], other: list[Any]) -> bool:
-        return one < other if way == "ASC" else one > other
+    def before(left: list[Any], right: list[Any]) -> bool:
+        return left < right if way == "ASC" else left > right
 
     after, until = bounds
     window = [
@@ -225,12 +227,12 @@ def draft(book: dict[str, Any]) -> dict[str, Any]:
     text(book["name"], "name")
     if book["pageCount"] < 0:
         raise refusal("BAD_USER_INPUT", field="pageCount")
-    author = one(Author, book["authorId"])
+    author = row_by_id(Author, book["authorId"])
     if author is None:
         raise refusal("NOT_FOUND", field="authorId")
     category = None
     if book.get("categoryId") is not None:
-        category = one(Category, book["categoryId"])
+        category = row_by_id(Category, book["categoryId"])
         if category is None:
             raise refusal("NOT_FOUND", field="categoryId")
     return {
@@ -249,7 +251,7 @@ def person(author: dict[str, Any]) -> dict[str, Any]:
 
 
 def replace(model: Any, key: str, columns: dict[str, Any]) -> Any:
-    row = one(model, key)
+    row = row_by_id(model, key)
     if row is None:
         raise refusal("NOT_FOUND", field="id")
     for column, value in columns.items():
@@ -259,7 +261,7 @@ def replace(model: Any, key: str, columns: dict[str, Any]) -> Any:
 
 
 def remove(model: Any, key: str) -> bool:
-    row = one(model, key)
+    row = row_by_id(model, key)
     if row is None:
         return False
     if model is Author and (books := books_of(row)):
@@ -280,12 +282,12 @@ def add_category(_: Any, category: dict[str, Any]) -> Category:
 RESOLVERS: dict[str, dict[str, Any]] = {
     "Query": {
         "getBookByName": single(by_name),
-        "getBookById": single(lambda _, key: one(Book, key)),
+        "getBookById": single(lambda _, key: row_by_id(Book, key)),
         "getAllBooks": listed(lambda _: everything(Book)),
-        "getAuthorById": single(lambda _, key=None: one(Author, key)),
+        "getAuthorById": single(lambda _, key=None: row_by_id(Author, key)),
         "getAllAuthors": listed(lambda _: everything(Author)),
         "getAllCategories": listed(lambda _: everything(Category)),
-        "getCategoryById": single(lambda _, key: one(Category, key)),
+        "getCategoryById": single(lambda _, key: row_by_id(Category, key)),
         "searchBooks": listed(search),
         "books": connection(Book),
         "authors": connection(Author),
@@ -328,9 +330,9 @@ def reference_schema() -> GraphQLSchema:
 schema = reference_schema()
 
 
-def told(errors: list[GraphQLError], code: str) -> list[dict[str, Any]]:
+def formatted(errors: list[GraphQLError], code: str) -> list[dict[str, Any]]:
     """Return the path and the extensions of errors; `code` is of those that bring none."""
-    found = []
+    shown = []
     for error in errors:
         cause = error
         while isinstance(cause.original_error, GraphQLError):
@@ -338,8 +340,8 @@ def told(errors: list[GraphQLError], code: str) -> list[dict[str, Any]]:
         if cause.original_error is not None:
             raise cause.original_error
         extensions = {"code": code, **(error.extensions or {})}
-        found.append({"path": error.path, "extensions": extensions})
-    return found
+        shown.append({"path": error.path, "extensions": extensions})
+    return shown
 
 
 def answer(query: str, operation: str | None, variables: dict[str, Any]) -> Any:
@@ -347,11 +349,11 @@ def answer(query: str, operation: str | None, variables: dict[str, Any]) -> Any:
     try:
         document = parse(query)
     except GraphQLError as error:
-        return None, told([error], "GRAPHQL_PARSE_FAILED"), 0
+        return None, formatted([error], "GRAPHQL_PARSE_FAILED"), 0
     if errors := validate(schema, document, max_errors=20):
-        return None, told(errors, "GRAPHQL_VALIDATION_FAILED"), 0
+        return None, formatted(errors, "GRAPHQL_VALIDATION_FAILED"), 0
     if get_operation_ast(document, operation) is None:
-        return None, told([GraphQLError("")], "OPERATION_RESOLUTION_FAILURE"), 0
+        return None, formatted([GraphQLError("")], "OPERATION_RESOLUTION_FAILURE"), 0
     count = Counter()
     result = execute_sync(
         schema,
@@ -360,4 +362,4 @@ def answer(query: str, operation: str | None, variables: dict[str, Any]) -> Any:
         variable_values=variables,
         operation_name=operation,
     )
-    return result.data, told(result.errors or [], "BAD_USER_INPUT"), count.rows
+    return result.data, formatted(result.errors or [], "BAD_USER_INPUT"), count.rows

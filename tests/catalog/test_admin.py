@@ -31,7 +31,7 @@ def test_a_list_takes_a_constant_number_of_queries(
 
 
 @pytest.mark.parametrize(
-    ("model", "term", "found"),
+    ("model", "term", "expected"),
     [
         ("book", "ВОЙНА", ["Война и мир"]),
         ("book", "%", []),
@@ -40,10 +40,10 @@ def test_a_list_takes_a_constant_number_of_queries(
         ("category", "SCI", ["Science"]),
     ],
 )
-def test_a_list_is_searched_as_the_api_searches(admin_client, model, term, found):
+def test_a_list_is_searched_as_the_api_searches(admin_client, model, term, expected):
     demo.load()
     listed = admin_client.get(address(model), {"q": term}).context["cl"].result_list
-    assert [str(row) for row in listed] == found
+    assert [str(row) for row in listed] == expected
 
 
 def test_lists_show_counts_that_lead_to_the_books(admin_client):
@@ -60,8 +60,8 @@ def test_lists_show_counts_that_lead_to_the_books(admin_client):
 def test_books_are_filtered_by_length(admin_client, pages, shown):
     for count in (0, 100, 900):
         BookFactory.create(page_count=count)
-    found = admin_client.get(address("book"), {"pages": pages})
-    assert len(found.context["cl"].result_list) == shown
+    page = admin_client.get(address("book"), {"pages": pages})
+    assert len(page.context["cl"].result_list) == shown
 
 
 def test_authors_are_picked_by_search_instead_of_a_list(admin_client):
@@ -73,10 +73,10 @@ def test_authors_are_picked_by_search_instead_of_a_list(admin_client):
         reverse("admin:autocomplete"),
         {"app_label": "catalog", "model_name": "book", "field_name": "author", "term": "толст"},
     )  # fmt: skip
-    assert [one["text"] for one in answer.json()["results"]] == ["Лев Толстой"]
+    assert [option["text"] for option in answer.json()["results"]] == ["Лев Толстой"]
 
 
-def test_text_is_stored_as_it_came_and_blank_text_is_refused(admin_client):
+def test_text_is_stored_verbatim_and_blank_text_is_refused(admin_client):
     author = AuthorFactory.create()
     form = {"name": "  Emma ", "page_count": "1", "author": str(author.pk)}
     admin_client.post(address("book", "add"), form)

@@ -1,4 +1,4 @@
-"""GraphQL over HTTP, as the audits of the npm package graphql-http understand it."""
+"""The audits of the npm package graphql-http."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ def test_every_audit_passes(audits, live_server):
     done = node("node", "audit.mjs", f"{live_server.url}/graphql")
     results = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.stderr == ""
-    assert [one for one in results if one["status"] != "ok"] == []
+    assert [result for result in results if result["status"] != "ok"] == []
     assert len(results) == 61

@@ -30,21 +30,21 @@ def rows():
     )
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_an_export_is_imported_as_it_was(tmp_path, kind, capsys):
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_an_import_restores_an_export(tmp_path, suffix, capsys):
     demo.load()
     BookFactory.create(
         name=' "odd",\r\nname\t', author=AuthorFactory.create(last_name="O'Brien; =1+1")
     )
-    before, file = rows(), tmp_path / f"books.{kind}"
+    before, file = rows(), tmp_path / f"books.{suffix}"
     call_command("export_catalog", str(file))
     for model in (Book, Author, Category):
         model.objects.all().delete()
     call_command("import_catalog", str(file))
     assert rows() == before
     assert Author.objects.count() == len({row[3:5] for row in before})
-    told = capsys.readouterr().out
-    assert told == f"{len(before)} books written.\n{len(before)} books added.\n"
+    output = capsys.readouterr().out
+    assert output == f"{len(before)} books written.\n{len(before)} books added.\n"
     assert [path.name for path in tmp_path.iterdir()] == [file.name]
     assert list(Book.objects.search("война")) == list(
         Book.objects.filter(name="Война и мир")
@@ -66,7 +66,7 @@ def test_authors_and_categories_that_are_there_are_used(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "text", "fault"),
+    ("suffix", "text", "fault"),
     [
         ("csv", HEADER + "A,1,B,C,\n,1,B,C,\n", "line 3: name must not be blank"),
         ("csv", HEADER + "A,-1,B,C,\n", "line 2: pageCount must be a whole number"),
@@ -88,15 +88,17 @@ def test_authors_and_categories_that_are_there_are_used(tmp_path):
         ("jsonl", '{"name": "A", "pageCount": true, "authorFirstName": "B", "authorLastName": "C"}', "whole number"),
     ],
 )  # fmt: skip
-def test_a_faulty_file_imports_nothing_and_names_the_line(tmp_path, kind, text, fault):
-    file = tmp_path / f"books.{kind}"
+def test_a_faulty_file_imports_nothing_and_names_the_line(
+    tmp_path, suffix, text, fault
+):
+    file = tmp_path / f"books.{suffix}"
     good = {
         "name": "Good",
         "pageCount": 1,
         "authorFirstName": "B",
         "authorLastName": "C",
     }
-    if kind == "jsonl" and "line" not in fault:
+    if suffix == "jsonl" and "line" not in fault:
         text = json.dumps(good) + "\n" + text
     file.write_text(text)
     with pytest.raises(CommandError, match="Nothing was imported") as refusal:

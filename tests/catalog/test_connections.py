@@ -39,15 +39,15 @@ def page(ask):
         variables.setdefault("order", "ID_ASC")
         answer = ask(PAGE, **variables)
         assert "errors" not in answer, answer
-        found = answer["data"]["books"]
-        assert [edge["node"] for edge in found["edges"]] == found["nodes"]
-        return found
+        books = answer["data"]["books"]
+        assert [edge["node"] for edge in books["edges"]] == books["nodes"]
+        return books
 
     return fetch
 
 
-def ids(found):
-    return [int(node["id"]) for node in found["nodes"]]
+def ids(answer):
+    return [int(node["id"]) for node in answer["nodes"]]
 
 
 @pytest.mark.parametrize("size", [1, 3, 10, 100])
@@ -59,26 +59,26 @@ def test_walking_forward_and_back_sees_every_row_once_in_order(
     expected = [book.pk for book in sorted(books, key=ORDERS[order])]
     if descending:
         expected, order = expected[::-1], order.replace("ASC", "DESC")
-    seen, cursor = [], None
+    walked, cursor = [], None
     while True:
-        found = page(first=size, after=cursor, order=order)
-        seen += ids(found)
-        assert found["pageInfo"]["hasPreviousPage"] is (cursor is not None)
-        assert found["totalCount"] == len(books)
-        cursor = found["pageInfo"]["endCursor"]
-        if not found["pageInfo"]["hasNextPage"]:
+        answer = page(first=size, after=cursor, order=order)
+        walked += ids(answer)
+        assert answer["pageInfo"]["hasPreviousPage"] is (cursor is not None)
+        assert answer["totalCount"] == len(books)
+        cursor = answer["pageInfo"]["endCursor"]
+        if not answer["pageInfo"]["hasNextPage"]:
             break
-    assert seen == expected
-    back: list[int] = []
+    assert walked == expected
+    walked_back: list[int] = []
     cursor = None
     while True:
-        found = page(last=size, before=cursor, order=order)
-        back = ids(found) + back
-        assert found["pageInfo"]["hasNextPage"] is (cursor is not None)
-        cursor = found["pageInfo"]["startCursor"]
-        if not found["pageInfo"]["hasPreviousPage"]:
+        answer = page(last=size, before=cursor, order=order)
+        walked_back = ids(answer) + walked_back
+        assert answer["pageInfo"]["hasNextPage"] is (cursor is not None)
+        cursor = answer["pageInfo"]["startCursor"]
+        if not answer["pageInfo"]["hasPreviousPage"]:
             break
-    assert back == expected
+    assert walked_back == expected
 
 
 def test_a_page_between_two_cursors(page, books):
@@ -111,16 +111,16 @@ def test_an_empty_page_has_no_cursors(page, books):
 
 def test_filters_hold_together(page, books):
     category = CategoryFactory.create()
-    wanted = BookFactory.create(name="BA ba", page_count=7, category=category)
+    book = BookFactory.create(name="BA ba", page_count=7, category=category)
     BookFactory.create(name="ba", page_count=8, category=category)
-    given = {
+    conditions = {
         "title": "Ba",
         "categoryId": category.pk,
         "maxPageCount": 7,
         "minPageCount": 7,
-        "authorId": wanted.author.pk,
+        "authorId": book.author.pk,
     }
-    assert ids(page(filter=given)) == [wanted.pk]
+    assert ids(page(filter=conditions)) == [book.pk]
     assert ids(page(filter={"authorId": 2**31 - 1})) == []
     assert ids(page(filter={"authorId": -1})) == []
     assert page(filter={"title": "b"}, first=2)["totalCount"] == 5
@@ -166,10 +166,10 @@ def test_authors_page_by_name_and_are_found_without_letter_case(ask):
     query = """query ($after: String, $name: String) {
       authors(first: 3, after: $after, orderBy: NAME_ASC, filter: {name: $name}) {
         nodes { firstName bookCount } pageInfo { endCursor } } }"""
-    found = ask(query)["data"]["authors"]
-    assert [node["firstName"] for node in found["nodes"]] == ["Jane", "Ada", "Émile"]
-    rest = ask(query, after=found["pageInfo"]["endCursor"])["data"]["authors"]
-    assert rest["nodes"] == [{"firstName": "Zoë", "bookCount": 0}]
+    answer = ask(query)["data"]["authors"]
+    assert [node["firstName"] for node in answer["nodes"]] == ["Jane", "Ada", "Émile"]
+    next_page = ask(query, after=answer["pageInfo"]["endCursor"])["data"]["authors"]
+    assert next_page["nodes"] == [{"firstName": "Zoë", "bookCount": 0}]
     ask_for = ask(query, name="zoë áv")["data"]["authors"]["nodes"]
     assert [node["firstName"] for node in ask_for] == ["Zoë"]
 

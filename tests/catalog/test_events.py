@@ -21,19 +21,19 @@ def events(settings, db):
     settings.CATALOG_EVENTS = True
 
 
-def told():
+def published():
     return [
         (event.type, json.loads(bytes(event.body))["data"])
         for event in Event.objects.filter(profile=PROFILE).order_by("pk")
     ]
 
 
-def test_nothing_is_announced_by_default(ask):
+def test_no_event_is_published_by_default(ask):
     ask(f"mutation {{ addAuthor(author: {NAMES}) {{ id }} }}")
     assert not Event.objects.exists()
 
 
-def test_every_change_is_announced_once_in_the_words_of_the_contract(ask, events):
+def test_every_change_is_published_once_with_the_fields_of_the_contract(ask, events):
     author = AuthorFactory.create()
     book = f'{{name: "Emma", pageCount: 1, authorId: {author.pk}}}'
     added = ask(f"mutation {{ addBook(book: {book}) {{ id }} }}")["data"]["addBook"][
@@ -48,21 +48,21 @@ def test_every_change_is_announced_once_in_the_words_of_the_contract(ask, events
     new = ask(f"mutation {{ addAuthor(author: {NAMES}) {{ id }} }}")["data"][
         "addAuthor"
     ]
-    kind = ask('mutation { addCategory(category: {name: "C"}) { id } }')["data"]
+    category = ask('mutation { addCategory(category: {name: "C"}) { id } }')["data"]
     data = {"name": "Emma", "pageCount": 1, "authorId": author.pk, "categoryId": None}
     names = {"firstName": "A", "lastName": "B"}
-    assert told() == [
+    assert published() == [
         ("book.created", {"id": added, **data}),
         ("book.updated", {"id": added, **data}),
         ("book.deleted", {"id": added}),
         ("author.updated", {"id": str(author.pk), **names}),
         ("author.deleted", {"id": str(author.pk)}),
         ("author.created", {"id": new["id"], **names}),
-        ("category.created", {"id": kind["addCategory"]["id"], "name": "C", "description": None}),
+        ("category.created", {"id": category["addCategory"]["id"], "name": "C", "description": None}),
     ]  # fmt: skip
 
 
-def test_a_refused_change_announces_nothing(ask, events, settings):
+def test_a_refused_change_publishes_nothing(ask, events, settings):
     author = BookFactory.create().author
     settings.CATALOG_ROW_BUDGET = 1
     answer = ask(
@@ -75,10 +75,10 @@ def test_a_refused_change_announces_nothing(ask, events, settings):
         "AUTHOR_HAS_BOOKS",
         "RESULT_TOO_LARGE",
     ]
-    assert told() == []
+    assert published() == []
 
 
-def test_a_receiver_gets_what_it_asked_for(events, ask):
+def test_a_receiver_gets_the_types_that_it_lists(events, ask):
     for types in ([], ["book.deleted"]):
         endpoints.create(profile=PROFILE, owner=OWNER, url=URL, event_types=types)
     ask(f"mutation {{ addAuthor(author: {NAMES}) {{ id }} }}")
@@ -131,27 +131,27 @@ def test_no_receiver_is_added_while_events_are_off(db):
 
 
 def test_receivers_are_listed_and_removed_while_events_are_off(db, capsys):
-    made = endpoints.create(profile=PROFILE, owner=OWNER, url=URL, event_types=[])
-    public_id = made.endpoint.public_id
+    created = endpoints.create(profile=PROFILE, owner=OWNER, url=URL, event_types=[])
+    public_id = created.endpoint.public_id
     call_command("catalog_webhooks", "list")
     call_command("catalog_webhooks", "remove", public_id)
     call_command("catalog_webhooks", "list")
     assert capsys.readouterr().out == f"{public_id} {URL} (all events)\nRemoved.\n"
 
 
-def test_receivers_are_told_to_programs_one_object_a_line(events, capsys):
-    made = [
+def test_json_lists_one_receiver_per_line(events, capsys):
+    receivers = [
         endpoints.create(profile=PROFILE, owner=OWNER, url=URL, event_types=types)
         for types in ([], ["book.deleted"])
     ]
     call_command("catalog_webhooks", "list", "--json")
     assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [
-        {"id": it.endpoint.public_id, "url": URL, "event_types": types}
-        for it, types in zip(made, ([], ["book.deleted"]), strict=True)
+        {"id": receiver.endpoint.public_id, "url": URL, "event_types": types}
+        for receiver, types in zip(receivers, ([], ["book.deleted"]), strict=True)
     ]
 
 
-def test_there_is_an_end_to_the_receivers(events):
+def test_the_number_of_receivers_is_limited(events):
     for _ in range(20):
         endpoints.create(profile=PROFILE, owner=OWNER, url=URL, event_types=[])
     with pytest.raises(CommandError, match="as many receivers as may be"):

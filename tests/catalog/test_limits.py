@@ -149,10 +149,10 @@ def test_the_cache_holds_as_many_documents_as_their_lengths_allow():
 def test_a_document_that_two_threads_prepare_at_once_is_counted_once(monkeypatch):
     cache, text = Documents(schema.graphql_schema), "{ __typename }"
 
-    def overtaken(*given: Any):
+    def overtaken(*arguments: Any):
         monkeypatch.undo()
         cache.get(text)  # the other thread was quicker
-        return prepare(*given)
+        return prepare(*arguments)
 
     monkeypatch.setattr("catalog.execution.documents.prepare", overtaken)
     assert cache.get(text) is cache.get(text)

@@ -32,6 +32,13 @@ def answers(text, variables=None, limit=100_000):
     ]
 
 
+def same_answer(text, variables=None, limit=100_000):
+    """Return the answer of both executors, which must be the same."""
+    planned_answer, unplanned_answer = answers(text, variables, limit)
+    assert planned_answer == unplanned_answer
+    return planned_answer
+
+
 def test_a_condition_is_not_mixed_up_with_a_variable_of_another_operation(shelf):
     text = """query A($x: Boolean!) { __typename @include(if: $x) }
       query B($x: BookFilter!) { books(filter: $x) { totalCount } }
@@ -50,10 +57,9 @@ def test_a_condition_is_not_mixed_up_with_a_variable_of_another_operation(shelf)
 def test_what_two_selections_of_one_list_name_is_answered_to_both(shelf):
     text = """{ categories { edges { node { books { name } } }
                    nodes { books { author { bookCount } } } } }"""
-    one, other = answers(text)
-    assert one == other
-    found = orjson.loads(one)["data"]["categories"]
-    for edge, node in zip(found["edges"], found["nodes"], strict=True):
+    answer = same_answer(text)
+    categories = orjson.loads(answer)["data"]["categories"]
+    for edge, node in zip(categories["edges"], categories["nodes"], strict=True):
         assert len(edge["node"]["books"]) == len(node["books"]) == 2
         assert all(book["author"]["bookCount"] for book in node["books"])
 
@@ -80,10 +86,10 @@ def test_what_two_selections_of_one_list_name_is_answered_to_both(shelf):
     ],
 )
 def test_every_form_counts_a_row_as_often_as_it_answers_it(shelf, text, rows):
-    for one in answers(text, limit=rows):
-        assert b"RESULT_TOO_LARGE" not in one
-    for one in answers(text, limit=rows - 1):
-        assert b"RESULT_TOO_LARGE" in one
+    for answer in answers(text, limit=rows):
+        assert b"RESULT_TOO_LARGE" not in answer
+    for answer in answers(text, limit=rows - 1):
+        assert b"RESULT_TOO_LARGE" in answer
 
 
 @pytest.mark.parametrize("limit", [0, 5, 6, 7, 20, 40])
@@ -97,10 +103,9 @@ def test_every_form_counts_a_row_as_often_as_it_answers_it(shelf, text, rows):
     ],
 )
 def test_both_executors_refuse_too_many_rows_alike(shelf, text, limit):
-    one, other = answers(text, limit=limit)
-    assert one == other
+    answer = same_answer(text, limit=limit)
     if not limit:
-        assert b"RESULT_TOO_LARGE" in one
+        assert b"RESULT_TOO_LARGE" in answer
 
 
 @pytest.mark.parametrize(
@@ -130,16 +135,14 @@ def test_both_executors_refuse_too_many_rows_alike(shelf, text, limit):
     ],
 )
 def test_both_executors_fail_alike(shelf, text, variables):
-    one, other = answers(text, variables)
-    assert one == other
+    same_answer(text, variables)
 
 
 def test_a_plan_serves_each_value_of_its_conditions(shelf):
     text = "query ($on: Boolean!) { getAllBooks { id name @include(if: $on) } }"
     for value in (True, False, True):
-        one, other = answers(text, {"on": value})
-        assert one == other
-        assert (b"name" in one) is value
+        answer = same_answer(text, {"on": value})
+        assert (b"name" in answer) is value
 
 
 def test_a_database_that_fails_makes_the_field_null_and_tells_nothing(
@@ -153,11 +156,10 @@ def test_a_database_that_fails_makes_the_field_null_and_tells_nothing(
         return execute(self, sql, params)
 
     monkeypatch.setattr(CursorWrapper, "execute", away)
-    one, other = answers("{ getAllBooks { id } getAllAuthors { id } }")
-    assert one == other
-    assert b"secret" not in one
-    assert orjson.loads(one)["data"]["getAllBooks"] is None
-    assert len(orjson.loads(one)["data"]["getAllAuthors"]) == 3
+    answer = same_answer("{ getAllBooks { id } getAllAuthors { id } }")
+    assert b"secret" not in answer
+    assert orjson.loads(answer)["data"]["getAllBooks"] is None
+    assert len(orjson.loads(answer)["data"]["getAllAuthors"]) == 3
 
 
 def test_a_plan_never_asks_twice_for_what_one_query_gives(shelf):
@@ -168,9 +170,8 @@ def test_a_plan_never_asks_twice_for_what_one_query_gives(shelf):
 
 def test_rows_of_one_owner_are_never_lost_between_queries(shelf):
     Book.objects.all().delete()
-    one, other = answers("{ getAllAuthors { books { id } bookCount } }")
-    assert one == other
-    assert b'"books":[],"bookCount":0' in one
+    answer = same_answer("{ getAllAuthors { books { id } bookCount } }")
+    assert b'"books":[],"bookCount":0' in answer
 
 
 @pytest.mark.parametrize(
@@ -178,16 +179,14 @@ def test_rows_of_one_owner_are_never_lost_between_queries(shelf):
 )
 def test_one_plan_serves_every_kind_of_title(shelf, title):
     text = "query ($t: String!) { searchBooks(title: $t) { name author { books { id } } } }"
-    one, other = answers(text, {"t": title})
-    assert one == other
+    same_answer(text, {"t": title})
 
 
 def test_a_compiled_statement_follows_its_parameter_and_the_limit(shelf, settings):
     text = "query ($t: String!) { searchBooks(title: $t) { name } }"
     for title, limit in (("alpha", 9), ("omega", 9), ("alpha", 1), ("alpha", 3)):
         settings.CATALOG_ROW_BUDGET = limit
-        one, other = answers(text, {"t": title}, limit)
-        assert one == other
+        same_answer(text, {"t": title}, limit)
 
 
 def test_a_parameter_that_the_orm_changes_is_never_compiled():
@@ -218,13 +217,11 @@ def test_a_long_text_cannot_be_multiplied_without_bound(db):
     BookFactory.create_batch(40, category=category, author=AuthorFactory.create())
     text = "{ getAllBooks { category { %s } } }"
     fields = " ".join(f"d{number}: description" for number in range(25))
-    one, other = answers(text.replace("%s", fields))
-    assert one == other
-    assert len(one) > 10_000_000
+    answer = same_answer(text.replace("%s", fields))
+    assert len(answer) > 10_000_000
     BookFactory.create(category=category)
-    one, other = answers(text.replace("%s", fields))
-    assert one == other
-    assert orjson.loads(one)["errors"][0]["extensions"] == {
+    answer = same_answer(text.replace("%s", fields))
+    assert orjson.loads(answer)["errors"][0]["extensions"] == {
         "code": "RESULT_TOO_LARGE",
         "limit": 10_000_000,
     }

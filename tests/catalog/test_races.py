@@ -1,4 +1,4 @@
-"""Changes at the same moment: one of both wins, the other one is told why it cannot be done."""
+"""Concurrent changes: one wins, the other gets a clear error."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def change(text: str) -> Any:
 
 
 def add(author, category=None):
-    given = f", categoryId: {category.pk}" if category else ""
-    book = f'{{name: "Emma", pageCount: 1, authorId: {author.pk}{given}}}'
+    category_field = f", categoryId: {category.pk}" if category else ""
+    book = f'{{name: "Emma", pageCount: 1, authorId: {author.pk}{category_field}}}'
     return change(f"addBook(book: {book}) {{ author {{ id }} category {{ id }} }}")
 
 
 def update(book, author, category=None):
-    given = f", categoryId: {category.pk}" if category else ""
-    new = f'{{name: "Emma", pageCount: 1, authorId: {author.pk}{given}}}'
+    category_field = f", categoryId: {category.pk}" if category else ""
+    new = f'{{name: "Emma", pageCount: 1, authorId: {author.pk}{category_field}}}'
     return change(
         f"updateBook(id: {book.pk}, book: {new}) {{ author {{ id }} category {{ id }} }}"
     )
@@ -74,12 +74,12 @@ def remove_many(category):
     return client.post("/admin/catalog/category/", form).status_code
 
 
-def started(call: Callable[..., Any], *given: Any) -> Future[Any]:
+def started(call: Callable[..., Any], *arguments: Any) -> Future[Any]:
     """Start a call in a thread; return when it has ended, or waits for a lock."""
 
     def run() -> Any:
         try:
-            return call(*given)
+            return call(*arguments)
         finally:
             connection.close()
 
@@ -163,7 +163,7 @@ def test_a_category_cannot_go_before_the_changed_book_is_answered(
 
 @pytest.mark.parametrize("changes", ["adds", "updates"])
 @pytest.mark.parametrize("removed", ["author", "category", "categories"])
-def test_who_comes_after_a_removal_finds_nothing(root, changes, removed):
+def test_a_change_after_a_removal_is_not_found(root, changes, removed):
     author, category = AuthorFactory.create(), CategoryFactory.create()
     book = BookFactory.create(category=category)
     call = partial(add) if changes == "adds" else partial(update, book)
@@ -178,7 +178,7 @@ def test_who_comes_after_a_removal_finds_nothing(root, changes, removed):
     assert late.result() == {"code": "NOT_FOUND", "field": field}
 
 
-def test_an_author_with_a_book_of_this_moment_stays():
+def test_an_author_with_a_concurrent_book_is_not_deleted():
     author = AuthorFactory.create()
     with transaction.atomic():
         add(author)
@@ -192,11 +192,11 @@ def test_no_race_ends_in_an_internal_error(root):
     for _ in range(10):
         author, category = AuthorFactory.create(), CategoryFactory.create()
         book = BookFactory.create()
-        found = together(
+        results = together(
             partial(add, author, category),
             partial(update, book, author, category),
             partial(delete, author),
             partial(remove, category),
         )
-        outcomes |= {one["code"] for one in found if "code" in str(one)}
+        outcomes |= {result["code"] for result in results if "code" in str(result)}
     assert outcomes <= {"NOT_FOUND", "AUTHOR_HAS_BOOKS"}

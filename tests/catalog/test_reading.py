@@ -9,7 +9,7 @@ pytestmark = pytest.mark.django_db
 BOOK = "{ id name pageCount author { id firstName lastName } category { id name description } }"
 
 
-def seen(book):
+def answered(book):
     """Return a book as the contract answers it."""
     category = book.category and {
         "id": str(book.category.pk),
@@ -43,14 +43,14 @@ def books():
 @pytest.mark.spec("catalog", "getAllBooks")
 def test_all_books_come_by_id_with_author_and_category(ask, books):
     answer = ask(f"{{ getAllBooks {BOOK} }}")
-    assert answer == {"data": {"getAllBooks": [seen(book) for book in books]}}
+    assert answer == {"data": {"getAllBooks": [answered(book) for book in books]}}
 
 
 @pytest.mark.spec("catalog", "getBookById")
 def test_a_book_is_found_by_its_id(ask, books):
     query = f"query ($id: ID!) {{ getBookById(id: $id) {BOOK} }}"
-    assert ask(query, id=str(books[1].pk))["data"]["getBookById"] == seen(books[1])
-    assert ask(query, id=books[0].pk)["data"]["getBookById"] == seen(books[0])
+    assert ask(query, id=str(books[1].pk))["data"]["getBookById"] == answered(books[1])
+    assert ask(query, id=books[0].pk)["data"]["getBookById"] == answered(books[0])
 
 
 @pytest.mark.parametrize(
@@ -150,16 +150,16 @@ def test_categories_come_with_their_books(ask):
     assert ask(f"{{ getAllCategories {fields} }}")["data"]["getAllCategories"] == [
         expected
     ]
-    one = ask(f"{{ getCategoryById(id: {category.pk}) {fields} }}")
-    assert one["data"]["getCategoryById"] == expected
+    answer = ask(f"{{ getCategoryById(id: {category.pk}) {fields} }}")
+    assert answer["data"]["getCategoryById"] == expected
 
 
 @pytest.mark.spec("catalog", "searchBooks")
 def test_a_search_answers_in_code_point_order_of_the_name_then_by_id(ask):
     names = ["ab z", "Zab", "ab", "éab", "ab", "Ab", "😀ab", "Äab", "\uffeeab"]
-    made = [BookFactory.create(name=name) for name in names]
+    books = [BookFactory.create(name=name) for name in names]
     answer = ask('{ searchBooks(title: "AB") { id name } }')
-    expected = sorted(made, key=lambda book: (book.name, book.pk))
+    expected = sorted(books, key=lambda book: (book.name, book.pk))
     assert answer["data"]["searchBooks"] == [
         {"id": str(book.pk), "name": book.name} for book in expected
     ]

@@ -27,7 +27,7 @@ EXAMPLES = 3_000 if example_settings.get_current_profile_name() == "long" else 2
 searched = example_settings(
     max_examples=EXAMPLES,
     deadline=None,
-    # What is found in a long search is worth minutes of shrinking; in CI it is not.
+    # A failure of a long search is worth minutes of shrinking; in CI it is not.
     phases=set(Phase) - {Phase.explain} if EXAMPLES > 200 else {Phase.generate},
     suppress_health_check=[
         HealthCheck.function_scoped_fixture,
@@ -47,11 +47,11 @@ def state() -> list[Any]:
     ]
 
 
-def tried(call: Callable[..., Any], *given: Any) -> Any:
-    """Return what a call gives, and what it leaves in the database; then take it back."""
-    number_on()  # what is taken back keeps its numbers
+def rolled_back(call: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the result of a call and the rows after it; then roll back."""
+    number_on()  # a rollback keeps the sequences
     with transaction.atomic():
-        result = call(*given), state()
+        result = call(*arguments), state()
         transaction.set_rollback(True)
     return result
 
@@ -80,12 +80,12 @@ def codes(errors):
 @searched
 @given(document=documents())
 def test_any_document_is_answered_as_the_reference_answers_it(shelf, document):
-    (data, errors), after = tried(product, *document)
+    (data, errors), after = rolled_back(product, *document)
     event(f"codes: {sorted(codes(errors)) or 'none'}")
     if codes(errors) == {"QUERY_TOO_COMPLEX"}:
         assert data is None
         return
-    (expected, refusals, _), state_after = tried(reference.answer, *document)
+    (expected, refusals, _), state_after = rolled_back(reference.answer, *document)
     assert data == expected
     assert list(data or {}) == list(expected or {})
     assert sorted_errors(errors) == sorted_errors(refusals)
@@ -97,14 +97,14 @@ def test_any_document_is_answered_as_the_reference_answers_it(shelf, document):
 @searched
 @given(document=documents())
 def test_every_form_of_query_counts_its_rows_equally(shelf, document):
-    (_, errors, rows), _ = tried(reference.answer, *document)
+    (_, errors, rows), _ = rolled_back(reference.answer, *document)
     if errors or not rows:
         return
-    (_, enough), _ = tried(product, *document, rows)
-    (_, lacking), _ = tried(product, *document, rows - 1)
-    if codes(enough) != {"QUERY_TOO_COMPLEX"}:
-        assert not enough
-        assert codes(lacking) == {"RESULT_TOO_LARGE"}
+    (_, at_limit), _ = rolled_back(product, *document, rows)
+    (_, below_limit), _ = rolled_back(product, *document, rows - 1)
+    if codes(at_limit) != {"QUERY_TOO_COMPLEX"}:
+        assert not at_limit
+        assert codes(below_limit) == {"RESULT_TOO_LARGE"}
 
 
 def test_most_random_documents_are_executed(shelf):
@@ -113,7 +113,7 @@ def test_most_random_documents_are_executed(shelf):
     @example_settings(searched, max_examples=150, database=None)
     @given(document=documents())
     def collect(document):
-        (data, errors), _ = tried(product, *document)
+        (data, errors), _ = rolled_back(product, *document)
         outcomes["executed" if data else "refused"] += 1
         outcomes.update(codes(errors))
         outcomes["faultless"] += not errors

@@ -32,7 +32,7 @@ def titles():
         BookFactory.create(name=title, author=author)
 
 
-def found(term):
+def names_matching(term):
     return sorted(book.name for book in Book.objects.search(term))
 
 
@@ -63,7 +63,7 @@ def found(term):
     ],
 )
 def test_a_title_is_found_by_any_part_of_it(titles, _case, term, expected):
-    assert found(term) == expected
+    assert names_matching(term) == expected
 
 
 @settings(
@@ -86,16 +86,16 @@ def test_search_agrees_with_python_on_every_text(titles, title, start, length):
             for book in Book.objects.all()
             if term.casefold() in book.name.casefold()
         }
-        assert set(found(term)) == expected
+        assert set(names_matching(term)) == expected
 
 
 def test_the_index_follows_changes_and_deletions(titles):
     book = Book.objects.get(name="Война и мир")
     book.name = "War and Peace"
     book.save()
-    assert (found("война"), found("PEACE")) == ([], ["War and Peace"])
+    assert (names_matching("война"), names_matching("PEACE")) == ([], ["War and Peace"])
     book.delete()
-    assert found("peace") == []
+    assert names_matching("peace") == []
 
 
 def test_a_search_may_stop_at_a_number_of_books():

@@ -1,0 +1,76 @@
+"""Who may change the catalogue with CATALOG_WRITES=authenticated."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+
+from catalog.models import Author, Book, Category
+from tests.catalog.factories import AuthorFactory, BookFactory
+
+pytestmark = pytest.mark.django_db
+
+CHANGES = [
+    'addAuthor(author: {firstName: "A", lastName: "B"}) { id }',
+    'updateAuthor(id: 1, author: {firstName: "A", lastName: "B"}) { id }',
+    "deleteAuthor(id: 1)",
+    'addBook(book: {name: "A", pageCount: 1, authorId: 1}) { id }',
+    'updateBook(id: 1, book: {name: "A", pageCount: 1, authorId: 1}) { id }',
+    "deleteBook(id: 1)",
+    'addCategory(category: {name: "A"}) { id }',
+]
+
+
+@pytest.fixture(autouse=True)
+def authenticated(settings):
+    settings.CATALOG_WRITES = "authenticated"
+    settings.CATALOG_TOKEN_AUTHENTICATOR = "tests.catalog.authentication.authenticate"
+    User.objects.create_user("staff", is_staff=True)
+    User.objects.create_user("visitor")
+    User.objects.create_user("gone", is_staff=True, is_active=False)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    ("authorization", "code"),
+    [
+        (None, "UNAUTHENTICATED"),
+        ("", "UNAUTHENTICATED"),
+        ("Bearer", "UNAUTHENTICATED"),
+        ("Bearer ", "UNAUTHENTICATED"),
+        ("Bearer unknown", "UNAUTHENTICATED"),
+        ("Basic staff", "UNAUTHENTICATED"),
+        ("Bearer gone", "UNAUTHENTICATED"),
+        ("Bearer visitor", "FORBIDDEN"),
+    ],
+)
+def test_a_change_without_the_right_is_refused(ask, change, authorization, code):
+    headers = {} if authorization is None else {"Authorization": authorization}
+    BookFactory.create(pk=1, author=AuthorFactory.create(pk=1))
+    answer = ask(f"mutation {{ change: {change} }}", headers=headers)
+    assert answer["data"] == {"change": None}
+    assert answer["errors"][0]["extensions"] == {"code": code}
+    assert (Author.objects.count(), Book.objects.count()) == (1, 1)
+    assert not Category.objects.exists()
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer"])
+def test_a_staff_token_may_change(ask, scheme):
+    answer = ask(
+        f"mutation {{ {CHANGES[0]} }}",
+        headers={"Authorization": f"{scheme} staff"},
+    )
+    assert "errors" not in answer
+    assert Author.objects.count() == 1
+
+
+def test_a_session_is_not_a_token(client, ask):
+    client.force_login(User.objects.get(username="staff"))
+    answer = ask(f"mutation {{ {CHANGES[0]} }}")
+    assert answer["errors"][0]["extensions"]["code"] == "UNAUTHENTICATED"
+
+
+def test_reading_needs_no_token(ask):
+    assert ask("{ getAllBooks { id } }") == {"data": {"getAllBooks": []}}
+    answer = ask("{ getAllBooks { id } }", headers={"Authorization": "Bearer bad"})
+    assert answer == {"data": {"getAllBooks": []}}
