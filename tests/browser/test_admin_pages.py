@@ -34,8 +34,8 @@ def addresses() -> list[str]:
         "endpoint/",
         f"endpoint/{target.pk}/change/?hours=24",
         f"endpoint/{target.pk}/rotate-secret/confirm/",
-        "shift/dashboard/",
-        "shift/",
+        "dispatcherlease/dashboard/",
+        "dispatcherlease/",
         "event/",
         "event/catalogue/",
         f"event/{delivery.event_id}/change/",
@@ -45,7 +45,7 @@ def addresses() -> list[str]:
 def test_no_list_cuts_a_column_beside_the_menu_and_the_filters(live_server, operator):
     Endpoint.objects.update(url=f"https://{'a-long-name.' * 6}example/{'x' * 90}")
     operator.set_viewport_size({"width": 1280, "height": 800})
-    for address in ("delivery/", "endpoint/", "event/", "shift/"):
+    for address in ("delivery/", "endpoint/", "event/", "dispatcherlease/"):
         operator.goto(f"{live_server.url}/admin/webhooks_core/{address}")
         wide, shown = operator.locator(".results").evaluate(
             "it => [it.scrollWidth, it.clientWidth]"

@@ -48,7 +48,7 @@ def request_of(user: User):
 def details() -> list[str]:
     delivery, target = Delivery.objects.latest("pk"), Endpoint.objects.get()
     return [
-        f"{WEBHOOKS}shift/dashboard/",
+        f"{WEBHOOKS}dispatcherlease/dashboard/",
         f"{WEBHOOKS}event/catalogue/",
         f"{WEBHOOKS}delivery/{delivery.pk}/change/",
         f"{WEBHOOKS}endpoint/{target.pk}/change/",

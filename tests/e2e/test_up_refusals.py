@@ -93,7 +93,7 @@ def test_a_database_file_that_cannot_be_is_one_clear_line(tmp_path):
         assert "Traceback" not in it.output
 
 
-def test_ctrl_c_before_anything_was_started_is_one_clear_line(monkeypatch):
+def test_ctrl_c_before_anything_was_started_is_one_clear_line(monkeypatch, db):
     def interrupted(_command, **_options):
         raise KeyboardInterrupt
 
