@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
@@ -23,6 +22,7 @@ from webhooks_core.admin.base import RefusedError
 from webhooks_core.admin.filters import HealthFilter, ProductFilter
 from webhooks_core.admin.health import Day, Health
 from webhooks_core.admin.rotation import RotationAdmin, static_source
+from webhooks_core.conf import webhook_settings
 from webhooks_core.encryption import SecretUnreadableError
 from webhooks_core.endpoints import LimitError
 from webhooks_core.models import Delivery, Endpoint
@@ -101,7 +101,7 @@ class EndpointAdmin(RotationAdmin):
         now, profile = timezone.now(), profiles.find(obj.profile)
         days = health.days([obj], now=now, deliveries=health.DELIVERIES_PER_PAGE)
         owners.attach([obj], site=self.admin_site, request=request)
-        is_trustable = bool(settings.WEBHOOK_ALLOWED_TARGETS or obj.trusted)
+        is_trustable = bool(webhook_settings.ALLOWED_TARGETS or obj.trusted)
         return {
             "endpoint": obj,
             "owner": owners.label(obj),
@@ -119,7 +119,7 @@ class EndpointAdmin(RotationAdmin):
             "custom_headers": _custom_headers(obj),
             "secrets": obj.endpointsecret_set.order_by("-pk"),
             "recent": _recent(obj),
-            "allowed_targets": settings.WEBHOOK_ALLOWED_TARGETS,
+            "allowed_targets": webhook_settings.ALLOWED_TARGETS,
             "may_trust": obj.static_key is None and is_trustable,
             "static_source": static_source(obj),
             "may_act": self.has_act_permission(request) and not obj.deleted_at,
