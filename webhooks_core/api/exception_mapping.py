@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,13 +12,18 @@ from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.db import InterfaceError, OperationalError
 from django.http import Http404
 from django.http.request import UnreadablePostError
-from redis.exceptions import RedisError
 from rest_framework import exceptions
 
 from webhooks_core.api.parsers import EncodedBody, PayloadTooLarge
 
 # Of a 503: most outages are a restart.
 RETRY_AFTER = {"Retry-After": "5"}
+
+_OUTAGES: tuple[type[Exception], ...] = (OperationalError, InterfaceError)
+with suppress(ImportError):  # the package's extra `redis` is not installed
+    from redis.exceptions import RedisError
+
+    _OUTAGES += (RedisError,)
 
 # No folder or no room for temporary files: the server could not keep the body.
 _NOT_STORED = {errno.ENOENT, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES}
@@ -66,7 +72,7 @@ def _failure_of_django(error: BaseException | None) -> Failure | None:
             return Failure(503, headers=RETRY_AFTER)
         case UnreadablePostError() | SuspiciousOperation():
             return Failure(400)  # unreadable: the client went away
-        case OperationalError() | InterfaceError() | RedisError():
+        case _ if isinstance(error, _OUTAGES):
             return Failure(503, headers=RETRY_AFTER)
     return None
 
