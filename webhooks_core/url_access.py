@@ -22,7 +22,7 @@ def check_url(profile: str, url: str, *, trusted: bool = False) -> None:
 def allowed_networks(endpoint: Endpoint) -> AllowedNetworks:
     """Return the addresses that attempts to an endpoint may connect to."""
     policy = profiles.get(endpoint.profile).url_policy
-    return policy.reach(endpoint.url, networks=_networks(endpoint.trusted))
+    return policy.allowed_networks(endpoint.url, networks=_networks(endpoint.trusted))
 
 
 def _networks(trusted: bool) -> tuple[IPNetwork, ...]:

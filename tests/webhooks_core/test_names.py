@@ -54,10 +54,10 @@ def test_an_address_in_disguise_is_not_called(host):
 def test_what_is_our_own_listener_by_now_is_not_connected_to(plain):
     base_url = "http://127.0.0.1:8000"
     policy = replace(plain.url_policy, own=own_listener(base_url))
-    assert policy.reach("http://localhost:8001/").allows("127.0.0.1")
+    assert policy.allowed_networks("http://localhost:8001/").allows("127.0.0.1")
     for url in (f"{base_url}/hook", "http://localhost:8000/", "http://[::1]:8000/"):
-        assert not policy.reach(url).allows("127.0.0.1")
-        assert not policy.reach(url).allows("93.184.215.14")
+        assert not policy.allowed_networks(url).allows("127.0.0.1")
+        assert not policy.allowed_networks(url).allows("93.184.215.14")
 
 
 def test_names_whose_servers_hang_hold_up_no_other_name(monkeypatch):

@@ -23,8 +23,8 @@ from webhooks_core.network.transport import (
     Client,
     OutgoingRequest,
     attempt,
+    can_connect,
     client,
-    connects,
 )
 
 MAX_IN_FLIGHT = 512
@@ -108,7 +108,7 @@ class Sender:
         self._start(self._connect(url, networks))
 
     async def _connect(self, url: str, networks: AllowedNetworks) -> None:
-        if await connects(url, networks):
+        if await can_connect(url, networks):
             self._reached.set()
 
     def _start(self, coroutine: Coroutine[None, None, None]) -> None:

@@ -32,13 +32,7 @@ _NOT_PUBLIC: tuple[IPNetwork, ...] = tuple(
         "203.0.113.0/24",  # documentation
         "224.0.0.0/4",  # multicast
         "240.0.0.0/4",  # reserved, broadcast
-    )
-)
-# Only 2000::/3 is handed out as global unicast; these parts of it are not for hosts.
-_GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
-_NOT_PUBLIC_V6: tuple[IPNetwork, ...] = tuple(
-    ipaddress.ip_network(text)
-    for text in (
+        # Parts of _GLOBAL_UNICAST that are not for hosts.
         "2001::/23",  # protocol assignments: Teredo, benchmarks, ORCHID
         "2001:db8::/32",  # documentation
         "2002::/16",  # 6to4: carries any IPv4 address
@@ -46,24 +40,25 @@ _NOT_PUBLIC_V6: tuple[IPNetwork, ...] = tuple(
         "3fff::/20",  # documentation
     )
 )
+# IANA has allocated no other IPv6 addresses as global unicast.
+_GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
 
 
 def is_public(address: Address) -> bool:
-    """Tell whether an address belongs to a host on the public internet."""
-    if isinstance(address, ipaddress.IPv4Address):
-        return not any(address in network for network in _NOT_PUBLIC)
-    if address.ipv4_mapped is not None:
-        return is_public(address.ipv4_mapped)
-    return address in _GLOBAL_UNICAST and not any(
-        address in network for network in _NOT_PUBLIC_V6
-    )
+    """Return True if an address belongs to a host on the public internet."""
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None:
+            return is_public(address.ipv4_mapped)
+        if address not in _GLOBAL_UNICAST:
+            return False
+    return not any(address in network for network in _NOT_PUBLIC)
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedNetworks:
-    """The addresses that a request may go to: public ones and those named here.
+    """The addresses that a request may go to: public ones and those of `networks`.
 
-    `nothing` overrides the rest: no address may be connected to.
+    `nothing` overrides the rest: no address is allowed.
     """
 
     loopback: bool = False
@@ -71,25 +66,19 @@ class AllowedNetworks:
     nothing: bool = False
 
     def allows(self, text: str) -> bool:
-        """Tell whether a literal address, as a socket names it, may be connected to."""
+        """Return True if a literal address, as a socket has it, may be connected to."""
         if self.nothing:
             return False
         try:
             address = ipaddress.ip_address(text)
         except ValueError:
             return False
-        mapped = getattr(address, "ipv4_mapped", None)
-        address = mapped or address
+        address = getattr(address, "ipv4_mapped", None) or address
         if address.is_loopback and self.loopback:
             return True
-        return is_public(address) or self._is_named(address)
+        return is_public(address) or any(
+            address in network for network in self.networks
+        )
 
     def allows_all(self, texts: Iterable[str]) -> bool:
         return all(self.allows(text) for text in texts)
-
-    def _is_named(self, address: Address) -> bool:
-        return any(
-            address in network
-            for network in self.networks
-            if network.version == address.version
-        )

@@ -9,9 +9,9 @@ from django.conf import settings
 
 
 def client_context() -> ssl.SSLContext:
-    """Return the context of outgoing connections: the public authorities and EXTRA_CA_FILE's.
+    """Return the context of outgoing connections: the system's authorities and EXTRA_CA_FILE's.
 
-    Raises OSError (ssl.SSLError too) when the file cannot be read or holds no certificate.
+    Raises OSError (also as ssl.SSLError) if the file cannot be read or holds no certificate.
     """
     return _context(getattr(settings, "EXTRA_CA_FILE", ""))
 

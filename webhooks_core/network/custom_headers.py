@@ -9,8 +9,8 @@ MAX_HEADERS = 20
 MAX_VALUE = 1024
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}", re.ASCII)
 _VALUE = re.compile(r"[\x20-\x7e]*", re.ASCII)
-# Ours (beside what the profiles' prefixes name), a connection's own (RFC 9110 section 7.6.1), and whatever claims an identity that a
-# proxy in front of the receiver may trust.
+# Headers that the engine sets, those of a connection (RFC 9110 section 7.6.1), and those that
+# claim an identity, which a proxy in front of the receiver may trust.
 _REFUSED = frozenset(
     [
         "accept-encoding",
@@ -49,9 +49,9 @@ class HeaderError(ValueError):
 def check(
     headers: Mapping[str, str], *, reserved: Collection[str] = ()
 ) -> dict[str, str]:
-    """Return the headers if deliveries may carry them all. Raises HeaderError.
+    """Return the headers. Raises HeaderError for one that deliveries cannot carry.
 
-    `reserved` are prefixes of header names that the products use.
+    `reserved` holds the header prefixes of the products.
     """
     if len(headers) > MAX_HEADERS:
         raise HeaderError(f"at most {MAX_HEADERS} headers")
@@ -65,10 +65,10 @@ def check(
 def _check_one(name: str, value: str, reserved: Collection[str]) -> None:
     if not _NAME.fullmatch(name):
         raise HeaderError(f"{name[:64]!r} is not a header name")
-    # Many servers take an underscore for a hyphen.
+    # Many servers treat an underscore as a hyphen.
     lower = name.lower().replace("_", "-")
-    ours = (f"{prefix.lower()}-" for prefix in reserved)
-    if lower in _REFUSED or lower.startswith((*_REFUSED_PREFIXES, *ours)):
+    prefixes = (*_REFUSED_PREFIXES, *(f"{prefix.lower()}-" for prefix in reserved))
+    if lower in _REFUSED or lower.startswith(prefixes):
         raise HeaderError(f"{name} cannot be set")
     if len(value) > MAX_VALUE or not _VALUE.fullmatch(value):
         raise HeaderError(f"the value of {name} is not plain text")

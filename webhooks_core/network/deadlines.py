@@ -1,4 +1,4 @@
-"""Deadlines of many tasks at once, kept by one timer."""
+"""Deadlines of many tasks, kept by one timer for each event loop."""
 
 from __future__ import annotations
 
@@ -12,20 +12,16 @@ NEVER = float("inf")
 
 
 class Deadlines:
-    """Hands out deadlines for the tasks of one event loop.
+    """The open deadlines of one event loop.
 
-    `asyncio.timeout` makes and cancels a timer for each, which cost a fifth of an attempt.
-    A deadline from here ends its task at most TICK_S late.
+    `asyncio.timeout` creates and cancels a timer for each block, a fifth of an attempt's cost. A
+    deadline of this class ends its block at most TICK_S late.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self._open: set[Deadline] = set()
         self._timer: asyncio.TimerHandle | None = None
-
-    @property
-    def is_ticking(self) -> bool:
-        return self._timer is not None
 
     def within(self, seconds: float) -> Deadline:
         return Deadline(self, self.loop.time() + seconds)
@@ -40,17 +36,17 @@ class Deadlines:
 
     def _tick(self) -> None:
         now = self.loop.time()
-        for deadline in [it for it in self._open if it.until <= now]:
+        for deadline in [each for each in self._open if each.until <= now]:
             self._open.discard(deadline)
             deadline.expire()
-        # The timer goes on for as long as anything is open, and ends by itself.
+        # Without an open deadline there is no timer.
         self._timer = self.loop.call_later(TICK_S, self._tick) if self._open else None
 
 
-class Ending:
-    """A block that `expire()` ends: it cancels the task in it, and TimeoutError is raised there.
+class CancelScope:
+    """A block that `expire()` ends: it cancels the block's task, and the block raises TimeoutError.
 
-    A cancellation that came from elsewhere goes on as one.
+    Any other cancellation of the task remains a cancellation.
     """
 
     __slots__ = ("_cancelling", "_expired", "_task")
@@ -83,8 +79,8 @@ class Ending:
         self._task.cancel()
 
 
-class Deadline(Ending):
-    """A block that ends at a time; made by Deadlines."""
+class Deadline(CancelScope):
+    """A block that ends at a time of the loop's clock; created by Deadlines."""
 
     __slots__ = ("_deadlines", "until")
 
@@ -108,17 +104,17 @@ class Deadline(Ending):
         super().__exit__(kind, error, trace)
 
 
-class _Thread(threading.local):
-    """A thread runs one loop at a time."""
+class _ThreadState(threading.local):
+    """The deadlines of the loop that a thread runs: one at a time."""
 
     deadlines: Deadlines | None = None
 
 
-_thread = _Thread()
+_thread = _ThreadState()
 
 
 def within(seconds: float | None) -> Deadline:
-    """Return a deadline for a block in the running loop, so many seconds from now or never."""
+    """Return a deadline in the running loop after some seconds; None means that it never ends."""
     loop = asyncio.get_running_loop()
     deadlines = _thread.deadlines
     if deadlines is None or deadlines.loop is not loop:

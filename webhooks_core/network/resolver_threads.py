@@ -1,4 +1,4 @@
-"""Threads for asking name servers: one for each question, so that who hangs holds up no other."""
+"""Threads for name resolution: one per question, so that a question that hangs delays no other."""
 
 from __future__ import annotations
 
@@ -9,62 +9,48 @@ from concurrent.futures import Executor, Future
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
-MOST = 512
+MAX_THREADS = 512
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class ThreadPerTask(Executor):
-    """Runs each call in a new thread, up to `most` at once; the others fail for want of one.
+    """Runs each call in a new thread, `most` at once; any more fail at once.
 
-    getaddrinfo cannot be interrupted, and a pool would be full of names that hang. Nobody waits
-    in line behind them: that would be a time-out of one who has done nothing. Unlike a pool's,
-    these threads keep no process from ending.
+    getaddrinfo cannot be interrupted, so names that hang would fill a pool. A call that waited for
+    them would time out through no fault of its own. Unlike a pool's threads, these are daemons.
     """
 
-    def __init__(self, most: int = MOST) -> None:
-        self._most = most
-        self._running = 0
-        self._lock = threading.Lock()
+    def __init__(self, most: int = MAX_THREADS) -> None:
+        self._free = threading.Semaphore(most)
 
     def submit(
         self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> Future[T]:
         future: Future[T] = Future()
-        call = partial(_run, future, partial(fn, *args, **kwargs))
-        if not self._begin(call):  # this machine's own want
+        if not self._start(future, partial(fn, *args, **kwargs)):
+            # The error of getaddrinfo for lack of a local resource.
             future.set_exception(socket.gaierror(socket.EAI_MEMORY, "no thread"))
         return future
 
-    def _begin(self, call: Callable[[], None]) -> bool:
-        with self._lock:
-            if self._running >= self._most:
-                return False
-            self._running += 1
+    def _start(self, *call: Any) -> bool:
+        if not self._free.acquire(blocking=False):
+            return False
         try:
-            threading.Thread(target=self._work, args=(call,), daemon=True).start()
+            threading.Thread(target=self._work, args=call, daemon=True).start()
         except RuntimeError:
-            self._leave()
+            self._free.release()
             return False
         return True
 
-    def _work(self, call: Callable[[], None]) -> None:
-        call()
-        self._leave()
-
-    def _leave(self) -> None:
-        with self._lock:
-            self._running -= 1
-
-
-def _run(future: Future[Any], call: Callable[[], Any]) -> None:
-    if not future.set_running_or_notify_cancel():
-        return
-    try:
-        future.set_result(call())
-    except BaseException as error:  # noqa: BLE001 - whoever waits for the result gets it
-        future.set_exception(error)
+    def _work(self, future: Future[Any], call: Callable[[], Any]) -> None:
+        if future.set_running_or_notify_cancel():
+            try:
+                future.set_result(call())
+            except BaseException as error:  # noqa: BLE001 - the future's owner handles it
+                future.set_exception(error)
+        self._free.release()
 
 
 THREADS = ThreadPerTask()

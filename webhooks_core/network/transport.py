@@ -31,11 +31,11 @@ from webhooks_core.network.error_classes import (
 from webhooks_core.network.resolver_threads import THREADS
 from webhooks_core.outcomes import Outcome
 
+RESPONSE_BODY_BYTES = 4096  # of a response, kept for people
+# The status line decides. These bound the reading of a body, which only people look at.
 READ_AT_MOST = 16 * 1024
-RESPONSE_BODY_BYTES = 4096  # of a receiver's answer, kept for people
-# The answer is decided at its status line; its text is only for the eyes of people.
 READ_FOR_S = 1.0
-# The headers of an answer: so much of each, and so many. More is no answer to us.
+# Of a response: the size of one header, and their number. More is not valid HTTP to us.
 MAX_HEADER_BYTES = 32 * 1024
 MAX_HEADERS = 256
 CONNECT_FOR_S = 3.0
@@ -43,9 +43,9 @@ KEEP_ALIVE_S = 15.0
 
 
 class OutgoingRequest(NamedTuple):
-    """One attempt to be made. `queue` groups requests of which `limit` may run at once.
+    """One attempt to make. At most `limit` requests of a `queue` run at once.
 
-    One that is `immediate` is released if it cannot start at once: later would break its rate.
+    An `immediate` one is released if it cannot start at once: later it would exceed its rate.
     `sign` returns the headers for a unix time in seconds. Raises SecretUnreadableError.
     `delivery_id` names the delivery in traces.
     """
@@ -63,10 +63,11 @@ class OutgoingRequest(NamedTuple):
 
 
 class AttemptResult(NamedTuple):
-    """How an attempt ended; `outcome` None means that it was released without being made.
+    """How an attempt ended; an `outcome` of None means that it was released without being made.
 
-    Then `error` says why, if it was not for lack of time. `proves_network` is false for silence
-    on a reused connection: in a network that drops everything that is the first sign.
+    Then `error` names the local resource that it lacked; "" means that it did not start in time.
+    `proves_network` is false for a time-out on a reused connection: a network that drops
+    everything first shows in this way.
     """
 
     key: int
@@ -82,24 +83,23 @@ class AttemptResult(NamedTuple):
 
     @property
     def is_slow(self) -> bool:
-        """Whether the receiver is one behind which nothing should wait."""
+        """Return True if nothing should wait behind this receiver."""
         return self.outcome in _SLOW
 
 
-_SLOW = frozenset({Outcome.TIMEOUT, Outcome.CONNECT, Outcome.DNS})
-
+_SLOW = {Outcome.TIMEOUT, Outcome.CONNECT, Outcome.DNS}
 
 _Question = tuple[str, int, socket.AddressFamily]
 
 
 class GuardedResolver(AbstractResolver):
-    """Resolves names; refuses a name of which any address may not be called.
+    """Resolves names; refuses a name if any of its addresses is not allowed.
 
-    A name whose servers hang keeps one thread, however often it is asked for.
+    A name whose servers hang occupies one thread, however often it is asked for.
     """
 
-    def __init__(self, reach: AllowedNetworks) -> None:
-        self._reach = reach
+    def __init__(self, networks: AllowedNetworks) -> None:
+        self._networks = networks
         self._open: dict[_Question, asyncio.Future[list[Any]]] = {}
 
     async def resolve(
@@ -108,9 +108,9 @@ class GuardedResolver(AbstractResolver):
         port: int = 0,
         family: socket.AddressFamily = socket.AF_UNSPEC,
     ) -> list[ResolveResult]:
-        found = await asyncio.shield(self._ask((host, port, family)))
-        addresses = [str(address[0]).partition("%")[0] for *_, address in found]
-        if not self._reach.allows_all(addresses):
+        rows = await asyncio.shield(self._ask((host, port, family)))
+        addresses = [str(address[0]).partition("%")[0] for *_, address in rows]
+        if not self._networks.allows_all(addresses):
             raise BlockedAddressError
         return [
             ResolveResult(
@@ -121,7 +121,7 @@ class GuardedResolver(AbstractResolver):
                 proto=protocol,
                 flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
             )
-            for address, (kind, _, protocol, *_) in zip(addresses, found, strict=True)
+            for address, (kind, _, protocol, *_) in zip(addresses, rows, strict=True)
         ]
 
     def _ask(self, question: _Question) -> asyncio.Future[list[Any]]:
@@ -135,74 +135,71 @@ class GuardedResolver(AbstractResolver):
                 family=family,
                 flags=socket.AI_ADDRCONFIG,
             )
-            # Not the loop's own getaddrinfo: that of uvloop has four threads for everybody.
-            answer = asyncio.get_running_loop().run_in_executor(THREADS, ask)
-            answer.add_done_callback(partial(self._forget, question))
-            self._open[question] = answer
+            # Not the loop's own getaddrinfo: uvloop has four threads for all names.
+            future = asyncio.get_running_loop().run_in_executor(THREADS, ask)
+            future.add_done_callback(partial(self._forget, question))
+            self._open[question] = future
         return self._open[question]
 
-    def _forget(self, question: _Question, answer: asyncio.Future[list[Any]]) -> None:
+    def _forget(self, question: _Question, future: asyncio.Future[list[Any]]) -> None:
         del self._open[question]
-        if not answer.cancelled():
-            answer.exception()  # seen, also when nobody waits any longer
+        if not future.cancelled():
+            future.exception()  # retrieved, also when nobody awaits it any longer
 
     async def close(self) -> None:
-        for answer in list(self._open.values()):
-            answer.cancel()
+        for future in list(self._open.values()):
+            future.cancel()
 
 
-class _Way:
-    """How far an attempt got: which sockets it made, and whether it has a connection."""
+class _Progress:
+    """How far an attempt got: the sockets that it opened, and whether it has a connection."""
 
-    __slots__ = ("connected", "sockets")
+    __slots__ = ("is_connected", "sockets")
 
     def __init__(self) -> None:
-        self.connected = False
+        self.is_connected = False
         self.sockets: list[socket.socket] = []
 
-    def disown(self) -> None:
-        """Let go of sockets whose connection has failed; libuv has closed those it was given.
+    def detach_sockets(self) -> None:
+        """Detach sockets whose connection has failed: libuv has closed their descriptors.
 
-        uvloop forgets to say so to a socket object when the receiver resets a connection at once.
-        It would close the number of its descriptor a second time, be it another's by then.
+        When a receiver resets a connection at once, uvloop does not mark the socket object as
+        closed. It would close the same descriptor again, which may belong to another by then.
         """
-        for it in self.sockets:
-            it.detach()
+        for opened in self.sockets:
+            opened.detach()
 
 
-# Told by the only places that make sockets and hand out connections.
-_way: ContextVar[_Way] = ContextVar("way")
+# Of the attempt that the current task makes; a probe has none.
+_progress: ContextVar[_Progress | None] = ContextVar("progress", default=None)
 
 
-def _note_connected() -> None:
-    if (way := _way.get(None)) is not None:
-        way.connected = True
+def guarded_socket(networks: AllowedNetworks, address_info: Any) -> socket.socket:
+    """Open a socket for an allowed address; every connection is made with one.
 
-
-def guarded_socket(reach: AllowedNetworks, address_info: Any) -> socket.socket:
-    """Make a socket for an address that may be called; nothing can connect without it.
-
-    This is the check that counts: literal addresses and later resolutions pass here too.
+    This check is the decisive one: literal addresses and later resolutions pass here too.
     """
     family, kind, protocol, _, address = address_info
-    if not reach.allows(str(address[0]).partition("%")[0]):
+    if not networks.allows(str(address[0]).partition("%")[0]):
         raise BlockedAddressError
-    made = socket.socket(family, kind, protocol)
-    if (way := _way.get(None)) is not None:
-        way.sockets.append(made)
-    return made
+    opened = socket.socket(family, kind, protocol)
+    if progress := _progress.get():
+        progress.sockets.append(opened)
+    return opened
 
 
 class _Handler(ResponseHandler):
-    """Reads the head of an answer by itself: nothing that follows can spoil its status line.
+    """Parses the head of a response by itself, so that nothing behind it spoils its status line.
 
-    Some receivers send a body with 204, or break their chunks: in one packet with the head,
-    that would be an error in place of a success. Made when somebody answered: before TLS.
+    Some receivers send a body with 204, or malformed chunks: in one packet with the head, that
+    would be an error instead of a success. aiohttp creates a handler once TCP is connected,
+    before TLS.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
-        _note_connected()
+        if progress := _progress.get():
+            progress.is_connected = True
 
     def data_received(self, data: bytes) -> None:
         head, end, rest = data.partition(b"\r\n\r\n")
@@ -212,13 +209,13 @@ class _Handler(ResponseHandler):
 
 
 class _Connector(aiohttp.TCPConnector):
-    """Connects within `reach` only and keeps connections."""
+    """Connects to allowed addresses only, and keeps connections."""
 
-    def __init__(self, reach: AllowedNetworks) -> None:
+    def __init__(self, networks: AllowedNetworks) -> None:
         super().__init__(
             limit=0,
-            resolver=GuardedResolver(reach),
-            socket_factory=partial(guarded_socket, reach),
+            resolver=GuardedResolver(networks),
+            socket_factory=partial(guarded_socket, networks),
             ssl=client_context(),
             keepalive_timeout=KEEP_ALIVE_S,
         )
@@ -226,34 +223,32 @@ class _Connector(aiohttp.TCPConnector):
         self._factory: Any = partial(_Handler, loop=self._loop)
 
     async def connect(self, *args: Any, **options: Any) -> Connection:
-        way = _way.get()
+        progress = _progress.get() or _Progress()
         try:
             connection = await super().connect(*args, **options)
         except BaseException:
-            way.disown()
+            progress.detach_sockets()
             raise
-        way.connected = True  # it may be one that was kept
-        if way.sockets and (
-            connection.transport is None or connection.transport.is_closing()
-        ):
-            way.disown()
+        progress.is_connected = True  # also with a kept connection
+        if connection.transport is None or connection.transport.is_closing():
+            progress.detach_sockets()
         return connection
 
 
 class Client(NamedTuple):
-    """What makes attempts within one reach; `deadlines` holds them to their deadlines."""
+    """Makes attempts within some networks; `deadlines` bounds them."""
 
     session: aiohttp.ClientSession
     deadlines: Deadlines
 
 
-def client(reach: AllowedNetworks, deadlines: Deadlines) -> Client:
-    """Return a client that connects within `reach` only, keeps connections, and is not curious.
+def client(networks: AllowedNetworks, deadlines: Deadlines) -> Client:
+    """Return a client that connects to allowed addresses only, and keeps connections.
 
     No cookies, no redirects, no decompression, no proxies or credentials from the environment.
     """
     session = aiohttp.ClientSession(
-        connector=_Connector(reach),
+        connector=_Connector(networks),
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,
         max_field_size=MAX_HEADER_BYTES,
@@ -269,128 +264,123 @@ def client(reach: AllowedNetworks, deadlines: Deadlines) -> Client:
     return Client(session, deadlines)
 
 
-class _Finding(NamedTuple):
-    """How an attempt ended, without when and whose it was."""
+class _Ending(NamedTuple):
+    """The fields of an AttemptResult from `outcome` to `proves_network`."""
 
     outcome: Outcome | None
-    code: int | None = None
+    status_code: int | None = None
     error: str = ""
     retry_after: float | None = None
     body: bytes = b""
-    shows_network: bool = True
+    proves_network: bool = True
 
 
 async def attempt(request: OutgoingRequest, client: Client) -> AttemptResult:
     """Make one attempt within its deadline; raises nothing but a cancellation."""
-    wall, started = datetime.now(UTC), time.perf_counter()
-    found = await _try(request, client, int(wall.timestamp()))
-    duration_ms = round((time.perf_counter() - started) * 1000)
-    return AttemptResult(request.key, request.queue, wall, *found, duration_ms)
+    started_at, start = datetime.now(UTC), time.perf_counter()
+    ending = await _try(request, client, int(started_at.timestamp()))
+    duration_ms = round((time.perf_counter() - start) * 1000)
+    return AttemptResult(request.key, request.queue, started_at, *ending, duration_ms)
 
 
-async def _try(request: OutgoingRequest, client: Client, timestamp: int) -> _Finding:
-    _way.set(way := _Way())
+async def _try(request: OutgoingRequest, client: Client, timestamp: int) -> _Ending:
+    _progress.set(progress := _Progress())
     try:
         headers = request.sign(timestamp)
         with client.deadlines.within(request.timeout_s):
-            response = await _post(request, client.session, headers, way)
-        return await _answer(response, client.deadlines)
+            response = await _post(request, client.session, headers, progress)
+        return await _read_response(response, client.deadlines)
     except SecretUnreadableError:
-        return _Finding(Outcome.UNSIGNED, error="the signing secret cannot be read")
+        return _Ending(Outcome.UNSIGNED, error="the signing secret cannot be read")
     except TimeoutError:
-        return _late(way, request.timeout_s)
-    except Exception as error:  # noqa: BLE001 - whatever a receiver does, the others go on
-        if lack := local_failure(error):
-            return _Finding(None, error=lack)
+        return _timed_out(progress, request.timeout_s)
+    except Exception as error:  # noqa: BLE001 - one receiver must not stop the others
+        if resource := local_failure(error):
+            return _Ending(None, error=resource)
         outcome, text = classify(error)
-        return _Finding(outcome, error=text)
+        return _Ending(outcome, error=text)
 
 
-def _late(way: _Way, timeout_s: float) -> _Finding:
-    """Tell who was slow from who was not there: a network that swallows all is such a one."""
-    if way.connected:
-        text, is_fresh = f"no answer within {timeout_s:g} s", bool(way.sockets)
-        return _Finding(Outcome.TIMEOUT, error=text, shows_network=is_fresh)
-    return _Finding(Outcome.CONNECT, error=f"no connection within {timeout_s:g} s")
+def _timed_out(progress: _Progress, timeout_s: float) -> _Ending:
+    """Distinguish a slow receiver from one that was never reached."""
+    if progress.is_connected:
+        is_fresh, text = bool(progress.sockets), f"no answer within {timeout_s:g} s"
+        return _Ending(Outcome.TIMEOUT, error=text, proves_network=is_fresh)
+    return _Ending(Outcome.CONNECT, error=f"no connection within {timeout_s:g} s")
 
 
 async def _post(
     request: OutgoingRequest,
     session: aiohttp.ClientSession,
     headers: Mapping[str, str],
-    way: _Way,
+    progress: _Progress,
 ) -> aiohttp.ClientResponse:
-    """POST; when a kept connection turns out to be closed, POST again on a fresh one."""
+    """POST; if a kept connection turns out to be closed, POST again on a new one."""
+    post = partial(session.post, request.url, data=request.body, allow_redirects=False)
     try:
-        return await session.post(
-            request.url, data=request.body, headers=headers, allow_redirects=False
-        )
+        return await post(headers=headers)
     except aiohttp.ClientConnectorError:
-        raise  # a fresh one was tried, and was not to be had
+        raise  # a new connection was tried
     except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-        if way.sockets:
+        if progress.sockets:
             raise
-    return await session.post(
-        request.url,
-        data=request.body,
-        headers={**headers, "Connection": "close"},
-        allow_redirects=False,
-    )
+    return await post(headers={**headers, "Connection": "close"})
 
 
-async def _answer(response: aiohttp.ClientResponse, deadlines: Deadlines) -> _Finding:
-    """Return what an answer tells. Its status line has decided; the rest may fail."""
-    code = response.status
-    body = await _read(response, deadlines)
-    if 200 <= code < 300:
-        return _Finding(Outcome.OK, code, body=body)
+async def _read_response(
+    response: aiohttp.ClientResponse, deadlines: Deadlines
+) -> _Ending:
+    status_code = response.status
+    body = await _read_body(response, deadlines)
+    if 200 <= status_code < 300:
+        return _Ending(Outcome.OK, status_code, body=body)
     pause = retry_after(response.headers.get("Retry-After", ""))
-    return _Finding(Outcome.HTTP, code, f"HTTP {code}", pause, body)
+    return _Ending(Outcome.HTTP, status_code, f"HTTP {status_code}", pause, body)
 
 
-async def _read(response: aiohttp.ClientResponse, deadlines: Deadlines) -> bytes:
-    """Return the start of an answer's text; a receiver cannot make us wait or store for it."""
+async def _read_body(response: aiohttp.ClientResponse, deadlines: Deadlines) -> bytes:
+    """Return the start of a body; a receiver can make us neither wait nor store more."""
     if response.content.is_eof() and not response.content.exception():
         return response.content.read_nowait(RESPONSE_BODY_BYTES)  # came with its head
-    text = bytearray()
-    # The status line has decided: whatever goes wrong from here on changes nothing.
+    body = bytearray()
+    # The status line has decided: an error from here on changes nothing.
     with suppress(Exception), deadlines.within(READ_FOR_S):
-        while len(text) < READ_AT_MOST:
-            chunk = await response.content.read(READ_AT_MOST - len(text))
+        while len(body) < READ_AT_MOST:
+            chunk = await response.content.read(READ_AT_MOST - len(body))
             if not chunk:
-                return bytes(text[:RESPONSE_BODY_BYTES])
-            text += chunk
-    response.close()  # unread: the connection cannot serve another request
-    return bytes(text[:RESPONSE_BODY_BYTES])
+                return bytes(body[:RESPONSE_BODY_BYTES])
+            body += chunk
+    response.close()  # not read to its end: the connection cannot serve another request
+    return bytes(body[:RESPONSE_BODY_BYTES])
 
 
 def retry_after(value: str) -> float | None:
-    """Return a `Retry-After` in seconds; dates and nonsense are ignored."""
+    """Return a `Retry-After` in seconds; None for a date or a malformed value."""
     if value.isascii() and value.isdigit() and len(value) <= 6:
         return float(value)
     return None
 
 
-async def connects(url: str, reach: AllowedNetworks) -> bool:
-    """Tell whether a receiver can be connected to, at any of its addresses. Nothing is sent."""
+async def can_connect(url: str, networks: AllowedNetworks) -> bool:
+    """Return True if any address of a receiver accepts a connection. Nothing is sent."""
     target = URL(url)
-    with suppress(Exception):  # whatever it was: nobody was reached
+    with suppress(Exception):  # any error means that nobody was reached
         async with asyncio.timeout(CONNECT_FOR_S):
-            resolver = GuardedResolver(reach)
-            found = await resolver.resolve(target.host or "", target.port or 0)
-        for it in found:
-            if await _opens(it, reach):
+            resolver = GuardedResolver(networks)
+            addresses = await resolver.resolve(target.host or "", target.port or 0)
+        for address in addresses:
+            if await _accepts(address, networks):
                 return True
     return False
 
 
-async def _opens(found: ResolveResult, reach: AllowedNetworks) -> bool:
-    address = (found["host"], found["port"])
-    info = (found["family"], socket.SOCK_STREAM, 0, "", address)
-    with suppress(Exception):  # its protocol may have no way out of here
+async def _accepts(resolved: ResolveResult, networks: AllowedNetworks) -> bool:
+    address = (resolved["host"], resolved["port"])
+    info = (resolved["family"], socket.SOCK_STREAM, 0, "", address)
+    with suppress(Exception):  # this machine may not have this address family
         async with asyncio.timeout(CONNECT_FOR_S):
-            with guarded_socket(reach, info) as it:
-                it.setblocking(False)
-                await asyncio.get_running_loop().sock_connect(it, address)
+            with guarded_socket(networks, info) as opened:
+                opened.setblocking(False)
+                await asyncio.get_running_loop().sock_connect(opened, address)
                 return True
     return False

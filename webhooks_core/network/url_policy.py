@@ -17,31 +17,31 @@ LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 NOT_PUBLIC = "url must lead to public addresses only"
 RESOLVE_TIMEOUT_S = 2.0
 _PRINTABLE = re.compile(r"[!-~]+")
-_NO_SUCH_NAME = frozenset(
+_NO_SUCH_NAME = {
     getattr(socket, name)
     for name in ("EAI_NONAME", "EAI_NODATA", "EAI_ADDRFAMILY")
     if hasattr(socket, name)
-)
+}
 
-# A resolver that hangs keeps its thread, never the caller.
+# A resolver that hangs occupies its thread, never the caller.
 _resolvers = ThreadPerTask(most=16)
 
 
 def own_listener(base_url: str) -> frozenset[tuple[str, int]]:
-    """Return the (host, port) that no webhook may be sent to: that of our public origin."""
-    return frozenset({_address(urlsplit(base_url))})
+    """Return the (host, port) of our public origin, which no webhook may be sent to."""
+    return frozenset({_origin(urlsplit(base_url))})
 
 
-def _address(parts: SplitResult) -> tuple[str, int]:
+def _origin(parts: SplitResult) -> tuple[str, int]:
     """Return host and port of a URL; every name of this machine as localhost."""
-    # A trailing dot is the same name to a resolver.
+    # A resolver ignores a trailing dot.
     name = (parts.hostname or "").removesuffix(".")
     host = "localhost" if name in LOCAL_HOSTS else name
     return host, parts.port or (443 if parts.scheme == "https" else 80)
 
 
 def is_local(url: str) -> bool:
-    """Tell whether a URL names this machine."""
+    """Return True if a URL names this machine."""
     try:
         host = urlsplit(url).hostname or ""
     except ValueError:
@@ -58,7 +58,7 @@ class UrlPolicy:
     """Which URLs a product accepts.
 
     `schemes` holds for public hosts; `local_schemes` for this machine, by the names
-    localhost, 127.0.0.1 and [::1] only. `own` are the (host, port) of our own listener.
+    localhost, 127.0.0.1 and [::1] only. `own` holds the (host, port) of our own listener.
     """
 
     schemes: frozenset[str] = frozenset({"https"})
@@ -66,23 +66,36 @@ class UrlPolicy:
     own: frozenset[tuple[str, int]] = frozenset()
     max_length: int = 2048
 
-    def reach(
+    def allowed_networks(
         self, url: str, *, networks: tuple[IPNetwork, ...] = ()
     ) -> AllowedNetworks:
         """Return the addresses that a connection for this URL may be made to."""
         try:
             parts = urlsplit(url)
-            # What was somebody else's address when it was accepted may be ours by now.
-            own = _address(parts) in self.own
+            # It may have become our own since it was accepted.
+            is_own = _origin(parts) in self.own
         except ValueError:  # nothing can be sent there anyway
             return AllowedNetworks(nothing=True)
-        if own:
+        if is_own:
             return AllowedNetworks(nothing=True)
-        local = parts.hostname in LOCAL_HOSTS and parts.scheme in self.local_schemes
-        return AllowedNetworks(loopback=local, networks=networks)
+        is_local = parts.hostname in LOCAL_HOSTS and parts.scheme in self.local_schemes
+        return AllowedNetworks(loopback=is_local, networks=networks)
+
+    def check(self, url: str, *, networks: tuple[IPNetwork, ...] = ()) -> None:
+        """Accept a URL for an endpoint. Raises UrlRefusedError.
+
+        A name that definitely does not exist is refused; a resolver that fails or is slow is
+        not, since every connection is checked again.
+        """
+        host = self.check_syntax(url).hostname or ""
+        allowed = self.allowed_networks(url, networks=networks)
+        if host in LOCAL_HOSTS and allowed == AllowedNetworks():
+            raise UrlRefusedError(NOT_PUBLIC)  # whatever the name resolves to
+        if not allowed.allows_all(_resolve(host)):
+            raise UrlRefusedError(NOT_PUBLIC)
 
     def check_syntax(self, url: str) -> SplitResult:
-        """Return the parts of an acceptable URL. Raises TargetError."""
+        """Return the parts of an acceptable URL. Raises UrlRefusedError."""
         if len(url) > self.max_length:
             raise UrlRefusedError(f"url is longer than {self.max_length} characters")
         if not _PRINTABLE.fullmatch(url) or "\\" in url:
@@ -93,55 +106,39 @@ class UrlPolicy:
         if "#" in url:
             raise UrlRefusedError("url must not hold a fragment")
         self._check_scheme(parts)
-        self._check_own(parts)
+        if _origin(parts) in self.own:
+            raise UrlRefusedError("url must not lead to this service itself")
         if _is_below_localhost(parts.hostname or ""):
             raise UrlRefusedError(NOT_PUBLIC)
         return parts
 
     def _check_scheme(self, parts: SplitResult) -> None:
-        local = parts.hostname in LOCAL_HOSTS and bool(self.local_schemes)
-        schemes = self.local_schemes if local else self.schemes
+        is_local = parts.hostname in LOCAL_HOSTS and bool(self.local_schemes)
+        schemes = self.local_schemes if is_local else self.schemes
         if parts.scheme not in schemes:
             names = " or ".join(sorted(schemes, reverse=True))
             raise UrlRefusedError(f"url must start with {names}://")
 
-    def _check_own(self, parts: SplitResult) -> None:
-        if _address(parts) in self.own:
-            raise UrlRefusedError("url must not lead to this service itself")
-
-    def check(self, url: str, *, networks: tuple[IPNetwork, ...] = ()) -> None:
-        """Accept a URL for an endpoint or raise TargetError.
-
-        A definite "no such name" is refused; a resolver that fails or is slow is not, since
-        every connection is checked again.
-        """
-        parts = self.check_syntax(url)
-        reach = self.reach(url, networks=networks)
-        if parts.hostname in LOCAL_HOSTS and reach == AllowedNetworks():
-            raise UrlRefusedError(NOT_PUBLIC)  # whatever a resolver makes of the name
-        if not reach.allows_all(_resolve(parts.hostname or "")):
-            raise UrlRefusedError(NOT_PUBLIC)
-
 
 def _is_below_localhost(host: str) -> bool:
-    """Tell whether a name means this machine (RFC 6761 section 6.3), `localhost` itself not."""
+    """Return True if a name means this machine (RFC 6761 section 6.3), except `localhost`."""
     name = host.rstrip(".")
     return (name != host and name == "localhost") or name.endswith(".localhost")
 
 
 def _split(url: str) -> SplitResult:
-    """Split a URL as the standard library and as the HTTP client see it: they must agree."""
+    """Split a URL; refuse one that the standard library and the HTTP client read differently."""
     try:
-        parts, seen = urlsplit(url), URL(url)
+        parts, client_url = urlsplit(url), URL(url)
         port = parts.port
         # Raw: `host` would be decoded from Punycode.
-        same = (seen.raw_host or "").lower() == (parts.hostname or "").lower()
-        same = same and seen.explicit_port == port
+        client_origin = (client_url.raw_host or "").lower(), client_url.explicit_port
     except ValueError as error:
         raise UrlRefusedError("url is malformed") from error
-    # Nobody needs an escape in a host's name, and resolvers differ about it.
-    escaped = "%" in parts.netloc
-    if not parts.hostname or not same or escaped or parts.hostname.startswith("."):
+    host = parts.hostname or ""
+    # No host name needs an escape, and resolvers read escapes differently.
+    is_escaped = "%" in parts.netloc
+    if not host or (host, port) != client_origin or is_escaped or host.startswith("."):
         raise UrlRefusedError("url is malformed")
     if port == 0:
         raise UrlRefusedError("url must not use port 0")
@@ -149,12 +146,12 @@ def _split(url: str) -> SplitResult:
 
 
 def _resolve(host: str) -> list[str]:
-    """Return the addresses of a host; none when the resolver gives no definite answer."""
+    """Return the addresses of a host; none if the resolver gives no definite answer."""
     future = _resolvers.submit(socket.getaddrinfo, host, None, type=socket.SOCK_STREAM)
     try:
-        found = future.result(timeout=RESOLVE_TIMEOUT_S)
+        rows = future.result(timeout=RESOLVE_TIMEOUT_S)
     except FutureTimeoutError:
-        future.cancel()  # one that still waits for a thread need not start
+        future.cancel()  # if it has not started, it need not
         return []
     except UnicodeError as error:
         raise UrlRefusedError("url is malformed") from error
@@ -164,4 +161,4 @@ def _resolve(host: str) -> list[str]:
         return []
     except OSError:
         return []
-    return [str(address[0]).partition("%")[0] for *_, address in found]
+    return [str(address[0]).partition("%")[0] for *_, address in rows]

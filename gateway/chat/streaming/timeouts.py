@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from types import TracebackType
 
-from webhooks_core.network.deadlines import NEVER, Ending
+from webhooks_core.network.deadlines import NEVER, CancelScope
 
 
-class StreamTimeout(Ending):
+class StreamTimeout(CancelScope):
     """Ends a block with TimeoutError when what `expect()` announced does not come in time.
 
     Cheaper than a time-out around every read: the timer is moved only when it fires early.

@@ -175,7 +175,7 @@ def test_a_receiver_is_reached_at_whichever_of_its_addresses_answers(monkeypatch
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
     with receiver(204) as server:
         url = server.url.replace("127.0.0.1", "both.example")
-        assert asyncio.run(transport.connects(url, AllowedNetworks(loopback=True)))
+        assert asyncio.run(transport.can_connect(url, AllowedNetworks(loopback=True)))
     assert server.requests == []
 
 

@@ -394,4 +394,4 @@ def test_what_is_accepted_means_the_same_to_both_parsers(middle, scheme):
 @pytest.mark.parametrize("url", ["http://[", "http://[::1", "https://a:b:c/", "\0"])
 def test_the_reach_of_nonsense_is_nothing_special(url):
     """A row that was written by hand must not stop the drain for everybody else."""
-    assert not LOCAL.reach(url).loopback
+    assert not LOCAL.allowed_networks(url).loopback
