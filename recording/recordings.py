@@ -44,7 +44,7 @@ def import_recording(
     with activity.active_account(account):
         recording, before = _store(account, document.content)
         event = None
-        if data is not None and _is_news(before, document.content):
+        if data is not None and _has_new_summaries(before, document.content):
             event = publishing.publish(
                 profile=PROFILE,
                 owner=owner_id(account),
@@ -73,7 +73,10 @@ def _store(
     return recording, before
 
 
-def _is_news(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> bool:
+def _has_new_summaries(
+    before: Mapping[str, Any] | None, after: Mapping[str, Any]
+) -> bool:
+    """Return True for a new recording, and when its summaries or its report changed."""
     return before is None or any(
         before.get(name) != after.get(name) for name in ("summaries", "report_id")
     )

@@ -1,4 +1,4 @@
-"""What the API under /v1 takes and gives. The order of fields is the order of checks."""
+"""Requests and responses of the API under /v1. The order of fields is the order of checks."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class SubscriptionSerializer(serializers.Serializer[Any]):
     updated_at = UpdatedAtField(source="*", read_only=True)
 
     def to_internal_value(self, data: Any) -> Any:
-        # A missing url is told after the events' faults.
+        # A missing url is reported after a fault of the events.
         return super().to_internal_value({"url": "", **data})
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

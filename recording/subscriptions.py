@@ -1,4 +1,4 @@
-"""Webhook subscriptions of an account: create, change, delete, test, and what became of them."""
+"""Webhook subscriptions of an account: create, change, delete, test, list deliveries."""
 
 from __future__ import annotations
 
@@ -48,15 +48,11 @@ def check_url(url: str, *, trusted: bool = False) -> None:
         raise BadRequestError(f"{error}.") from error
 
 
-def find(account: AbstractUser, endpoint_id: str) -> Endpoint:
+def find(account: AbstractUser, endpoint_id: str, *, lock: bool = False) -> Endpoint:
     """Return a subscription of the account. Raises NotFoundError, also for another's."""
-    return _get(account, endpoint_id, lock=False)
-
-
-def _get(account: AbstractUser, endpoint_id: str, *, lock: bool) -> Endpoint:
     rows = Endpoint.objects.of(PROFILE, owner_id(account))
     rows = rows.select_for_update() if lock else rows
-    # What cannot be an id is never asked for: PostgreSQL refuses a NUL.
+    # No query for a text that cannot be an id: PostgreSQL refuses a NUL.
     if ENDPOINT_ID.fullmatch(endpoint_id):
         subscription = rows.filter(public_id=endpoint_id).first()
         if subscription is not None:
@@ -95,7 +91,7 @@ def update(
     was deleted meanwhile.
     """
     with transaction.atomic():
-        current = _get(account, subscription.public_id, lock=True)
+        current = find(account, subscription.public_id, lock=True)
         url = url or current.url
         return endpoints.update(current, url=url, event_types=event_types)
 
@@ -113,7 +109,7 @@ def send_test(*, account: AbstractUser, endpoint_id: str) -> Event:
     """
     with transaction.atomic():
         # Locked: a deletion comes before the ping or ends it.
-        current = _get(account, endpoint_id, lock=True)
+        current = find(account, endpoint_id, lock=True)
         return publishing.publish_test(
             current, event_type=PING, data={"endpoint_id": current.public_id}
         )

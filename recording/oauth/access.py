@@ -32,10 +32,7 @@ def authenticate(token: str) -> AbstractUser | None:
         return None
     (expires, scope, audience), user = row
     is_alive = expires > timezone.now() and user.is_active
-    return user if is_alive and SCOPE in scope.split() and _is_ours(audience) else None
-
-
-def _is_ours(audience: list[str]) -> bool:
-    return not audience or any(
+    is_for_us = not audience or any(
         resources.is_ours(resource, issuer=settings.BASE_URL) for resource in audience
     )
+    return user if is_alive and SCOPE in scope.split() and is_for_us else None

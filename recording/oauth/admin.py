@@ -43,10 +43,10 @@ class ApplicationAdmin(admin.ModelAdmin[Any]):
     )
     readonly_fields = fields[2:]
     list_display = (
-        "called",
+        "name_and_id",
         "authentication",
-        "registered",
-        "since",
+        "registration",
+        "dates",
     )
     list_filter = ("registration_source", "token_endpoint_auth_method")
     search_fields = ("name", "client_id", "registered_address")
@@ -56,8 +56,7 @@ class ApplicationAdmin(admin.ModelAdmin[Any]):
     show_full_result_count = False
 
     @admin.display(description="application", ordering="name")
-    def called(self, obj: Any) -> SafeString:
-        """Return the name, which may be empty, and the id."""
+    def name_and_id(self, obj: Any) -> SafeString:
         client_id = Truncator(obj.client_id).chars(MAX_ID_LENGTH)
         return format_html("{}<br><code>{}</code>", obj.name, client_id)
 
@@ -68,12 +67,12 @@ class ApplicationAdmin(admin.ModelAdmin[Any]):
         return "none (public)" if method == AuthMethod.NONE else method
 
     @admin.display(description="registration, address", ordering="registration_source")
-    def registered(self, obj: Any) -> SafeString:
+    def registration(self, obj: Any) -> SafeString:
         source = obj.get_registration_source_display()
         return format_html("{}<br>{}", source, obj.registered_address or "")
 
     @admin.display(description="created, last used", ordering="created")
-    def since(self, obj: Any) -> SafeString:
+    def dates(self, obj: Any) -> SafeString:
         last_used = localize(obj.last_used_at) if obj.last_used_at else "never used"
         return format_html("{}<br>{}", localize(obj.created), last_used)
 

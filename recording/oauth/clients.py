@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import secrets
 from dataclasses import dataclass
 from datetime import timedelta
@@ -24,7 +23,7 @@ from recording.oauth.errors import (
     InvalidRequestError,
     TooManyRequestsError,
 )
-from recording.oauth.models import Application, AuthMethod, redirect_policy
+from recording.oauth.models import Application, AuthMethod
 from recording.oauth.parameters import Parameters
 
 SCOPE = "mcp:connect"
@@ -88,12 +87,12 @@ def _redirect_uris(uris: object) -> tuple[str, ...]:
         raise InvalidRedirectUriError(
             f"redirect_uris must be a list of 1 to {MAX_REDIRECTS} addresses."
         )
-    policy, allowed, refusals = redirect_policy(), {}, []
+    allowed, refusals = {}, []
     for number, uri in enumerate(uris):
         if not isinstance(uri, str):
             raise InvalidRedirectUriError(f"redirect_uris[{number}] is not a text.")
         try:
-            policy.check(uri)
+            redirects.check(uri, listed=settings.OAUTH_ALLOWED_REDIRECTS)
             allowed[uri] = True
         except redirects.RedirectNotListedError as error:
             refusals.append(f"redirect_uris[{number}]: {error}")
@@ -150,10 +149,13 @@ def register(*, metadata: Metadata, address: str) -> tuple[Application, str]:
 def _check_cap(address: str) -> None:
     """Near the cap, delete what the address registered and never used; at it, refuse."""
     cap = settings.OAUTH_CLIENTS_PER_ADDRESS
-    registered = Application.objects.registered_from(address)
+    registered = Application.objects.self_registered().filter(
+        registered_address=address
+    )
     if registered.count() < cap * 0.9:
         return
-    registered.never_used(before=timezone.now() - UNUSED_AFTER).delete()
+    unused_since = timezone.now() - UNUSED_AFTER
+    registered.filter(last_used_at=None, created__lt=unused_since).delete()
     if registered.count() >= cap:
         raise TooManyRequestsError(
             "This address has registered as many clients as it may.", retry_after=3600
@@ -210,12 +212,10 @@ class Credentials:
             raise InvalidClientError("Only HTTP Basic authenticates clients.")
         try:
             text = base64.b64decode(encoded.strip(), validate=True).decode()
-        except (binascii.Error, ValueError) as error:
+            name, secret = text.split(":", maxsplit=1)
+        except ValueError as error:
             raise InvalidClientError("The Basic credentials are malformed.") from error
         # Both halves are form-encoded first (RFC 6749 section 2.3.1).
-        name, colon, secret = text.partition(":")
-        if not colon:
-            raise InvalidClientError("The Basic credentials are malformed.")
         return cls(unquote_plus(name), unquote_plus(secret), AuthMethod.BASIC)
 
 

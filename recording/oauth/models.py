@@ -19,11 +19,6 @@ USE_RESOLUTION = timedelta(hours=1)
 REFRESH_LIFETIME = timedelta(days=90)
 
 
-def redirect_policy() -> redirects.RedirectPolicy:
-    """Return the policy of this instance."""
-    return redirects.RedirectPolicy(frozenset(settings.OAUTH_ALLOWED_REDIRECTS))
-
-
 class AuthMethod(models.TextChoices):
     """How an application authenticates at the token endpoint (RFC 7591 section 2)."""
 
@@ -41,20 +36,8 @@ class ApplicationQuerySet(models.QuerySet["Application"]):
             return None
         return self.filter(client_id=client_id).first()
 
-    def registered_from(self, address: str) -> ApplicationQuerySet:
-        """Keep those that registered themselves from this address."""
-        return self.filter(
-            registration_source=Application.RegistrationSource.DCR,
-            registered_address=address,
-        )
-
-    def never_used(self, *, before: datetime) -> ApplicationQuerySet:
-        """Keep self-registered ones, created before this time, that never got a token."""
-        return self.filter(
-            registration_source=Application.RegistrationSource.DCR,
-            last_used_at=None,
-            created__lt=before,
-        )
+    def self_registered(self) -> ApplicationQuerySet:
+        return self.filter(registration_source=Application.RegistrationSource.DCR)
 
     def idle(self, *, since: datetime) -> ApplicationQuerySet:
         """Keep self-registered ones without a use since this time and without a connection."""
@@ -63,14 +46,9 @@ class ApplicationQuerySet(models.QuerySet["Application"]):
             revoked=None,
             created__gte=timezone.now() - REFRESH_LIFETIME,
         )
-        rows: ApplicationQuerySet = self.annotate(
-            used=Coalesce("last_used_at", "created")
-        ).filter(
-            ~Exists(live),
-            registration_source=Application.RegistrationSource.DCR,
-            used__lt=since,
-        )
-        return rows
+        used = Coalesce("last_used_at", "created")
+        rows: ApplicationQuerySet = self.self_registered().alias(used=used)
+        return rows.filter(~Exists(live), used__lt=since)
 
 
 class Application(AbstractApplication):
@@ -112,16 +90,18 @@ class Application(AbstractApplication):
             raise ValidationError({"name": f"It {fault}."})
         for uri in self.redirect_uris.split():
             try:
-                redirect_policy().check(uri)
+                redirects.check(uri, listed=settings.OAUTH_ALLOWED_REDIRECTS)
             except redirects.RedirectRefusedError as error:
                 raise ValidationError({"redirect_uris": f"{uri}: {error}"}) from error
 
     def redirect_uri_allowed(self, uri: str) -> bool:
         """Return True if this address was registered and the policy still allows it."""
+        try:
+            redirects.check(uri, listed=settings.OAUTH_ALLOWED_REDIRECTS)
+        except redirects.RedirectRefusedError:
+            return False
         registered = self.redirect_uris.split()
-        return redirect_policy().allows(uri) and any(
-            redirects.is_same(registered_uri, uri) for registered_uri in registered
-        )
+        return any(redirects.is_same(address, uri) for address in registered)
 
     @property
     def origins(self) -> list[str]:

@@ -183,87 +183,103 @@ def _operation(
     } | fields
 
 
-SERVER = _operation(
-    "server",
-    "Where and how applications connect (RFC 8414)",
-    _json("OAuthServer", metadata.authorization_server(BASE)),
-    GET_ERRORS,
-)
-RESOURCE_RESPONSE = _json(
-    "OAuthResource", metadata.protected_resource(BASE, "/v1/webhooks")
-)
-RESOURCE = _operation(
-    "resource",
-    "Which server's tokens the recording API takes (RFC 9728)",
-    RESOURCE_RESPONSE,
-    GET_ERRORS,
-)
-RESOURCE_AT = _operation(
-    "resource_at",
-    "The same for an address of the recording API",
-    RESOURCE_RESPONSE,
-    GET_ERRORS | _errors(UnknownResourceError),
-    parameters=[{"name": "path", "in": "path", "required": True, "schema": STRING}],
-)
-REGISTER = _operation(
-    "register",
-    "Register an application (RFC 7591)",
-    _json("OAuthClient", CLIENT_EXAMPLE),
-    POST_ERRORS,
-    status="201",
-    requestBody={"required": True}
-    | _content(
-        "application/json",
-        object_of(["redirect_uris"], **METADATA),
-        REGISTRATION_EXAMPLE,
-    ),
-)
-AUTHORIZE = _operation(
-    "authorize",
-    "The page on which an account allows or denies an application",
-    _page("The page."),
-    PAGES,
-    parameters=AUTHORIZE_PARAMETERS,
-)
-DECIDE = _operation(
-    "decide",
-    "The decision, sent by that page's form alone",
-    _page("The form is not this session's (CSRF)."),
-    PAGES,
-    status="403",
-    parameters=AUTHORIZE_PARAMETERS,
-    requestBody=_form(allow=STRING, deny=STRING, csrfmiddlewaretoken=STRING),
-)
+RESOURCE = _json("OAuthResource", metadata.protected_resource(BASE, "/v1/webhooks"))
 # A public client identifies itself in the body only.
 AUTHENTICATED: list[dict[str, list[str]]] = [{"oauthClient": []}, {}]
-TOKEN = _operation(
-    "token",
-    "Trade a code or a refresh token for a pair of tokens (RFC 6749)",
-    _json("OAuthToken", TOKEN_EXAMPLE),
-    CLIENT_ERRORS,
-    requestBody=_form(
-        CODE_EXAMPLE,
-        grant_type=_one_of(*GRANT_TYPES),
-        **dict.fromkeys(("code", "redirect_uri", "code_verifier"), STRING),
-        **dict.fromkeys(("refresh_token", "resource"), STRING),
-        scope=SCOPES,
-        **CREDENTIALS,
-    ),
-    security=AUTHENTICATED,
-)
-REVOKE = _operation(
-    "revoke",
-    "End the connection that a token belongs to (RFC 7009)",
-    {"description": "It is ended, or never was."},
-    CLIENT_ERRORS,
-    requestBody=_form(
-        {"token": "either token of the pair", "client_id": CLIENT_ID},
-        token=STRING,
-        token_type_hint=STRING,
-        **CREDENTIALS,
-    ),
-    security=AUTHENTICATED,
-)
+PATHS = {
+    "/.well-known/oauth-authorization-server": {
+        "get": _operation(
+            "server",
+            "Where and how applications connect (RFC 8414)",
+            _json("OAuthServer", metadata.authorization_server(BASE)),
+            GET_ERRORS,
+        )
+    },
+    "/.well-known/oauth-protected-resource": {
+        "get": _operation(
+            "resource",
+            "Which server's tokens the recording API takes (RFC 9728)",
+            RESOURCE,
+            GET_ERRORS,
+        )
+    },
+    "/.well-known/oauth-protected-resource/{path}": {
+        "get": _operation(
+            "resource_at",
+            "The same for an address of the recording API",
+            RESOURCE,
+            GET_ERRORS | _errors(UnknownResourceError),
+            parameters=[
+                {"name": "path", "in": "path", "required": True, "schema": STRING}
+            ],
+        )
+    },
+    "/oauth/register": {
+        "post": _operation(
+            "register",
+            "Register an application (RFC 7591)",
+            _json("OAuthClient", CLIENT_EXAMPLE),
+            POST_ERRORS,
+            status="201",
+            requestBody={"required": True}
+            | _content(
+                "application/json",
+                object_of(["redirect_uris"], **METADATA),
+                REGISTRATION_EXAMPLE,
+            ),
+        )
+    },
+    "/oauth/authorize": {
+        "get": _operation(
+            "authorize",
+            "The page on which an account allows or denies an application",
+            _page("The page."),
+            PAGES,
+            parameters=AUTHORIZE_PARAMETERS,
+        ),
+        "post": _operation(
+            "decide",
+            "The decision, sent by that page's form alone",
+            _page("The form is not this session's (CSRF)."),
+            PAGES,
+            status="403",
+            parameters=AUTHORIZE_PARAMETERS,
+            requestBody=_form(allow=STRING, deny=STRING, csrfmiddlewaretoken=STRING),
+        ),
+    },
+    "/oauth/token": {
+        "post": _operation(
+            "token",
+            "Trade a code or a refresh token for a pair of tokens (RFC 6749)",
+            _json("OAuthToken", TOKEN_EXAMPLE),
+            CLIENT_ERRORS,
+            requestBody=_form(
+                CODE_EXAMPLE,
+                grant_type=_one_of(*GRANT_TYPES),
+                **dict.fromkeys(("code", "redirect_uri", "code_verifier"), STRING),
+                **dict.fromkeys(("refresh_token", "resource"), STRING),
+                scope=SCOPES,
+                **CREDENTIALS,
+            ),
+            security=AUTHENTICATED,
+        )
+    },
+    "/oauth/revoke": {
+        "post": _operation(
+            "revoke",
+            "End the connection that a token belongs to (RFC 7009)",
+            {"description": "It is ended, or never was."},
+            CLIENT_ERRORS,
+            requestBody=_form(
+                {"token": "either token of the pair", "client_id": CLIENT_ID},
+                token=STRING,
+                token_type_hint=STRING,
+                **CREDENTIALS,
+            ),
+            security=AUTHENTICATED,
+        )
+    },
+}
 
 
 def add_oauth(result: dict[str, Any], **_: Any) -> dict[str, Any]:
@@ -275,13 +291,5 @@ def add_oauth(result: dict[str, Any], **_: Any) -> dict[str, Any]:
         "scheme": "basic",
         "description": "A confidential client's id and secret, each form-encoded first.",
     }
-    result["paths"] |= {
-        "/.well-known/oauth-authorization-server": {"get": SERVER},
-        "/.well-known/oauth-protected-resource": {"get": RESOURCE},
-        "/.well-known/oauth-protected-resource/{path}": {"get": RESOURCE_AT},
-        "/oauth/register": {"post": REGISTER},
-        "/oauth/authorize": {"get": AUTHORIZE, "post": DECIDE},
-        "/oauth/token": {"post": TOKEN},
-        "/oauth/revoke": {"post": REVOKE},
-    }
+    result["paths"] |= PATHS
     return result

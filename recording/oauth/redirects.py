@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Collection
 from urllib.parse import unquote
 
 MAX_LENGTH = 2048
@@ -70,12 +70,6 @@ def is_public(uri: str) -> bool:
     return _match(PUBLIC, uri) is not None
 
 
-def is_private_use(uri: str) -> bool:
-    """Return True for a well-formed address with a private-use scheme."""
-    match = _match(PRIVATE, uri)
-    return match is not None and match["scheme"] not in NOT_PRIVATE
-
-
 def origin(uri: str) -> str:
     """Return scheme, host and port of a URI that the policy has accepted."""
     return re.match(r"[a-z]+://[^/?]*", uri)[0]  # type: ignore[index]
@@ -94,31 +88,21 @@ def is_same(registered: str, requested: str) -> bool:
     return one is not None and one == other
 
 
-@dataclass(frozen=True)
-class RedirectPolicy:
-    """Loopback is allowed; https only to the exact addresses that the operator listed."""
+def check(uri: str, *, listed: Collection[str]) -> None:
+    """Accept loopback and the https addresses that the operator listed, nothing else.
 
-    allowed: frozenset[str]
-
-    def check(self, uri: str) -> None:
-        """Raise RedirectRefusedError unless a browser may be sent to this address."""
-        if is_loopback(uri):
-            return
-        if is_private_use(uri):
-            raise RedirectNotListedError("Addresses of a custom scheme are refused.")
-        if not is_public(uri):
-            raise RedirectRefusedError(
-                "Neither an https address nor http to 127.0.0.1, localhost or [::1]; "
-                "userinfo, fragments, reserved query parameters (code, state, iss, error) "
-                f"and more than {MAX_LENGTH} characters are refused."
-            )
-        if uri not in self.allowed:
-            raise RedirectNotListedError("This https address is not on the allow-list.")
-
-    def allows(self, uri: str) -> bool:
-        """Return True if `check` accepts this address."""
-        try:
-            self.check(uri)
-        except RedirectRefusedError:
-            return False
-        return True
+    Raises RedirectRefusedError.
+    """
+    if is_loopback(uri):
+        return
+    private = _match(PRIVATE, uri)
+    if private and private["scheme"] not in NOT_PRIVATE:
+        raise RedirectNotListedError("Addresses of a custom scheme are refused.")
+    if not is_public(uri):
+        raise RedirectRefusedError(
+            "Neither an https address nor http to 127.0.0.1, localhost or [::1]; "
+            "userinfo, fragments, reserved query parameters (code, state, iss, error) "
+            f"and more than {MAX_LENGTH} characters are refused."
+        )
+    if uri not in listed:
+        raise RedirectNotListedError("This https address is not on the allow-list.")

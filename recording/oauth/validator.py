@@ -1,4 +1,4 @@
-"""The OAuth server's access to codes and tokens: stored as hashes, consumed exactly once."""
+"""How the OAuth server reads and stores codes and tokens: as hashes, consumed exactly once."""
 
 from __future__ import annotations
 
@@ -35,24 +35,20 @@ def make_refresh_token(request: Any) -> str:
 
 
 class Validator(OAuth2Validator):
-    """The toolkit's validator with strict clients, hashed codes and races with one winner."""
+    """The toolkit's validator with hashed codes, of which one request alone consumes each."""
 
     # The token endpoint has authenticated the client before this server runs.
 
-    def client_authentication_required(
-        self, request: Any, *args: Any, **kw: Any
-    ) -> bool:
+    def client_authentication_required(self, request: Any) -> bool:
         return False
 
-    def authenticate_client_id(
-        self, client_id: str, request: Any, *args: Any, **kw: Any
-    ) -> bool:
+    def authenticate_client_id(self, client_id: str, request: Any) -> bool:
         return request.client is not None
 
     # The authorization endpoint.
 
     def save_authorization_code(
-        self, client_id: str, code: dict[str, str], request: Any, *args: Any, **kw: Any
+        self, client_id: str, code: dict[str, str], request: Any
     ) -> None:
         lifetime = timedelta(seconds=oauth2_settings.AUTHORIZATION_CODE_EXPIRE_SECONDS)
         Grant.objects.create(
@@ -70,20 +66,14 @@ class Validator(OAuth2Validator):
     # The code grant.
 
     def validate_code(
-        self,
-        client_id: str,
-        code: str,
-        client: Any,
-        request: Any,
-        *args: Any,
-        **kw: Any,
+        self, client_id: str, code: str, client: Any, request: Any
     ) -> bool:
         grants = Grant.objects.filter(code=tokens.digest(code), application=client)
         grant = grants.select_related("user").first()
         if grant is None:
             return False
         if grant.token_family:
-            # RFC 6749 section 4.1.2: the second use may be a thief's, or the first one was.
+            # RFC 6749 section 4.1.2: one of the two uses may be an attacker's.
             connections.revoke_family(grant.token_family, user_id=grant.user_id)
             return False
         request.grant, request.user = grant, grant.user
@@ -99,14 +89,7 @@ class Validator(OAuth2Validator):
         return str(request.grant.code_challenge_method)
 
     def confirm_redirect_uri(
-        self,
-        client_id: str,
-        code: str,
-        redirect_uri: str,
-        client: Any,
-        request: Any,
-        *args: Any,
-        **kw: Any,
+        self, client_id: str, code: str, redirect_uri: str, client: Any, request: Any
     ) -> bool:
         if redirect_uri != request.grant.redirect_uri:
             raise InvalidGrantError(
@@ -115,15 +98,10 @@ class Validator(OAuth2Validator):
             )
         return True
 
-    def invalidate_authorization_code(
-        self, client_id: str, code: str, request: Any, *args: Any, **kw: Any
-    ) -> None:
-        """Do nothing: `save_bearer_token` has consumed it in its own transaction."""
-
     # The refresh grant.
 
     def validate_refresh_token(
-        self, refresh_token: str, client: Any, request: Any, *args: Any, **kw: Any
+        self, refresh_token: str, client: Any, request: Any
     ) -> bool:
         digest = tokens.digest(refresh_token)
         rows = RefreshToken.objects.filter(token_checksum=digest, application=client)
@@ -138,16 +116,12 @@ class Validator(OAuth2Validator):
             connections.end(token)
         return False
 
-    def get_original_scopes(
-        self, refresh_token: str, request: Any, *args: Any, **kw: Any
-    ) -> list[str]:
+    def get_original_scopes(self, refresh_token: str, request: Any) -> list[str]:
         return [clients.SCOPE]
 
     # Both grants.
 
-    def save_bearer_token(
-        self, token: dict[str, Any], request: Any, *args: Any, **kw: Any
-    ) -> None:
+    def save_bearer_token(self, token: dict[str, Any], request: Any) -> None:
         """Consume the code or refresh token and store the new pair.
 
         Raises InvalidGrantError when another request has consumed it since it was validated.

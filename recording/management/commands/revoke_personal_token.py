@@ -37,14 +37,13 @@ class Command(BaseCommand):
         if bool(ids) == is_all or is_all != (user is not None):
             raise CommandError("give either the ids of tokens or --user USER --all")
         with transaction.atomic():
-            rows = tokens_of(user) if user is not None else tokens_with(ids)
+            if user is None:
+                rows = tokens_with(ids)
+            else:
+                rows = PersonalToken.objects.filter(user=user_named(user).pk)
             revoked = rows.revoke(timezone.now())
         data, text = {"revoked": revoked}, f"revoked {revoked}"
         self.stdout.write(format_output(data, text, as_json=options["json"]))
-
-
-def tokens_of(username: str) -> PersonalTokenQuerySet:
-    return PersonalToken.objects.filter(user=user_named(username).pk)
 
 
 def tokens_with(ids: list[int]) -> PersonalTokenQuerySet:
