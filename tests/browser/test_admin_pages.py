@@ -8,7 +8,8 @@ from playwright.sync_api import expect
 from tests.browser.staff import log_in
 from tests.receiver import receiver
 from tests.webhooks_core.admin.looking import SCRIPT
-from tests.webhooks_core.making import dispatch, endpoint, event
+from tests.webhooks_core.engine import dispatch
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core.models import Delivery, Endpoint
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
@@ -19,9 +20,9 @@ def operator(live_server, page):
     """A page of an operator who has logged in, and deliveries to look at."""
     with receiver(200, 500) as server:
         server.answer = SCRIPT.encode()
-        endpoint(server.url, description=SCRIPT)
-        event()
-        event()
+        EndpointFactory.create(url=server.url, description=SCRIPT)
+        publish_event()
+        publish_event()
         dispatch()
     return log_in(page, live_server.url)
 

@@ -7,8 +7,7 @@ from django.contrib import admin
 from django.contrib.auth.models import User
 from django.urls import reverse
 
-from tests.webhooks_core.admin.looking import NOWHERE
-from tests.webhooks_core.making import endpoint, event
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core.models import Delivery, Endpoint
 
 pytestmark = [
@@ -59,8 +58,8 @@ def details() -> list[str]:
 def test_no_page_complains_loads_anything_foreign_or_overflows(
     live_server, page, complaints
 ):
-    endpoint(NOWHERE)
-    event()
+    EndpointFactory.create()
+    publish_event()
     operator = User.objects.create_superuser("ada", password="a-long-password")
 
     def visit(path: str) -> None:

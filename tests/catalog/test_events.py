@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from catalog.webhooks import OWNER, PROFILE
 from tests.catalog.factories import AuthorFactory, BookFactory
 from tests.signatures import timestamped_signature
-from tests.webhooks_core.making import dispatch
+from tests.webhooks_core.engine import dispatch
 from webhooks_core import endpoints
 from webhooks_core.models import Delivery, Endpoint, Event
 

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from gateway.chat.models import ModelEndpoint, ModelTarget
-from tests.webhooks_core import making
+from tests.webhooks_core.factories import EndpointFactory
 from webhooks_core.models import Endpoint, EndpointSecret, reencryption
 
 pytestmark = pytest.mark.django_db
@@ -24,7 +24,7 @@ HEADERS = '{"X-Ours": "1"}'
 def kept(plain, settings):
     """Something in each sealed column, under the old key."""
     settings.WEBHOOK_SECRET_KEYS = [OLD]
-    endpoint = making.endpoint("http://127.0.0.1:9/", custom_headers=HEADERS)
+    endpoint = EndpointFactory.create(custom_headers=HEADERS)
     small = ModelEndpoint.objects.create(name="small", upstream="echo")
     ModelTarget.objects.create(endpoint=small, api_key="sk-1")
     settings.WEBHOOK_SECRET_KEYS = [NEW, OLD]

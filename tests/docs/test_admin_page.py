@@ -13,7 +13,7 @@ from recording.oauth.admin import HiddenAdmin
 from tests.docs.filling import fill_products
 from tests.docs.samples import DOCS
 from tests.webhooks_core.admin.looking import NOWHERE, page, queries_of
-from tests.webhooks_core.making import endpoint, event
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core.formats import public_id
 from webhooks_core.models import Attempt, Delivery, DispatcherLease, Endpoint, Event
 
@@ -84,8 +84,8 @@ def costs(client) -> dict[str, int]:
 
 @pytest.mark.timeout(300)  # 10,000 rows, on a machine with other work
 def test_the_page_costs_what_the_document_says_whatever_there_is(admin_client):
-    endpoint(NOWHERE)
-    event()
+    EndpointFactory.create()
+    publish_event()
     fill(endpoints=12, deliveries=40)
     fill_products(2)
     assert costs(admin_client) == COSTS

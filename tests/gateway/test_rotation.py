@@ -14,7 +14,7 @@ from django.utils import timezone
 from tests.gateway.making import dispatch, stripe_accepts
 from tests.receiver import receiver
 from tests.threads import at_once
-from tests.webhooks_core.making import endpoint
+from tests.webhooks_core.factories import EndpointFactory
 from webhooks_core import endpoints, profiles
 from webhooks_core.models import Endpoint
 
@@ -77,7 +77,7 @@ def test_of_rotations_at_once_one_secret_is_left(acme):
 
 def test_a_product_that_signs_with_one_secret_says_that_there_is_no_overlap(plain):
     profiles.register(replace(plain, signature_scheme="sha256"))
-    target = endpoint("http://127.0.0.1:9/")
+    target = EndpointFactory.create()
     out, told = StringIO(), StringIO()
     options = {"overlap": 24, "stdout": out, "stderr": told}
     call_command("webhooks_rotate_secret", target.public_id, **options)

@@ -12,7 +12,8 @@ from django.db import IntegrityError, connection
 from django.utils import timezone
 
 from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, failed
-from tests.webhooks_core.making import endpoint, event, only
+from tests.webhooks_core.engine import only_delivery
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints
 from webhooks_core.endpoints import QuotaExceededError
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EndpointSecret
@@ -32,7 +33,7 @@ def test_a_race_for_the_last_slots_is_won_as_often_as_there_are_slots(use_profil
     def create(_: int) -> bool:
         together.wait(10)
         try:
-            endpoint(URL)
+            EndpointFactory.create(url=URL)
         except QuotaExceededError:
             return False
         finally:
@@ -51,9 +52,9 @@ def test_a_race_for_the_last_slots_is_won_as_often_as_there_are_slots(use_profil
 class TestQuota:
     def test_a_refused_creation_leaves_nothing(self, use_profile):
         use_profile(quota=1)
-        endpoint(URL)
+        EndpointFactory.create(url=URL)
         with pytest.raises(QuotaExceededError):
-            endpoint(URL)
+            EndpointFactory.create(url=URL)
         assert (
             Endpoint.objects.count()
             == EndpointSecret.objects.count()
@@ -64,22 +65,22 @@ class TestQuota:
     @pytest.mark.spec("recording", "disabled endpoints count until deleted")
     def test_disabled_endpoints_count_and_deleted_ones_do_not(self, use_profile):
         use_profile(quota=1)
-        target = endpoint(URL)
+        target = EndpointFactory.create(url=URL)
         Endpoint.objects.update(status=Endpoint.Status.DISABLED)
         with pytest.raises(QuotaExceededError):
-            endpoint(URL)
+            EndpointFactory.create(url=URL)
         endpoints.delete(target)
-        assert endpoint(URL).slot == 0
+        assert EndpointFactory.create(url=URL).slot == 0
 
     def test_each_owner_has_a_quota_of_its_own(self, use_profile):
         use_profile(quota=1)
-        endpoint(URL, owner="alice")
-        endpoint(URL, owner="bob")
+        EndpointFactory.create(url=URL, owner="alice")
+        EndpointFactory.create(url=URL, owner="bob")
 
     def test_another_conflict_is_not_taken_for_a_race(self):
-        endpoint(URL, static_key="one")
+        EndpointFactory.create(url=URL, static_key="one")
         with pytest.raises(IntegrityError):
-            endpoint(URL, static_key="one")
+            EndpointFactory.create(url=URL, static_key="one")
         assert Endpoint.objects.count() == 1
 
 
@@ -87,7 +88,7 @@ class TestQuota:
 class TestChangeOfUrl:
     @pytest.mark.spec("recording", "url actually changed")
     def test_a_new_url_enables_a_disabled_endpoint_and_clears_its_counter(self):
-        target = endpoint(URL)
+        target = EndpointFactory.create(url=URL)
         Endpoint.objects.update(
             status=Endpoint.Status.DISABLED, consecutive_failures=20
         )
@@ -97,7 +98,7 @@ class TestChangeOfUrl:
 
     def test_it_counts_what_the_endpoint_is_now_not_when_it_was_read(self):
         """It was disabled between the reading and the change."""
-        read_before = endpoint(URL)
+        read_before = EndpointFactory.create(url=URL)
         Endpoint.objects.update(
             status=Endpoint.Status.DISABLED, consecutive_failures=20
         )
@@ -106,7 +107,7 @@ class TestChangeOfUrl:
 
     @pytest.mark.spec("recording", "url actually changed")
     def test_the_same_url_enables_nothing(self):
-        target = endpoint(URL)
+        target = EndpointFactory.create(url=URL)
         Endpoint.objects.update(
             status=Endpoint.Status.DISABLED, consecutive_failures=20
         )
@@ -115,13 +116,13 @@ class TestChangeOfUrl:
         assert changed.event_types == ["thing.lost"]
 
     def test_the_url_of_an_active_endpoint_keeps_its_counter(self):
-        target = endpoint(URL)
+        target = EndpointFactory.create(url=URL)
         Endpoint.objects.update(consecutive_failures=7)
         assert endpoints.update(target, url=OTHER).consecutive_failures == 7
 
     def test_what_waited_for_a_disabled_endpoint_is_due_at_once(self, calls):
-        target = endpoint(URL)
-        event()
+        target = EndpointFactory.create(url=URL)
+        publish_event()
         dispatcher = ManualDispatcher()
         dispatcher.record([failed(request) for request in dispatcher.claim()])
         dispatcher.leave()
@@ -135,30 +136,39 @@ class TestChangeOfUrl:
 @at_once
 class TestDeletion:
     def test_it_is_won_once_and_ends_what_waits(self):
-        target = endpoint(URL)
-        event()
+        target = EndpointFactory.create(url=URL)
+        publish_event()
         assert endpoints.delete(target)
         assert not endpoints.delete(target)
-        assert (only().status, only().last_error) == (2, "endpoint deleted")
+        assert (only_delivery().status, only_delivery().last_error) == (
+            2,
+            "endpoint deleted",
+        )
         target.refresh_from_db()
         assert target.deleted_at is not None
         assert target.slot is None
 
     def test_what_is_being_tried_ends_with_its_attempt(self):
-        target = endpoint(URL)
-        event()
+        target = EndpointFactory.create(url=URL)
+        publish_event()
         dispatcher = ManualDispatcher()
         [request] = dispatcher.claim()
         endpoints.delete(target)
-        assert only().status == Delivery.Status.PENDING
+        assert only_delivery().status == Delivery.Status.PENDING
         dispatcher.record([failed(request)])
         with time_machine.travel(timezone.now() + timedelta(seconds=61)):
             assert dispatcher.claim() == []
-        assert (only().status, only().last_error) == (2, "endpoint deleted")
+        assert (only_delivery().status, only_delivery().last_error) == (
+            2,
+            "endpoint deleted",
+        )
 
     def test_other_endpoints_keep_theirs(self):
-        target, other = endpoint(URL), endpoint(OTHER)
-        event()
+        target, other = (
+            EndpointFactory.create(url=URL),
+            EndpointFactory.create(url=OTHER),
+        )
+        publish_event()
         endpoints.delete(target)
         assert Delivery.objects.get(endpoint=other).status == Delivery.Status.PENDING
 
@@ -170,13 +180,13 @@ class TestRotation:
         return fresh.secrets(now=timezone.now() + timedelta(**later))
 
     def test_without_overlap_the_new_secret_is_the_only_one(self):
-        target = endpoint(URL)
+        target = EndpointFactory.create(url=URL)
         new = endpoints.rotate_secret(target)
         assert self.secrets(target) == [new]
         assert EndpointSecret.objects.count() == 1
 
     def test_during_the_overlap_both_sign_the_new_one_first(self):
-        target = endpoint(URL)
+        target = EndpointFactory.create(url=URL)
         [old] = self.secrets(target)
         new = endpoints.rotate_secret(target, overlap=timedelta(hours=1))
         assert self.secrets(target) == [new, old]
@@ -184,14 +194,14 @@ class TestRotation:
 
     @pytest.mark.spec("gateway", "A rotation without overlap ends every older secret")
     def test_without_overlap_an_older_secret_ends_too(self):
-        target = endpoint(URL)
+        target = EndpointFactory.create(url=URL)
         endpoints.rotate_secret(target, overlap=timedelta(hours=1))
         third = endpoints.rotate_secret(target)
         assert self.secrets(target) == [third]
         assert EndpointSecret.objects.count() == 1
 
     def test_no_older_secret_outlives_the_overlap_of_the_newest(self):
-        target = endpoint(URL)
+        target = EndpointFactory.create(url=URL)
         endpoints.rotate_secret(target, overlap=timedelta(hours=24))
         third = endpoints.rotate_secret(target, overlap=timedelta(hours=1))
         assert len(self.secrets(target)) == 3
@@ -200,12 +210,12 @@ class TestRotation:
     @pytest.mark.spec("recording", "a rotation signs with the new secret immediately")
     def test_where_one_secret_signs_there_is_no_overlap(self, use_profile):
         use_profile(signature_scheme="sha256")
-        target = endpoint(URL)
+        target = EndpointFactory.create(url=URL)
         new = endpoints.rotate_secret(target, overlap=timedelta(hours=1))
         assert self.secrets(target) == [new]
 
     def test_an_overlap_is_not_prolonged_by_another_rotation(self):
-        target = endpoint(URL)
+        target = EndpointFactory.create(url=URL)
         [first] = self.secrets(target)
         second = endpoints.rotate_secret(target, overlap=timedelta(hours=1))
         third = endpoints.rotate_secret(target, overlap=timedelta(hours=5))
@@ -214,7 +224,7 @@ class TestRotation:
         assert self.secrets(target, hours=6) == [third]
 
     def test_a_given_secret_is_used(self):
-        target = endpoint(URL)
+        target = EndpointFactory.create(url=URL)
         assert endpoints.rotate_secret(target, secret="mine") == "mine"
         assert self.secrets(target) == ["mine"]
 
@@ -222,20 +232,23 @@ class TestRotation:
 @at_once
 class TestPause:
     def test_what_is_published_meanwhile_waits_and_goes_out_on_resume(self):
-        target = endpoint(URL)
+        target = EndpointFactory.create(url=URL)
         endpoints.pause(target)
-        event()
+        publish_event()
         dispatcher = ManualDispatcher()
         assert dispatcher.claim() == []
-        assert only().status == Delivery.Status.PENDING
+        assert only_delivery().status == Delivery.Status.PENDING
         endpoints.resume(target)
         assert len(dispatcher.claim()) == 1
 
     def test_inactivity_ends_what_waits_where_the_product_says_so(self, use_profile):
         use_profile(inactive_fails_pending=True)
-        target = endpoint(URL)
-        event()
+        target = EndpointFactory.create(url=URL)
+        publish_event()
         endpoints.update(target, active=False)
-        assert (only().status, only().last_error) == (2, "endpoint inactive")
-        event()
+        assert (only_delivery().status, only_delivery().last_error) == (
+            2,
+            "endpoint inactive",
+        )
+        publish_event()
         assert Delivery.objects.count() == 1

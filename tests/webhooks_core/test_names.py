@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.receiver import receiver
-from tests.webhooks_core.making import dispatch, endpoint, event
+from tests.webhooks_core.engine import dispatch
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from tests.webhooks_core.network.hostile import PATIENCE_S, TIMEOUT_S, post
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Attempt, Delivery
@@ -107,8 +108,8 @@ def test_a_name_that_changes_between_check_and_use_is_not_called(names, use_prof
     with receiver(204) as server:
         url = server.url.replace("127.0.0.1", "rebind.example")
         profile.url_policy.check(url)  # it was public then
-        endpoint(url)
-        event()
+        EndpointFactory.create(url=url)
+        publish_event()
         dispatch()
     assert server.requests == []
     assert Attempt.objects.get().outcome == Outcome.BLOCKED

@@ -6,7 +6,7 @@ import pytest
 from django.db import transaction
 
 from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, failed, ok
-from tests.webhooks_core.making import endpoint, event
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.profiles import Notice, NoticeKind
@@ -24,7 +24,7 @@ def notices(use_profile) -> list[Notice]:
 def attempts(results) -> None:
     """Publish and answer as many events."""
     for _ in results:
-        event()
+        publish_event()
     dispatcher = ManualDispatcher()
     while claimed := dispatcher.claim():
         dispatcher.record([results.pop(0)(request) for request in claimed])
@@ -35,7 +35,7 @@ def attempts(results) -> None:
 class TestNotices:
     def test_a_disabled_endpoint_once_with_its_last_error(self, notices, use_profile):
         use_profile(on_notice=notices.append, disable_after=3)
-        target = endpoint(URL)
+        target = EndpointFactory.create(url=URL)
         attempts([failed] * 5)
         assert notices == [
             Notice(
@@ -49,7 +49,7 @@ class TestNotices:
         ]
 
     def test_a_disabled_endpoint_that_gets_a_new_url(self, notices):
-        target = endpoint(URL)
+        target = EndpointFactory.create(url=URL)
         Endpoint.objects.update(status=2, consecutive_failures=20)
         endpoints.update(target, url=f"{URL}/new")
         endpoints.update(target, url=f"{URL}/newer")
@@ -59,7 +59,7 @@ class TestNotices:
 
     @pytest.mark.parametrize(("failures", "count"), [(4, 0), (5, 1), (19, 1)])
     def test_a_success_after_many_failures_once(self, notices, failures, count):
-        endpoint(URL, max_in_flight=2)
+        EndpointFactory.create(url=URL, max_in_flight=2)
         Endpoint.objects.update(consecutive_failures=failures)
         attempts([ok] * 9)
         expected = [(NoticeKind.RECOVERED, failures)] * count
@@ -67,7 +67,7 @@ class TestNotices:
         assert Endpoint.objects.get().consecutive_failures == 0
 
     def test_a_success_among_failures_too(self, notices):
-        endpoint(URL, max_in_flight=2)
+        EndpointFactory.create(url=URL, max_in_flight=2)
         Endpoint.objects.update(consecutive_failures=5)
         attempts([failed, ok, failed, ok])
         assert [notice.kind for notice in notices] == [NoticeKind.RECOVERED]
@@ -79,21 +79,21 @@ class TestNotices:
             raise ValueError("hook")
 
         use_profile(on_notice=broken, disable_after=1)
-        endpoint(URL)
+        EndpointFactory.create(url=URL)
         attempts([failed])
         assert Endpoint.objects.get().status == Endpoint.Status.DISABLED
         assert Delivery.objects.get().attempts == 1
         assert "notice hook failed" in caplog.text + capsys.readouterr().err
 
     def test_a_product_without_a_hook_is_served_as_ever(self, plain, caplog, capsys):
-        endpoint(URL)
+        EndpointFactory.create(url=URL)
         attempts([failed] * 3)
         assert "endpoint disabled" in caplog.text + capsys.readouterr().err
 
 
 @pytest.mark.django_db(transaction=True)
 def test_what_is_rolled_back_sends_no_notice(notices):
-    target = endpoint(URL)
+    target = EndpointFactory.create(url=URL)
     Endpoint.objects.update(status=2)
     with transaction.atomic():
         endpoints.update(target, url=f"{URL}/new")

@@ -11,7 +11,8 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from tests.receiver import receiver
-from tests.webhooks_core.making import dispatch, endpoint, event, only
+from tests.webhooks_core.engine import dispatch, only_delivery
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import formats, publishing
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, Event
 from webhooks_core.publishing import (
@@ -33,13 +34,13 @@ class CallerError(Exception):
 
 def publish_and_fail(**fields: str) -> None:
     with transaction.atomic():
-        event(**fields)
+        publish_event(**fields)
         assert Event.objects.count() == 1
         raise CallerError
 
 
 def test_nothing_is_stored_or_called_when_the_caller_rolls_back(calls):
-    endpoint(URL)
+    EndpointFactory.create(url=URL)
     with pytest.raises(CallerError):
         publish_and_fail()
     assert (Event.objects.count(), Delivery.objects.count()) == (0, 0)
@@ -48,9 +49,9 @@ def test_nothing_is_stored_or_called_when_the_caller_rolls_back(calls):
 
 
 def test_nothing_is_called_before_the_commit(calls):
-    endpoint(URL)
+    EndpointFactory.create(url=URL)
     with transaction.atomic():
-        event()
+        publish_event()
         assert calls == []
         assert EndpointQueue.objects.get().next_due_at is None
     assert calls == ["webhooks_core.tasks.dispatch"]
@@ -62,13 +63,13 @@ def test_a_wake_up_that_fails_fails_nobody(monkeypatch):
         raise RuntimeError("anything")
 
     monkeypatch.setattr(notify, "notify", explode)
-    endpoint(URL)
-    event()
-    assert only().status == Delivery.Status.PENDING
+    EndpointFactory.create(url=URL)
+    publish_event()
+    assert only_delivery().status == Delivery.Status.PENDING
 
 
 def test_the_bytes_are_made_once():
-    endpoint(URL)
+    EndpointFactory.create(url=URL)
     stored = publish(
         profile="plain", owner="alice", event_type="thing.made", data={"t": "é\0\u2028"}
     )
@@ -95,9 +96,9 @@ def test_the_bytes_are_made_once():
     ],
 )
 def test_endpoints_that_get_no_delivery(_case, fields, calls):
-    endpoint(URL)
+    EndpointFactory.create(url=URL)
     Endpoint.objects.update(**fields or {"paused_at": timezone.now()})
-    event()
+    publish_event()
     assert Event.objects.count() == 1
     assert Delivery.objects.count() == (1 if fields is None else 0)
     assert bool(calls) == (fields is None)
@@ -105,40 +106,40 @@ def test_endpoints_that_get_no_delivery(_case, fields, calls):
 
 def test_a_product_that_is_switched_off_stores_events_and_sends_none(use_profile):
     use_profile(enabled=False)
-    endpoint(URL)
-    event()
+    EndpointFactory.create(url=URL)
+    publish_event()
     assert (Event.objects.count(), Delivery.objects.count()) == (1, 0)
 
 
 def test_an_unknown_type_stores_nothing():
-    endpoint(URL)
+    EndpointFactory.create(url=URL)
     with pytest.raises(UnknownEventTypeError):
-        event(event_type="thing.unheard")
+        publish_event(event_type="thing.unheard")
     assert not Event.objects.exists()
 
 
 @pytest.mark.parametrize("data", [{"x": object()}, {"x": "\ud800"}, {"x": 2**70}])
 def test_what_is_not_json_stores_nothing_and_leaves_the_transaction_usable(data):
-    endpoint(URL)
+    EndpointFactory.create(url=URL)
     with transaction.atomic():
         with pytest.raises(TypeError):
             publish(profile="plain", owner="alice", event_type="thing.made", data=data)
-        event()
+        publish_event()
     assert (Event.objects.count(), Delivery.objects.count()) == (1, 1)
 
 
 def test_a_test_event_goes_to_that_endpoint_alone_whatever_its_types():
-    target = endpoint(URL, "thing.lost")
-    endpoint(URL)
+    target = EndpointFactory.create(url=URL, event_types=["thing.lost"])
+    EndpointFactory.create(url=URL)
     made = publish_test(target, event_type="thing.made", data={})
-    delivery = only()
+    delivery = only_delivery()
     assert (delivery.endpoint, delivery.event) == (target, made)
     assert delivery.trigger == Delivery.Trigger.TEST
 
 
 @pytest.mark.spec("recording", "a disabled endpoint may be skipped without a record")
 def test_a_test_event_for_a_disabled_endpoint_is_stored_without_a_delivery():
-    target = endpoint(URL)
+    target = EndpointFactory.create(url=URL)
     target.status = Endpoint.Status.DISABLED
     publish_test(target, event_type="thing.made", data={})
     assert (Event.objects.count(), Delivery.objects.count()) == (1, 0)
@@ -146,30 +147,32 @@ def test_a_test_event_for_a_disabled_endpoint_is_stored_without_a_delivery():
 
 class TestDedupeKey:
     def test_the_second_event_with_a_key_is_the_first(self):
-        endpoint(URL)
-        first, second = event(dedupe_key="k"), event(dedupe_key="k")
+        EndpointFactory.create(url=URL)
+        first, second = publish_event(dedupe_key="k"), publish_event(dedupe_key="k")
         assert first.public_id == second.public_id
         assert (Event.objects.count(), Delivery.objects.count()) == (1, 1)
 
     def test_keys_belong_to_an_owner(self):
-        assert event("alice", dedupe_key="k") != event("bob", dedupe_key="k")
+        assert publish_event("alice", dedupe_key="k") != publish_event(
+            "bob", dedupe_key="k"
+        )
 
     def test_the_key_is_free_again_after_a_rollback(self):
         with pytest.raises(CallerError):
             publish_and_fail(dedupe_key="k")
-        endpoint(URL)
-        event(dedupe_key="k")
+        EndpointFactory.create(url=URL)
+        publish_event(dedupe_key="k")
         assert (Event.objects.count(), Delivery.objects.count()) == (1, 1)
 
     def test_a_race_makes_one_event_and_fails_nobody(self):
-        endpoint(URL)
+        EndpointFactory.create(url=URL)
         together = threading.Barrier(6)
 
         def make(_: int) -> str:
             try:
                 together.wait(10)
                 with transaction.atomic():
-                    return event(dedupe_key="k").public_id
+                    return publish_event(dedupe_key="k").public_id
             finally:
                 connection.close()
 
@@ -179,10 +182,10 @@ class TestDedupeKey:
         assert (Event.objects.count(), Delivery.objects.count()) == (1, 1)
 
     def test_a_conflict_that_is_no_race_is_raised(self, monkeypatch):
-        known = event()
+        known = publish_event()
         monkeypatch.setattr(formats, "public_id", lambda _: known.public_id)
         with pytest.raises(IntegrityError):
-            event(dedupe_key="new")
+            publish_event(dedupe_key="new")
 
 
 class TestFanOut:
@@ -194,8 +197,8 @@ class TestFanOut:
     def test_a_large_one_is_finished_by_the_dispatcher(self, count):
         with receiver(204) as server:
             for number in range(count):
-                endpoint(f"{server.url}/{number}")
-            event()
+                EndpointFactory.create(url=f"{server.url}/{number}")
+            publish_event()
             assert Delivery.objects.count() == 3
             assert dispatch() == count
         assert sorted(request.path for request in server.requests) == sorted(
@@ -205,9 +208,9 @@ class TestFanOut:
 
     def test_who_subscribes_after_the_event_gets_none_of_it(self):
         for _ in range(5):
-            endpoint(URL)
-        event()
-        late = endpoint(URL)
+            EndpointFactory.create(url=URL)
+        publish_event()
+        late = EndpointFactory.create(url=URL)
         while continue_fan_out():
             pass
         assert Delivery.objects.count() == 5
@@ -215,8 +218,8 @@ class TestFanOut:
 
     def test_two_dispatchers_at_once_make_each_delivery_once(self):
         for _ in range(11):
-            endpoint(URL)
-        made = event()
+            EndpointFactory.create(url=URL)
+        made = publish_event()
         stale = Event.objects.get(pk=made.pk)
         assert continue_fan_out() == 1
         assert not publishing._continue(stale)
@@ -226,9 +229,9 @@ class TestFanOut:
 
     def test_one_whose_rest_has_gone_does_not_hold_up_the_next(self):
         for _ in range(5):
-            endpoint(URL, "thing.made", "thing.lost")
-        event()
-        event(event_type="thing.lost")
+            EndpointFactory.create(url=URL, event_types=["thing.made", "thing.lost"])
+        publish_event()
+        publish_event(event_type="thing.lost")
         Endpoint.objects.update(event_types=["thing.lost"])
         with_rest = 0
         while continue_fan_out():

@@ -11,7 +11,8 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from tests.receiver import receiver
-from tests.webhooks_core.making import dispatch, endpoint, event, only
+from tests.webhooks_core.engine import dispatch, only_delivery
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints, replays
 from webhooks_core.models import Delivery, EndpointQueue
 from webhooks_core.replays import NotSubscribedError
@@ -24,9 +25,9 @@ def failed(use_profile):
     """Three deliveries that failed for good, and the receiver that is sound again."""
     use_profile(retry=use_profile().retry.__class__(()), disable_after=None)
     with receiver(500, 500, 500, 204) as server:
-        target = endpoint(server.url)
+        target = EndpointFactory.create(url=server.url)
         for _ in range(3):
-            event()
+            publish_event()
         assert dispatch() == 3
         assert set(Delivery.objects.values_list("status", flat=True)) == {2}
         yield server, target
@@ -167,21 +168,21 @@ def test_the_command_refuses_nonsense(failed, option, words):
 
 def test_a_paused_endpoint_gets_nothing_until_it_is_resumed():
     with receiver(204) as server:
-        target = endpoints.pause(endpoint(server.url))
-        event()
+        target = endpoints.pause(EndpointFactory.create(url=server.url))
+        publish_event()
         assert dispatch() == 0
         assert server.requests == []
-        assert only().status == Delivery.Status.PENDING
+        assert only_delivery().status == Delivery.Status.PENDING
         endpoints.resume(target)
         assert dispatch() == 1
-    assert only().status == Delivery.Status.DELIVERED
+    assert only_delivery().status == Delivery.Status.DELIVERED
 
 
 def test_what_fails_again_while_a_replay_goes_on_is_not_replayed_twice(monkeypatch):
     monkeypatch.setattr(replays, "BATCH", 1)
-    target = endpoint("http://127.0.0.1:9/hook")
+    target = EndpointFactory.create(url="http://127.0.0.1:9/hook")
     for _ in range(3):
-        event()
+        publish_event()
     Delivery.objects.all().fail(error="over")
 
     def fail_at_once(queued: int, total: int) -> None:

@@ -11,7 +11,7 @@ from django_q.models import Schedule
 
 from config.operations import doctor, health
 from tests.config.operations.test_health import no_database
-from tests.webhooks_core import making
+from tests.webhooks_core.factories import EndpointFactory
 from webhooks_core import tasks
 from webhooks_core.models import Endpoint, EngineState
 
@@ -88,7 +88,7 @@ def test_a_missing_bell_is_told(sound):
 
 
 def test_secrets_that_no_key_opens_are_told(sound, plain, settings):
-    making.endpoint("http://127.0.0.1:9/")
+    EndpointFactory.create()
     assert run()[1]["secrets"] == ["ok"]
     settings.WEBHOOK_SECRET_KEYS = ["A" * 43 + "="]
     assert run()[1]["secrets"] == ["failed"]
@@ -96,7 +96,7 @@ def test_secrets_that_no_key_opens_are_told(sound, plain, settings):
 
 
 def test_disabled_endpoints_are_a_warning(sound, plain):
-    making.endpoint("http://127.0.0.1:9/")
+    EndpointFactory.create()
     Endpoint.objects.update(status=Endpoint.Status.DISABLED)
     assert run()[1]["endpoints"] == ["warning"]
 

@@ -13,7 +13,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from config.operations import health
-from tests.webhooks_core import making
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import stats, tasks
 from webhooks_core.models import Delivery, Endpoint, EngineState
 
@@ -116,8 +116,8 @@ def test_a_scheduled_sweep_is_a_sign_of_life(db):
 
 
 def test_a_late_delivery_is_told(client, worked, plain):
-    making.endpoint("http://127.0.0.1:9/")
-    making.event()
+    EndpointFactory.create()
+    publish_event()
     late = timezone.now() - timedelta(seconds=health.LATE_AFTER_S + 60)
     Delivery.objects.update(next_attempt_at=late)
     code, body = ask(client)
@@ -126,8 +126,8 @@ def test_a_late_delivery_is_told(client, worked, plain):
 
 
 def test_what_a_paused_endpoint_keeps_waiting_is_not_late(db, plain):
-    making.endpoint("http://127.0.0.1:9/")
-    making.event()
+    EndpointFactory.create()
+    publish_event()
     now = timezone.now()
     Delivery.objects.update(next_attempt_at=now - timedelta(hours=1))
     assert stats.oldest_due(now) == timedelta(hours=1)
@@ -136,8 +136,8 @@ def test_what_a_paused_endpoint_keeps_waiting_is_not_late(db, plain):
 
 
 def test_what_is_due_later_is_not_late(db, plain):
-    making.endpoint("http://127.0.0.1:9/")
-    making.event()
+    EndpointFactory.create()
+    publish_event()
     assert stats.oldest_due(timezone.now() - timedelta(hours=1)) == timedelta(0)
 
 

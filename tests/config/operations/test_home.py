@@ -10,7 +10,8 @@ from django.utils import timezone
 
 from config.operations import links
 from tests.config.operations.test_health import no_database
-from tests.webhooks_core import making
+from tests.webhooks_core.engine import dispatch
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints, stats, tasks
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue
 
@@ -89,8 +90,8 @@ def test_without_a_database_the_page_still_opens(client, db):
 def test_the_state_tells_what_waits_and_what_fails(client, db, plain):
     tasks.sweep()
     for number in range(3):
-        making.endpoint(f"http://127.0.0.1:9/{number}")
-    making.event()
+        EndpointFactory.create(url=f"http://127.0.0.1:9/{number}")
+    publish_event()
     Endpoint.objects.filter(url__endswith="1").update(consecutive_failures=2)
     Endpoint.objects.filter(url__endswith="2").update(status=Endpoint.Status.DISABLED)
     Delivery.objects.filter(endpoint__url__endswith="0").update(claimed_by=7)
@@ -105,9 +106,11 @@ def test_what_waits_is_counted_to_a_bound_and_held_apart(
     db, plain, monkeypatch, few, waiting
 ):
     monkeypatch.setattr(stats, "ALL_READ", few)
-    live, paused = (making.endpoint(f"http://127.0.0.1:9/{n}") for n in range(2))
+    live, paused = (
+        EndpointFactory.create(url=f"http://127.0.0.1:9/{n}") for n in range(2)
+    )
     for _ in range(4):
-        making.event()
+        publish_event()
     endpoints.pause(paused)
     one = Delivery.objects.filter(endpoint=live).order_by("pk")[:1]
     Delivery.objects.filter(pk__in=list(one.values_list("pk", flat=True))).update(
@@ -123,9 +126,9 @@ def test_what_waits_is_counted_to_a_bound_and_held_apart(
 
 @pytest.mark.django_db(transaction=True)
 def test_attempts_are_told_by_outcome(plain, free_port):
-    making.endpoint(f"http://127.0.0.1:{free_port}/")
-    making.event()
-    making.dispatch()
+    EndpointFactory.create(url=f"http://127.0.0.1:{free_port}/")
+    publish_event()
+    dispatch()
     figures = stats.engine_stats(timezone.now())
     assert figures.recent == {"connect": 1}
     assert (figures.recent_attempts, figures.recent_failures) == (1, 1)
@@ -136,7 +139,7 @@ def test_the_number_of_queries_does_not_grow(
 ):
     tasks.sweep()
     for number in range(20):
-        making.endpoint(f"http://127.0.0.1:9/{number}")
-    making.event()
+        EndpointFactory.create(url=f"http://127.0.0.1:9/{number}")
+    publish_event()
     with django_assert_max_num_queries(12):
         page(client)

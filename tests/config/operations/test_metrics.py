@@ -18,7 +18,8 @@ from config.operations import metrics
 from tests.config.operations.test_health import no_database
 from tests.docs.samples import DOCS
 from tests.receiver import receiver
-from tests.webhooks_core import making
+from tests.webhooks_core.engine import dispatch
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import tasks
 from webhooks_core.dispatch import leases
 from webhooks_core.models import (
@@ -59,11 +60,11 @@ def scrape(client, **headers) -> dict[tuple[str, ...], float]:
 
 def test_deliveries_attempts_and_latency_are_counted(client, transactional_db, plain):
     with receiver(500, 204, 204) as it:
-        making.endpoint(it.url)
+        EndpointFactory.create(url=it.url)
         scrape(client)
         for _ in range(3):
-            making.event()
-        making.dispatch()
+            publish_event()
+        dispatch()
     assert Attempt.objects.count() == 3
     scrape(client)
     seen = scrape(client)
@@ -83,9 +84,9 @@ def test_what_was_there_before_the_first_scrape_is_not_counted(
     client, transactional_db, plain
 ):
     with receiver(204) as it:
-        making.endpoint(it.url)
-        making.event()
-        making.dispatch()
+        EndpointFactory.create(url=it.url)
+        publish_event()
+        dispatch()
     for _ in range(3):
         seen = scrape(client)
     assert ("signpost_webhook_attempts_total", "ok", "plain") not in seen
@@ -96,18 +97,18 @@ def test_an_attempt_is_left_for_later_while_commits_may_be_under_way(
 ):
     monkeypatch.setattr(metrics, "COMMITTED_AFTER_S", 3600.0)
     with receiver(204) as it:
-        making.endpoint(it.url)
+        EndpointFactory.create(url=it.url)
         scrape(client)
-        making.event()
-        making.dispatch()
+        publish_event()
+        dispatch()
     for _ in range(3):
         seen = scrape(client)
     assert ("signpost_webhook_attempts_total", "ok", "plain") not in seen
 
 
 def test_repairs_are_counted(client, db, plain):
-    making.endpoint("http://127.0.0.1:9/")
-    making.event()
+    EndpointFactory.create()
+    publish_event()
     now = timezone.now()
     Delivery.objects.update(next_attempt_at=now - timedelta(minutes=1))
     EndpointQueue.objects.update(next_due_at=None)
@@ -207,8 +208,8 @@ def test_the_number_of_queries_does_not_grow(
 ):
     scrape(client)
     for number in range(20):
-        making.endpoint(f"http://127.0.0.1:9/{number}")
-    making.event()
+        EndpointFactory.create(url=f"http://127.0.0.1:9/{number}")
+    publish_event()
     with django_assert_max_num_queries(16):
         scrape(client)
 
@@ -241,10 +242,10 @@ def test_the_page_names_every_metric_and_no_other(client, db):
 
 def test_the_page_names_the_labels_of_every_metric(client, transactional_db, plain):
     with receiver(204) as it:
-        making.endpoint(it.url)
+        EndpointFactory.create(url=it.url)
         scrape(client)
-        making.event()
-        making.dispatch()
+        publish_event()
+        dispatch()
     scrape(client)
     answer = client.get("/metrics").content.decode()
     seen = 0

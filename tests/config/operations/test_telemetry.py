@@ -22,13 +22,13 @@ from tests.config.operations.test_health import no_database
 from tests.gateway.making import INGEST, Api
 from tests.receiver import receiver
 from tests.running import INHERITED, ROOT
-from tests.webhooks_core import making
-from tests.webhooks_core.admin import looking
 from tests.webhooks_core.dispatch.manual_dispatcher import (
     ManualDispatcher,
     timed_out,
     untried,
 )
+from tests.webhooks_core.engine import dispatch
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import tracing
 from webhooks_core.models import Delivery, Trace
 
@@ -65,7 +65,7 @@ def test_a_trace_goes_from_the_request_to_each_attempt_and_its_receiver(
     with receiver(500, 204) as it:
         acme.create(it.url)
         acme.call("POST", INGEST, {"text": "A."}, headers={"traceparent": TRACEPARENT})
-        making.dispatch(linger=timedelta(seconds=2))
+        dispatch(linger=timedelta(seconds=2))
     ours = [span for span in traced() if hexadecimal(span.context)[0] == TRACE]
     request, publish, failed, delivered = sorted(ours, key=lambda it: it.start_time)
     assert hexadecimal(request.parent) == (TRACE, CALLER)
@@ -92,7 +92,7 @@ def test_an_events_trace_id_is_that_of_its_span(transactional_db, traced):
     with receiver(204) as it:
         acme.create(it.url)
         acme.ingest()
-        making.dispatch()
+        dispatch()
     [request] = [span for span in traced() if span.name == "POST /v1/ingest"]
     assert hexadecimal(request.context)[0].encode() in it.requests[0].body
     assert request.parent is None
@@ -115,18 +115,18 @@ def test_an_event_before_tracing_begins_a_trace_at_its_attempt(
     transactional_db, plain, request
 ):
     with receiver(204) as it:
-        making.endpoint(it.url)
-        making.event()
+        EndpointFactory.create(url=it.url)
+        publish_event()
         spans = request.getfixturevalue("spans")
-        making.dispatch()
+        dispatch()
     [attempt] = spans()
     assert attempt.parent is None
 
 
 def test_only_attempts_that_were_made_have_spans(transactional_db, plain, spans):
-    making.endpoint(looking.NOWHERE)
-    making.event()
-    making.event()
+    EndpointFactory.create()
+    publish_event()
+    publish_event()
     dispatcher = ManualDispatcher()
     one, other = dispatcher.claim()
     one.sign(0)
@@ -140,8 +140,8 @@ def test_an_attempt_that_was_claimed_before_tracing_ended_is_sent(
     transactional_db, plain, spans
 ):
     with receiver(204) as it:
-        making.endpoint(it.url)
-        making.event()
+        EndpointFactory.create(url=it.url)
+        publish_event()
         dispatcher = ManualDispatcher()
         [request] = dispatcher.claim()
         tracing.switch_off()
@@ -150,9 +150,9 @@ def test_an_attempt_that_was_claimed_before_tracing_ended_is_sent(
 
 def test_without_tracing_nothing_is_stored_or_sent(transactional_db, plain):
     with receiver(204) as it:
-        making.endpoint(it.url)
-        making.event()
-        making.dispatch()
+        EndpointFactory.create(url=it.url)
+        publish_event()
+        dispatch()
     assert not Trace.objects.exists()
     assert "traceparent" not in {name.lower() for name in it.requests[0].headers}
     with pytest.raises(RuntimeError):
@@ -217,9 +217,9 @@ def test_a_library_that_is_told_to_do_nothing_spoils_no_event(
             == 200
         )
         with receiver(204) as it:
-            making.endpoint(it.url)
-            making.event()
-            assert making.dispatch() == 1
+            EndpointFactory.create(url=it.url)
+            publish_event()
+            assert dispatch() == 1
     finally:
         tracing.switch_off()
     assert not Trace.objects.exists()

@@ -6,8 +6,7 @@ import re
 
 from django.utils import timezone
 
-from tests.webhooks_core.admin.looking import NOWHERE
-from tests.webhooks_core.making import endpoint, event
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core.models import Attempt, Delivery
 
 LIST = "/admin/webhooks_core/delivery/"
@@ -23,7 +22,7 @@ def shown_ids(text) -> list[str]:
 
 def make(number) -> None:
     """Create deliveries with two attempts each, all for one endpoint of their own."""
-    target, origin = endpoint(NOWHERE), event()
+    target, origin = EndpointFactory.create(), publish_event()
     Delivery.objects.all().delete()
     Delivery.objects.bulk_create(
         Delivery(

@@ -8,7 +8,7 @@ from html import unescape
 
 from django.utils import timezone
 
-from tests.webhooks_core.making import event
+from tests.webhooks_core.factories import publish_event
 from webhooks_core.models import Attempt, Delivery
 
 LIST = "/admin/webhooks_core/endpoint/"
@@ -40,7 +40,7 @@ def operate(client, target, name, **fields) -> str:
 
 def attempts(target, outcomes, hours_ago=0.5, ms=10) -> None:
     """Create one delivery with these attempts."""
-    event()
+    publish_event()
     delivery = Delivery.objects.filter(endpoint=target).latest("pk")
     at = timezone.now() - timedelta(hours=hours_ago)
     Attempt.objects.bulk_create(

@@ -8,8 +8,9 @@ import pytest
 from django.utils import timezone
 
 from tests.receiver import receiver
-from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT, looker, page, queries_of
-from tests.webhooks_core.making import dispatch, endpoint, event
+from tests.webhooks_core.admin.looking import SCRIPT, looker, page, queries_of
+from tests.webhooks_core.engine import dispatch
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints
 from webhooks_core.admin import dispatchers
 from webhooks_core.models import (
@@ -37,10 +38,10 @@ def test_an_idle_system_says_so(admin_client):
 
 def test_the_oldest_due_delivery_of_those_that_may_be_sent_is_shown(admin_client):
     now = timezone.now()
-    paused = endpoint(NOWHERE, owner="bob")
-    endpoint(NOWHERE)
-    event(owner="bob")
-    event()
+    paused = EndpointFactory.create(owner="bob")
+    EndpointFactory.create()
+    publish_event(owner="bob")
+    publish_event()
     endpoints.pause(paused)
     Delivery.objects.update(next_attempt_at=now - timedelta(hours=2))
     Delivery.objects.filter(endpoint=paused).update(
@@ -88,8 +89,8 @@ def test_a_dispatcher_that_was_woken_and_has_not_started_is_shown(admin_client):
 
 def test_hours_of_the_clock_hold_their_attempts(monkeypatch):
     now = timezone.now().replace(minute=30)
-    target = endpoint(NOWHERE)
-    event()
+    target = EndpointFactory.create()
+    publish_event()
     delivery = Delivery.objects.get(endpoint=target)
     for number, (outcome, ago) in enumerate(
         [("ok", 25), ("ok", 23), ("http", 1), ("dns", 0), ("ok", 0), ("ok", 0)]
@@ -109,7 +110,7 @@ def test_hours_of_the_clock_hold_their_attempts(monkeypatch):
 
 def test_the_worst_endpoints_come_first(admin_client):
     for number in range(12):
-        target = endpoint(f"http://127.0.0.1:{number + 1}/{SCRIPT}")
+        target = EndpointFactory.create(url=f"http://127.0.0.1:{number + 1}/{SCRIPT}")
         Endpoint.objects.filter(pk=target.pk).update(consecutive_failures=number)
     Endpoint.objects.filter(consecutive_failures=1).update(status=2)
     rows = [row["failures"] for row in dispatchers.worst(timezone.now())]
@@ -124,8 +125,8 @@ def test_the_dashboard_costs_the_same_queries_however_much_there_is(admin_client
     for number in (1, 9):
         with receiver(500) as target:
             for _ in range(number):
-                endpoint(target.url)
-                event()
+                EndpointFactory.create(url=target.url)
+                publish_event()
             dispatch()
         counts.append(len(queries_of(admin_client, DASHBOARD)))
     assert counts[0] == counts[1]

@@ -10,8 +10,9 @@ from django.utils import timezone
 
 from tests.receiver import receiver
 from tests.webhooks_core.admin.delivery_pages import LIST, change, make, shown_ids
-from tests.webhooks_core.admin.looking import NOWHERE, page, queries_of
-from tests.webhooks_core.making import dispatch, endpoint, event, only
+from tests.webhooks_core.admin.looking import page, queries_of
+from tests.webhooks_core.engine import dispatch, only_delivery
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core.admin import base, display
 from webhooks_core.models import Attempt, Delivery, Endpoint
 
@@ -54,10 +55,10 @@ def test_the_list_ends_where_its_pages_end_and_says_so(admin_client, monkeypatch
 
 def test_a_row_shows_status_type_error_latency_and_the_next_attempt(admin_client):
     with receiver(503) as server:
-        target = endpoint(server.url)
-        event()
+        target = EndpointFactory.create(url=server.url)
+        publish_event()
         dispatch()
-    delivery, attempt = only(), Attempt.objects.get()
+    delivery, attempt = only_delivery(), Attempt.objects.get()
     text = page(admin_client, LIST)
     assert delivery.public_id in text
     assert target.public_id in text
@@ -83,7 +84,7 @@ def test_what_waits_for_its_endpoint_is_suspended_and_not_due(
     at = timezone.now() + timedelta(days=1)
     Delivery.objects.update(next_attempt_at=at)
     Endpoint.objects.update(**change_of)
-    delivery, due = only(), f"{at:%Y-%m-%d %H:%M:%S}"
+    delivery, due = only_delivery(), f"{at:%Y-%m-%d %H:%M:%S}"
     for address in (LIST, change(delivery)):
         text = page(admin_client, address)
         assert ">Suspended<" in text
@@ -102,8 +103,8 @@ def test_what_is_suspended_is_found_by_its_word_and_is_not_pending(
     Endpoint.objects.update(**change_of)
     held, sending = Delivery.objects.order_by("pk")
     Delivery.objects.filter(pk=sending.pk).update(claimed_by=1)
-    target = endpoint(NOWHERE, owner="bob")
-    event(owner="bob")
+    target = EndpointFactory.create(owner="bob")
+    publish_event(owner="bob")
     tried = Delivery.objects.get(endpoint=target)
     assert shown_ids(page(admin_client, f"{LIST}?status__exact=suspended")) == [
         held.public_id
@@ -124,8 +125,8 @@ def test_an_error_that_repeats_its_result_is_not_shown_twice():
 @pytest.mark.parametrize("of", ["delivery", "event", "endpoint"])
 def test_a_delivery_is_found_by_each_of_its_ids(admin_client, of):
     for port in (8, 9):
-        endpoint(f"http://127.0.0.1:{port}/", owner=f"owner{port}")
-        event(owner=f"owner{port}")
+        EndpointFactory.create(url=f"http://127.0.0.1:{port}/", owner=f"owner{port}")
+        publish_event(owner=f"owner{port}")
     delivery = Delivery.objects.select_related("event", "endpoint").earliest("pk")
     terms = {
         "delivery": delivery.public_id,
@@ -167,7 +168,7 @@ def test_a_hostile_query_is_no_error_of_ours(admin_client, query):
 def test_the_list_is_filtered(admin_client, use_profile, query, count):
     use_profile(retry=use_profile().retry.__class__(()))
     with receiver(500) as server:
-        endpoint(server.url)
-        event()
+        EndpointFactory.create(url=server.url)
+        publish_event()
         dispatch()
     assert len(shown_ids(page(admin_client, f"{LIST}?{query}"))) == count

@@ -12,8 +12,9 @@ from django.utils import timezone
 from tests.receiver import receiver
 from tests.signatures import timestamped_signature
 from tests.webhooks_core.admin.delivery_pages import LIST, change
-from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT, page
-from tests.webhooks_core.making import dispatch, endpoint, event, only
+from tests.webhooks_core.admin.looking import SCRIPT, page
+from tests.webhooks_core.engine import dispatch, only_delivery
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints
 from webhooks_core.admin import display
 from webhooks_core.models import Attempt, EndpointSecret, Event
@@ -32,13 +33,13 @@ def block(text, name) -> str:
 def test_what_came_from_outside_is_shown_escaped(admin_client):
     with receiver(500) as server:
         server.answer = SCRIPT.encode()
-        endpoint(f"{server.url}?{SCRIPT}")
+        EndpointFactory.create(url=f"{server.url}?{SCRIPT}")
         publish(
             profile="plain", owner="alice", event_type="thing.made", data={"x": SCRIPT}
         )
         dispatch()
     assert bytes(Attempt.objects.get().response_body) == SCRIPT.encode()
-    text = page(admin_client, change(only()))
+    text = page(admin_client, change(only_delivery()))
     assert SCRIPT not in text
     # Response, url, exact body, readable body, curl (url and body).
     assert text.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 6
@@ -46,50 +47,50 @@ def test_what_came_from_outside_is_shown_escaped(admin_client):
 
 
 def test_the_body_is_there_to_the_byte_and_to_read(admin_client):
-    endpoint(NOWHERE)
+    EndpointFactory.create()
     publish(
         profile="plain", owner="alice", event_type="thing.made", data={"b": 1, "a": "é"}
     )
     raw = bytes(Event.objects.get().body)
-    text = page(admin_client, change(only()))
+    text = page(admin_client, change(only_delivery()))
     assert block(text, "body") == raw.decode()
     assert '"b": 1,\n    "a": "é"' in unescape(text)
-    answer = admin_client.get(f"{LIST}{only().pk}/body/")
+    answer = admin_client.get(f"{LIST}{only_delivery().pk}/body/")
     assert answer.content == raw
     assert answer.headers["Content-Type"] == "application/octet-stream"
     assert answer.headers["Content-Disposition"].startswith("attachment;")
 
 
 def test_a_long_body_is_cut_on_the_page_and_whole_in_the_download(admin_client):
-    endpoint(NOWHERE)
+    EndpointFactory.create()
     data = {"x": "z" * 100_000}
     publish(profile="plain", owner="alice", event_type="thing.made", data=data)
-    text = page(admin_client, change(only()))
+    text = page(admin_client, change(only_delivery()))
     assert text.count("z") < 50_000
     assert f"--data-binary @{Event.objects.get().public_id}.json" in text
-    whole = admin_client.get(f"{LIST}{only().pk}/body/").content
+    whole = admin_client.get(f"{LIST}{only_delivery().pk}/body/").content
     assert whole == bytes(Event.objects.get().body)
 
 
 @pytest.mark.parametrize("raw", [b"\xff\xfe nonsense", b"[" * 5000, b""])
 def test_a_body_that_is_no_json_is_shown_as_it_is(admin_client, raw):
-    endpoint(NOWHERE)
-    event()
+    EndpointFactory.create()
+    publish_event()
     Event.objects.update(body=raw)
-    text = page(admin_client, change(only()))
+    text = page(admin_client, change(only_delivery()))
     assert block(text, "body") == raw.decode("utf-8", "backslashreplace")
     assert "For reading" not in text
 
 
 def test_curl_sends_what_the_engine_would_send(admin_client):
-    target = endpoint(NOWHERE)
+    target = EndpointFactory.create()
     publish(
         profile="plain",
         owner="alice",
         event_type="thing.made",
         data={"x": "it's $HOME"},
     )
-    command = block(page(admin_client, change(only())), "curl")
+    command = block(page(admin_client, change(only_delivery())), "curl")
     words = shlex.split(command.replace("\\\n", " "))
     raw = bytes(Event.objects.get().body)
     assert words[-2:] == ["--data-raw", raw.decode()]
@@ -98,16 +99,16 @@ def test_curl_sends_what_the_engine_would_send(admin_client):
     assert sent["X-Plain-Signature"] == timestamped_signature(
         [secret], int(sent["X-Timestamp"]), raw
     )
-    assert sent["X-Delivery"] == only().public_id
+    assert sent["X-Delivery"] == only_delivery().public_id
     assert target.url in words
 
 
 def test_neither_secret_nor_ciphertext_nor_own_header_is_ever_shown(admin_client):
-    target = endpoint(NOWHERE)
+    target = EndpointFactory.create()
     endpoints.set_custom_headers(target, {"X-Api-Key": "k-123456"})
-    event()
+    publish_event()
     secret = EndpointSecret.objects.get().value
-    text = page(admin_client, change(only()))
+    text = page(admin_client, change(only_delivery()))
     assert secret.decrypt() not in text
     assert secret.ciphertext not in text
     assert "k-123456" not in text
@@ -115,20 +116,20 @@ def test_neither_secret_nor_ciphertext_nor_own_header_is_ever_shown(admin_client
 
 
 def test_an_unreadable_secret_is_shown_and_is_no_error(admin_client, settings):
-    endpoint(NOWHERE)
-    event()
+    EndpointFactory.create()
+    publish_event()
     settings.WEBHOOK_SECRET_KEYS = ["A" * 43 + "="]
-    assert "This cannot be signed" in page(admin_client, change(only()))
+    assert "This cannot be signed" in page(admin_client, change(only_delivery()))
 
 
 def test_the_timeline_shows_each_attempt_and_what_comes_next(admin_client):
     with receiver(500) as server:
-        endpoint(server.url)
-        event()
-        text = page(admin_client, change(only()))
+        EndpointFactory.create(url=server.url)
+        publish_event()
+        text = page(admin_client, change(only_delivery()))
         assert "No attempt has ended yet" in text
         dispatch()
-    text = page(admin_client, change(only()))
+    text = page(admin_client, change(only_delivery()))
     assert "http 500" in text
     assert "next attempt at" in text
     assert re.search(r"1\s+of 3", text)

@@ -6,8 +6,9 @@ import pytest
 from django.contrib.admin.models import LogEntry
 
 from tests.webhooks_core.admin.delivery_pages import LIST, change, make
-from tests.webhooks_core.admin.looking import NOWHERE, looker, page
-from tests.webhooks_core.making import endpoint, event, only
+from tests.webhooks_core.admin.looking import looker, page
+from tests.webhooks_core.engine import only_delivery
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints
 from webhooks_core.admin import deliveries
 from webhooks_core.models import Delivery, Endpoint
@@ -16,23 +17,26 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 
 def test_history_is_neither_made_nor_edited_nor_deleted(admin_client):
-    endpoint(NOWHERE)
-    event()
+    EndpointFactory.create()
+    publish_event()
     before = Delivery.objects.values().get()
     fields = {"status": 1, "_save": "Save"}
-    assert admin_client.post(change(only()), fields).status_code == 403
+    assert admin_client.post(change(only_delivery()), fields).status_code == 403
     assert admin_client.get(f"{LIST}add/").status_code == 403
     assert admin_client.post(f"{LIST}add/", fields).status_code == 403
-    assert admin_client.post(f"{LIST}{only().pk}/delete/", fields).status_code == 403
-    chosen = {"action": "delete_selected", "_selected_action": [only().pk]}
+    assert (
+        admin_client.post(f"{LIST}{only_delivery().pk}/delete/", fields).status_code
+        == 403
+    )
+    chosen = {"action": "delete_selected", "_selected_action": [only_delivery().pk]}
     admin_client.post(LIST, chosen)
     assert Delivery.objects.values().get() == before
 
 
 def test_resending_queues_a_copy_and_is_logged(admin_client):
-    endpoint(NOWHERE)
-    event()
-    first = only()
+    EndpointFactory.create()
+    publish_event()
+    first = only_delivery()
     answer = admin_client.post(f"{LIST}{first.pk}/resend/")
     replay = Delivery.objects.get(trigger="replay")
     assert answer.headers["Location"] == change(replay)
@@ -44,8 +48,8 @@ def test_resending_queues_a_copy_and_is_logged(admin_client):
 
 
 def test_chosen_deliveries_are_resent_oldest_first(admin_client):
-    endpoint(NOWHERE)
-    pks = [event().delivery_set.get().pk for _ in range(3)]
+    EndpointFactory.create()
+    pks = [publish_event().delivery_set.get().pk for _ in range(3)]
     chosen = {"action": "resend_selected", "_selected_action": pks}
     answer = admin_client.post(LIST, chosen, follow=True)
     assert "Queued 3 of 3 again." in answer.content.decode()
@@ -70,12 +74,12 @@ def test_too_many_at_once_are_refused(admin_client, monkeypatch):
 
 
 def test_nothing_is_resent_to_an_endpoint_that_is_gone(admin_client):
-    target = endpoint(NOWHERE)
-    event()
+    target = EndpointFactory.create()
+    publish_event()
     endpoints.delete(target)
-    answer = admin_client.post(f"{LIST}{only().pk}/resend/", follow=True)
+    answer = admin_client.post(f"{LIST}{only_delivery().pk}/resend/", follow=True)
     assert "Nothing was queued" in answer.content.decode()
-    chosen = {"action": "resend_selected", "_selected_action": [only().pk]}
+    chosen = {"action": "resend_selected", "_selected_action": [only_delivery().pk]}
     answer = admin_client.post(LIST, chosen, follow=True)
     assert "Queued 0 of 1 again." in answer.content.decode()
     assert Delivery.objects.count() == 1
@@ -83,35 +87,35 @@ def test_nothing_is_resent_to_an_endpoint_that_is_gone(admin_client):
 
 
 def test_a_get_resends_nothing(admin_client):
-    endpoint(NOWHERE)
-    event()
-    answer = admin_client.get(f"{LIST}{only().pk}/resend/")
+    EndpointFactory.create()
+    publish_event()
+    answer = admin_client.get(f"{LIST}{only_delivery().pk}/resend/")
     assert answer.status_code == 405
     assert answer.headers["Allow"] == "POST"
     assert Delivery.objects.count() == 1
 
 
 def test_who_may_only_look_sees_all_and_resends_nothing(client):
-    endpoint(NOWHERE)
-    event()
+    EndpointFactory.create()
+    publish_event()
     looker(client, ["view_delivery"])
-    text = page(client, change(only()))
+    text = page(client, change(only_delivery()))
     assert "/resend/" not in text
     assert "resend_selected" not in page(client, LIST)
-    assert client.post(f"{LIST}{only().pk}/resend/").status_code == 403
-    chosen = {"action": "resend_selected", "_selected_action": [only().pk]}
+    assert client.post(f"{LIST}{only_delivery().pk}/resend/").status_code == 403
+    chosen = {"action": "resend_selected", "_selected_action": [only_delivery().pk]}
     client.post(LIST, chosen)
     assert Delivery.objects.count() == 1
 
 
 def test_who_may_not_look_sees_nothing(client):
-    endpoint(NOWHERE)
-    event()
+    EndpointFactory.create()
+    publish_event()
     looker(client)
-    for address in (LIST, change(only()), f"{LIST}{only().pk}/body/"):
+    for address in (LIST, change(only_delivery()), f"{LIST}{only_delivery().pk}/body/"):
         page(client, address, 403)
     client.logout()
-    answer = client.get(f"{LIST}{only().pk}/body/")
+    answer = client.get(f"{LIST}{only_delivery().pk}/body/")
     assert answer.status_code == 302
     assert "/admin/login/" in answer.headers["Location"]
 
@@ -124,9 +128,9 @@ def test_what_is_not_there_is_not_found(admin_client, pk):
 
 
 def test_the_page_answers_without_a_product_of_its_name(admin_client):
-    endpoint(NOWHERE)
-    event()
+    EndpointFactory.create()
+    publish_event()
     Endpoint.objects.update(profile="gone")
-    assert "This cannot be signed" in page(admin_client, change(only()))
-    answer = admin_client.post(f"{LIST}{only().pk}/resend/", follow=True)
+    assert "This cannot be signed" in page(admin_client, change(only_delivery()))
+    answer = admin_client.post(f"{LIST}{only_delivery().pk}/resend/", follow=True)
     assert "Nothing was queued" in answer.content.decode()

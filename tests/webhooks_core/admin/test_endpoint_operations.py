@@ -12,8 +12,9 @@ from django.utils import timezone
 
 from tests.receiver import receiver
 from tests.webhooks_core.admin.endpoint_pages import LIST, OPERATIONS, change, operate
-from tests.webhooks_core.admin.looking import NOWHERE, looker, page
-from tests.webhooks_core.making import dispatch, endpoint, event, only
+from tests.webhooks_core.admin.looking import looker, page
+from tests.webhooks_core.engine import dispatch, only_delivery
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints
 from webhooks_core.admin import endpoints as pages
 from webhooks_core.models import Delivery, Endpoint, EndpointSecret
@@ -25,20 +26,22 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 def test_a_test_event_goes_out_and_its_answer_shows_on_its_page(admin_client):
     with receiver(200) as server:
         server.answer = b"thanks"
-        target = endpoint(server.url, "thing.lost")
+        target = EndpointFactory.create(url=server.url, event_types=["thing.lost"])
         text = operate(admin_client, target, "send-test")
-        assert only().trigger == "test"
+        assert only_delivery().trigger == "test"
         assert "data-reload" in text
         dispatch()
-    text = page(admin_client, f"/admin/webhooks_core/delivery/{only().pk}/change/")
+    text = page(
+        admin_client, f"/admin/webhooks_core/delivery/{only_delivery().pk}/change/"
+    )
     assert "thanks" in text
     assert "data-reload" not in text
     message = LogEntry.objects.get().change_message
-    assert message == f"Sent the test event {only().event.public_id}."
+    assert message == f"Sent the test event {only_delivery().event.public_id}."
 
 
 def test_no_test_goes_to_an_endpoint_that_gets_none(admin_client, use_profile):
-    target = endpoint(NOWHERE)
+    target = EndpointFactory.create()
     use_profile(enabled=False)
     assert "Nothing was sent" in operate(admin_client, target, "send-test")
     use_profile(ping=None)
@@ -52,7 +55,7 @@ def test_no_test_goes_to_an_endpoint_that_gets_none(admin_client, use_profile):
 
 
 def test_limits_are_set_and_shown(admin_client):
-    target = endpoint(NOWHERE)
+    target = EndpointFactory.create()
     limits = {"max_in_flight": "2", "rate_per_second": "10"}
     text = operate(admin_client, target, "set-limits", **limits)
     assert "From now on: 2 at once, 10 per second." in text
@@ -70,7 +73,7 @@ def test_limits_are_set_and_shown(admin_client):
 
 @pytest.mark.parametrize("value", ["", "0", "513", "-1", "many", "²"])
 def test_limits_that_cannot_be_change_nothing(admin_client, value):
-    target = endpoint(NOWHERE)
+    target = EndpointFactory.create()
     text = operate(admin_client, target, "set-limits", max_in_flight=value, in_order="")
     assert "Nothing was changed: max_in_flight" in text
     target.refresh_from_db()
@@ -79,7 +82,7 @@ def test_limits_that_cannot_be_change_nothing(admin_client, value):
 
 
 def test_an_endpoint_is_paused_and_resumed(admin_client, calls):
-    target = endpoint(NOWHERE)
+    target = EndpointFactory.create()
     assert "It is not paused." in operate(admin_client, target, "resume")
     assert "Paused: events published from now on wait." in operate(
         admin_client, target, "pause"
@@ -96,8 +99,8 @@ def test_an_endpoint_is_paused_and_resumed(admin_client, calls):
 @pytest.mark.spec("recording", "an operator may enable a disabled endpoint")
 def test_a_disabled_endpoint_is_enabled_and_gets_what_waited(admin_client):
     with receiver(204) as server:
-        target = endpoint(server.url)
-        event()
+        target = EndpointFactory.create(url=server.url)
+        publish_event()
         assert "/enable/" not in page(admin_client, change(target))
         assert "It is not disabled." in operate(admin_client, target, "enable")
         assert not LogEntry.objects.exists()
@@ -115,7 +118,7 @@ def test_a_disabled_endpoint_is_enabled_and_gets_what_waited(admin_client):
 
 
 def test_a_new_secret_is_shown_once_and_the_old_one_overlaps(admin_client):
-    target = endpoint(NOWHERE)
+    target = EndpointFactory.create()
     (old,) = target.secrets(now=timezone.now())
     answer = admin_client.post(f"{LIST}{target.pk}/rotate-secret/", {"hours": "2"})
     fresh = Endpoint.objects.get()
@@ -136,7 +139,7 @@ CONFIRM = LIST + "{}/rotate-secret/confirm/"
 
 
 def test_a_rotation_is_asked_for_on_a_page_of_its_own(admin_client):
-    target = endpoint(NOWHERE)
+    target = EndpointFactory.create()
     assert CONFIRM.format(target.pk) in page(admin_client, change(target))
     asked = page(admin_client, CONFIRM.format(target.pk))
     assert target.url in asked
@@ -149,7 +152,7 @@ def test_where_one_secret_signs_no_overlap_is_offered_and_the_effect_is_said(
     admin_client, use_profile
 ):
     use_profile(signature_scheme="sha256")
-    target = endpoint(NOWHERE)
+    target = EndpointFactory.create()
     asked = page(admin_client, CONFIRM.format(target.pk))
     assert 'name="hours"' not in asked
     assert "The old secret ends at once." in asked
@@ -167,7 +170,7 @@ def followed(client, address) -> str:
 
 
 def test_a_rotation_that_cannot_be_is_not_asked_for(admin_client, client):
-    target = endpoint(NOWHERE)
+    target = EndpointFactory.create()
     address = CONFIRM.format(target.pk)
     assert client.get(address).status_code == 302
     looker(client, ["view_endpoint"])
@@ -180,7 +183,7 @@ def test_a_rotation_that_cannot_be_is_not_asked_for(admin_client, client):
 
 
 def test_the_endpoint_of_a_product_that_is_not_installed_is_rotated(admin_client):
-    target = endpoint(NOWHERE)
+    target = EndpointFactory.create()
     Endpoint.objects.update(profile="gone")
     assert "with this secret alone" in operate(admin_client, target, "rotate-secret")
     assert EndpointSecret.objects.count() == 1
@@ -188,14 +191,14 @@ def test_the_endpoint_of_a_product_that_is_not_installed_is_rotated(admin_client
 
 @pytest.mark.parametrize("hours", ["", "-1", "169", "1.5", "²", "9" * 40, "\0"])
 def test_a_faulty_overlap_rotates_nothing(admin_client, hours):
-    target = endpoint(NOWHERE)
+    target = EndpointFactory.create()
     text = operate(admin_client, target, "rotate-secret", hours=hours)
     assert "0 to 168 whole hours" in text
     assert EndpointSecret.objects.count() == 1
 
 
 def test_a_secret_from_the_configuration_is_not_rotated_here(admin_client):
-    target = endpoint(NOWHERE)
+    target = EndpointFactory.create()
     Endpoint.objects.update(static_key="k")
     text = operate(admin_client, target, "rotate-secret", hours="1")
     assert "configuration file" in text
@@ -208,9 +211,9 @@ def failed(use_profile):
     """Three deliveries that failed for good."""
     use_profile(retry=use_profile().retry.__class__(()), disable_after=None)
     with receiver(500) as server:
-        target = endpoint(server.url)
+        target = EndpointFactory.create(url=server.url)
         for _ in range(3):
-            event()
+            publish_event()
         dispatch()
     return target
 
@@ -260,7 +263,7 @@ def test_nothing_is_replayed_to_a_disabled_endpoint(admin_client, failed):
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_nothing_is_done_to_what_is_deleted(admin_client, name):
-    target = endpoint(NOWHERE)
+    target = EndpointFactory.create()
     endpoints.delete(target)
     before = Endpoint.objects.values().get()
     text = operate(admin_client, target, name, hours="1", since="2026-01-01T00:00Z")
@@ -272,7 +275,7 @@ def test_nothing_is_done_to_what_is_deleted(admin_client, name):
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_who_may_only_look_and_a_get_do_nothing(client, admin_client, name):
-    target = endpoint(NOWHERE)
+    target = EndpointFactory.create()
     before = Endpoint.objects.values().get()
     address = f"{LIST}{target.pk}/{name}/"
     assert admin_client.get(address).status_code == 405
@@ -285,7 +288,7 @@ def test_who_may_only_look_and_a_get_do_nothing(client, admin_client, name):
 
 
 def test_an_endpoint_is_neither_made_nor_edited_nor_deleted(admin_client):
-    target = endpoint(NOWHERE)
+    target = EndpointFactory.create()
     before = Endpoint.objects.values().get()
     for address in (change(target), f"{LIST}add/", f"{LIST}{target.pk}/delete/"):
         assert admin_client.post(address, {"url": "x"}).status_code == 403
@@ -293,7 +296,7 @@ def test_an_endpoint_is_neither_made_nor_edited_nor_deleted(admin_client):
 
 
 def test_who_may_not_look_sees_nothing(client):
-    target = endpoint(NOWHERE)
+    target = EndpointFactory.create()
     looker(client)
     for address in (LIST, change(target)):
         page(client, address, 403)

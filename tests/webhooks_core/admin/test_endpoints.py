@@ -17,7 +17,8 @@ from tests.webhooks_core.admin.endpoint_pages import (
     shown,
 )
 from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT, page, queries_of
-from tests.webhooks_core.making import dispatch, endpoint, event, only
+from tests.webhooks_core.engine import dispatch, only_delivery
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints
 from webhooks_core.admin import endpoints as pages
 from webhooks_core.admin import health
@@ -43,7 +44,7 @@ STATES: dict[Health, dict[str, object]] = {
 def test_the_word_and_the_filter_agree(admin_client):
     targets = {}
     for number, (state, fields) in enumerate(STATES.items()):
-        target = endpoint(f"http://127.0.0.1:{number + 1}/")
+        target = EndpointFactory.create(url=f"http://127.0.0.1:{number + 1}/")
         Endpoint.objects.filter(pk=target.pk).update(**fields)
         targets[state] = target
     for state, target in targets.items():
@@ -61,7 +62,7 @@ def test_a_hostile_query_is_no_error_of_ours(admin_client, query):
 
 
 def test_a_day_counts_its_attempts_by_hour_and_forgets_older_ones():
-    target = endpoint(NOWHERE)
+    target = EndpointFactory.create()
     attempts(target, "http timeout ok", hours_ago=0.5, ms=100)
     attempts(target, "ok", hours_ago=23.5, ms=300)
     attempts(target, "ok", hours_ago=24.5, ms=9000)
@@ -74,7 +75,10 @@ def test_a_day_counts_its_attempts_by_hour_and_forgets_older_ones():
 
 
 def test_a_day_looks_at_the_newest_deliveries_alone():
-    target, other = endpoint(NOWHERE), endpoint(NOWHERE)
+    target, other = (
+        EndpointFactory.create(),
+        EndpointFactory.create(),
+    )
     attempts(target, "http")
     attempts(target, "ok")
     days = health.days([target, other], now=timezone.now(), deliveries=1)
@@ -105,7 +109,7 @@ def test_the_list_costs_the_same_queries_however_long(admin_client):
     counts = []
     for number in (2, 58):
         for _ in range(number):
-            target = endpoint(NOWHERE, owner="bob")
+            target = EndpointFactory.create(owner="bob")
         attempts_of(target, 20 * number)
         counts.append(
             [
@@ -117,7 +121,7 @@ def test_the_list_costs_the_same_queries_however_long(admin_client):
 
 
 def attempts_of(target, number) -> None:
-    origin = event(owner="bob")
+    origin = publish_event(owner="bob")
     deliveries = Delivery.objects.bulk_create(
         Delivery(
             public_id=f"dlv_{target.pk}_{n}",
@@ -135,8 +139,8 @@ def attempts_of(target, number) -> None:
 
 def test_a_row_shows_health_success_latency_and_failures_in_a_row(admin_client):
     with receiver(500) as server:
-        target = endpoint(server.url)
-        event()
+        target = EndpointFactory.create(url=server.url)
+        publish_event()
         dispatch()
     attempts(target, "ok ok", ms=1234)
     text = page(admin_client, LIST)
@@ -148,8 +152,8 @@ def test_a_row_shows_health_success_latency_and_failures_in_a_row(admin_client):
 
 
 def test_an_endpoint_is_found_by_id_owner_and_url(admin_client):
-    target = endpoint("http://127.0.0.1:8/one", owner="alice")
-    endpoint("http://127.0.0.1:8/two", owner="bob")
+    target = EndpointFactory.create(url="http://127.0.0.1:8/one", owner="alice")
+    EndpointFactory.create(url="http://127.0.0.1:8/two", owner="bob")
     for term in (target.public_id, "alic", "/one"):
         text = page(admin_client, f"{LIST}?q={term}")
         assert shown(text) == [target.public_id]
@@ -160,11 +164,18 @@ def test_an_endpoint_is_found_by_id_owner_and_url(admin_client):
 
 def test_the_page_shows_the_state_of_the_endpoint(admin_client):
     with receiver(503) as server:
-        target = endpoint(server.url)
-        event()
+        target = EndpointFactory.create(url=server.url)
+        publish_event()
         dispatch()
     text = page(admin_client, change(target))
-    for words in (server.url, "Failing", "1/3", "http 503", "0 %", only().public_id):
+    for words in (
+        server.url,
+        "Failing",
+        "1/3",
+        "http 503",
+        "0 %",
+        only_delivery().public_id,
+    ):
         assert words in text
 
 
@@ -179,21 +190,21 @@ def test_the_page_shows_the_state_of_the_endpoint(admin_client):
 def test_the_page_says_what_lets_it_deliver_again_and_how_much_waits(
     admin_client, fields, words
 ):
-    target = endpoint(NOWHERE)
-    event()
+    target = EndpointFactory.create()
+    publish_event()
     assert "To deliver again" not in page(admin_client, change(target))
     Endpoint.objects.update(**fields)
     text = page(admin_client, change(target))
     assert words in text
     (link,) = re.findall(r'<a href="([^"]+)">1 delivery waits</a>', text)
-    assert only().public_id in page(admin_client, unescape(link))
+    assert only_delivery().public_id in page(admin_client, unescape(link))
 
 
 def test_what_the_page_says_of_a_disabled_endpoint_is_true(admin_client):
-    target = endpoint("http://127.0.0.1:9/before")
-    event()
+    target = EndpointFactory.create(url="http://127.0.0.1:9/before")
+    publish_event()
     Endpoint.objects.update(status=Endpoint.Status.DISABLED, consecutive_failures=3)
-    event()
+    publish_event()
     assert Delivery.objects.count() == 1
     target.refresh_from_db()
     endpoints.update(target, url=NOWHERE)
@@ -205,9 +216,9 @@ def test_what_the_page_says_of_a_disabled_endpoint_is_true(admin_client):
 
 
 def test_what_waits_is_counted_no_further_than_it_must(admin_client, monkeypatch):
-    target = endpoint(NOWHERE)
-    event()
-    event()
+    target = EndpointFactory.create()
+    publish_event()
+    publish_event()
     endpoints.pause(target)
     assert ">2 deliveries wait</a>" in page(admin_client, change(target))
     monkeypatch.setattr(pages, "SUSPENDED_AT_MOST", 2)
@@ -215,7 +226,9 @@ def test_what_waits_is_counted_no_further_than_it_must(admin_client, monkeypatch
 
 
 def test_what_came_from_outside_is_shown_escaped(admin_client):
-    target = endpoint(f"{NOWHERE}{SCRIPT}", owner=SCRIPT, description=SCRIPT)
+    target = EndpointFactory.create(
+        url=f"{NOWHERE}{SCRIPT}", owner=SCRIPT, description=SCRIPT
+    )
     Endpoint.objects.update(event_types=[SCRIPT])
     endpoints.set_custom_headers(target, {"X-Key": "k-123456"})
     text = page(admin_client, change(target))
@@ -227,7 +240,7 @@ def test_what_came_from_outside_is_shown_escaped(admin_client):
 
 
 def test_the_secret_is_shown_nowhere(admin_client):
-    target = endpoint(NOWHERE)
+    target = EndpointFactory.create()
     secret = EndpointSecret.objects.get().value
     for address in (LIST, change(target), f"{LIST}{target.pk}/history/"):
         text = page(admin_client, address)
@@ -236,7 +249,7 @@ def test_the_secret_is_shown_nowhere(admin_client):
 
 
 def test_unreadable_headers_and_an_unknown_product_are_no_error(admin_client, settings):
-    target = endpoint(NOWHERE)
+    target = EndpointFactory.create()
     endpoints.set_custom_headers(target, {"X-Key": "k"})
     Endpoint.objects.update(profile="gone")
     settings.WEBHOOK_SECRET_KEYS = ["A" * 43 + "="]

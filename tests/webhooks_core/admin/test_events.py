@@ -8,8 +8,8 @@ from html import unescape
 
 import pytest
 
-from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT, looker, page, queries_of
-from tests.webhooks_core.making import endpoint, event
+from tests.webhooks_core.admin.looking import SCRIPT, looker, page, queries_of
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import profiles
 from webhooks_core.models import Event
 from webhooks_core.publishing import publish
@@ -34,7 +34,7 @@ def test_the_list_costs_the_same_queries_however_long_and_reads_no_bodies(admin_
 
 
 def test_an_event_is_found_by_its_id_and_type(admin_client):
-    first, other = event(), event(event_type="thing.lost")
+    first, other = publish_event(), publish_event(event_type="thing.lost")
     for query in (f"q={first.public_id}", "type=thing.made"):
         text = page(admin_client, f"{LIST}?{query}")
         assert f"<code>{first.public_id}</code>" in text
@@ -43,8 +43,8 @@ def test_an_event_is_found_by_its_id_and_type(admin_client):
 
 
 def test_an_event_and_its_deliveries_lead_to_one_another(admin_client):
-    endpoint(NOWHERE)
-    first, other = event(), event()
+    EndpointFactory.create()
+    first, other = publish_event(), publish_event()
     address = f"{LIST}{first.pk}/change/"
     (link,) = re.findall(
         r'<a href="([^"]+)">all deliveries of this event</a>',
@@ -81,8 +81,8 @@ def test_the_catalogue_shows_every_type_of_every_product(admin_client):
 
 
 def test_the_catalogue_asks_no_table_of_ours(admin_client):
-    endpoint(NOWHERE)
-    event()
+    EndpointFactory.create()
+    publish_event()
     assert not any(
         '"webhooks_core_' in sql for sql in queries_of(admin_client, CATALOGUE)
     )

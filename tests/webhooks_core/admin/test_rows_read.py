@@ -10,8 +10,8 @@ from django.db import connection
 from django.utils import timezone
 
 from tests.webhooks_core.admin.delivery_pages import LIST, make, shown_ids
-from tests.webhooks_core.admin.looking import NOWHERE, page, queries_of
-from tests.webhooks_core.making import endpoint
+from tests.webhooks_core.admin.looking import page, queries_of
+from tests.webhooks_core.factories import EndpointFactory
 from tests.webhooks_core.reading import rows_read
 from webhooks_core import endpoints
 from webhooks_core.admin import base
@@ -32,7 +32,9 @@ def many(monkeypatch) -> list[str]:
         status=Delivery.Status.DELIVERED, delivered_at=NOW, next_attempt_at=None
     )
     rare = Delivery.objects.filter(replay_number__lt=3)
-    paused = endpoints.pause(endpoint("http://127.0.0.1:9/paused", owner="bob"))
+    paused = endpoints.pause(
+        EndpointFactory.create(url="http://127.0.0.1:9/paused", owner="bob")
+    )
     rare.update(endpoint=paused, trigger="replay")
     Attempt.objects.filter(delivery__in=rare).update(outcome="tls")
     Attempt.objects.exclude(delivery__in=rare).update(outcome="ok")
@@ -105,6 +107,6 @@ def test_what_an_endpoint_tries_while_it_is_disabled_is_pending_however_deep(
     soon = NOW - timedelta(minutes=1)
     Delivery.objects.filter(pk=early.pk).update(claimed_by=1, next_attempt_at=soon)
     monkeypatch.setattr(base, "LISTED_AT_MOST", 10)
-    endpoint(NOWHERE, owner="carol")
+    EndpointFactory.create(owner="carol")
     ids = shown_ids(page(admin_client, f"{LIST}?status__exact=0"))
     assert ids == [early.public_id]

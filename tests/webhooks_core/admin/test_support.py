@@ -6,8 +6,9 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.core.management.sql import emit_post_migrate_signal
 
-from tests.webhooks_core.admin.looking import NOWHERE, page
-from tests.webhooks_core.making import endpoint, event, only
+from tests.webhooks_core.admin.looking import page
+from tests.webhooks_core.engine import only_delivery
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core.models import Delivery, Endpoint
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("plain")]
@@ -34,12 +35,12 @@ def test_the_group_may_view_and_nothing_else(group):
 
 
 def test_its_members_see_every_page_and_change_nothing(client, group):
-    target = endpoint(NOWHERE)
-    event()
+    target = EndpointFactory.create()
+    publish_event()
     member = User.objects.create_user("helper", is_staff=True)
     member.groups.add(group)
     client.force_login(member)
-    delivery = f"{ADMIN}/delivery/{only().pk}"
+    delivery = f"{ADMIN}/delivery/{only_delivery().pk}"
     for address in (
         f"{ADMIN}/delivery/",
         f"{delivery}/change/",

@@ -23,7 +23,7 @@ from tests.webhooks_core.dispatch.manual_dispatcher import (
     unreached,
     untried,
 )
-from tests.webhooks_core.making import endpoint, event
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints
 from webhooks_core.dispatch import leases, rate_limit
 from webhooks_core.dispatch.results import RecordedResult
@@ -98,8 +98,8 @@ class Engine(Invariants):
 
     def add(self, in_flight: int = 2, **limits: Any) -> None:
         number = len(self.counters)
-        created = endpoint(
-            f"http://{number}.example/hook",
+        created = EndpointFactory.create(
+            url=f"http://{number}.example/hook",
             owner=OWNERS[number % 2],
             max_in_flight=in_flight,
             **limits,
@@ -118,7 +118,7 @@ class Engine(Invariants):
                 patch.setattr(notify, "notify", lambda *_, **__: None)
             for _ in range(count):
                 for owner in OWNERS:
-                    event(owner)
+                    publish_event(owner)
                 self.expected += Endpoint.objects.subscribed().count()
 
     def endpoint(self, pick: int) -> Endpoint:

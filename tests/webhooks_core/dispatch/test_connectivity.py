@@ -12,7 +12,8 @@ import pytest
 from django.utils import timezone
 
 from tests.receiver import receiver
-from tests.webhooks_core.making import dispatch, endpoint, event, only
+from tests.webhooks_core.engine import dispatch, only_delivery
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from tests.webhooks_core.network.hostile import (
     PATIENCE_S,
     TIMEOUT_S,
@@ -182,7 +183,7 @@ def test_a_receiver_is_reached_at_whichever_of_its_addresses_answers(monkeypatch
 def subscribe(url: str, *owners: str) -> None:
     for owner in owners:
         named = url.replace("127.0.0.1", f"{owner}.example")
-        endpoint(named, owner=owner, trusted=True)
+        EndpointFactory.create(url=named, owner=owner, trusted=True)
 
 
 def waiting() -> list[int]:
@@ -201,8 +202,8 @@ class TestDispatcher:
         with receiver(204) as server:
             subscribe(server.url, "alice", "bob")
             for _ in range(20):
-                event("alice")
-                event("bob")
+                publish_event("alice")
+                publish_event("bob")
 
             def mend_and_stop() -> bool:
                 names.is_up = names.is_up or self.is_postponing()
@@ -221,8 +222,8 @@ class TestDispatcher:
     def test_while_it_lasts_no_count_moves_and_little_is_asked(self, names):
         subscribe("http://127.0.0.1:9/", "alice", "bob")
         for _ in range(20):
-            event("alice")
-            event("bob")
+            publish_event("alice")
+            publish_event("bob")
         dispatch(stop=self.is_postponing, run_s=60)
         before = list(Endpoint.objects.values("consecutive_failures", "status"))
         made, asked = Attempt.objects.count(), names.asked
@@ -236,26 +237,26 @@ class TestDispatcher:
     def test_receivers_on_this_machine_go_on(self, names):
         subscribe("http://127.0.0.1:9/", "alice", "bob")
         with receiver(204) as server:
-            endpoint(server.url, owner="carol")
+            EndpointFactory.create(url=server.url, owner="carol")
             for owner in ("alice", "bob"):
-                event(owner)
+                publish_event(owner)
             dispatch(stop=self.is_postponing, run_s=60)
-            event("carol")
-            event("alice")
+            publish_event("carol")
+            publish_event("alice")
             dispatch(run_s=1)
         assert len(server.requests) == 1
         assert 0 in waiting()
 
     def test_two_dead_receivers_among_living_ones_are_no_outage(self, names):
         with receiver(204) as server:
-            endpoint(server.url, owner="carol")
-            event("carol")
+            EndpointFactory.create(url=server.url, owner="carol")
+            publish_event("carol")
             dispatch()
             Attempt.objects.update(outcome="http", status_code=500)
             Endpoint.objects.update(url="https://elsewhere.example/")
             subscribe("http://127.0.0.1:9/", "alice", "bob")
             for owner in ("alice", "bob"):
-                event(owner)
+                publish_event(owner)
             dispatch()
         assert not self.is_postponing()
         since = timezone.now() - timedelta(minutes=1)
@@ -308,18 +309,22 @@ class TestLocalFailures:
     def test_the_attempt_is_released_and_made_later(self, lacking, number):
         lacking(number, 1)
         with receiver(204) as server:
-            endpoint(server.url)
-            event()
+            EndpointFactory.create(url=server.url)
+            publish_event()
             assert dispatch() == 1
-        assert (only().status, only().attempts, only().interruptions) == (1, 1, 0)
+        assert (
+            only_delivery().status,
+            only_delivery().attempts,
+            only_delivery().interruptions,
+        ) == (1, 1, 0)
         assert Endpoint.objects.get().consecutive_failures == 0
 
     def test_it_does_not_try_again_at_once(self, lacking):
         failed = lacking(errno.EMFILE, float("inf"))
-        endpoint("http://127.0.0.1:9/")
-        event()
+        EndpointFactory.create()
+        publish_event()
         dispatch(run_s=2.5)
-        assert (only().status, only().attempts) == (0, 0)
+        assert (only_delivery().status, only_delivery().attempts) == (0, 0)
         assert 1 <= len(failed) <= 6  # each attempt asks twice
 
     def test_a_lack_of_descriptors_never_counts_against_the_receiver(
@@ -327,10 +332,10 @@ class TestLocalFailures:
     ):
         monkeypatch.setattr(results, "MAX_LOCAL_FAILURES", 0)
         lacking(errno.EMFILE, float("inf"))
-        endpoint("http://127.0.0.1:9/")
-        event()
+        EndpointFactory.create()
+        publish_event()
         assert dispatch(run_s=0.5) == 0
-        assert (only().status, only().attempts) == (0, 0)
+        assert (only_delivery().status, only_delivery().attempts) == (0, 0)
         assert Endpoint.objects.get().consecutive_failures == 0
 
     def test_an_address_that_can_never_be_used_is_a_failure_in_the_end(
@@ -338,8 +343,8 @@ class TestLocalFailures:
     ):
         monkeypatch.setattr(results, "MAX_LOCAL_FAILURES", 1)
         lacking(errno.EADDRNOTAVAIL, float("inf"))
-        endpoint("http://127.0.0.1:9/")
-        event()
+        EndpointFactory.create()
+        publish_event()
         assert dispatch() == 1
-        assert only().last_error == "this machine has no address or port left"
+        assert only_delivery().last_error == "this machine has no address or port left"
         assert Attempt.objects.get().outcome == "connect"

@@ -14,7 +14,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
 from tests.receiver import receiver
-from tests.webhooks_core.making import dispatch, endpoint, event
+from tests.webhooks_core.engine import dispatch
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch import leases, results
 from webhooks_core.dispatch.claims import OpenClaims
@@ -95,10 +96,10 @@ def outage_at(monkeypatch):
 @pytest.mark.parametrize("point", POINTS)
 def test_nothing_is_lost_and_nothing_counted_twice_when(outage_at, point, kept):
     with receiver(204) as server, receiver(500) as broken:
-        endpoint(server.url)
-        failing = endpoint(broken.url, max_in_flight=2)
+        EndpointFactory.create(url=server.url)
+        failing = EndpointFactory.create(url=broken.url, max_in_flight=2)
         for _ in range(2):
-            event()
+            publish_event()
         with outage_at(point, kept=kept) as outage:
             dispatch()
         assert outage.happened
@@ -135,9 +136,9 @@ def test_results_survive_an_outage_and_are_written_when_it_is_over(monkeypatch):
 
     monkeypatch.setattr(results, "_insert_attempts", record)
     with receiver(204) as server:
-        endpoint(server.url)
+        EndpointFactory.create(url=server.url)
         for _ in range(3):
-            event()
+            publish_event()
         assert dispatch() == 3
     assert len(server.requests) == 3
     assert failures == []
@@ -155,8 +156,8 @@ def test_what_is_unwritten_when_patience_ends_is_sent_again_by_the_next_dispatch
         raise OperationalError
 
     with receiver(204) as server:
-        endpoint(server.url)
-        event()
+        EndpointFactory.create(url=server.url)
+        publish_event()
         with monkeypatch.context() as patch:
             patch.setattr(results, "_insert_attempts", away)
             patch.setattr(
@@ -175,8 +176,8 @@ def test_what_is_unwritten_when_patience_ends_is_sent_again_by_the_next_dispatch
 
 def test_an_unconfirmed_claim_is_released_without_an_attempt(monkeypatch):
     with receiver(204) as server:
-        endpoint(server.url)
-        event()
+        EndpointFactory.create(url=server.url)
+        publish_event()
         lease = leases.acquire()
         assert lease is not None
         queues = LeasedQueues(lease)
@@ -189,8 +190,8 @@ def test_an_unconfirmed_claim_is_released_without_an_attempt(monkeypatch):
 
 def test_counters_are_not_touched_by_results_that_were_recorded_already(outage_at):
     with receiver(500, 204) as server:
-        target = endpoint(server.url, max_in_flight=1)
-        event()
+        target = EndpointFactory.create(url=server.url, max_in_flight=1)
+        publish_event()
         with outage_at("results are recorded", kept=True):
             dispatch()
     target.refresh_from_db()

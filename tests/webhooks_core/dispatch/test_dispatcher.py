@@ -11,7 +11,8 @@ from django.utils import timezone
 
 from tests.receiver import receiver
 from tests.signatures import verify_timestamped
-from tests.webhooks_core.making import dispatch, endpoint, event, only
+from tests.webhooks_core.engine import dispatch, only_delivery
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints
 from webhooks_core.models import (
     Attempt,
@@ -30,7 +31,7 @@ def test_an_event_arrives_signed_and_the_delivery_says_so():
         created = endpoints.create(
             profile="plain", owner="alice", url=server.url, event_types=["thing.made"]
         )
-        published = event()
+        published = publish_event()
         assert dispatch() == 1
     [request] = server.requests
     assert request.body == bytes(published.body)
@@ -43,7 +44,7 @@ def test_an_event_arrives_signed_and_the_delivery_says_so():
         now=request.at,
         tolerance_s=5,
     )
-    delivery = only()
+    delivery = only_delivery()
     assert delivery.status == Delivery.Status.DELIVERED
     assert delivery.attempts == 1
     assert delivery.delivered_at is not None
@@ -55,10 +56,10 @@ def test_an_event_arrives_signed_and_the_delivery_says_so():
 @pytest.mark.spec("recording", "at-least-once: a retry carries the same event id")
 def test_a_failure_is_retried_with_the_same_bytes_and_a_fresh_signature():
     with receiver(500, 204) as server:
-        endpoint(server.url)
-        event()
+        EndpointFactory.create(url=server.url)
+        publish_event()
         dispatch()
-        failed = only()
+        failed = only_delivery()
         assert failed.status == Delivery.Status.PENDING
         assert failed.last_error == "HTTP 500"
         assert failed.attempts == 1
@@ -72,7 +73,7 @@ def test_a_failure_is_retried_with_the_same_bytes_and_a_fresh_signature():
     assert first.body == second.body
     assert first.headers["X-Delivery"] == second.headers["X-Delivery"]
     assert int(second.headers["X-Timestamp"]) >= int(first.headers["X-Timestamp"]) + 60
-    delivered = only()
+    delivered = only_delivery()
     assert delivered.status == Delivery.Status.DELIVERED
     assert (delivered.attempts, delivered.last_error) == (2, "HTTP 500")
     assert Endpoint.objects.get().consecutive_failures == 0
@@ -80,13 +81,13 @@ def test_a_failure_is_retried_with_the_same_bytes_and_a_fresh_signature():
 
 def test_a_delivery_fails_for_good_after_its_last_retry():
     with receiver(500) as server:
-        endpoint(server.url)
-        event()
+        EndpointFactory.create(url=server.url)
+        publish_event()
         now = timezone.now()
         for minutes in (0, 2, 10):
             with time_machine.travel(now + timedelta(minutes=minutes)):
                 assert dispatch() == 1
-    delivery = only()
+    delivery = only_delivery()
     assert delivery.status == Delivery.Status.FAILED
     assert (delivery.attempts, delivery.next_attempt_at) == (3, None)
     assert Attempt.objects.count() == 3
@@ -94,9 +95,9 @@ def test_a_delivery_fails_for_good_after_its_last_retry():
 
 def test_an_endpoint_is_disabled_after_so_many_failures_and_what_waits_stays():
     with receiver(500) as server:
-        target = endpoint(server.url, max_in_flight=1)
+        target = EndpointFactory.create(url=server.url, max_in_flight=1)
         for _ in range(5):
-            event()
+            publish_event()
         dispatch()
         target.refresh_from_db()
         assert target.status == Endpoint.Status.DISABLED
@@ -110,9 +111,9 @@ def test_an_endpoint_is_disabled_after_so_many_failures_and_what_waits_stays():
 
 def test_what_waited_goes_to_the_new_url_when_a_disabled_endpoint_gets_one():
     with receiver(500) as broken, receiver(204) as sound:
-        target = endpoint(broken.url)
+        target = EndpointFactory.create(url=broken.url)
         for _ in range(3):
-            event()
+            publish_event()
         dispatch()
         target.refresh_from_db()
         assert target.status == Endpoint.Status.DISABLED
@@ -125,19 +126,19 @@ def test_what_waited_goes_to_the_new_url_when_a_disabled_endpoint_gets_one():
 
 def test_no_more_than_max_in_flight_requests_run_at_once_per_endpoint():
     with receiver(204, delay=0.02) as server:
-        endpoint(server.url, max_in_flight=3)
+        EndpointFactory.create(url=server.url, max_in_flight=3)
         for _ in range(30):
-            event()
+            publish_event()
         assert dispatch() == 30
     assert server.peak == 3
 
 
 def test_a_hanging_receiver_holds_up_nobody_else():
     with receiver(204, delay=30) as hung, receiver(204) as quick:
-        endpoint(hung.url)
-        endpoint(quick.url)
+        EndpointFactory.create(url=hung.url)
+        EndpointFactory.create(url=quick.url)
         for _ in range(40):
-            event()
+            publish_event()
         dispatch(run_s=0.8)
         assert len(quick.requests) == 40
         assert len(hung.requests) <= 8
@@ -149,12 +150,12 @@ def test_a_hanging_receiver_holds_up_nobody_else():
 
 def test_a_deleted_endpoint_gets_nothing_and_its_deliveries_end():
     with receiver(204) as server:
-        target = endpoint(server.url)
-        event()
+        target = EndpointFactory.create(url=server.url)
+        publish_event()
         assert endpoints.delete(target)
         assert not endpoints.delete(target)
         assert dispatch() == 0
-    delivery = only()
+    delivery = only_delivery()
     assert delivery.status == Delivery.Status.FAILED
     assert delivery.last_error == "endpoint deleted"
     assert server.requests == []
@@ -162,9 +163,9 @@ def test_a_deleted_endpoint_gets_nothing_and_its_deliveries_end():
 
 def test_a_dispatcher_leaves_nothing_behind():
     with receiver(500, 204) as server:
-        endpoint(server.url)
-        event()
-        event()
+        EndpointFactory.create(url=server.url)
+        publish_event()
+        publish_event()
         dispatch()
     lease = DispatcherLease.objects.get()
     assert lease.slot is None
@@ -183,23 +184,23 @@ def test_only_one_dispatcher_takes_a_slot(settings):
         slot=0, host="other", pid=1, expires_at=timezone.now() + timedelta(seconds=9)
     )
     with receiver(204) as server:
-        endpoint(server.url)
-        event()
+        EndpointFactory.create(url=server.url)
+        publish_event()
         assert dispatch() == 0
     assert server.requests == []
 
 
 def test_what_a_dead_dispatcher_had_claimed_is_sent_again():
     with receiver(204) as server:
-        endpoint(server.url)
-        event()
+        EndpointFactory.create(url=server.url)
+        publish_event()
         dead = DispatcherLease.objects.create(
             slot=0, host="x", pid=1, expires_at=timezone.now() - timedelta(seconds=1)
         )
         EndpointQueue.objects.update(leased_by=dead.pk, next_due_at=None)
-        Delivery.objects.claim([only().pk], lease=dead.pk)
+        Delivery.objects.claim([only_delivery().pk], lease=dead.pk)
         assert dispatch() == 1
-    delivery = only()
+    delivery = only_delivery()
     assert delivery.status == Delivery.Status.DELIVERED
     assert (delivery.attempts, delivery.interruptions) == (2, 1)
     assert list(
@@ -212,8 +213,8 @@ def test_what_a_dead_dispatcher_had_claimed_is_sent_again():
 
 def test_a_queue_whose_notification_was_lost_is_repaired_by_the_sweep():
     with receiver(204) as server:
-        endpoint(server.url)
-        event()
+        EndpointFactory.create(url=server.url)
+        publish_event()
         EndpointQueue.objects.update(next_due_at=None)
         with time_machine.travel(timezone.now() + timedelta(seconds=10)):
             from webhooks_core.dispatch.sweep import sweep
@@ -234,8 +235,8 @@ def test_a_dispatcher_with_more_due_than_it_leases_wakes_another(
     monkeypatch.setattr(engine, "LEASE_BATCH", 2)
     with receiver(204) as server:
         for number in range(6):
-            endpoint(server.url, owner=f"owner {number}")
-            event(f"owner {number}")
+            EndpointFactory.create(url=server.url, owner=f"owner {number}")
+            publish_event(f"owner {number}")
         calls.clear()
         EngineState.objects.update(woken_at=None)
         assert dispatch() == 6

@@ -10,7 +10,8 @@ import time_machine
 from django.utils import timezone
 
 from tests.receiver import receiver
-from tests.webhooks_core.making import dispatch, endpoint, event, only
+from tests.webhooks_core.engine import dispatch, only_delivery
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Delivery, DispatcherLease, EndpointQueue, EngineState
@@ -25,8 +26,8 @@ def test_an_idle_dispatcher_wakes_no_successor(calls):
 
 def test_a_dispatcher_that_sent_everything_wakes_no_successor(calls):
     with receiver(204) as server:
-        endpoint(server.url)
-        event()
+        EndpointFactory.create(url=server.url)
+        publish_event()
         calls.clear()
         assert dispatch() == 1
     assert calls == []
@@ -34,9 +35,9 @@ def test_a_dispatcher_that_sent_everything_wakes_no_successor(calls):
 
 def test_a_dispatcher_whose_time_is_over_wakes_a_successor_for_the_rest(calls):
     with receiver(204, delay=0.05) as server:
-        endpoint(server.url, max_in_flight=1)
+        EndpointFactory.create(url=server.url, max_in_flight=1)
         for _ in range(20):
-            event()
+            publish_event()
         calls.clear()
         made = dispatch(run_s=0.2)
         assert 0 < made < 20
@@ -49,8 +50,8 @@ def test_a_dispatcher_wakes_a_successor_for_a_retry_that_it_does_not_wait_for(
     calls, use_profile
 ):
     with receiver(500) as server:
-        endpoint(server.url)
-        event()
+        EndpointFactory.create(url=server.url)
+        publish_event()
         calls.clear()
         dispatch(linger=timedelta(seconds=90), run_s=0.1)
     assert calls == ["webhooks_core.tasks.dispatch"]
@@ -59,9 +60,9 @@ def test_a_dispatcher_wakes_a_successor_for_a_retry_that_it_does_not_wait_for(
 def test_stop_releases_what_was_not_started_and_awaits_what_was(calls):
     stopped = threading.Event()
     with receiver(204, delay=0.3) as server:
-        endpoint(server.url, max_in_flight=2)
+        EndpointFactory.create(url=server.url, max_in_flight=2)
         for _ in range(6):
-            event()
+            publish_event()
         calls.clear()
 
         def stop() -> bool:
@@ -109,12 +110,12 @@ def test_a_commit_after_the_last_check_of_a_dispatcher_wakes_another(
 ):
     """The publisher still saw a live dispatcher, so only that one can wake another."""
     with receiver(204) as server:
-        endpoint(server.url)
+        EndpointFactory.create(url=server.url)
         real = leases.release
 
         def end_late(lease, *, attempts):
             DispatcherLease.objects.filter(pk=lease.pk).update(slot=0)
-            event()
+            publish_event()
             DispatcherLease.objects.filter(pk=lease.pk).update(slot=None)
             real(lease, attempts=attempts)
 
@@ -122,5 +123,5 @@ def test_a_commit_after_the_last_check_of_a_dispatcher_wakes_another(
         assert dispatch() == 0
     assert calls == ["webhooks_core.tasks.dispatch"]
     assert EngineState.objects.get().woken_at is not None
-    assert only().status == Delivery.Status.PENDING
+    assert only_delivery().status == Delivery.Status.PENDING
     assert EndpointQueue.objects.due(timezone.now(), lease=0).exists()

@@ -13,7 +13,8 @@ from django.utils import timezone
 
 from tests.receiver import receiver
 from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, failed, ok
-from tests.webhooks_core.making import dispatch, endpoint, event, only
+from tests.webhooks_core.engine import dispatch, only_delivery
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch import leases
 from webhooks_core.models import Attempt, Delivery, DispatcherLease, EndpointQueue
@@ -64,19 +65,19 @@ def test_a_lease_lasts_as_long_as_it_is_renewed():
 
 
 def test_a_lease_without_a_slot_expires_too_when_its_process_dies():
-    endpoint(URL)
-    event()
+    EndpointFactory.create(url=URL)
+    publish_event()
     dead = ManualDispatcher()
     dead.claim()
     leases.release_slot(dead.lease)
     with later(16):
         assert leases.expire_dead() == 1
-    assert only().claimed_by is None
+    assert only_delivery().claimed_by is None
 
 
 def test_a_lease_from_before_the_clock_was_set_back_is_void():
-    endpoint(URL)
-    event()
+    EndpointFactory.create(url=URL)
+    publish_event()
     with later(3600):
         EndpointQueue.objects.update(next_due_at=timezone.now())
         ManualDispatcher().claim()
@@ -86,8 +87,8 @@ def test_a_lease_from_before_the_clock_was_set_back_is_void():
 
 
 def test_five_interruptions_end_a_delivery_and_count_against_nobody():
-    target = endpoint(URL)
-    event()
+    target = EndpointFactory.create(url=URL)
+    publish_event()
     for _ in range(5):
         dead = ManualDispatcher()
         assert len(dead.claim()) == 1
@@ -95,7 +96,7 @@ def test_five_interruptions_end_a_delivery_and_count_against_nobody():
             expires_at=timezone.now() - timedelta(seconds=1)
         )
         assert leases.expire_dead() == 1
-    delivery = only()
+    delivery = only_delivery()
     assert (delivery.status, delivery.attempts, delivery.interruptions) == (2, 5, 5)
     assert delivery.last_error == "interrupted: the worker died"
     assert set(Attempt.objects.values_list("outcome", flat=True)) == {"interrupted"}
@@ -105,8 +106,8 @@ def test_five_interruptions_end_a_delivery_and_count_against_nobody():
 
 
 def test_interruptions_do_not_shorten_the_retries():
-    endpoint(URL)
-    event()
+    EndpointFactory.create(url=URL)
+    publish_event()
     for _ in range(4):
         dead = ManualDispatcher()
         dead.claim()
@@ -117,15 +118,15 @@ def test_interruptions_do_not_shorten_the_retries():
             [request] = dispatcher.claim()
             dispatcher.record([failed(request)])
             dispatcher.leave()
-    delivery = only()
+    delivery = only_delivery()
     assert (delivery.status, delivery.attempts, delivery.interruptions) == (2, 7, 4)
     assert delivery.last_error == "HTTP 500"
 
 
 def test_a_dispatcher_whose_lease_has_expired_leases_and_claims_nothing():
     """No process would free a claim that it made now if it died again."""
-    endpoint(URL)
-    event()
+    EndpointFactory.create(url=URL)
+    publish_event()
     stalled = ManualDispatcher()
     stalled.queues.lease_due(timezone.now())
     with later(20):
@@ -135,12 +136,12 @@ def test_a_dispatcher_whose_lease_has_expired_leases_and_claims_nothing():
         with pytest.raises(leases.LeaseLostError):
             stalled.claims.claim_due(timezone.now())
     assert EndpointQueue.objects.get().leased_by is None
-    assert (only().claimed_by, only().attempts) == (None, 0)
+    assert (only_delivery().claimed_by, only_delivery().attempts) == (None, 0)
 
 
 def test_a_queue_has_one_lease_also_after_the_first_dispatcher_comes_back():
-    endpoint(URL)
-    event()
+    EndpointFactory.create(url=URL)
+    publish_event()
     stalled = ManualDispatcher()
     [request] = stalled.claim()
     with later(20):
@@ -151,7 +152,7 @@ def test_a_queue_has_one_lease_also_after_the_first_dispatcher_comes_back():
         stalled.queues.release([request.queue])
         assert EndpointQueue.objects.get().leased_by == successor.lease.pk
         successor.record([ok(again)])
-    delivery = only()
+    delivery = only_delivery()
     assert (delivery.status, delivery.attempts, delivery.interruptions) == (1, 2, 1)
 
 
@@ -160,9 +161,9 @@ def test_a_dispatcher_whose_lease_is_lost_stops_and_leaves_the_queues_to_its_suc
 ):
     monkeypatch.setattr(engine, "RENEW_EVERY_S", 0.0)
     with receiver(204, delay=0.1) as server:
-        endpoint(server.url, max_in_flight=1)
+        EndpointFactory.create(url=server.url, max_in_flight=1)
         for _ in range(30):
-            event()
+            publish_event()
 
         def expire_at_third() -> bool:
             if len(server.requests) == 3:
@@ -182,8 +183,8 @@ def test_a_dispatcher_whose_lease_is_lost_stops_and_leaves_the_queues_to_its_suc
 
 def test_a_dispatcher_does_not_expire_its_own_lease_when_the_clock_jumps_forward():
     with receiver(204) as server:
-        endpoint(server.url)
-        event()
+        EndpointFactory.create(url=server.url)
+        publish_event()
         with time_machine.travel(timezone.now()) as clock:
 
             def jump() -> bool:

@@ -16,7 +16,8 @@ from tests.webhooks_core.dispatch.manual_dispatcher import (
     ok,
     untried,
 )
-from tests.webhooks_core.making import dispatch, endpoint, event
+from tests.webhooks_core.engine import dispatch
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints, publishing, replays, stats
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.sweep import sweep
@@ -42,7 +43,7 @@ def clock():
 
 
 def events(count: int) -> list[int]:
-    return [event().pk for _ in range(count)]
+    return [publish_event().pk for _ in range(count)]
 
 
 def sent_of(requests) -> list[int]:
@@ -53,7 +54,7 @@ def sent_of(requests) -> list[int]:
 
 class TestRate:
     def test_no_second_sees_more_than_the_rate(self, clock):
-        endpoint(URL, rate_per_second=3, max_in_flight=10)
+        EndpointFactory.create(url=URL, rate_per_second=3, max_in_flight=10)
         events(10)
         dispatcher, claims = ManualDispatcher(), []
         for _ in range(40):
@@ -67,7 +68,7 @@ class TestRate:
         assert claims[-1] - claims[0] == timedelta(seconds=3)  # and not slower either
 
     def test_what_has_room_below_the_rate_is_claimed_as_the_limit_allows(self, clock):
-        endpoint(URL, rate_per_second=100, max_in_flight=2)
+        EndpointFactory.create(url=URL, rate_per_second=100, max_in_flight=2)
         events(5)
         dispatcher = ManualDispatcher()
         first = dispatcher.claim()
@@ -78,7 +79,7 @@ class TestRate:
 
     @pytest.mark.parametrize("how", ["leaves", "dies"])
     def test_it_holds_across_two_dispatchers_in_a_row(self, clock, how):
-        endpoint(URL, rate_per_second=2, max_in_flight=10)
+        EndpointFactory.create(url=URL, rate_per_second=2, max_in_flight=10)
         events(6)
         first = ManualDispatcher()
         first.record([ok(request) for request in first.claim()])
@@ -97,7 +98,7 @@ class TestRate:
         assert len(second.claim()) == 2
 
     def test_a_not_before_outlives_a_dispatcher_that_claimed_nothing(self, clock):
-        endpoint(URL, rate_per_second=1)
+        EndpointFactory.create(url=URL, rate_per_second=1)
         events(2)
         first, second = ManualDispatcher(), None
         first.record([ok(request) for request in first.claim()])
@@ -110,7 +111,7 @@ class TestRate:
     def test_a_clock_that_is_set_back_delays_nothing_for_longer_than_a_second(
         self, clock
     ):
-        endpoint(URL, rate_per_second=1)
+        EndpointFactory.create(url=URL, rate_per_second=1)
         events(3)
         dispatcher = ManualDispatcher()
         dispatcher.record([ok(request) for request in dispatcher.claim()])
@@ -122,7 +123,7 @@ class TestRate:
         assert len(dispatcher.claim()) == 1
 
     def test_without_a_rate_nothing_is_delayed(self, clock):
-        target = endpoint(URL, rate_per_second=1)
+        target = EndpointFactory.create(url=URL, rate_per_second=1)
         events(3)
         dispatcher = ManualDispatcher()
         dispatcher.record([ok(request) for request in dispatcher.claim()])
@@ -133,7 +134,7 @@ class TestRate:
     @pytest.mark.django_db(transaction=True)
     def test_a_dispatcher_sends_all_of_it_in_time(self):
         with receiver(204) as server:
-            endpoint(server.url, rate_per_second=2)
+            EndpointFactory.create(url=server.url, rate_per_second=2)
             events(5)
             assert dispatch() == 5
         began = Attempt.objects.order_by("started_at")
@@ -143,7 +144,7 @@ class TestRate:
 
 class TestOrder:
     def test_one_follows_the_other_only_when_it_has_ended(self, clock):
-        endpoint(URL, in_order=True)
+        EndpointFactory.create(url=URL, in_order=True)
         first, second, third = events(3)
         dispatcher = ManualDispatcher()
         claimed = dispatcher.claim()
@@ -161,7 +162,7 @@ class TestOrder:
         assert sent_of(dispatcher.claim()) == [third]
 
     def test_one_that_failed_for_good_lets_the_next_one_go(self, clock):
-        endpoint(URL, in_order=True)
+        EndpointFactory.create(url=URL, in_order=True)
         first, second = events(2)
         dispatcher = ManualDispatcher()
         for _ in range(3):
@@ -175,7 +176,7 @@ class TestOrder:
 
     @pytest.mark.parametrize("how", ["leaves", "dies"])
     def test_it_holds_when_another_dispatcher_goes_on(self, clock, how):
-        endpoint(URL, in_order=True)
+        EndpointFactory.create(url=URL, in_order=True)
         first, _ = events(2)
         dispatcher = ManualDispatcher()
         claimed = dispatcher.claim()
@@ -191,14 +192,14 @@ class TestOrder:
         assert sent_of(ManualDispatcher().claim()) == [first]
 
     def test_what_was_released_without_an_attempt_is_first_again(self, clock):
-        endpoint(URL, in_order=True)
+        EndpointFactory.create(url=URL, in_order=True)
         first, _ = events(2)
         dispatcher = ManualDispatcher()
         dispatcher.record([untried(request) for request in dispatcher.claim()])
         assert sent_of(dispatcher.claim()) == [first]
 
     def test_a_replay_of_an_earlier_event_goes_first(self, clock):
-        endpoint(URL, in_order=True)
+        EndpointFactory.create(url=URL, in_order=True)
         first, _ = events(2)
         dispatcher = ManualDispatcher()
         [claimed] = dispatcher.claim()
@@ -207,7 +208,7 @@ class TestOrder:
         assert sent_of(dispatcher.claim()) == [first]
 
     def test_what_waits_behind_a_retry_is_neither_forgotten_nor_overdue(self, clock):
-        endpoint(URL, in_order=True)
+        EndpointFactory.create(url=URL, in_order=True)
         events(2)
         dispatcher = ManualDispatcher()
         dispatcher.record([failed(request) for request in dispatcher.claim()])
@@ -221,7 +222,7 @@ class TestOrder:
         assert stats.oldest_due(timezone.now()) == timedelta(seconds=10)
 
     def test_when_order_no_longer_counts_the_others_go_at_once(self, clock):
-        target = endpoint(URL, in_order=True)
+        target = EndpointFactory.create(url=URL, in_order=True)
         _, second, third = events(3)
         dispatcher = ManualDispatcher()
         dispatcher.record([failed(request) for request in dispatcher.claim()])
@@ -229,7 +230,7 @@ class TestOrder:
         assert sent_of(dispatcher.claim()) == [second, third]
 
     def test_when_order_begins_to_count_what_is_in_flight_ends_first(self, clock):
-        target = endpoint(URL, max_in_flight=2)
+        target = EndpointFactory.create(url=URL, max_in_flight=2)
         events(5)
         dispatcher = ManualDispatcher()
         claimed = dispatcher.claim()
@@ -243,8 +244,8 @@ class TestOrder:
     def test_a_large_fan_out_makes_theirs_before_any_later_event(self, monkeypatch):
         monkeypatch.setattr(publishing, "FANOUT_BATCH", 2)
         for number in range(6):
-            endpoint(f"{URL}/{number}", in_order=number in (1, 4, 5))
-        first = event()
+            EndpointFactory.create(url=f"{URL}/{number}", in_order=number in (1, 4, 5))
+        first = publish_event()
         ordered = Delivery.objects.filter(event=first, endpoint__in_order=True)
         assert ordered.count() == 3
         while publishing.continue_fan_out():
@@ -254,8 +255,8 @@ class TestOrder:
     @pytest.mark.django_db(transaction=True)
     def test_a_dispatcher_sends_one_after_another(self):
         with receiver(204, delay=0.01) as server:
-            endpoint(server.url, in_order=True, max_in_flight=8)
-            wanted = [event().public_id for _ in range(12)]
+            EndpointFactory.create(url=server.url, in_order=True, max_in_flight=8)
+            wanted = [publish_event().public_id for _ in range(12)]
             assert dispatch() == 12
         assert server.peak == 1
         assert [one.headers["X-Event"] for one in server.requests] == wanted
@@ -274,11 +275,11 @@ class TestOrder:
     ],
 )
 def test_a_limit_that_cannot_be_is_refused_and_nothing_changes(name, value):
-    target = endpoint(URL)
+    target = EndpointFactory.create(url=URL)
     with pytest.raises(LimitError, match=name):
         endpoints.update(target, description="new", **{name: value})
     with pytest.raises(LimitError, match=name):
-        endpoint(URL, **{name: value})
+        EndpointFactory.create(url=URL, **{name: value})
     assert Endpoint.objects.values_list(
         "description", "max_in_flight", "rate_per_second", "in_order"
     ).get() == ("", 4, None, False)
@@ -286,6 +287,6 @@ def test_a_limit_that_cannot_be_is_refused_and_nothing_changes(name, value):
 
 @pytest.mark.parametrize("fields", [{"max_in_flight": 0}, {"rate_per_second": 0}])
 def test_the_database_refuses_them_too(fields):
-    endpoint(URL)
+    EndpointFactory.create(url=URL)
     with pytest.raises(IntegrityError), transaction.atomic():
         Endpoint.objects.update(**fields)

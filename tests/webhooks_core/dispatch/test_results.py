@@ -18,7 +18,8 @@ from tests.webhooks_core.dispatch.manual_dispatcher import (
     timed_out,
     untried,
 )
-from tests.webhooks_core.making import endpoint, event, only
+from tests.webhooks_core.engine import only_delivery
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints
 from webhooks_core.dispatch import leases
 from webhooks_core.models import Attempt, Delivery, Endpoint
@@ -48,9 +49,9 @@ def counted_one_by_one(results: str, before: int = 0) -> tuple[int, int]:
     ["".join(order) for n in (1, 2, 3, 4) for order in product("FS", repeat=n)],
 )
 def test_a_batch_counts_as_if_its_results_had_come_one_by_one(results):
-    target = endpoint(URL, max_in_flight=10)
+    target = EndpointFactory.create(url=URL, max_in_flight=10)
     for _ in results:
-        event()
+        publish_event()
     dispatcher = ManualDispatcher()
     requests = dispatcher.claim()
     dispatcher.record(
@@ -70,13 +71,13 @@ def test_a_batch_counts_as_if_its_results_had_come_one_by_one(results):
 )
 @given(batches=st.lists(st.text("FS", min_size=1, max_size=4), max_size=4))
 def test_the_counter_does_not_depend_on_how_results_are_batched(batches):
-    target = endpoint(URL, max_in_flight=10, owner="bob")
+    target = EndpointFactory.create(url=URL, max_in_flight=10, owner="bob")
     dispatcher = ManualDispatcher()
     for batch in batches:
         # What is claimed before the disabling still ends after it.
         Endpoint.objects.filter(pk=target.pk).update(status=Endpoint.Status.ACTIVE)
         for _ in batch:
-            event("bob")
+            publish_event("bob")
         requests = dispatcher.claim()
         dispatcher.record(
             [
@@ -94,9 +95,9 @@ def test_the_counter_does_not_depend_on_how_results_are_batched(batches):
 @pytest.mark.spec("recording", "After 20 consecutive failed attempts it is disabled")
 def test_an_endpoint_is_disabled_exactly_at_the_limit(use_profile):
     use_profile(disable_after=20)
-    target = endpoint(URL, max_in_flight=30)
+    target = EndpointFactory.create(url=URL, max_in_flight=30)
     for _ in range(21):
-        event()
+        publish_event()
     dispatcher = ManualDispatcher()
     requests = dispatcher.claim()
     dispatcher.record([failed(request) for request in requests[:19]])
@@ -111,9 +112,9 @@ def test_an_endpoint_is_disabled_exactly_at_the_limit(use_profile):
 
 
 def test_a_success_that_arrives_after_the_disabling_does_not_enable():
-    target = endpoint(URL, max_in_flight=4)
+    target = EndpointFactory.create(url=URL, max_in_flight=4)
     for _ in range(4):
-        event()
+        publish_event()
     dispatcher = ManualDispatcher()
     requests = dispatcher.claim()
     dispatcher.record([failed(request) for request in requests[:3]])
@@ -126,8 +127,8 @@ def test_a_success_that_arrives_after_the_disabling_does_not_enable():
 @pytest.mark.spec("gateway", "last_attempt_at changes with attempts, updated_at not")
 @pytest.mark.parametrize("result_of", [ok, failed, timed_out])
 def test_every_attempt_moves_last_attempt_at_alone(result_of):
-    target = endpoint(URL)
-    event()
+    target = EndpointFactory.create(url=URL)
+    publish_event()
     with time_machine.travel(timezone.now() + timedelta(hours=1)):
         dispatcher = ManualDispatcher()
         [request] = dispatcher.claim()
@@ -141,9 +142,9 @@ def test_every_attempt_moves_last_attempt_at_alone(result_of):
 
 def test_without_a_limit_an_endpoint_is_never_disabled(use_profile):
     use_profile(disable_after=None)
-    target = endpoint(URL, max_in_flight=30)
+    target = EndpointFactory.create(url=URL, max_in_flight=30)
     for _ in range(30):
-        event()
+        publish_event()
     dispatcher = ManualDispatcher()
     dispatcher.record([failed(request) for request in dispatcher.claim()])
     target.refresh_from_db()
@@ -151,13 +152,13 @@ def test_without_a_limit_an_endpoint_is_never_disabled(use_profile):
 
 
 def test_what_was_not_tried_is_as_if_it_had_not_been_claimed():
-    target = endpoint(URL)
-    event()
+    target = EndpointFactory.create(url=URL)
+    publish_event()
     dispatcher = ManualDispatcher()
     [request] = dispatcher.claim()
-    assert only().attempts == 1
+    assert only_delivery().attempts == 1
     dispatcher.record([untried(request)])
-    delivery = only()
+    delivery = only_delivery()
     assert (delivery.attempts, delivery.claimed_by, delivery.last_error) == (
         0,
         None,
@@ -170,9 +171,9 @@ def test_what_was_not_tried_is_as_if_it_had_not_been_claimed():
 
 
 def test_results_of_an_expired_lease_change_nothing():
-    target = endpoint(URL, max_in_flight=2)
-    event()
-    event()
+    target = EndpointFactory.create(url=URL, max_in_flight=2)
+    publish_event()
+    publish_event()
     late = ManualDispatcher()
     first, second = late.claim()
     with time_machine.travel(timezone.now() + timedelta(seconds=20)):
@@ -187,9 +188,9 @@ def test_results_of_an_expired_lease_change_nothing():
 
 def test_a_retry_after_holds_for_the_delivery_that_got_it_alone(use_profile):
     use_profile(retry=RetryPolicy((10, 10), retry_after_cap=30))
-    endpoint(URL, max_in_flight=3)
+    EndpointFactory.create(url=URL, max_in_flight=3)
     for _ in range(3):
-        event()
+        publish_event()
     with time_machine.travel(timezone.now(), tick=False) as clock:
         clock.shift(1)
         dispatcher = ManualDispatcher()
@@ -210,27 +211,27 @@ def test_a_retry_after_holds_for_the_delivery_that_got_it_alone(use_profile):
 
 
 def test_results_of_a_removed_delivery_spoil_nothing():
-    endpoint(URL, max_in_flight=2)
-    gone = event()
-    event()
+    EndpointFactory.create(url=URL, max_in_flight=2)
+    gone = publish_event()
+    publish_event()
     dispatcher = ManualDispatcher()
     requests = dispatcher.claim()
     gone.delete()
     [recorded] = dispatcher.record([ok(request) for request in requests])
-    assert recorded.claim.pk == only().pk
-    assert only().status == Delivery.Status.DELIVERED
+    assert recorded.claim.pk == only_delivery().pk
+    assert only_delivery().status == Delivery.Status.DELIVERED
 
 
 def test_the_last_failure_is_logged(caplog):
-    endpoint(URL)
-    event()
+    EndpointFactory.create(url=URL)
+    publish_event()
     dispatcher = ManualDispatcher()
     for minutes in (0, 2, 10):
         with time_machine.travel(timezone.now() + timedelta(minutes=minutes)):
             leases.renew(dispatcher.lease)
             [request] = dispatcher.claim()
             dispatcher.record([failed(request)])
-    assert only().status == Delivery.Status.FAILED
+    assert only_delivery().status == Delivery.Status.FAILED
     assert [
         line.msg["event"]
         for line in caplog.records
@@ -239,5 +240,5 @@ def test_the_last_failure_is_logged(caplog):
     facts = next(
         line.msg for line in caplog.records if line.msg["event"] == "delivery failed"
     )
-    assert facts["delivery"] == only().public_id
+    assert facts["delivery"] == only_delivery().public_id
     assert facts["endpoint"] == Endpoint.objects.get().public_id

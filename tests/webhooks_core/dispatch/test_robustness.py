@@ -17,7 +17,8 @@ from django.utils import timezone
 
 from config.environment import with_query
 from tests.receiver import receiver
-from tests.webhooks_core.making import dispatch, endpoint, event
+from tests.webhooks_core.engine import dispatch
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints
 from webhooks_core.dispatch import claims, queues, results
 from webhooks_core.models import (
@@ -43,10 +44,10 @@ class TestUnwritableRow:
         self.poison(monkeypatch, lambda result: bool(result.body))
         with receiver(200) as server, receiver(200) as talking:
             talking.answer = b"bad"
-            endpoint(server.url)
-            endpoint(talking.url)
+            EndpointFactory.create(url=server.url)
+            EndpointFactory.create(url=talking.url)
             for _ in range(3):
-                event()
+                publish_event()
             assert dispatch() == 6
         assert set(Delivery.objects.values_list("status", "attempts")) == {(1, 1)}
         assert not Attempt.objects.exclude(response_body=b"").exists()
@@ -56,10 +57,10 @@ class TestUnwritableRow:
     ):
         self.poison(monkeypatch, lambda result: result.status_code == 500)
         with receiver(204) as server, receiver(500) as bad:
-            endpoint(server.url)
-            failing = endpoint(bad.url)
+            EndpointFactory.create(url=server.url)
+            failing = EndpointFactory.create(url=bad.url)
             for _ in range(3):
-                event()
+                publish_event()
             dispatch()
         rows = Delivery.objects.filter(endpoint=failing)
         assert set(rows.values_list("status", "last_error")) == {
@@ -85,8 +86,8 @@ class TestUnwritableRow:
     ):
         real, asked = queues.due_deliveries, []
         with receiver(204) as server:
-            bad = endpoint(server.url)
-            endpoint(server.url)
+            bad = EndpointFactory.create(url=server.url)
+            EndpointFactory.create(url=server.url)
 
             def broken_for_one(limits, now):
                 asked.append(limits)
@@ -96,7 +97,7 @@ class TestUnwritableRow:
 
             monkeypatch.setattr(claims, "due_deliveries", broken_for_one)
             for _ in range(3):
-                event()
+                publish_event()
             assert dispatch() == 3
             assert len(asked) < 20  # not again and again
             queue = EndpointQueue.objects.get(pk=bad.pk)
@@ -126,15 +127,19 @@ class TestNamesThatHang:
         monkeypatch.setattr(socket, "getaddrinfo", resolve)
         with receiver(204) as server:
             for number in range(64):
-                endpoint(f"http://hung{number}.example/", owner=f"owner {number}")
-                event(f"owner {number}")
-            endpoint(server.url.replace("127.0.0.1", "well.example"), trusted=True)
+                EndpointFactory.create(
+                    url=f"http://hung{number}.example/", owner=f"owner {number}"
+                )
+                publish_event(f"owner {number}")
+            EndpointFactory.create(
+                url=server.url.replace("127.0.0.1", "well.example"), trusted=True
+            )
 
             def publish_then_stop() -> bool:
                 if len(hanging) == 64 and not Delivery.objects.filter(
                     endpoint__owner="alice"
                 ):
-                    event()
+                    publish_event()
                 if server.requests:
                     over.set()  # it came while all of them hung
                 return over.is_set()
@@ -159,8 +164,8 @@ class TestNamesThatHang:
 
         hung = threads.submit(hang)
         assert asking.wait(10)
-        endpoint("http://well.example/")
-        event()
+        EndpointFactory.create(url="http://well.example/")
+        publish_event()
         dispatch(run_s=1.5)
         go.set()
         hung.result(10)
@@ -197,7 +202,9 @@ class TestNamesThatHang:
 @pytest.mark.usefixtures("plain", "commits_at_once")
 class TestDumps:
     def test_a_secret_comes_back_from_a_dump_as_it_was(self, tmp_path):
-        target = endpoints.set_custom_headers(endpoint(URL), {"X-Key": "hidden"})
+        target = endpoints.set_custom_headers(
+            EndpointFactory.create(url=URL), {"X-Key": "hidden"}
+        )
         [secret] = target.secrets(now=timezone.now())
         file = tmp_path / "dump.json"
         tables = ["webhooks_core.endpoint", "webhooks_core.endpointsecret"]
@@ -214,7 +221,7 @@ class TestDumps:
 
     @pytest.mark.parametrize("value", ["whsec_••••••••", "whsec_plain", ""])
     def test_what_is_no_ciphertext_is_refused(self, value):
-        target = endpoint(URL)
+        target = EndpointFactory.create(url=URL)
         fields = {"endpoint": target.pk, "value": value}
         row = {"model": "webhooks_core.endpointsecret", "pk": 9, "fields": fields}
         with pytest.raises(DeserializationError, match="ciphertext"):
@@ -238,42 +245,45 @@ class TestNotifications:
         return made
 
     def test_a_transaction_notifies_once_whatever_it_publishes(self, notified):
-        first, second = endpoint(URL), endpoint(URL, owner="bob")
+        first, second = (
+            EndpointFactory.create(url=URL),
+            EndpointFactory.create(url=URL, owner="bob"),
+        )
         with transaction.atomic():
             for _ in range(5):
-                event()
+                publish_event()
             with transaction.atomic():
-                event("bob")
+                publish_event("bob")
             transaction.on_commit(lambda: None)
-            event()
+            publish_event()
             assert notified == []
         assert notified == [[first.pk, second.pk]]
-        event()
+        publish_event()
         assert notified[1:] == [[first.pk]]
 
     def test_a_savepoint_that_is_rolled_back_takes_no_later_notification_along(
         self, notified
     ):
-        target = endpoint(URL)
+        target = EndpointFactory.create(url=URL)
         with transaction.atomic():
             with transaction.atomic():
-                event("bob")
-                event()
+                publish_event("bob")
+                publish_event()
                 transaction.set_rollback(True)
-            event()
+            publish_event()
         assert notified == [[target.pk]]
         assert Delivery.objects.count() == 1
 
     def test_what_is_rolled_back_notifies_nobody(self, notified):
-        endpoint(URL)
+        EndpointFactory.create(url=URL)
         with transaction.atomic():
-            event()
+            publish_event()
             transaction.set_rollback(True)
         assert notified == []
         assert connection.run_on_commit == []
 
     def test_the_earliest_of_several_times_counts(self, notified):
-        target = endpoint(URL)
+        target = EndpointFactory.create(url=URL)
         soon, late = (timezone.now() + timedelta(hours=hours) for hours in (1, 2))
         with transaction.atomic():
             for at in (late, soon, late):

@@ -9,7 +9,8 @@ import time_machine
 from django.utils import timezone
 
 from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, failed, ok
-from tests.webhooks_core.making import endpoint, event, only
+from tests.webhooks_core.engine import only_delivery
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints, replays, tasks
 from webhooks_core.dispatch import retention
 from webhooks_core.dispatch.sweep import SweepReport, sweep, sweep_if_due
@@ -38,8 +39,8 @@ def forget() -> None:
 
 
 def test_a_quiet_system_needs_no_repair():
-    endpoint(URL)
-    event()
+    EndpointFactory.create(url=URL)
+    publish_event()
     dispatcher = ManualDispatcher()
     [request] = dispatcher.claim()
     dispatcher.record([ok(request)])
@@ -50,8 +51,8 @@ def test_a_quiet_system_needs_no_repair():
 
 @pytest.mark.parametrize("lost", ["never notified", "notified of a much later time"])
 def test_a_queue_that_missed_its_work_is_repaired_once_it_is_overdue(lost):
-    endpoint(URL)
-    event()
+    EndpointFactory.create(url=URL)
+    publish_event()
     if lost == "never notified":
         forget()
     else:
@@ -64,11 +65,11 @@ def test_a_queue_that_missed_its_work_is_repaired_once_it_is_overdue(lost):
 
 
 def test_a_leased_queue_is_left_to_its_dispatcher():
-    endpoint(URL)
-    event()
+    EndpointFactory.create(url=URL)
+    publish_event()
     dispatcher = ManualDispatcher()
     dispatcher.claim()
-    event()
+    publish_event()
     forget()
     with later(seconds=10):
         assert sweep() == SweepReport()
@@ -76,8 +77,8 @@ def test_a_leased_queue_is_left_to_its_dispatcher():
 
 
 def test_what_waits_for_later_is_not_repaired():
-    endpoint(URL)
-    event()
+    EndpointFactory.create(url=URL)
+    publish_event()
     dispatcher = ManualDispatcher()
     [request] = dispatcher.claim()
     dispatcher.record([failed(request)])
@@ -98,8 +99,8 @@ def test_what_waits_for_later_is_not_repaired():
     ],
 )
 def test_what_waits_for_an_endpoint_that_receives_nothing_is_not_repaired(fields):
-    endpoint(URL)
-    event()
+    EndpointFactory.create(url=URL)
+    publish_event()
     forget()
     Endpoint.objects.update(**fields)
     with later(seconds=10):
@@ -107,8 +108,8 @@ def test_what_waits_for_an_endpoint_that_receives_nothing_is_not_repaired(fields
 
 
 def test_what_waits_while_the_product_is_switched_off_is_no_repair(use_profile):
-    endpoint(URL)
-    event()
+    EndpointFactory.create(url=URL)
+    publish_event()
     forget()
     use_profile(enabled=False)
     with later(seconds=10):
@@ -119,8 +120,8 @@ def test_what_waits_while_the_product_is_switched_off_is_no_repair(use_profile):
 def test_a_delivery_published_while_its_endpoint_ended_is_ended_too(use_profile, ended):
     """The publisher had read the endpoint before, and its notification was lost."""
     use_profile(inactive_fails_pending=True)
-    target = endpoint(URL)
-    event()
+    target = EndpointFactory.create(url=URL)
+    publish_event()
     forget()
     if ended == "deleted":
         Endpoint.objects.update(deleted_at=timezone.now())
@@ -129,15 +130,15 @@ def test_a_delivery_published_while_its_endpoint_ended_is_ended_too(use_profile,
     with later(seconds=10):
         assert sweep().repaired_queues == 1
         assert ManualDispatcher().claim() == []
-    assert only().status == Delivery.Status.FAILED
-    assert only().last_error == f"endpoint {ended}"
+    assert only_delivery().status == Delivery.Status.FAILED
+    assert only_delivery().last_error == f"endpoint {ended}"
     assert EndpointQueue.objects.filter(endpoint=target).exists()
 
 
 def test_dead_leases_expire_and_live_ones_do_not(settings):
     settings.WEBHOOK_DISPATCHERS = 2
-    endpoint(URL)
-    event()
+    EndpointFactory.create(url=URL)
+    publish_event()
     dead = ManualDispatcher()
     dead.claim()
     with later(seconds=16):
@@ -161,14 +162,14 @@ def test_the_task_wakes_none_when_one_is_live(calls):
 
 
 def test_what_was_published_before_the_clock_was_set_back_is_due_at_once():
-    endpoint(URL)
+    EndpointFactory.create(url=URL)
     with later(hours=1):
-        event()
+        publish_event()
         dispatcher = ManualDispatcher()
         [request] = dispatcher.claim()
         dispatcher.record([failed(request)])
         dispatcher.leave()
-        event()
+        publish_event()
     retried, untried = Delivery.objects.order_by("pk")
     sweep()
     due = Delivery.objects.filter(next_attempt_at__lte=timezone.now())
@@ -179,12 +180,12 @@ def test_what_was_published_before_the_clock_was_set_back_is_due_at_once():
 
 
 def test_clocks_that_differ_a_little_move_nothing():
-    endpoint(URL)
+    EndpointFactory.create(url=URL)
     with later(seconds=3):
-        event()
-    before = only().next_attempt_at
+        publish_event()
+    before = only_delivery().next_attempt_at
     sweep()
-    assert only().next_attempt_at == before
+    assert only_delivery().next_attempt_at == before
 
 
 def test_sweeps_of_many_workers_are_one():
@@ -208,10 +209,10 @@ def test_a_sweep_in_the_future_does_not_stop_sweeps_after_the_clock_is_set_back(
 def old(settings):
     """An endpoint with a delivered, a failed and a waiting delivery of forty days ago."""
     settings.WEBHOOK_RETENTION_DAYS = 30
-    target = endpoint(URL, max_in_flight=3)
+    target = EndpointFactory.create(url=URL, max_in_flight=3)
     with later(days=-40):
         for _ in range(3):
-            event()
+            publish_event()
     dispatcher = ManualDispatcher()
     first, second, third = dispatcher.claim()
     dispatcher.record([ok(first), failed(second), failed(third)])
@@ -221,7 +222,7 @@ def old(settings):
 
 
 def test_what_is_over_and_old_is_removed_with_its_attempts_and_the_rest_kept(old):
-    fresh = event()
+    fresh = publish_event()
     assert sweep().removed == 2
     assert Attempt.objects.count() == 1
     [waiting, new] = Delivery.objects.order_by("pk")
@@ -237,7 +238,7 @@ def test_what_waits_for_a_subscribed_endpoint_is_never_removed(old, paused):
     assert sweep().removed == 2
     with later(days=400):
         assert sweep().removed == 0
-    assert only().status == Delivery.Status.PENDING
+    assert only_delivery().status == Delivery.Status.PENDING
 
 
 @pytest.mark.parametrize("how", ["disabled", "deleted"])
@@ -264,7 +265,7 @@ def test_what_is_being_tried_is_not_removed_during_its_attempt(old):
         Endpoint.objects.update(status=Endpoint.Status.DISABLED)
         assert sweep().removed == 2
         dispatcher.record([ok(request)])
-        assert only().status == Delivery.Status.DELIVERED
+        assert only_delivery().status == Delivery.Status.DELIVERED
         assert sweep().removed == 1
 
 
@@ -295,11 +296,11 @@ def test_retention_removes_all_that_is_old_whatever_the_size_of_a_step(
 
 def test_old_events_that_stay_do_not_keep_retention_from_newer_ones(old, monkeypatch):
     monkeypatch.setattr(retention, "EVENTS", 2)
-    paused = endpoint("http://127.0.0.1:9/paused")
+    paused = EndpointFactory.create(url="http://127.0.0.1:9/paused")
     endpoints.pause(paused)
     Endpoint.objects.filter(pk=old.pk).update(active=False)
     with later(days=-50):
-        waiting = [event().pk for _ in range(9)]
+        waiting = [publish_event().pk for _ in range(9)]
     steps = [sweep(retention_s=1e-9).removed for _ in range(6)]
     assert sum(steps) == 3
     assert list(Event.objects.order_by("pk").values_list("pk", flat=True)) == waiting
@@ -326,8 +327,8 @@ def test_a_step_that_its_time_cuts_short_is_looked_at_again(old, monkeypatch):
 
 def test_retention_ends_when_a_dispatcher_is_wanted(old, monkeypatch):
     monkeypatch.setattr(retention, "EVENTS", 1)
-    endpoint(URL)
-    event()
+    EndpointFactory.create(url=URL)
+    publish_event()
     assert sweep().removed == 1  # work is due and nobody is at it
     ManualDispatcher()
     assert sweep().removed == 1

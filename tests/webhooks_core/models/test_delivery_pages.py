@@ -7,8 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from tests.webhooks_core.admin.delivery_pages import make
-from tests.webhooks_core.admin.looking import NOWHERE
-from tests.webhooks_core.making import endpoint
+from tests.webhooks_core.factories import EndpointFactory
 from tests.webhooks_core.reading import rows_read
 from webhooks_core.models import Delivery, Endpoint, deliveries
 
@@ -30,7 +29,7 @@ def test_pages_are_complete_and_newest_first(monkeypatch, counted_from):
 
 
 def test_an_endpoint_without_deliveries_has_empty_pages():
-    endpoint(NOWHERE)
+    EndpointFactory.create()
     assert page(1) == page(10**9) == []
 
 

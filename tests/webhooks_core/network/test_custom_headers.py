@@ -7,7 +7,8 @@ from django.db import connection
 from standardwebhooks import Webhook
 
 from tests.receiver import receiver
-from tests.webhooks_core.making import dispatch, endpoint, event
+from tests.webhooks_core.engine import dispatch
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints, profiles
 from webhooks_core.network.custom_headers import HeaderError, check
 from webhooks_core.outcomes import Outcome
@@ -17,9 +18,9 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 def test_custom_headers_travel_with_every_delivery_and_rest_encrypted():
     with receiver(204) as it:
-        target = endpoint(it.url)
+        target = EndpointFactory.create(url=it.url)
         endpoints.set_custom_headers(target, {"Authorization": "Bearer abc"})
-        event()
+        publish_event()
         dispatch()
     [request] = it.requests
     assert request.headers["Authorization"] == "Bearer abc"
@@ -33,10 +34,10 @@ def test_custom_headers_travel_with_every_delivery_and_rest_encrypted():
 
 def test_no_custom_headers_means_none():
     with receiver(204) as it:
-        target = endpoint(it.url)
+        target = EndpointFactory.create(url=it.url)
         endpoints.set_custom_headers(target, {"X-Mine": "1"})
         endpoints.set_custom_headers(target, {})
-        event()
+        publish_event()
         dispatch()
     assert "X-Mine" not in it.requests[0].headers
 
@@ -94,7 +95,7 @@ def test_the_standardwebhooks_package_verifies_what_is_sent():
             profile="plain", owner="alice", url=it.url, event_types=["thing.made"]
         )
         endpoints.set_standard_headers(created.endpoint, wanted=True)
-        published = event()
+        published = publish_event()
         dispatch()
     [request] = it.requests
     assert Webhook(created.secret).verify(request.body, request.headers)
@@ -104,7 +105,7 @@ def test_the_standardwebhooks_package_verifies_what_is_sent():
 
 @pytest.mark.parametrize("secret", ["plain text", "whsec_not base64!"])
 def test_standard_headers_need_a_standard_secret(secret):
-    target = endpoint("http://127.0.0.1:9/", secret=secret)
+    target = EndpointFactory.create(secret=secret)
     with pytest.raises(ValueError, match=r"whsec_|base64"):
         endpoints.set_standard_headers(target, wanted=True)
     target.refresh_from_db()
@@ -115,9 +116,9 @@ def test_headers_that_cannot_be_read_fail_the_attempt_and_nothing_else(settings)
     from cryptography.fernet import Fernet
 
     with receiver(204) as it:
-        target = endpoint(it.url)
+        target = EndpointFactory.create(url=it.url)
         endpoints.set_custom_headers(target, {"X-Mine": "1"})
-        event()
+        publish_event()
         settings.WEBHOOK_SECRET_KEYS = [Fernet.generate_key().decode()]
         dispatch()
     assert it.requests == []

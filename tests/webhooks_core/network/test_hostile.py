@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from tests.receiver import receiver
-from tests.webhooks_core.making import dispatch, endpoint, event
+from tests.webhooks_core.engine import dispatch
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from tests.webhooks_core.network.hostile import (
     CLOSED,
     FINE,
@@ -207,9 +208,9 @@ def test_no_shift_outlives_its_deadline_by_more_than_a_second(use_profile):
     run_s, late = 0.5, []
     with all_running(Hostile(CASES[it][0]) for it in HANGING + POURING) as servers:
         for it in servers:
-            endpoint(it.url)
+            EndpointFactory.create(url=it.url)
         for _ in range(5):
-            event()
+            publish_event()
             began = time.monotonic()
             attempts = dispatch(run_s=run_s)
             late.append(time.monotonic() - began - run_s - TIMEOUT_S)
@@ -314,10 +315,10 @@ def test_hostile_receivers_hurt_no_other_and_their_answers_can_be_stored(use_pro
         servers = [Hostile(CASES[case][0]) for case in worst]
         with all_running(servers):
             for it in servers:
-                endpoint(it.url)
-            good = endpoint(sound.url)
+                EndpointFactory.create(url=it.url)
+            good = EndpointFactory.create(url=sound.url)
             for _ in range(3):
-                event()
+                publish_event()
             dispatch()
     assert len(sound.requests) == 3
     good.refresh_from_db()

@@ -11,7 +11,8 @@ from django.core.management import CommandError, call_command
 
 from tests.receiver import receiver
 from tests.signatures import sha256_signature, timestamped_signature
-from tests.webhooks_core import making
+from tests.webhooks_core.engine import dispatch, only_delivery
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import profiles
 from webhooks_core.models import Delivery, EndpointSecret
 from webhooks_core.receiving.diagnosis import diagnose
@@ -235,13 +236,13 @@ def test_a_missing_file_exits_with_2(tmp_path):
 def delivered(transactional_db, plain, tmp_path):
     """What a receiver got of a real delivery: the delivery, its options and its body."""
     with receiver(204) as it:
-        making.endpoint(it.url)
-        making.event()
-        making.dispatch()
+        EndpointFactory.create(url=it.url)
+        publish_event()
+        dispatch()
     (got,) = it.requests
     options = (
         "--delivery",
-        making.only().public_id,
+        only_delivery().public_id,
         "-H",
         f"X-Plain-Signature: {got.headers['X-Plain-Signature']}",
     )

@@ -11,7 +11,7 @@ import pytest
 from cryptography.fernet import Fernet
 from django.db import connection
 
-from tests.webhooks_core.making import endpoint
+from tests.webhooks_core.factories import EndpointFactory
 from webhooks_core.encryption import MASK, EncryptedText, SecretUnreadableError
 from webhooks_core.models import Endpoint, EndpointSecret
 from webhooks_core.signing import secrets
@@ -73,7 +73,7 @@ def test_a_sealed_text_shows_itself_nowhere(caplog):
 @pytest.mark.django_db
 @pytest.mark.usefixtures("plain")
 def test_the_database_holds_ciphertext_and_the_model_reveals_it():
-    target = endpoint(URL)
+    target = EndpointFactory.create(url=URL)
     [row] = EndpointSecret.objects.all()
     with connection.cursor() as cursor:
         cursor.execute("SELECT value FROM webhooks_core_endpointsecret")
@@ -91,9 +91,9 @@ def test_the_database_holds_ciphertext_and_the_model_reveals_it():
 @pytest.mark.usefixtures("plain")
 def test_one_unreadable_secret_spoils_no_query(settings):
     settings.WEBHOOK_SECRET_KEYS = [OLD]
-    endpoint(URL)
+    EndpointFactory.create(url=URL)
     settings.WEBHOOK_SECRET_KEYS = [NEW]
-    endpoint(URL)
+    EndpointFactory.create(url=URL)
     rows = list(EndpointSecret.objects.order_by("pk"))
     assert rows[1].value.decrypt().startswith("whsec_")
     with pytest.raises(SecretUnreadableError):

@@ -11,7 +11,8 @@ import pytest
 from django.db import connection, transaction
 
 from tests.receiver import Receiver, receiver
-from tests.webhooks_core.making import endpoint, event, only
+from tests.webhooks_core.engine import only_delivery
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch import leases
 from webhooks_core.models import Delivery, DispatcherLease, EndpointQueue
@@ -63,11 +64,11 @@ def arrived(at: Receiver) -> bool:
 def test_a_waiting_shift_hears_a_commit_without_looking(monkeypatch, calls):
     monkeypatch.setattr(listener, "LOOK_EVERY_S", 3600.0)
     with receiver(204) as it:
-        endpoint(it.url)
+        EndpointFactory.create(url=it.url)
         with staying(monkeypatch):
-            event()
+            publish_event()
             assert arrived(it)
-    assert only().status == Delivery.Status.DELIVERED
+    assert only_delivery().status == Delivery.Status.DELIVERED
     assert calls == []
 
 
@@ -79,9 +80,9 @@ def test_a_commit_that_is_not_heard_is_seen_at_the_next_look(monkeypatch, calls)
     )
     monkeypatch.setattr(listener, "_version", lambda: 0)
     with receiver(204) as it:
-        endpoint(it.url)
+        EndpointFactory.create(url=it.url)
         with staying(monkeypatch):
-            event()
+            publish_event()
             assert arrived(it)
     assert calls == []
 
@@ -111,7 +112,7 @@ def test_a_ring_inside_a_transaction_leaves_its_commit_as_it_is():
     """Elsewhere on PostgreSQL the commit of a ring returns before it is on disk."""
     if connection.vendor != "postgresql":
         pytest.skip("only PostgreSQL has such commits")
-    target = endpoint("http://127.0.0.1:9/hook")
+    target = EndpointFactory.create(url="http://127.0.0.1:9/hook")
     with transaction.atomic():
         notify.notify([target.pk])
         with connection.cursor() as cursor:

@@ -11,7 +11,7 @@ from django_q import tasks
 from django_q.brokers.redis_broker import Redis as RedisBroker
 from django_q.conf import Conf
 
-from tests.webhooks_core.making import endpoint, event
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core.dispatch import leases
 from webhooks_core.models import DispatcherLease, EndpointQueue, EngineState
 from webhooks_core.worker import notify
@@ -26,65 +26,65 @@ def later(seconds: float):
 
 
 def test_a_burst_calls_once(calls):
-    endpoint(URL)
+    EndpointFactory.create(url=URL)
     for _ in range(50):
-        event()
+        publish_event()
     assert len(calls) == 1
 
 
 def test_a_call_that_nobody_answered_is_made_again(calls):
-    endpoint(URL)
-    event()
+    EndpointFactory.create(url=URL)
+    publish_event()
     with later(4):
-        event()
+        publish_event()
     assert len(calls) == 1
     with later(6):
-        event()
+        publish_event()
     assert len(calls) == 2
 
 
 def test_nobody_is_called_while_a_shift_is_at_work(calls):
-    endpoint(URL)
+    EndpointFactory.create(url=URL)
     assert leases.acquire()
-    event()
+    publish_event()
     assert calls == []
 
 
 @pytest.mark.parametrize("why", ["dead", "leaving"])
 def test_a_shift_that_takes_no_new_work_keeps_nobody_from_calling(calls, why):
-    endpoint(URL)
+    EndpointFactory.create(url=URL)
     shift = leases.acquire()
     assert shift is not None
     if why == "leaving":
         leases.release_slot(shift)
     else:
         DispatcherLease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-    event()
+    publish_event()
     assert len(calls) == 1
 
 
 def test_the_start_of_a_shift_answers_the_call(calls):
-    endpoint(URL)
-    event()
+    EndpointFactory.create(url=URL)
+    publish_event()
     shift = leases.acquire()
     assert shift is not None
     leases.release(shift, attempts=0)
-    event()
+    publish_event()
     assert len(calls) == 2
 
 
 def test_a_call_from_before_the_clock_was_set_back_does_not_silence_the_bell(calls):
-    endpoint(URL)
+    EndpointFactory.create(url=URL)
     with later(3600):
-        event()
-    event()
+        publish_event()
+    publish_event()
     assert len(calls) == 2
     soon = timezone.now() + timedelta(seconds=5)
     assert EngineState.objects.filter(woken_at__lt=soon).exists()
 
 
 def test_work_that_is_due_earlier_moves_the_lane_and_later_work_does_not():
-    target = endpoint(URL)
+    target = EndpointFactory.create(url=URL)
     soon, late = timezone.now(), timezone.now() + timedelta(hours=1)
     for at, expected in [(late, late), (soon, soon), (late, soon)]:
         notify.notify([target.pk], at=at)
@@ -93,10 +93,10 @@ def test_work_that_is_due_earlier_moves_the_lane_and_later_work_does_not():
 
 def test_a_flushed_database_has_a_bell_again_with_the_first_call(calls):
     EngineState.objects.all().delete()
-    endpoint(URL)
-    event()
+    EndpointFactory.create(url=URL)
+    publish_event()
     assert len(calls) == 1
-    event()
+    publish_event()
     assert len(calls) == 1
 
 
