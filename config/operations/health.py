@@ -1,4 +1,4 @@
-"""/healthz: does this process answer. /readyz: can it do its work, and does anybody deliver."""
+"""/healthz: does this process answer. /readyz: can it do its work, and are events delivered."""
 
 from __future__ import annotations
 
@@ -25,32 +25,25 @@ from webhooks_core.models import DispatcherLease
 
 LATE_AFTER_S = 120
 RETRY_AFTER_S = 5
+UNKNOWN = "Unknown: mend the database or its migrations first."
 
 log = structlog.stdlib.get_logger(__name__)
 
 
-class UnfitError(Exception):
-    """A part of the system does not do its work; the message says what and what to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One part of the system. `needed`: without it this machine cannot serve requests.
-
-    `run` returns a sentence about what it found. Raises UnfitError.
-    """
-
-    run: Callable[[], str]
-    needed: bool
+class NotReadyError(Exception):
+    """A part of the system does not work; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found; `told` is for operators alone."""
+    """The result of a check; the message is for operators alone.
 
-    ok: bool
-    needed: bool
-    told: str
+    `is_needed`: this machine cannot serve requests while the check fails.
+    """
+
+    is_ok: bool
+    is_needed: bool
+    message: str
 
 
 def check_database() -> str:
@@ -58,7 +51,7 @@ def check_database() -> str:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
     except DatabaseError as error:
-        raise UnfitError(
+        raise NotReadyError(
             f"The database does not answer ({type(error).__name__}): start it, or "
             "correct DATABASE_URL."
         ) from error
@@ -66,23 +59,22 @@ def check_database() -> str:
 
 
 def check_migrations() -> str:
-    """Tell whether the tables fit the code. Once they do, they are not looked at again."""
-    if not _is_migrated.cache_info().currsize:
-        try:
-            _is_migrated()
-        except DatabaseError as error:
-            raise UnfitError(
-                "The migrations cannot be looked at: mend the database first."
-            ) from error
+    try:
+        _is_migrated()
+    except DatabaseError as error:
+        raise NotReadyError(
+            "The migrations cannot be looked at: mend the database first."
+        ) from error
     return "All migrations are applied."
 
 
 @cache
 def _is_migrated() -> bool:
+    """Return True, and remember it. Raises NotReadyError."""
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if plan:
-        raise UnfitError(
+        raise NotReadyError(
             f"Migrations that are not applied: {len(plan)}. Run `manage.py migrate`."
         )
     return True
@@ -91,39 +83,29 @@ def _is_migrated() -> bool:
 def check_broker() -> str:
     if not settings.REDIS_URL:
         return "Tasks are queued in the database."
+    timeouts = {"socket_connect_timeout": 1, "socket_timeout": 1}
     try:
-        with _redis() as client:
+        with Redis.from_url(settings.REDIS_URL, retry=None, **timeouts) as client:
             client.ping()
     except (RedisError, ValueError) as error:
-        raise UnfitError(
+        raise NotReadyError(
             f"Redis does not answer ({type(error).__name__}): start it, or correct "
             "REDIS_URL. Events are kept meanwhile."
         ) from error
     return "Redis answers."
 
 
-def _redis() -> Redis:
-    return Redis.from_url(
-        settings.REDIS_URL, socket_connect_timeout=1, socket_timeout=1, retry=None
-    )
-
-
 def check_worker() -> str:
     now = timezone.now()
-    try:
-        heard = stats.last_seen_at(now)
-    except DatabaseError as error:
-        raise UnfitError(
-            "Unknown: mend the database or its migrations first."
-        ) from error
-    if heard is None:
-        raise UnfitError(
+    last_seen_at = stats.last_seen_at(now)
+    if last_seen_at is None:
+        raise NotReadyError(
             "No worker has ever been heard of: start `manage.py qcluster` (the first "
             "sign comes within a minute)."
         )
-    age = (now - heard).total_seconds()
+    age = (now - last_seen_at).total_seconds()
     if age > stats.SILENT_AFTER.total_seconds():
-        raise UnfitError(
+        raise NotReadyError(
             f"No worker was heard of for {age:.0f} s: start `manage.py qcluster` on "
             "the same database and Redis."
         )
@@ -131,14 +113,9 @@ def check_worker() -> str:
 
 
 def check_oldest_due() -> str:
-    try:
-        late = stats.oldest_due(timezone.now()).total_seconds()
-    except DatabaseError as error:
-        raise UnfitError(
-            "Unknown: mend the database or its migrations first."
-        ) from error
+    late = stats.oldest_due(timezone.now()).total_seconds()
     if late > LATE_AFTER_S:
-        raise UnfitError(
+        raise NotReadyError(
             f"The oldest due delivery has waited for {late:.0f} s: add workers, or look "
             "for the endpoint that is slow."
         )
@@ -146,51 +123,50 @@ def check_oldest_due() -> str:
 
 
 def check_network() -> str:
-    try:
-        offline = list(
-            DispatcherLease.objects.live(timezone.now())
-            .filter(offline_since__isnull=False)
-            .values_list("host", "offline_since")
-        )
-    except DatabaseError as error:
-        raise UnfitError(
-            "Unknown: mend the database or its migrations first."
-        ) from error
-    if offline:
-        told = ", ".join(
-            f"{host} since {since:%H:%M:%S} UTC" for host, since in offline
-        )
-        raise UnfitError(
-            f"No receiver can be reached from {told}: mend its network or name server. "
+    leases = DispatcherLease.objects.live(timezone.now())
+    offline = leases.filter(offline_since__isnull=False)
+    hosts = ", ".join(
+        f"{host} since {since:%H:%M:%S} UTC"
+        for host, since in offline.values_list("host", "offline_since")
+    )
+    if hosts:
+        raise NotReadyError(
+            f"No receiver can be reached from {hosts}: mend its network or name server. "
             "Deliveries wait meanwhile, and nothing counts against their receivers."
         )
     return "No worker misses the network."
 
 
-CHECKS: Mapping[str, Check] = {
-    "database": Check(check_database, needed=True),
-    "migrations": Check(check_migrations, needed=True),
-    "broker": Check(check_broker, needed=True),
-    # A web machine taken out of service would not bring a worker back.
-    "worker": Check(check_worker, needed=False),
-    "network": Check(check_network, needed=False),
-    "oldest_due": Check(check_oldest_due, needed=False),
+# Each returns a sentence about what works. Raises NotReadyError or django.db.Error.
+CHECKS: Mapping[str, Callable[[], str]] = {
+    "database": check_database,
+    "migrations": check_migrations,
+    "broker": check_broker,
+    "worker": check_worker,
+    "network": check_network,
+    "oldest_due": check_oldest_due,
 }
+# A web machine taken out of service would not bring a worker back.
+NEEDED = {"database", "migrations", "broker"}
 
 
 def examine() -> dict[str, Finding]:
-    """Run every check, in the order in which faults should be mended."""
-    return {name: _find(check) for name, check in CHECKS.items()}
+    """Run every check, in the order in which faults should be corrected."""
+    return {name: _run(name) for name in CHECKS}
 
 
-def _find(check: Check) -> Finding:
+def _run(name: str) -> Finding:
+    is_ok = False
     try:
-        return Finding(True, check.needed, check.run())
-    except UnfitError as error:
-        return Finding(False, check.needed, str(error))
+        message, is_ok = CHECKS[name](), True
+    except NotReadyError as error:
+        message = str(error)
+    except DatabaseError:
+        message = UNKNOWN
+    return Finding(is_ok, name in NEEDED, message)
 
 
-# Nothing is changed here: another method is 405, and not 403 for want of a token.
+# Nothing is changed here: another method is 405, and not 403 because of a missing token.
 @csrf_exempt
 @never_cache
 @require_safe
@@ -203,42 +179,36 @@ def healthz(_request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:
-    """Answer 200 when this machine can serve, otherwise 503.
+    """Answer 200 when this machine can serve requests, otherwise 503.
 
-    `?all` makes faults of what runs elsewhere (workers, a backlog) count too. What was found
-    in words is for those who may see the state.
+    With `?all`, faults of what runs elsewhere (workers, a backlog) count too. The messages
+    are for those who may see the state.
     """
     findings = examine()
-    counted = [it for it in findings.values() if it.needed or "all" in request.GET]
-    ready = all(it.ok for it in counted)
-    if not all(it.ok for it in findings.values()):
-        log.warning(
-            "not ready", **{name: it.told for name, it in findings.items() if not it.ok}
-        )
-    response = JsonResponse(
-        {"status": _word(findings, ready=ready), "checks": _shown(request, findings)},
-        status=200 if ready else 503,
+    faults = {name: found for name, found in findings.items() if not found.is_ok}
+    if faults:
+        messages = {name: found.message for name, found in faults.items()}
+        log.warning("not ready", **messages)
+    status, code, headers = "degraded" if faults else "ok", 200, {}
+    if any(found.is_needed or "all" in request.GET for found in faults.values()):
+        status, code = "unavailable", 503
+        headers = {"Retry-After": str(RETRY_AFTER_S)}
+    return JsonResponse(
+        {"status": status, "checks": _shown(request, findings)},
+        status=code,
+        headers=headers,
     )
-    if not ready:
-        response["Retry-After"] = str(RETRY_AFTER_S)
-    return response
-
-
-def _word(findings: Mapping[str, Finding], *, ready: bool) -> str:
-    if not ready:
-        return "unavailable"
-    return "ok" if all(it.ok for it in findings.values()) else "degraded"
 
 
 def _shown(
     request: HttpRequest, findings: Mapping[str, Finding]
 ) -> dict[str, dict[str, str]]:
     try:
-        detailed = access.may_see_state(request)
-    except DatabaseError:  # the check of the database tells it
-        detailed = False
+        has_details = access.may_see_state(request)
+    except DatabaseError:  # the check of the database says so
+        has_details = False
     return {
-        name: {"status": "ok" if it.ok else "failed"}
-        | ({"detail": it.told} if detailed else {})
-        for name, it in findings.items()
+        name: {"status": "ok" if found.is_ok else "failed"}
+        | ({"detail": found.message} if has_details else {})
+        for name, found in findings.items()
     }

@@ -1,4 +1,4 @@
-"""The home page: where everything is, how to begin, and, for operators, how it is going."""
+"""The home page: links, a quick start and, for operators, the state of the system."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from webhooks_core import stats
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     """Show the links to everybody, and the state to those who may see it."""
-    trusted = _may_see_state(request)
+    is_trusted = _may_see_state(request)
     context = {
-        "places": [place for place in links.existing() if place.path != "/"],
+        "links": [link for link in links.existing() if link.path != "/"],
         "base_url": settings.BASE_URL,
         "receiver": "http://127.0.0.1:9000/"
         if settings.LOCAL
         else "https://hooks.example.com/",
         "account": request.user.get_username()
         or (demo_data.USER if settings.LOCAL else "USER"),
-        "trusted": trusted,
-        "findings": _findings() if trusted else {},
-        "figures": _figures() if trusted else None,
+        "is_trusted": is_trusted,
+        "findings": health.examine() if is_trusted else {},
+        "figures": _figures() if is_trusted else None,
     }
     return render(request, "home.html", context)
 
 
 def _may_see_state(request: HttpRequest) -> bool:
-    """Tell whether to show the state. Without a database nobody is logged in."""
+    """Return True if the state may be shown. Without a database nobody is logged in."""
     try:
         request.user.is_authenticated  # noqa: B018 - looks the session up, here and not later
         return access.may_see_state(request)
@@ -45,13 +45,8 @@ def _may_see_state(request: HttpRequest) -> bool:
         return access.may_see_state(request)
 
 
-def _findings() -> dict[str, health.Finding]:
-    """Return what was examined, by names as people write them."""
-    return {name.replace("_", " "): it for name, it in health.examine().items()}
-
-
 def _figures() -> stats.EngineStats | None:
     try:
         return stats.engine_stats(timezone.now())
-    except DatabaseError:  # the findings tell it
+    except DatabaseError:  # the findings say so
         return None

@@ -1,4 +1,4 @@
-"""What there is to see, and where. An address that this version's map lacks is left out."""
+"""The addresses that the home page and `manage.py up` show, as far as the URL map has them."""
 
 from __future__ import annotations
 
@@ -10,63 +10,67 @@ from django.urls import Resolver404, resolve
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An address; `opens` tells whether a browser gets a page there."""
+    """An address. `is_page`: a browser can open it; `is_main`: `manage.py up` shows it."""
 
     name: str
     path: str
-    told: str
-    opens: bool = True
-    main: bool = True
+    description: str
+    is_page: bool = True
+    is_main: bool = True
 
 
-PLACES = (
+LINKS = (
     Link("Home", "/", "this page"),
     Link("Catalogue (GraphQL)", "/graphql", "books, authors and categories"),
     Link(
         "Recording webhooks",
         "/v1/webhooks",
         "subscribe to recordings whose summary is ready",
-        opens=False,
+        is_page=False,
     ),
     Link(
         "Gateway webhooks",
         "/v1/webhooks/subscriptions",
         "subscribe to what happens to a tenant",
-        opens=False,
+        is_page=False,
     ),
     Link(
         "Chat completions",
         "/v2/chat/completions",
         "one address for every language model",
-        opens=False,
+        is_page=False,
     ),
-    Link("Ingest", "/v1/ingest", "send text in", opens=False, main=False),
+    Link("Ingest", "/v1/ingest", "send text in", is_page=False, is_main=False),
     Link("API reference", "/docs", "every address, field and error, to try out"),
-    Link("OpenAPI document", "/openapi.json", "the same for programs", main=False),
+    Link("OpenAPI document", "/openapi.json", "the same for programs", is_main=False),
     Link(
         "OAuth metadata",
         "/.well-known/oauth-authorization-server",
         "where applications connect",
-        main=False,
+        is_main=False,
     ),
     Link(
-        "Connected apps", "/accounts/clients", "what you let in, to end it", main=False
+        "Connected apps",
+        "/accounts/clients",
+        "what you let in, to end it",
+        is_main=False,
     ),
-    Link("Own tokens", "/accounts/tokens", "make and revoke them", main=False),
+    Link("Own tokens", "/accounts/tokens", "make and revoke them", is_main=False),
     Link("Administration", "/admin/", "endpoints, deliveries, accounts"),
-    Link("Health", "/healthz", "does this process answer", main=False),
-    Link("Readiness", "/readyz", "can it work, and does anybody deliver", main=False),
-    Link("Metrics", "/metrics", "for Prometheus", main=False),
+    Link("Health", "/healthz", "does this process answer", is_main=False),
+    Link(
+        "Readiness", "/readyz", "can it work, and does anybody deliver", is_main=False
+    ),
+    Link("Metrics", "/metrics", "for Prometheus", is_main=False),
 )
 
 
 def existing() -> Iterator[Link]:
-    """Give the places that the map of this version has."""
-    return (place for place in PLACES if _exists(place.path))
+    return (link for link in LINKS if _exists(link.path))
 
 
 def _exists(path: str) -> bool:
-    """Tell whether the map has this very address, not only a pattern that fits it."""
+    """Return True if the URL map has exactly this address, not only a pattern that matches it."""
     try:
         return resolve(path).route.strip("^$") == path.removeprefix("/")
     except Resolver404:

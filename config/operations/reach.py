@@ -1,10 +1,11 @@
-"""What `manage.py doctor --reach` asks BASE_URL for, as a client outside would."""
+"""What `manage.py doctor --reach` requests from BASE_URL, as an outside client would."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
 from enum import StrEnum
+from typing import NamedTuple
 from urllib.parse import urljoin
 
 import orjson
@@ -25,26 +26,38 @@ class Level(StrEnum):
     FAILED = "failed"
 
 
-Verdict = tuple[Level, str]
+class Finding(NamedTuple):
+    """The result of one examination; the message says what to do unless the level is OK."""
+
+    name: str
+    level: Level
+    message: str
 
 
-def failed(message: str) -> Verdict:
-    return Level.FAILED, message
+Verdict = tuple[Level, str]  # of a finding
+
+
+def ok(message: str) -> Verdict:
+    return Level.OK, message
 
 
 def warning(message: str) -> Verdict:
     return Level.WARNING, message
 
 
-def examine() -> Iterator[tuple[str, Level, str]]:
-    """Yield a name, a level and a sentence for each probe; only the first when nothing answers."""
+def failed(message: str) -> Verdict:
+    return Level.FAILED, message
+
+
+def examine() -> Iterator[Finding]:
+    """Send every probe; stop after the first one to which nothing answers."""
     with own_requests.session() as session:
         for name, probe in PROBES.items():
             try:
-                for level, message in probe(session):
-                    yield name, level, message
+                for verdict in probe(session):
+                    yield Finding(name, *verdict)
             except (requests.RequestException, ValueError) as error:
-                yield name, Level.FAILED, unreachable(error)
+                yield Finding(name, Level.FAILED, unreachable(error))
                 if isinstance(error, requests.ConnectionError):
                     return
 
@@ -94,7 +107,7 @@ def _address(session: requests.Session) -> Iterator[Verdict]:
             "the proxy leads elsewhere."
         )
     else:
-        yield Level.OK, f"{url} answers."
+        yield ok(f"{url} answers.")
 
 
 def _page(session: requests.Session) -> Iterator[Verdict]:
@@ -145,7 +158,7 @@ def _stream(session: requests.Session) -> Iterator[Verdict]:
         began = time.monotonic()
         is_piecewise = [*lines] and time.monotonic() - began > stream_probe.PAUSE_S / 2
     if is_piecewise:
-        yield Level.OK, f"{url} arrives piece by piece."
+        yield ok(f"{url} arrives piece by piece.")
     else:
         yield failed(
             f"{url} arrives in one piece: switch off buffering in the proxy "
@@ -162,7 +175,7 @@ def _expected(
     response: requests.Response, url: str, *, is_right: bool, status: int = 200
 ) -> Verdict:
     if response.status_code == status and is_right:
-        return Level.OK, f"{url} answers."
+        return ok(f"{url} answers.")
     return failed(
         f"{url} is answered {response.status_code}, and not as Signpost does: the proxy "
         "replaces or misses it."

@@ -1,4 +1,4 @@
-"""Look at this deployment from every side, and say what to do about what is not well."""
+"""Examine this deployment, and say what to do about each fault."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from config.operations.reach import Level
 
 class Command(BaseCommand):
     help = __doc__
-    requires_system_checks = ()  # it tells them itself
+    requires_system_checks = ()  # it reports them itself
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -29,16 +29,15 @@ class Command(BaseCommand):
     def handle(
         self, *args: Any, reach: bool, strict: bool, json: bool, **options: Any
     ) -> None:
-        findings = list(doctor.examine(reach=reach))
-        bad = {Level.FAILED, Level.WARNING} if strict else {Level.FAILED}
-        well = not any(it.level in bad for it in findings)
+        findings = list(doctor.examine(include_reach=reach))
+        faults = {Level.FAILED, Level.WARNING} if strict else {Level.FAILED}
+        is_ok = not any(finding.level in faults for finding in findings)
         if json:
-            told = [it._asdict() for it in findings]
-            answer = orjson.dumps({"ok": well, "findings": told}).decode()
-            self.stdout.write(answer)
+            document = {"ok": is_ok, "findings": [row._asdict() for row in findings]}
+            self.stdout.write(orjson.dumps(document).decode())
         else:
-            for it in findings:
-                self.stdout.write(f"{it.level:<8} {it.name:<15} {it.told}")
-            self.stdout.write("All is well." if well else "Not well: see above.")
-        if not well:
+            for name, level, message in findings:
+                self.stdout.write(f"{level:<8} {name:<15} {message}")
+            self.stdout.write("All is well." if is_ok else "Not well: see above.")
+        if not is_ok:
             sys.exit(1)

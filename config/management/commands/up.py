@@ -98,9 +98,9 @@ class Command(BaseCommand):
         self._say("")
         self._say(f"Signpost is ready ({seconds:.1f} s). Stop it with Ctrl-C.")
         self._say("")
-        for place in links.existing():
-            if place.main:
-                self._say(f"  {place.name:<22}{settings.BASE_URL}{place.path}")
+        for link in links.existing():
+            if link.is_main:
+                self._say(f"  {link.name:<22}{settings.BASE_URL}{link.path}")
         self._say(f"  {'Database':<22}{service_errors.database()}")
         self._say("")
 

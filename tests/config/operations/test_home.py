@@ -39,21 +39,21 @@ def test_it_links_to_every_page_and_no_link_is_dead(client, db):
     assert set(codes.values()) <= {200, 302}, codes
 
 
-def test_it_names_every_place_that_exists(client, db):
+def test_it_names_every_link_that_exists(client, db):
     html = page(client, **ELSEWHERE)
     assert [
         it.path for it in links.existing() if f"<code>{it.path}</code>" not in html
     ] == ["/"]
 
 
-def test_a_place_that_only_fits_a_pattern_does_not_exist():
+def test_a_link_that_only_fits_a_pattern_does_not_exist():
     assert not links._exists("/v1/webhooks/ep_1")
     assert not links._exists("/nowhere")
 
 
 def test_strangers_see_links_and_no_state(client, db):
     html = page(client, **ELSEWHERE)
-    assert 'id="places"' in html
+    assert 'id="links"' in html
     assert 'id="state"' not in html
     assert "answers." not in html
 
