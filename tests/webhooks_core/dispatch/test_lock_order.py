@@ -30,10 +30,10 @@ def test_a_removal_beside_results_of_two_endpoints_succeeds(monkeypatch):
         ended.extend(some)
         return record_results(lease, ended, now=now) if len(ended) == 2 else []
 
-    def slow(pk, part, **options):
+    def slow(pk, run, now):
         counting.set()  # the one that succeeded is updated, the other not yet
         time.sleep(0.5)
-        count_run(pk, part, **options)
+        count_run(pk, run, now)
 
     def dispatch():
         try:
