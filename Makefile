@@ -20,6 +20,9 @@ help: ## Show this list
 run: $(VENV)/run.stamp ## Set up and start everything: web server, worker, demo data
 	@exec $(PY) manage.py up $(ARGS)
 
+# The tests start hundreds of processes. They keep bytecode even where the environment forbids it.
+test coverage bench-test: export PYTHONDONTWRITEBYTECODE =
+
 test: $(VENV)/dev.stamp ## Set up and run the whole test suite
 	@$(PY) -m pytest $(or $(ARGS),-n auto)
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import hypothesis
 import pytest
 from django.conf import settings
+from django.test import TransactionTestCase
 
+from tests import database
 from webhooks_core import profiles
 from webhooks_core.network.url_policy import UrlPolicy
 from webhooks_core.profiles import EventType, PingEvent, WebhookProfile
@@ -71,6 +73,16 @@ def pytest_xdist_setupnodes(specs: Sequence[Any]) -> None:
     left = max(1, REDIS_DATABASES - first)
     for n, spec in enumerate(specs):
         spec.env["REDIS_URL"] = f"{url}/{first + n % left}"
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup, django_db_blocker) -> Iterator[None]:
+    """Let tests that commit restore the migrated database instead of making it anew."""
+    with django_db_blocker.unblock():
+        restore = database.restorer()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", restore)
+        yield
 
 
 PLAIN = WebhookProfile(
