@@ -107,7 +107,6 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "webhooks_core.api.openapi.add_webhooks",
-        "gateway.openapi.add_schemas",
         "gateway.chat.openapi.add_chat",
         "recording.oauth.openapi.add_oauth",
         "config.operations.openapi.add_operation",

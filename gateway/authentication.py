@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
@@ -119,3 +120,24 @@ class GatewayAuthentication(BaseAuthentication):
 
     def authenticate(self, request: Request) -> tuple[Caller, None]:
         return authenticate(**credentials(request)), None
+
+
+class GatewayScheme(OpenApiAuthenticationExtension):
+    target_class = GatewayAuthentication
+    name = ["gatewayKey", "gatewayTenant", "gatewayPrincipal"]
+
+    def get_security_requirement(self, auto_schema: Any) -> list[dict[str, list[Any]]]:
+        key, tenant, principal = self.name
+        return [{key: []}, {tenant: [], principal: []}]
+
+    def get_security_definition(self, auto_schema: Any) -> list[dict[str, str]]:
+        header = {
+            "type": "apiKey",
+            "in": "header",
+            "description": "Accepted from trusted proxies only.",
+        }
+        return [
+            {"type": "http", "scheme": "bearer", "description": "A gateway key."},
+            header | {"name": "X-Tenant-Id"},
+            header | {"name": "X-Principal-Id"},
+        ]

@@ -7,28 +7,73 @@ from typing import Any, Literal
 
 import orjson
 from django.conf import settings
+from drf_spectacular.utils import (
+    OpenApiExample,
+    extend_schema_serializer,
+    inline_serializer,
+)
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from gateway.errors import PayloadTooLargeError
 from gateway.events import is_deeper
 from gateway.ingest import CONTENT_TYPES, PLAIN
-from gateway.webhooks import SUBSCRIBABLE
+from gateway.webhooks import INGEST_COMPLETED, SUBSCRIBABLE
 from webhooks_core.api.fields import (
+    CountField,
     StrictBooleanField,
     StrictCharField,
     StrictChoiceField,
     StrictListField,
     TimeField,
 )
+from webhooks_core.api.pagination import PageQuery
 from webhooks_core.encryption import MASK
+from webhooks_core.endpoints import Created
 from webhooks_core.models import Delivery, Endpoint
 
 MAX_DESCRIPTION = 1000
 MAX_SECRET = 256
 MAX_TITLE = 255
+TITLE_ERROR = f"title must have at most {MAX_TITLE} characters, and no NUL."
 MAX_METADATA_BYTES = 16_384
 MAX_METADATA_DEPTH = 32
+
+EVENT_ID = "evt_0d1k3v5m9a2c4e6g8i0k2m4o6q"
+TIME = "2026-11-21T03:20:00.000000Z"
+SUBSCRIPTION: dict[str, Any] = {
+    "id": "whsub_0d1k3v5m7p9r1t3v5n7q9s0u2g",
+    "url": "https://hooks.example.com/gateway",
+    "event_types": [INGEST_COMPLETED],
+    "description": "",
+    "secret": MASK,
+    "active": True,
+    "created_at": TIME,
+    "updated_at": TIME,
+    "last_attempt_at": None,
+}
+
+STATUSES: Mapping[int, Literal["attempting", "delivered", "failed"]] = {
+    Delivery.Status.PENDING: "attempting",
+    Delivery.Status.DELIVERED: "delivered",
+    Delivery.Status.FAILED: "failed",
+}
+
+
+def request_example(value: Any) -> OpenApiExample:
+    """Return the example of a request for the OpenAPI document."""
+    return OpenApiExample("request", value, request_only=True)
+
+
+def response_example(value: Any) -> OpenApiExample:
+    """Return the example of a response for the OpenAPI document."""
+    return OpenApiExample(
+        "response", value, response_only=True, status_codes=["200", "201", "202"]
+    )
+
+
+class ErrorSerializer(serializers.Serializer[Any]):
+    detail = serializers.JSONField(help_text="Usually a text.")
 
 
 class EventTypesField(StrictListField):
@@ -49,10 +94,9 @@ class EventTypesField(StrictListField):
         return names
 
 
+@extend_schema_serializer(examples=[request_example({"active": False})])
 class ChangeSerializer(serializers.Serializer[Any]):
-    """The fields of a subscription that its tenant sets: those that are given."""
-
-    url = StrictCharField()
+    url = StrictCharField(help_text="At most 2,048 characters.")
     event_types = EventTypesField(required=False)
     description = StrictCharField(
         required=False,
@@ -76,10 +120,23 @@ class ChangeSerializer(serializers.Serializer[Any]):
         return description
 
 
+@extend_schema_serializer(
+    examples=[
+        request_example(
+            {"url": SUBSCRIPTION["url"], "event_types": [INGEST_COMPLETED]}
+        ),
+    ]
+)
 class CreationSerializer(ChangeSerializer):
-    """A new subscription. It is partial: a missing url is the last error, not the first."""
+    # It is partial: a missing url is the last error, not the first.
 
-    secret = StrictCharField(required=False, allow_null=True, allow_blank=True)
+    secret = StrictCharField(
+        required=False,
+        allow_null=True,
+        allow_blank=True,
+        help_text=f"Printable ASCII, at most {MAX_SECRET} characters; "
+        "generated when it is absent or null.",
+    )
 
     def validate_secret(self, secret: str | None) -> str | None:
         minimum = settings.GATEWAY_MIN_SECRET_LENGTH
@@ -99,45 +156,79 @@ class CreationSerializer(ChangeSerializer):
         return attrs
 
 
-class SubscriptionSerializer(serializers.Serializer[Endpoint]):
-    """A subscription with its secret masked."""
-
+@extend_schema_serializer(examples=[response_example(SUBSCRIPTION)])
+class SubscriptionSerializer(serializers.Serializer[Any]):
     id = serializers.CharField(source="public_id")
     url = serializers.CharField()
-    event_types = serializers.ListField(child=serializers.ChoiceField(SUBSCRIBABLE))
+    event_types = serializers.ListField(
+        child=serializers.ChoiceField(SUBSCRIBABLE), help_text="Empty: all of them."
+    )
     description = serializers.CharField()
-    secret = serializers.SerializerMethodField()
+    secret = serializers.SerializerMethodField(
+        help_text="Masked, except in the response that creates it."
+    )
     active = serializers.BooleanField()
     created_at = TimeField()
-    updated_at = TimeField()
-    last_attempt_at = TimeField()
+    updated_at = TimeField(help_text="Of the subscription's last change.")
+    last_attempt_at = TimeField(allow_null=True, help_text="Null before the first one.")
 
     def get_secret(self, _: Endpoint) -> str:
         return MASK
 
 
-class DeliverySerializer(serializers.Serializer[Mapping[str, Any]]):
-    """A row of `subscriptions.deliveries`."""
+@extend_schema_serializer(
+    examples=[response_example(SUBSCRIPTION | {"secret": "whsec_<base64 of 32 bytes>"})]
+)
+class SubscriptionCreatedSerializer(SubscriptionSerializer):
+    def to_representation(self, instance: Created) -> dict[str, Any]:
+        subscription = super().to_representation(instance.endpoint)
+        return {**subscription, "secret": instance.secret}
 
+
+class ListQuery(PageQuery):
+    """Without both parameters, the list is complete."""
+
+    page_size = CountField(
+        required=False, maximum=100, help_text="20 by default when page is given."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        default = 20 if "page" in self.initial_data else None
+        return {"page_size": default, **attrs}
+
+
+@extend_schema_serializer(
+    examples=[
+        response_example(
+            {
+                "id": "dlv_0d1k3v5mb1d3f5h7j9l1n3p5r7",
+                "event_id": EVENT_ID,
+                "event_type": INGEST_COMPLETED,
+                "status": "delivered",
+                "attempts": 1,
+                "last_error": "",
+                "next_attempt_at": None,
+                "delivered_at": TIME,
+                "created_at": TIME,
+            }
+        )
+    ]
+)
+class DeliverySerializer(serializers.Serializer[Any]):
     id = serializers.CharField(source="public_id")
     event_id = serializers.CharField(source="event__public_id")
     event_type = serializers.CharField(source="event__type")
     status = serializers.SerializerMethodField()
     attempts = serializers.IntegerField()
-    last_error = serializers.CharField()
-    next_attempt_at = TimeField()
-    delivered_at = TimeField()
+    last_error = serializers.CharField(help_text="Empty until a failure.")
+    next_attempt_at = TimeField(allow_null=True)
+    delivered_at = TimeField(allow_null=True)
     created_at = TimeField()
 
     def get_status(
         self, row: Mapping[str, Any]
     ) -> Literal["attempting", "delivered", "failed"]:
-        match row["status"]:
-            case Delivery.Status.PENDING:
-                return "attempting"
-            case Delivery.Status.DELIVERED:
-                return "delivered"
-        return "failed"
+        return STATUSES[row["status"]]
 
 
 class ContentTypeField(StrictChoiceField):
@@ -156,10 +247,13 @@ class ContentTypeField(StrictChoiceField):
 
 
 class DocumentSerializer(serializers.Serializer[Any]):
-    """A document to ingest."""
-
     text = StrictCharField(allow_blank=True)
-    title = StrictCharField(allow_blank=True, default="")
+    title = StrictCharField(
+        allow_blank=True,
+        default="",
+        max_length=MAX_TITLE,
+        error_messages={"max_length": TITLE_ERROR},
+    )
     content_type = ContentTypeField(choices=CONTENT_TYPES, default=PLAIN)
     metadata = serializers.DictField(
         default=dict,
@@ -179,10 +273,8 @@ class DocumentSerializer(serializers.Serializer[Any]):
         return text
 
     def validate_title(self, title: str) -> str:
-        if len(title) > MAX_TITLE or "\x00" in title:
-            raise ValidationError(
-                f"title must have at most {MAX_TITLE} characters, and no NUL."
-            )
+        if "\x00" in title:
+            raise ValidationError(TITLE_ERROR)
         return title
 
     def validate_metadata(self, metadata: dict[str, Any]) -> dict[str, Any]:
@@ -193,3 +285,14 @@ class DocumentSerializer(serializers.Serializer[Any]):
         if len(orjson.dumps(metadata)) > MAX_METADATA_BYTES:
             raise ValidationError(f"metadata is over {MAX_METADATA_BYTES} bytes.")
         return metadata
+
+
+DOCUMENT_FORM = inline_serializer(
+    "DocumentForm",
+    {
+        "file": serializers.FileField(),
+        "title": serializers.CharField(required=False, max_length=MAX_TITLE),
+        "content_type": serializers.CharField(required=False),
+        "metadata": serializers.CharField(required=False, help_text="A JSON object."),
+    },
+)

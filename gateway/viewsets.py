@@ -4,33 +4,46 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from drf_spectacular.utils import extend_schema, inline_serializer
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from gateway import errors, ingest, openapi, subscriptions
-from gateway.authentication import Caller, GatewayAuthentication
+from gateway import errors, ingest, subscriptions
+from gateway.authentication import GatewayAuthentication
 from gateway.events import Origin
+from gateway.identity import Caller
 from gateway.serializers import (
+    DOCUMENT_FORM,
+    EVENT_ID,
     ChangeSerializer,
     CreationSerializer,
     DeliverySerializer,
     DocumentSerializer,
+    ErrorSerializer,
+    ListQuery,
+    SubscriptionCreatedSerializer,
     SubscriptionSerializer,
+    request_example,
+    response_example,
 )
 from gateway.throttles import CreateThrottle, IngestThrottle, TestThrottle
 from gateway.uploads import DocumentFormParser, DocumentJSONParser
+from gateway.webhooks import EVENT_TYPES, INGEST_COMPLETED
 from webhooks_core.api.pagination import PageQuery, read_query
 from webhooks_core.api.views import ProductAPIView
 from webhooks_core.api.viewsets import ProductViewSet
 from webhooks_core.models import Endpoint
 
 
+@extend_schema(tags=["Gateway webhooks"])
 class GatewayView(ProductAPIView):
     """Answers known callers only, and errors in the gateway's shape."""
 
+    product = "gateway"
     error_handler = errors.HANDLER
+    error_serializer = ErrorSerializer
     authentication_classes = (GatewayAuthentication,)
 
     @property
@@ -53,6 +66,8 @@ class GatewayView(ProductAPIView):
 class SubscriptionViewSet(GatewayView, ProductViewSet):
     """/v1/webhooks/subscriptions: the subscriptions of the caller's tenant."""
 
+    operation_prefix = "gateway_subscriptions"
+    conflicting_actions = ("partial_update", "destroy", "test")
     serializer_class = SubscriptionSerializer
     lookup_url_kwarg = "subscription_id"
 
@@ -65,30 +80,33 @@ class SubscriptionViewSet(GatewayView, ProductViewSet):
         subscription_id = self.kwargs["subscription_id"]
         return subscriptions.find(self.caller.tenant, subscription_id)
 
-    @openapi.LIST
+    @extend_schema(
+        summary="List the tenant's subscriptions, newest first", parameters=[ListQuery]
+    )
     def list(self, request: Request) -> Response:
-        query = read_query(PageQuery, request)
-        has_pages = not {"page", "page_size"}.isdisjoint(request.query_params)
-        rows = subscriptions.of_tenant(
-            self.caller.tenant,
-            page=query["page"],
-            page_size=query["page_size"] if has_pages else None,
-        )
+        page = read_query(ListQuery, request)
+        rows = subscriptions.of_tenant(self.caller.tenant, **page)
         return self.get_paginated_response(self.get_serializer(rows, many=True).data)
 
-    @openapi.CREATE
+    @extend_schema(
+        summary="Create a subscription; its secret is returned only here",
+        request=CreationSerializer,
+        responses={201: SubscriptionCreatedSerializer},
+    )
     def create(self, request: Request) -> Response:
         fields = self.read_body(CreationSerializer, partial=True)
         created = subscriptions.create(tenant=self.caller.tenant, **fields)
         CreateThrottle().count(request, self)
-        subscription = self.get_serializer(created.endpoint).data
-        return Response(subscription | {"secret": created.secret}, status=201)
+        return Response(SubscriptionCreatedSerializer(created).data, status=201)
 
-    @openapi.DESCRIBE
+    @extend_schema(summary="Describe a subscription")
     def retrieve(self, request: Request, subscription_id: str) -> Response:
         return Response(self.get_serializer(self.get_object()).data)
 
-    @openapi.UPDATE
+    @extend_schema(
+        summary="Change url, event types, description or the active toggle",
+        request=ChangeSerializer,
+    )
     def partial_update(self, request: Request, subscription_id: str) -> Response:
         subscription = self.get_object()
         subscriptions.check_changeable(subscription)
@@ -98,14 +116,27 @@ class SubscriptionViewSet(GatewayView, ProductViewSet):
         )
         return Response(self.get_serializer(updated).data)
 
-    @openapi.DELETE
+    @extend_schema(summary="Delete a subscription; its pending deliveries fail")
     def destroy(self, request: Request, subscription_id: str) -> Response:
         subscription = self.get_object()
         subscriptions.check_changeable(subscription)
         subscriptions.delete(subscription)
         return Response(status=204)
 
-    @openapi.TEST
+    @extend_schema(
+        summary="Queue a signed webhook.test for this subscription alone",
+        request=None,
+        responses={
+            202: inline_serializer(
+                "Test",
+                {
+                    "event_id": serializers.CharField(),
+                    "queued": serializers.BooleanField(),
+                },
+            )
+        },
+        examples=[response_example({"event_id": EVENT_ID, "queued": True})],
+    )
     @action(detail=True, methods=["post"], throttle_classes=[TestThrottle])
     def test(self, request: Request, subscription_id: str) -> Response:
         event = subscriptions.send_test(
@@ -113,7 +144,11 @@ class SubscriptionViewSet(GatewayView, ProductViewSet):
         )
         return Response({"event_id": event.public_id, "queued": True}, status=202)
 
-    @openapi.DELIVERIES
+    @extend_schema(
+        summary="List what was sent to a subscription, newest first",
+        parameters=[PageQuery],
+        responses=DeliverySerializer(many=True),
+    )
     @action(detail=True)
     def deliveries(self, request: Request, subscription_id: str) -> Response:
         rows = subscriptions.deliveries(
@@ -122,13 +157,35 @@ class SubscriptionViewSet(GatewayView, ProductViewSet):
         return self.get_paginated_response(DeliverySerializer(rows, many=True).data)
 
 
+INGESTED = EVENT_TYPES[INGEST_COMPLETED]
+
+
 class IngestView(GatewayView):
     """/v1/ingest: documents, as JSON or as a form."""
 
     parser_classes = (DocumentJSONParser, DocumentFormParser)
     throttle_classes = (IngestThrottle,)
 
-    @openapi.INGEST
+    @extend_schema(
+        operation_id="gateway_ingest",
+        summary="Ingest a document; the same text again answers 200 with the first result",
+        request={
+            "application/json": DocumentSerializer,
+            "multipart/form-data": DOCUMENT_FORM,
+        },
+        responses={201: dict(INGESTED.schema), 200: dict(INGESTED.schema)},
+        examples=[
+            request_example(
+                {
+                    "title": "Harbour regulations",
+                    "text": "# Harbour regulations\n\nShips give way to ferries.",
+                    "content_type": "text/markdown",
+                    "metadata": {"source": "intranet"},
+                }
+            ),
+            response_example(INGESTED.sample),
+        ],
+    )
     def post(self, request: Request) -> Response:
         ingested = ingest.ingest(
             origin=self.origin, **self.read_body(DocumentSerializer)

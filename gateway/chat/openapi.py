@@ -1,79 +1,27 @@
-"""What the OpenAPI document says about chat, whose addresses are no DRF views."""
+"""What the OpenAPI document says about chat, whose addresses have no serializers."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from drf_spectacular.utils import extend_schema
+
 from gateway import errors
+from gateway.chat.errors import EndpointNotFoundError
 from gateway.chat.metering import reports
 from gateway.chat.serializers import UsageQuery
-from gateway.openapi import operation
+from gateway.serializers import response_example
 from webhooks_core.api.json_schema import INTEGER, STRING, array_of, object_of, ref
 
 TAG = "Gateway chat"
-USAGE = object_of([], prompt_tokens=INTEGER, completion_tokens=INTEGER)
+DAY = {"type": "string", "format": "date"}
+GROUPS = {"day": DAY, "principal": STRING, "model": STRING}
 SUMS = {
     **dict.fromkeys(reports.COUNTS, INTEGER),
     "cost": STRING | {"description": "A decimal, in the currency of the prices."},
 }
-GROUPS = {"day": STRING | {"format": "date"}, "principal": STRING, "model": STRING}
-DAY = {"type": "string", "format": "date"}
-ERROR = object_of(
-    status_code=INTEGER, content=object_of(error=STRING, timestamp=STRING)
-)
-
-SCHEMAS: dict[str, dict[str, Any]] = {
-    "GatewayChatRequest": object_of(
-        ["model"],
-        model=STRING | {"description": "Name of the model endpoint."},
-        stream={"type": ["boolean", "null"], "default": False},
-        messages=array_of({"type": "object"}),
-    )
-    | {"description": "Every other field goes to the upstream as it is."},
-    "GatewayChatCompletion": object_of(
-        ["choices"], model=STRING, choices=array_of({"type": "object"}), usage=USAGE
-    ),
-    "GatewayChatErrorChunk": object_of(request_id=STRING, error=ERROR),
-    "GatewayOpenAIError": object_of(
-        error=object_of(
-            ["message", "type"],
-            message=STRING,
-            type=STRING,
-            param={"type": ["string", "null"]},
-            code={"type": ["string", "null"]},
-        )
-    ),
-    "GatewayUsage": {
-        "type": "object",
-        "properties": {
-            "from": DAY,
-            "to": DAY,
-            "items": array_of({"type": "object", "properties": GROUPS | SUMS}),
-            "total": {"type": "object", "properties": SUMS},
-        },
-        "required": ["from", "to", "items", "total"],
-    },
-}
-MODEL = object_of(
-    id=STRING, object={"const": "model"}, created=INTEGER, owned_by=STRING
-)
-MODELS = object_of(object={"const": "list"}, data=array_of(MODEL))
-EMBEDDING = object_of(["model"], model=STRING, input={"description": "As OpenAI's."})
-SECURITY: list[dict[str, list[str]]] = [
-    {"gatewayKey": []},
-    {"gatewayTenant": [], "gatewayPrincipal": []},
-]
-FAILURES = {
-    400: "The request is not valid, or the endpoint cannot serve it.",
-    401: errors.UnauthorizedError().detail,
-    404: "The specified endpoint could not be found.",
-    413: errors.PayloadTooLargeError().detail,
-    415: errors.UnsupportedMediaTypeError().detail,
-    429: errors.TooManyRequestsError().detail,
-    500: "The upstream failed, or we did.",
-    503: errors.UnavailableError().detail,
-}
-ANSWER_TOTAL = {
+TOTAL = {
     "requests": 3,
     "failures": 0,
     "prompt_tokens": 27,
@@ -81,97 +29,150 @@ ANSWER_TOTAL = {
     "estimated_requests": 0,
     "cost": "0.000007650",
 }
-
-DESCRIBE_USAGE = operation(
-    "usage",
-    "What the tenant has used, summed by day, principal and model",
+DESCRIBE_USAGE = extend_schema(
+    operation_id="gateway_usage",
+    tags=[TAG],
+    summary="What the tenant has used, summed by day, principal and model",
     parameters=[UsageQuery],
-    answers={
-        200: (
-            ref("GatewayUsage"),
-            {
-                "from": "2026-11-01",
-                "to": "2026-11-20",
-                "items": [],
-                "total": ANSWER_TOTAL,
-            },
+    responses={
+        200: object_of(
+            **{"from": DAY, "to": DAY},
+            items=array_of(object_of([], **GROUPS, **SUMS)),
+            total=object_of([], **SUMS),
         )
     },
-    fails=(errors.BadRequestError,),
+    examples=[
+        response_example(
+            {"from": "2026-11-01", "to": "2026-11-20", "items": [], "total": TOTAL}
+        )
+    ],
 )
+
+OBJECT = {"type": "object"}
+TEXT_OR_NULL = {"type": ["string", "null"]}
+TOKENS = object_of([], prompt_tokens=INTEGER, completion_tokens=INTEGER)
+SCHEMAS: dict[str, dict[str, Any]] = {
+    "GatewayChatRequest": object_of(
+        ["model"],
+        model=STRING | {"description": "Name of the model endpoint."},
+        stream={"type": ["boolean", "null"], "default": False},
+        messages=array_of(OBJECT),
+    )
+    | {"description": "Every other field goes to the upstream as it is."},
+    "GatewayChatCompletion": object_of(
+        ["choices"], model=STRING, choices=array_of(OBJECT), usage=TOKENS
+    ),
+    "GatewayChatErrorChunk": object_of(
+        request_id=STRING,
+        error=object_of(
+            status_code=INTEGER, content=object_of(error=STRING, timestamp=STRING)
+        ),
+    ),
+    "GatewayOpenAIError": object_of(
+        error=object_of(
+            ["message", "type"],
+            message=STRING,
+            type=STRING,
+            param=TEXT_OR_NULL,
+            code=TEXT_OR_NULL,
+        )
+    ),
+}
+MODEL = object_of(
+    id=STRING, object={"const": "model"}, created=INTEGER, owned_by=STRING
+)
+MODELS = object_of(object={"const": "list"}, data=array_of(MODEL))
+EMBEDDING = object_of(["model"], model=STRING, input={"description": "As OpenAI's."})
+EMBEDDINGS = object_of(["data"], data=array_of(OBJECT), usage=TOKENS)
+EVENTS = STRING | {"description": "Server-sent events of JSON chunks."}
+NAME = {"name": "model", "in": "path", "required": True, "schema": STRING}
+
+SECURITY: list[dict[str, list[str]]] = [
+    {"gatewayKey": []},
+    {"gatewayTenant": [], "gatewayPrincipal": []},
+]
+FAILURES = {
+    400: "The request is not valid, or the endpoint cannot serve it.",
+    401: errors.UnauthorizedError().detail,
+    404: str(EndpointNotFoundError()),
+    413: errors.PayloadTooLargeError().detail,
+    415: errors.UnsupportedMediaTypeError().detail,
+    429: errors.TooManyRequestsError().detail,
+    500: "The upstream failed, or we did.",
+    503: errors.UnavailableError().detail,
+}
 
 
 def add_chat(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """Put chat's addresses into the document (a drf-spectacular hook)."""
     shapes = result["components"].get("schemas", {}) | SCHEMAS
     result["components"]["schemas"] = dict(sorted(shapes.items()))
-    paths = result["paths"] | {
-        "/v2/chat/completions": {"post": _chat("chat", "GatewayError")},
-        "/v1/chat/completions": {"post": _chat("openai_chat", "GatewayOpenAIError")},
-        "/v1/embeddings": {"post": _embeddings()},
-        "/v1/models": {"get": _models()},
-        "/v1/models/{model}": {"get": _model()},
+    result["paths"] |= {
+        "/v2/chat/completions": _chat("chat", "GatewayError"),
+        "/v1/chat/completions": _chat("openai_chat", "GatewayOpenAIError"),
+        "/v1/embeddings": _post(
+            "embeddings", "Embed texts", EMBEDDING, _json(EMBEDDINGS)
+        ),
+        "/v1/models": _get(
+            "models",
+            "List the models that the caller may use",
+            MODELS,
+            statuses=(401, 429, 500, 503),
+        ),
+        "/v1/models/{model}": _get(
+            "model",
+            "Describe a model that the caller may use",
+            MODEL,
+            statuses=(401, 404, 429, 500, 503),
+            parameters=[NAME],
+        ),
     }
-    if "/v1/usage" in paths:
-        paths["/v1/usage"]["get"]["tags"] = [TAG]
-    result["paths"] = paths
     return result
 
 
-def _operation(name: str, summary: str, *, answer: Any, error: str) -> dict[str, Any]:
+def _chat(name: str, error: str) -> dict[str, Any]:
+    return _post(
+        name,
+        "Complete a chat, at once or as a stream",
+        ref("GatewayChatRequest"),
+        _json(ref("GatewayChatCompletion")) | {"text/event-stream": {"schema": EVENTS}},
+        error=error,
+    )
+
+
+def _post(
+    name: str, summary: str, body: Any, content: Any, **more: Any
+) -> dict[str, Any]:
+    request = {"required": True, "content": _json(body)}
+    return {"post": _operation(name, summary, content, requestBody=request, **more)}
+
+
+def _get(name: str, summary: str, schema: Any, **more: Any) -> dict[str, Any]:
+    return {"get": _operation(name, summary, _json(schema), **more)}
+
+
+def _operation(
+    name: str,
+    summary: str,
+    content: Any,
+    *,
+    error: str = "GatewayOpenAIError",
+    statuses: Iterable[int] = FAILURES,
+    **more: Any,
+) -> dict[str, Any]:
     failures = {
-        str(status): {"description": text, "content": _json(ref(error))}
-        for status, text in FAILURES.items()
+        str(status): {"description": FAILURES[status], "content": _json(ref(error))}
+        for status in statuses
     }
     return {
         "operationId": f"gateway_{name}",
         "summary": summary,
         "tags": [TAG],
         "security": SECURITY,
-        "responses": {"200": {"description": summary, "content": answer}, **failures},
+        "responses": {"200": {"description": summary, "content": content}, **failures},
+        **more,
     }
 
 
 def _json(schema: Any) -> dict[str, Any]:
     return {"application/json": {"schema": schema}}
-
-
-def _asked(schema: Any) -> dict[str, Any]:
-    return {"required": True, "content": _json(schema)}
-
-
-def _chat(name: str, error: str) -> dict[str, Any]:
-    events = {"schema": STRING | {"description": "Server-sent events of JSON chunks."}}
-    answer = _json(ref("GatewayChatCompletion")) | {"text/event-stream": events}
-    summary = "Complete a chat, at once or as a stream"
-    asked = {"requestBody": _asked(ref("GatewayChatRequest"))}
-    return _operation(name, summary, answer=answer, error=error) | asked
-
-
-def _embeddings() -> dict[str, Any]:
-    answer = _json(object_of(["data"], data=array_of({"type": "object"}), usage=USAGE))
-    found = _operation(
-        "embeddings", "Embed texts", answer=answer, error="GatewayOpenAIError"
-    )
-    return found | {"requestBody": _asked(EMBEDDING)}
-
-
-def _models() -> dict[str, Any]:
-    summary = "List the models that the caller may use"
-    found = _operation(
-        "models", summary, answer=_json(MODELS), error="GatewayOpenAIError"
-    )
-    for status in ("400", "404", "413", "415"):
-        del found["responses"][status]
-    return found
-
-
-def _model() -> dict[str, Any]:
-    summary = "Describe a model that the caller may use"
-    found = _operation(
-        "model", summary, answer=_json(MODEL), error="GatewayOpenAIError"
-    )
-    for status in ("400", "413", "415"):
-        del found["responses"][status]
-    name = {"name": "model", "in": "path", "required": True, "schema": STRING}
-    return found | {"parameters": [name]}

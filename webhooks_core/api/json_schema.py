@@ -28,8 +28,3 @@ def array_of(items: Any) -> dict[str, Any]:
 def ref(name: str) -> dict[str, str]:
     """Return a reference to one of the document's components."""
     return {"$ref": f"#/components/schemas/{name}"}
-
-
-def items_of(name: str) -> dict[str, Any]:
-    """Return the schema of a list: `{"items": […]}`."""
-    return object_of(items=array_of(ref(name)))

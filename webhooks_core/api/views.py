@@ -23,6 +23,7 @@ class ProductAPIView(APIView):
     product: ClassVar[str]
     error_handler: ClassVar[ErrorHandler[Any]]
     error_serializer: ClassVar[type[BaseSerializer[Any]]]
+    conflicting_actions: Sequence[str] = ()  # which may answer 409
     parser_classes: Sequence[type[BaseParser]] = (StrictJSONParser,)
     renderer_classes = (JSONRenderer,)
     content_negotiation_class = IgnoreAccept
