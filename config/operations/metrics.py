@@ -1,10 +1,10 @@
-"""/metrics: figures for Prometheus, read from the database at each scrape, and HTTP's own."""
+"""/metrics for Prometheus: read from the database at each scrape, and counts of this process."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter as Tally
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from threading import Lock
 
 from django.db import Error as DatabaseError
@@ -39,7 +39,7 @@ from webhooks_core import stats
 from webhooks_core.models import Attempt, EngineState
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-# Ids are given before the commit: what is older than this has been committed or never will be.
+# A row gets its id before its transaction commits. After this time it is visible, or never.
 COMMITTED_AFTER_S = 5.0
 
 registry = CollectorRegistry()
@@ -58,27 +58,24 @@ durations = Histogram(
 
 
 class MetricsMiddleware:
-    """Count every request by method, route and status; a route is a pattern of the map."""
+    """Counts every request by method, route (a pattern of the URL map) and status."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        began = time.perf_counter()
+        started = time.perf_counter()
         response = self.get_response(request)
-        # What strangers can make up must not become a label.
+        # A client must not be able to create labels.
         method = request.method if request.method in METHODS else "other"
         route = f"/{request.resolver_match.route}" if request.resolver_match else "none"
         requests.labels(method, route, response.status_code).inc()
-        durations.labels(method, route).observe(time.perf_counter() - began)
+        durations.labels(method, route).observe(time.perf_counter() - started)
         return response
 
 
 class GraphQLCollector(Collector):
     """Errors of GraphQL, whose HTTP status is 200."""
-
-    def describe(self) -> Iterable[Metric]:
-        return ()
 
     def collect(self) -> Iterable[Metric]:
         family = CounterMetricFamily(
@@ -86,16 +83,14 @@ class GraphQLCollector(Collector):
             "Answers of this process with an error, by operation and code.",
             labels=["operation", "code"],
         )
-        for labels, count in failures.counts(operations()).items():
-            family.add_metric(list(labels), count)
-        yield family
+        yield _with_counts(family, failures.counts(operations()))
 
 
 class AttemptTally:
-    """Counts of the attempts that were made since the first look, whoever made them.
+    """Counts of the attempts of all processes since the first update.
 
-    Attempts are rows with rising ids: each look adds those between the last two tops, in one
-    query whose cost depends on what is new and not on the history.
+    Ids of attempts rise. Each update counts the rows up to the newest id of the update before,
+    in one query whose cost depends on the new rows and not on the history.
     """
 
     def __init__(self) -> None:
@@ -103,21 +98,22 @@ class AttemptTally:
         self.ended: Tally[tuple[str, str]] = Tally()
         self.milliseconds: Tally[str] = Tally()
         self.within: dict[str, Tally[int | None]] = {}
-        self._counted: int | None = None
-        self._top = 0
-        self._top_at = 0.0
+        self._counted_until: int | None = None
+        self._newest = 0
+        self._newest_at = 0.0
 
-    def look(self, now: float) -> None:
-        """Count what is new; `now` is in seconds on the monotonic clock."""
-        if self._counted is not None and now - self._top_at < COMMITTED_AFTER_S:
+    def update(self, now: float) -> None:
+        """Count the new attempts; `now` is in seconds on the monotonic clock."""
+        counted = self._counted_until
+        if counted is not None and now - self._newest_at < COMMITTED_AFTER_S:
             return
-        top = Attempt.objects.aggregate(top=Max("pk"))["top"] or 0
-        if self._counted is None:
-            self._counted = top
-        elif self._top > self._counted:
-            self._add(self._counted, self._top)
-            self._counted = self._top
-        self._top, self._top_at = max(top, self._top), now
+        newest = Attempt.objects.aggregate(newest=Max("pk"))["newest"] or 0
+        if counted is None:
+            self._counted_until = newest
+        elif self._newest > counted:
+            self._add(counted, self._newest)
+            self._counted_until = self._newest
+        self._newest, self._newest_at = max(newest, self._newest), now
 
     def _add(self, after: int, until: int) -> None:
         for row in stats.attempts_between(after, until):
@@ -129,26 +125,22 @@ class AttemptTally:
 
 
 class DatabaseCollector(Collector):
-    """What the database knows of deliveries, endpoints, workers and chat."""
+    """Deliveries, endpoints, workers and chat, as the database has them."""
 
     def __init__(self) -> None:
         self._tally = AttemptTally()
         self._lock = Lock()
-
-    def describe(self) -> Iterable[Metric]:
-        """Return nothing: registering must not ask the database."""
-        return ()
 
     def collect(self) -> Iterable[Metric]:
         up = GaugeMetricFamily(
             "signpost_database_up", "Whether the database answered this scrape."
         )
         try:
-            found = list(self._collect())
+            families = list(self._collect())
         except DatabaseError:
-            found = []
-        up.add_metric([], float(bool(found)))
-        return [up, *found]
+            families = []
+        up.add_metric([], float(bool(families)))
+        return [up, *families]
 
     def _collect(self) -> Iterator[Metric]:
         now = timezone.now()
@@ -159,15 +151,15 @@ class DatabaseCollector(Collector):
             "How long the most overdue delivery has waited.",
             stats.oldest_due(now).total_seconds(),
         )
-        if heard := stats.last_seen_at(now):
+        if last_seen_at := stats.last_seen_at(now):
             yield GaugeMetricFamily(
                 "signpost_worker_silent_seconds",
                 "Since when no worker gave a sign of life.",
-                max((now - heard).total_seconds(), 0.0),
+                max((now - last_seen_at).total_seconds(), 0.0),
             )
         yield _repairs()
         with self._lock:
-            self._tally.look(time.monotonic())
+            self._tally.update(time.monotonic())
             yield from _counters(self._tally)
 
 
@@ -184,9 +176,8 @@ def _gauges(figures: stats.EngineStats) -> Iterator[Metric]:
         "Deliveries that have not ended, by what they do.",
         labels=["state"],
     )
-    deliveries.add_metric(["waiting"], figures.waiting)
-    deliveries.add_metric(["suspended"], figures.suspended)
-    deliveries.add_metric(["in_flight"], figures.in_flight)
+    for name in ("waiting", "suspended", "in_flight"):
+        deliveries.add_metric([name], getattr(figures, name))
     yield deliveries
     yield GaugeMetricFamily(
         "signpost_webhook_dispatchers",
@@ -218,23 +209,30 @@ def _counters(tally: AttemptTally) -> Iterator[Metric]:
         "Attempts by outcome.",
         labels=["profile", "outcome"],
     )
+    yield _with_counts(attempts, tally.attempts)
     ended = CounterMetricFamily(
         "signpost_webhook_deliveries",
         "Deliveries that an attempt ended, by how.",
         labels=["profile", "outcome"],
     )
+    yield _with_counts(ended, tally.ended)
     latency = HistogramMetricFamily(
         "signpost_webhook_attempt_duration_seconds",
         "Time of an attempt, from its start to the answer.",
         labels=["profile"],
     )
-    for family, counts in ((attempts, tally.attempts), (ended, tally.ended)):
-        for labels, count in counts.items():
-            family.add_metric(list(labels), count)
     for profile, within in tally.within.items():
         buckets = [(_bound(bound), within[bound]) for bound in (*stats.BOUNDS_MS, None)]
         latency.add_metric([profile], buckets, tally.milliseconds[profile] / 1000)
-    yield from (attempts, ended, latency)
+    yield latency
+
+
+def _with_counts(
+    family: CounterMetricFamily, counts: Mapping[tuple[str, str], float]
+) -> CounterMetricFamily:
+    for labels, count in counts.items():
+        family.add_metric(labels, count)
+    return family
 
 
 def _bound(milliseconds: int | None) -> str:
@@ -252,12 +250,12 @@ GCCollector(registry=registry)
 @never_cache
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Answer every metric, to those who may see the state."""
+    """Return every metric to those who may see the state, and 401 to others."""
     try:
-        allowed = access.may_see_state(request)
+        is_allowed = access.may_see_state(request)
     except DatabaseError:  # a session that cannot be looked up
-        allowed = False
-    if not allowed:
+        is_allowed = False
+    if not is_allowed:
         return HttpResponse(
             "Needs METRICS_TOKEN as a bearer token, or a staff session.\n",
             status=401,
