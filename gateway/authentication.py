@@ -1,125 +1,106 @@
-"""Who is calling: a gateway key, or the identity headers of a trusted proxy."""
+"""Who is calling: a gateway key, or the identity headers of a trusted proxy.
+
+`headers` find a name in lower case, `peer` is the address of the connection's other end.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 from django.conf import settings
-from django.http import HttpRequest
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
 from gateway.errors import UnauthorizedError
-from gateway.identity import Caller, HeaderTrust, bearer_token, is_name
+from gateway.identity import NAME_RULE, Caller, bearer_token, is_name
 from gateway.keys import MISS, Miss, cached_caller, look_up
-
-__all__ = [
-    "MISS",
-    "Caller",
-    "GatewayAuthentication",
-    "Miss",
-    "authenticate",
-    "authenticate_cached",
-    "cached_caller",
-    "credentials",
-    "look_up",
-]
+from webhooks_core.network.addresses import IPNetwork
 
 
-def authenticate(
-    *,
-    authorization: str | None,
-    tenant: str | None,
-    principal: str | None,
-    peer: str,
-    forwarded: bool,
-) -> Caller:
+def authenticate(headers: Mapping[str, str], peer: str) -> Caller:
     """Return the caller of a request. Raises UnauthorizedError.
 
-    A bearer token decides alone, whatever the identity headers say. `peer` is the address
-    of the connection's other end; `forwarded` tells whether the request carries
-    `Forwarded` or `X-Forwarded-*`. At most one query, and none while the key is cached.
+    A bearer token decides alone, whatever the identity headers say. At most one query, and
+    none while the key is cached.
     """
-    token = bearer_token(authorization)
-    if token is None:
-        return _from_headers(tenant, principal, peer=peer, forwarded=forwarded)
-    caller = cached_caller(token)
-    return _known(look_up(token) if caller is MISS else caller)
+    caller = authenticate_cached(headers, peer)
+    if caller is not MISS:
+        return caller
+    return _valid(look_up(bearer_token(headers.get("authorization")) or ""))
 
 
-def authenticate_cached(
-    *,
-    authorization: str | None,
-    tenant: str | None,
-    principal: str | None,
-    peer: str,
-    forwarded: bool,
-) -> Caller | Miss:
+def authenticate_cached(headers: Mapping[str, str], peer: str) -> Caller | Miss:
     """Return the caller without touching the database, or MISS: then ask authenticate().
 
     For an event loop. Raises UnauthorizedError.
     """
-    token = bearer_token(authorization)
+    token = bearer_token(headers.get("authorization"))
     if token is None:
-        return _from_headers(tenant, principal, peer=peer, forwarded=forwarded)
+        return _from_headers(headers, peer)
     caller = cached_caller(token)
-    return caller if caller is MISS else _known(caller)
+    return caller if caller is MISS else _valid(caller)
 
 
-def _known(caller: Caller | None) -> Caller:
+def _valid(caller: Caller | None) -> Caller:
     if caller is None:
         raise UnauthorizedError("The gateway key is not valid.", refused=True)
     return caller
 
 
-def _from_headers(
-    tenant: str | None, principal: str | None, *, peer: str, forwarded: bool
-) -> Caller:
+def _from_headers(headers: Mapping[str, str], peer: str) -> Caller:
+    tenant, principal = headers.get("x-tenant-id"), headers.get("x-principal-id")
     if tenant is None and principal is None:
         raise UnauthorizedError
-    if not _trust().covers(peer, forwarded=forwarded):
+    if not _is_trusted(headers, peer):
         raise UnauthorizedError(
             "Identity headers are accepted from trusted proxies only."
         )
     if not (is_name(tenant or "") and is_name(principal or "")):
         raise UnauthorizedError(
-            "Send both X-Tenant-Id and X-Principal-Id: "
-            "1 to 128 of the characters A-Z a-z 0-9 . _ : @ - each."
+            f"Send both X-Tenant-Id and X-Principal-Id: {NAME_RULE} each."
         )
     return Caller(tenant or "", principal or "")
 
 
-def _trust() -> HeaderTrust:
-    return _trust_of(tuple(settings.GATEWAY_TRUSTED_PROXIES), settings.LOCAL)
+def _is_trusted(headers: Mapping[str, str], peer: str) -> bool:
+    """Return True if a peer's identity headers count; what it forwards never makes it trusted.
+
+    On a local instance, a loopback peer that forwards for somebody else is not trusted:
+    nobody chose that proxy on purpose.
+    """
+    try:
+        address = ip_address(peer.partition("%")[0])
+    except ValueError:
+        return False
+    address = getattr(address, "ipv4_mapped", None) or address
+    if settings.LOCAL and address.is_loopback and _is_forwarded(headers):
+        return False
+    return any(
+        address in network
+        for network in _networks(tuple(settings.GATEWAY_TRUSTED_PROXIES))
+    )
+
+
+def _is_forwarded(headers: Mapping[str, str]) -> bool:
+    names = map(str.lower, headers)
+    return any(name == "forwarded" or name.startswith("x-forwarded-") for name in names)
 
 
 @lru_cache(maxsize=4)
-def _trust_of(networks: tuple[str, ...], local: bool) -> HeaderTrust:
-    return HeaderTrust.of(networks, direct_loopback=local)
-
-
-def credentials(request: HttpRequest | Request) -> dict[str, Any]:
-    """Return the arguments of authenticate() that a Django request gives, WSGI or ASGI."""
-    headers: Mapping[str, str] = request.headers
-    return {
-        "authorization": headers.get("Authorization"),
-        "tenant": headers.get("X-Tenant-Id"),
-        "principal": headers.get("X-Principal-Id"),
-        "peer": request.META.get("REMOTE_ADDR") or "",
-        "forwarded": any(
-            name == "Forwarded" or name.startswith("X-Forwarded-") for name in headers
-        ),
-    }
+def _networks(texts: tuple[str, ...]) -> tuple[IPNetwork, ...]:
+    return tuple(map(ip_network, texts))
 
 
 class GatewayAuthentication(BaseAuthentication):
     """Refuses every request whose caller is unknown; `request.user` is a Caller."""
 
     def authenticate(self, request: Request) -> tuple[Caller, None]:
-        return authenticate(**credentials(request)), None
+        peer = request.META.get("REMOTE_ADDR") or ""
+        return authenticate(request.headers, peer), None
 
 
 class GatewayScheme(OpenApiAuthenticationExtension):

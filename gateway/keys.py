@@ -1,8 +1,7 @@
-"""Gateway keys: made, looked up (once every few seconds per key), revoked."""
+"""Gateway keys: creation, lookup (one query per key every few seconds), revocation."""
 
 from __future__ import annotations
 
-import hmac
 import threading
 import time
 from collections import OrderedDict
@@ -13,7 +12,7 @@ from enum import Enum
 
 from django.utils import timezone
 
-from gateway.identity import Caller, is_name
+from gateway.identity import NAME_RULE, Caller, is_name
 from gateway.models import GatewayKey
 from webhooks_core.api import tokens
 
@@ -35,7 +34,7 @@ MISS = Miss.MISS
 
 
 class KeyInputError(ValueError):
-    """A key that cannot be made as asked; the message says why."""
+    """The key cannot be created; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +64,10 @@ def create(
 
 
 def check(*, tenant: str, principal: str, days: int | None, name: str) -> None:
-    """Accept what a key can be made of. Raises KeyInputError."""
+    """Raise KeyInputError for a value that a key cannot have."""
     for field, value in {"tenant": tenant, "principal": principal}.items():
         if not is_name(value):
-            raise KeyInputError(
-                f"{field}: 1 to 128 of the characters A-Z a-z 0-9 . _ : @ -"
-            )
+            raise KeyInputError(f"{field}: {NAME_RULE}")
     if days is not None and not 1 <= days <= MAX_DAYS:
         raise KeyInputError(f"days must be between 1 and {MAX_DAYS}")
     if len(name) > 100 or not name.isprintable():
@@ -85,7 +82,7 @@ def revoke(pks: Sequence[int]) -> int:
 
 
 class _Cache:
-    """What was found for a digest, for a few seconds; strangers cannot make it grow."""
+    """The caller of a digest, or None, for CACHE_S; at most CACHE_SIZE digests."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, tuple[float, Caller | None]] = OrderedDict()
@@ -94,17 +91,17 @@ class _Cache:
 
     def get(self, digest: str) -> Caller | Miss | None:
         until, caller = self._known.get(digest, (0.0, None))
-        # Further ahead than anything is remembered for: the clock was set back.
-        known = 0 < until - time.time() <= CACHE_S
-        return caller if known else MISS
+        # An expiry further ahead than CACHE_S means that the clock was set back.
+        is_fresh = 0 < until - time.time() <= CACHE_S
+        return caller if is_fresh else MISS
 
     def put(
         self, digest: str, caller: Caller | None, *, until: float, epoch: int
     ) -> None:
-        """Remember what was found, unless all was forgotten since `epoch`."""
+        """Store a caller, unless the cache was cleared since `epoch`."""
         with self._lock:
             if epoch != self.epoch:
-                return  # found before a revocation
+                return  # looked up before a revocation
             self._known.pop(digest, None)
             self._known[digest] = (until, caller)
             if len(self._known) > CACHE_SIZE:
@@ -120,9 +117,9 @@ _cache = _Cache()
 
 
 def cached_caller(token: str) -> Caller | Miss | None:
-    """Return whose key this is without asking the database.
+    """Return the caller of a key without a query; None for an invalid key.
 
-    None: nobody's. MISS: unknown here, ask `look_up()`.
+    MISS: the cache does not know the key, ask look_up().
     """
     if not tokens.is_well_formed(token, PREFIX):
         return None
@@ -130,16 +127,16 @@ def cached_caller(token: str) -> Caller | Miss | None:
 
 
 def look_up(token: str) -> Caller | None:
-    """Return whose live key this is, or None, and remember it. One query.
+    """Return the caller of a live key, or None, and cache it. One query.
 
-    At most once an hour a second query notes the use.
+    At most once an hour, a second query records the use.
     """
     if not tokens.is_well_formed(token, PREFIX):
         return None
     now, digest, epoch = timezone.now(), tokens.digest(token), _cache.epoch
     key = GatewayKey.objects.live(now).filter(digest=digest).first()
     until = now.timestamp() + CACHE_S
-    if key is None or not hmac.compare_digest(key.digest, digest):
+    if key is None:
         _cache.put(digest, None, until=until, epoch=epoch)
         return None
     key.use(now)

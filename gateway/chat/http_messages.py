@@ -45,20 +45,6 @@ class ChatRequest:
         self.request_id = given if REQUEST_ID.fullmatch(given) else _new_id()
 
     @property
-    def identity(self) -> dict[str, Any]:
-        """The arguments of gateway.authentication.authenticate()."""
-        return {
-            "authorization": self.headers.get("authorization"),
-            "tenant": self.headers.get("x-tenant-id"),
-            "principal": self.headers.get("x-principal-id"),
-            "peer": self.peer,
-            "forwarded": any(
-                name == "forwarded" or name.startswith("x-forwarded-")
-                for name in self.headers
-            ),
-        }
-
-    @property
     def is_json(self) -> bool:
         """True if the Content-Type is JSON or missing."""
         header = self.headers.get("content-type", "")

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from gateway.authentication import Miss, authenticate, authenticate_cached
+from gateway.authentication import authenticate, authenticate_cached
 from gateway.chat.capabilities import require
 from gateway.chat.context import CLIENT_GONE, ChatContext
 from gateway.chat.errors import (
@@ -44,6 +44,7 @@ from gateway.errors import (
     UnsupportedMediaTypeError,
 )
 from gateway.identity import Caller
+from gateway.keys import MISS
 from webhooks_core.api.parsers import EncodedBody, is_encoded
 from webhooks_core.thread_pool import InThread
 
@@ -120,12 +121,12 @@ class Service:
         return await self.serve(caller, request)
 
     async def _authenticate(self, request: ChatRequest) -> Caller:
-        identity = request.identity
-        caller = authenticate_cached(**identity)
-        if not isinstance(caller, Miss):
+        caller = authenticate_cached(request.headers, request.peer)
+        if caller is not MISS:
             return caller
+        look_up = partial(authenticate, request.headers, request.peer)
         async with asyncio.timeout(LOOK_UP_S):
-            known: Caller = await self.in_thread(partial(authenticate, **identity))
+            known: Caller = await self.in_thread(look_up)
         return known
 
     async def serve(self, caller: Caller, request: ChatRequest) -> ChatResponse:

@@ -14,7 +14,7 @@ from rest_framework.fields import empty
 from rest_framework.settings import api_settings
 
 from gateway.configuration.yaml import AT_KEY
-from gateway.identity import is_name
+from gateway.identity import NAME_RULE, is_name
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 BARE_REFERENCE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
@@ -209,6 +209,4 @@ def one_of(known: Iterable[str], message: str = "must be one of") -> Any:
 def check_name(text: str) -> None:
     """Accept the name of a tenant or a principal."""
     if not is_name(text):
-        raise ValidationError(
-            "must have 1 to 128 of the characters A-Z a-z 0-9 . _ : @ -"
-        )
+        raise ValidationError(f"must have {NAME_RULE}")

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 import time_machine
 from django.utils import timezone
 
 from gateway import keys
-from gateway.authentication import (
-    MISS,
-    Caller,
-    authenticate,
-    authenticate_cached,
-    cached_caller,
-    look_up,
-)
+from gateway.authentication import authenticate, authenticate_cached
 from gateway.errors import UnauthorizedError
+from gateway.identity import Caller
+from gateway.keys import MISS, cached_caller, look_up
 from gateway.models import GatewayKey
 from webhooks_core.api import tokens
 
@@ -30,15 +24,14 @@ def empty_cache():
     keys._cache.clear()
 
 
-def ask(**changes) -> Caller:
-    given = {
-        "authorization": None,
-        "tenant": None,
-        "principal": None,
-        "peer": "127.0.0.1",
-        "forwarded": False,
-    }
-    return authenticate(**(given | changes))
+NAMES = {"tenant": "x-tenant-id", "principal": "x-principal-id"}
+
+
+def ask(*, peer="127.0.0.1", forwarded=False, **fields) -> Caller:
+    headers = {NAMES.get(name, name): value for name, value in fields.items()}
+    if forwarded:
+        headers["x-forwarded-for"] = "192.0.2.99"
+    return authenticate(headers, peer)
 
 
 def refused(**changes) -> str:
@@ -228,17 +221,16 @@ def test_a_key_costs_one_query_and_then_none(django_assert_num_queries):
 
 def test_an_event_loop_can_ask_without_the_database(django_assert_num_queries):
     created = make()
-    given: dict[str, Any] = dict.fromkeys(("tenant", "principal"))
-    given |= {"authorization": f"Bearer {created.text}", "peer": "", "forwarded": False}
+    bearer = {"authorization": f"Bearer {created.text}"}
+    named = {"x-tenant-id": "acme", "x-principal-id": "ada"}
     with django_assert_num_queries(0):
-        assert authenticate_cached(**given) is MISS
+        assert authenticate_cached(bearer, "") is MISS
         assert cached_caller(created.text) is MISS
         assert cached_caller("nonsense") is None
     assert look_up(created.text) == Caller("acme", "ada", created.key.pk)
     with django_assert_num_queries(0):
-        assert authenticate_cached(**given) == cached_caller(created.text)
-        headers = given | HEADERS | {"authorization": None, "peer": "127.0.0.1"}
-        assert authenticate_cached(**headers) == Caller("acme", "ada")
+        assert authenticate_cached(bearer, "") == cached_caller(created.text)
+        assert authenticate_cached(named, "127.0.0.1") == Caller("acme", "ada")
     assert look_up(tokens.make(keys.PREFIX)) is None
     assert look_up("nonsense") is None
 

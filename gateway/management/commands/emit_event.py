@@ -18,7 +18,7 @@ from django.db import transaction
 
 from gateway import event_schema, events
 from gateway.events import MAX_DATA_DEPTH, Origin, is_deeper
-from gateway.identity import is_name
+from gateway.identity import NAME_RULE, is_name
 from gateway.webhooks import EVENT_TYPES, SUBSCRIBABLE
 from webhooks_core.cli.output import add_json_argument, format_output
 
@@ -38,9 +38,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, tenant: str, **options: Any) -> None:
         if not is_name(tenant):
-            raise CommandError(
-                "tenant: 1 to 128 of the characters A-Z a-z 0-9 . _ : @ -"
-            )
+            raise CommandError(f"tenant: {NAME_RULE}")
         data = _data(options["type"], options["data"], options["file"])
         with transaction.atomic():
             event = events.publish(
