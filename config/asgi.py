@@ -29,12 +29,12 @@ everything_else = WSGIBridge(wsgi_application, threads=settings.WEB_THREADS)
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
     """Serve ASGI's types http and lifespan; there are no WebSockets here."""
     if scope["type"] == "lifespan":
-        await _live(receive, send)
+        await _run_lifespan(receive, send)
     elif scope["type"] == "http" and serves(scope["path"]) and front.admits(scope):
         service = runtime.current().service
         headers = front.security_headers(scope)
         await chat.respond(service, scope, receive, send, headers)
-    elif stream_probe.serves(scope) and front.is_for_us(scope):
+    elif stream_probe.serves(scope) and front.has_one_allowed_host(scope):
         await stream_probe.respond(scope, send)
     elif scope["type"] == "http":
         await everything_else(scope, receive, send)
@@ -42,11 +42,11 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "websocket.close", "code": 1000})
 
 
-async def _live(receive: Receive, send: Send) -> None:
-    """Open the chat service's connections at start; write and close what is open at the end."""
+async def _run_lifespan(receive: Receive, send: Send) -> None:
+    """Start the chat service; at the end, write its usage and close its connections."""
     await receive()
     runtime.current()
-    _settle()
+    _release_start_memory()
     await send({"type": "lifespan.startup.complete"})
     await receive()
     await runtime.stop()
@@ -54,10 +54,10 @@ async def _live(receive: Receive, send: Send) -> None:
     await send({"type": "lifespan.shutdown.complete"})
 
 
-def _settle() -> None:
-    """Give back what starting left over, and never look at what was imported again."""
+def _release_start_memory() -> None:
+    """Free what only the start needed, and exclude what is left from garbage collection."""
     gc.collect()
     gc.freeze()
     if sys.platform == "linux":
-        # glibc keeps what was freed; elsewhere in Linux there may be no such function.
+        # glibc keeps freed memory; other C libraries of Linux may lack this function.
         getattr(ctypes.CDLL(None), "malloc_trim", int)(0)

@@ -1,4 +1,4 @@
-"""The statements of web processes: short ones, ended when they are not."""
+"""The time limit of SQL statements in web processes."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from django.db import connections
 
 
 def limit(seconds: float) -> None:
-    """Have PostgreSQL end longer statements on connections that this process opens from now on.
+    """Have PostgreSQL cancel longer statements on connections that this process opens from now on.
 
-    A connection that exists stays as it is. SQLite has no such limit. Nor are statements compiled:
-    that takes PostgreSQL several times as long as the statements of our pages.
+    SQLite has no such limit. JIT compilation is off too: it takes several times as long as the
+    statements of our pages.
     """
     database = connections.settings["default"]
     if database["ENGINE"] != "django.db.backends.postgresql":
         return
-    given = database["OPTIONS"].get("options", "")
-    ours = f"-c statement_timeout={round(seconds * 1000)} -c jit=off"
-    database["OPTIONS"]["options"] = f"{given} {ours}".strip()
+    options = database["OPTIONS"].get("options", "")
+    limits = f"-c statement_timeout={round(seconds * 1000)} -c jit=off"
+    database["OPTIONS"]["options"] = f"{options} {limits}".strip()

@@ -1,4 +1,4 @@
-"""The WSGI entry: everything, for a WSGI server in place of `up` or beside it."""
+"""The WSGI entry: the whole site, for any WSGI server in place of `manage.py up`."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 django = get_wsgi_application()
 
 # Every web process imports this module, and no worker and no command does.
-from config import statements  # noqa: E402 - after the settings are there
+from config import statements  # noqa: E402 - needs configured settings
 
 statements.limit(settings.WEB_STATEMENT_TIMEOUT_S)
 
-# `charset*=latin-1''…`: such parameters have no place in these two headers, and Django fails on
-# those in an unknown character set before any view can refuse the request.
+# `charset*=latin-1''…`: these two headers have no such parameters, and on an unknown character
+# set Django fails before any view can refuse the request.
 EXTENDED_PARAMETER = re.compile(r"\*\s*=")
-PARSED = ("CONTENT_TYPE", "HTTP_ACCEPT")
+PARSED_HEADERS = ("CONTENT_TYPE", "HTTP_ACCEPT")
 
 
 def application(
     environ: dict[str, Any], start_response: Callable[..., Any]
 ) -> Iterable[bytes]:
-    """Hand a request to Django, without headers that it cannot read."""
-    for name in PARSED:
+    """Pass a request to Django, without headers that it cannot parse."""
+    for name in PARSED_HEADERS:
         if EXTENDED_PARAMETER.search(environ.get(name, "")):
             del environ[name]
     return django(environ, start_response)

@@ -1,6 +1,6 @@
-"""What Django's middleware does for every request, for chat, which does without Django.
+"""The checks and headers of Django's middleware, for chat requests that do not run through it.
 
-What chat may not answer by itself goes to Django, whose middleware refuses or redirects it.
+A request that fails a check goes to Django, whose middleware refuses or redirects it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Scope = MutableMapping[str, Any]
 
 
 def has_allowed_host(request: HttpRequest) -> bool:
-    """Return whether a request's Host is one of ALLOWED_HOSTS."""
+    """Return True if the request's Host is one of ALLOWED_HOSTS."""
     try:
         request.get_host()
     except DisallowedHost:
@@ -26,35 +26,35 @@ def has_allowed_host(request: HttpRequest) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _is_allowed(host: bytes, _: tuple[str, ...]) -> bool:
-    """Return what Django says of a Host header while ALLOWED_HOSTS is this."""
+def _is_allowed(host: bytes, _allowed_hosts: tuple[str, ...]) -> bool:
+    """Return Django's decision about a Host header; it depends on ALLOWED_HOSTS."""
     request = HttpRequest()
     request.META["HTTP_HOST"] = host.decode("latin-1")
     return has_allowed_host(request)
 
 
-def is_for_us(scope: Scope) -> bool:
-    """Return whether a request has one Host, and ALLOWED_HOSTS has it."""
+def has_one_allowed_host(scope: Scope) -> bool:
+    """Return True if the request has exactly one Host, which ALLOWED_HOSTS accepts."""
     hosts = [value for name, value in scope["headers"] if name == b"host"]
     return len(hosts) == 1 and _is_allowed(hosts[0], tuple(settings.ALLOWED_HOSTS))
 
 
 def admits(scope: Scope) -> bool:
-    """Return whether a request needs no refusal and no redirect by Django's middleware."""
-    is_safe = not settings.SECURE_SSL_REDIRECT or _is_secure(scope)
-    return is_safe and is_for_us(scope)
+    """Return True if Django's middleware would neither refuse nor redirect the request."""
+    needs_redirect = settings.SECURE_SSL_REDIRECT and not _is_secure(scope)
+    return not needs_redirect and has_one_allowed_host(scope)
 
 
 def security_headers(scope: Scope) -> list[tuple[bytes, bytes]]:
-    """Return what Django's SecurityMiddleware adds to the answer of an API."""
-    found = [(b"X-Content-Type-Options", b"nosniff")]
+    """Return the headers that Django's SecurityMiddleware adds to an API's response."""
+    headers = [(b"X-Content-Type-Options", b"nosniff")]
     if settings.SECURE_HSTS_SECONDS and _is_secure(scope):
-        found.append((b"Strict-Transport-Security", _hsts()))
-    return found
+        headers.append((b"Strict-Transport-Security", _hsts()))
+    return headers
 
 
 def _is_secure(scope: Scope) -> bool:
-    """Return what Django's is_secure() would."""
+    """Return what Django's `request.is_secure()` would return."""
     if settings.SECURE_PROXY_SSL_HEADER:
         for name, value in scope["headers"]:
             if name == b"x-forwarded-proto":

@@ -1,4 +1,4 @@
-"""The web server: uvicorn, set up so that nothing it does by default weakens the application."""
+"""The web server: uvicorn, without those of its defaults that weaken the application."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ log = structlog.stdlib.get_logger(__name__)
 def server(application: Any) -> uvicorn.Server:
     """Return a server for an ASGI application.
 
-    `proxy_headers` stays off: uvicorn would let `X-Forwarded-For` replace the peer's address,
-    and with it what only a loopback peer may do would be open to strangers.
+    `proxy_headers` stays off: otherwise `X-Forwarded-For` replaces the peer's address, and any
+    client could claim to be a loopback peer.
     """
     return uvicorn.Server(
         uvicorn.Config(
@@ -33,7 +33,7 @@ def server(application: Any) -> uvicorn.Server:
             http=HttpProtocol,
             ws="none",
             server_header=False,
-            access_log=False,  # config/operations/logs.py tells every request
+            access_log=False,  # config/operations/logs.py logs every request
             log_config=None,
             log_level="warning",
             timeout_keep_alive=settings.WEB_KEEP_ALIVE_S,
@@ -44,13 +44,13 @@ def server(application: Any) -> uvicorn.Server:
 
 def serve(application: Any, listener: socket.socket) -> None:
     """Serve on a socket that listens already, until SIGTERM or SIGINT."""
-    it = server(application)
+    web_server = server(application)
 
     def stop(_number: int, _frame: FrameType | None) -> None:
-        it.should_exit = True
+        web_server.should_exit = True
 
-    # uvicorn hears these itself and, when it is done, raises them again for whoever was there
-    # before: that must not be the default, which would make an orderly end look like a crash.
+    # uvicorn handles these signals and, after its shutdown, raises them again for the previous
+    # handlers. The default handler would make an orderly end look like a crash.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
     host, port = listener.getsockname()[:2]
@@ -60,4 +60,4 @@ def serve(application: Any, listener: socket.socket) -> None:
         environment=settings.ENVIRONMENT,
         address=sockets.origin(host, port),
     )
-    it.run(sockets=[listener])
+    web_server.run(sockets=[listener])

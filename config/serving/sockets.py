@@ -1,4 +1,4 @@
-"""Where the web server listens: the socket is made before anything else is started."""
+"""The listening socket of the web server, opened before anything else starts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BACKLOG = 2048
 
 
 class ListenError(Exception):
-    """The address cannot be listened on; the message says why and what to do."""
+    """No socket can listen on this address; the message says why and what to do."""
 
 
 def port_number(text: str) -> int:
@@ -33,7 +33,7 @@ def origin(host: str, port: int) -> str:
 
 
 def check_host(host: str, *, loopback_only: bool) -> None:
-    """Raise ListenError for a host by which other machines could come in, if they must not."""
+    """Raise ListenError if only loopback is allowed and other machines could reach the host."""
     if loopback_only and not is_loopback(host):
         raise ListenError(
             f"--host: {host!r} is not a loopback address: a local instance serves this "
@@ -48,7 +48,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        # At once, not when the server starts: until somebody listens, two may bind one port.
+        # Now, not when the server starts: until one listens, two processes can bind one port.
         listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
@@ -58,15 +58,15 @@ def listen(host: str, port: int) -> socket.socket:
 
 def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, Any]:
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise ListenError(f"--host: {host!r} is not a known address.") from error
-    entry = min(found, key=lambda entry: entry[0] != socket.AF_INET)
-    return entry[0], entry[4]
+    family, _, _, _, address = min(entries, key=lambda row: row[0] != socket.AF_INET)
+    return family, address
 
 
 def _above_standard_streams(listener: socket.socket) -> socket.socket:
-    """Move a socket away from the numbers 0 to 2, which it gets when those are closed."""
+    """Move a socket from descriptors 0 to 2, which it may get when those are closed."""
     number = fcntl.fcntl(listener.fileno(), fcntl.F_DUPFD_CLOEXEC, 3)
     listener.close()
     return socket.socket(fileno=number)
@@ -83,7 +83,7 @@ def _reason(error: OSError, host: str, port: int) -> str:
 
 @dataclass(slots=True)
 class Probe:
-    """Asks a server once whether it answers, and never waits: call it until it says True."""
+    """Checks without blocking whether a server answers: call it until it returns True."""
 
     family: int
     address: Any

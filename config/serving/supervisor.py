@@ -1,4 +1,4 @@
-"""Runs programs side by side: all of them, or none. Knows no Django."""
+"""Runs programs together: all of them, or none. Does not depend on Django."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 
-LOOK_EVERY_S = 0.1
-# The programs themselves are done within 30 s.
+POLL_S = 0.1
+# The programs themselves end within 30 s.
 GRACE_S = 35
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What to run; `keep` are file descriptors that it inherits, and has alone from then on."""
+    """A command; `keep` are file descriptors that move to its process."""
 
     name: str
     command: Sequence[str]
@@ -28,10 +28,10 @@ class Program:
 
 @dataclass(slots=True)
 class Supervisor:
-    """Starts programs, each in a session of its own, so that a terminal's Ctrl-C is ours alone.
+    """Starts programs, each in its own session: Ctrl-C in a terminal reaches this process only.
 
-    A stop signal is passed on to all of them as SIGTERM; who is not done after `grace_s`, or
-    when a second signal comes, is killed. A program that ends by itself ends the others too.
+    A stop signal is passed on to all of them as SIGTERM. After `grace_s`, or at a second
+    signal, the remaining ones are killed. A program that ends by itself ends the others too.
     """
 
     programs: Sequence[Program]
@@ -43,23 +43,21 @@ class Supervisor:
     _running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def run(self) -> int:
-        """Run until told to stop (returns 0) or until something went wrong (returns 1)."""
-        with self._listening():
+        """Run until a stop signal (return 0) or a fault (return 1)."""
+        with self._signal_handlers():
             try:
-                trouble = self._start() or self._watch()
-                self.say(
-                    f"{trouble}: stopping everything." if trouble else "Stopping …"
-                )
+                fault = self._start() or self._watch()
+                self.say(f"{fault}: stopping everything." if fault else "Stopping …")
             finally:
-                late = self._stop()
-        if late:
-            self.say(late)
-        return 1 if trouble or late else 0
+                killed = " and ".join(self._stop())
+        if killed:
+            self.say(f"{killed} had to be killed.")
+        return 1 if fault or killed else 0
 
     @contextlib.contextmanager
-    def _listening(self) -> Iterator[None]:
+    def _signal_handlers(self) -> Iterator[None]:
         previous = {
-            number: signal.signal(number, self._hear) for number in STOP_SIGNALS
+            number: signal.signal(number, self._on_signal) for number in STOP_SIGNALS
         }
         try:
             yield
@@ -67,11 +65,11 @@ class Supervisor:
             for number, handler in previous.items():
                 signal.signal(number, handler)
 
-    def _hear(self, number: int, _frame: FrameType | None) -> None:
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         self._signals.append(number)
 
     def _start(self) -> str:
-        """Return what could not be started; nothing when all could."""
+        """Start every program; return a fault, or nothing."""
         for program in self.programs:
             try:
                 self._running[program.name] = subprocess.Popen(  # noqa: S603 - our own commands
@@ -82,38 +80,38 @@ class Supervisor:
                 )
             except OSError as error:
                 return f"{program.name} cannot be started: {error}"
-            # A listening socket of which a copy stays open takes connections for nobody.
+            # An open copy of a listening socket would accept connections that nobody serves.
             for number in program.keep:
                 os.close(number)
         return ""
 
     def _watch(self) -> str:
-        """Return what ended the run; nothing when a signal did."""
-        announced = False
+        """Wait for a stop signal; return a fault that came before it, or nothing."""
+        is_ready = False
         while not self._signals:
             for name, process in self._running.items():
                 if (status := process.poll()) is not None:
-                    return f"{name} ended unexpectedly ({_told(status)})"
-            if not announced and self.ready():
-                announced = True
+                    return f"{name} ended unexpectedly ({_describe(status)})"
+            if not is_ready and self.ready():
+                is_ready = True
                 self.on_ready()
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(POLL_S)
         return ""
 
-    def _stop(self) -> str:
-        """End every program; return who had to be killed, nothing when nobody had to."""
+    def _stop(self) -> list[str]:
+        """End every program; return the names of those that had to be killed."""
         for process in self._running.values():
             process.terminate()
-        end = time.monotonic() + self.grace_s
-        while self._alive() and time.monotonic() < end and len(self._signals) < 2:
-            time.sleep(LOOK_EVERY_S)
+        deadline = time.monotonic() + self.grace_s
+        while self._alive() and time.monotonic() < deadline and len(self._signals) < 2:
+            time.sleep(POLL_S)
         late = self._alive()
         for process in self._running.values():
-            # Whoever a program left in its group goes too.
+            # Child processes that the program left in its group end too.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        return f"{' and '.join(late)} had to be killed." if late else ""
+        return late
 
     def _alive(self) -> list[str]:
         return [
@@ -121,7 +119,7 @@ class Supervisor:
         ]
 
 
-def _told(status: int) -> str:
+def _describe(status: int) -> str:
     if status < 0:
         return f"killed by {signal.Signals(-status).name}"
     return f"exit status {status}"

@@ -1,7 +1,7 @@
-"""Synchronous Django behind an ASGI server: a fixed pool of threads that never wait for a client.
+"""Synchronous Django behind an ASGI server, in a fixed pool of threads.
 
-A request goes to a thread when its body is here, and an answer of one part comes back in one
-step: a slow client holds no thread, and two hops are all that it costs.
+A request goes to a thread once its body has been received, and a response of one part comes
+back in one step. So a slow client occupies no thread, and a request costs two thread switches.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ Send = Callable[[Message], Awaitable[None]]
 Environ = dict[str, Any]
 WSGIApplication = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
-# Larger bodies wait on the disk; no address that Django serves takes more than the largest.
+# Larger bodies are stored on the disk; no view accepts more than LARGEST_BYTES.
 IN_MEMORY_BYTES = 1024 * 1024
 LARGEST_BYTES = 32 * 1024 * 1024
-# What is gathered before a hop back to the event loop.
+# Collected before a part is passed to the event loop.
 PART_BYTES = 64 * 1024
 RECEIVE_S = 120.0
 STALL_S = 60.0
 
 
 class ClientGoneError(Exception):
-    """The client went away before its request was complete."""
+    """The client disconnected before its request was complete."""
 
 
 class WSGIBridge:
@@ -52,7 +52,11 @@ class WSGIBridge:
         except ClientGoneError:
             return
         except TimeoutError:
-            await _answer(send, 408, [(b"connection", b"close")], b"")
+            headers = [(b"connection", b"close")]
+            await send(
+                {"type": "http.response.start", "status": 408, "headers": headers}
+            )
+            await send(_part(b"", more=False))
             return
         with body:
             call = Call(self._application, environ(scope, body, length), send)
@@ -68,10 +72,10 @@ class WSGIBridge:
 
 
 async def _body(scope: Scope, receive: Receive) -> tuple[IO[bytes], int]:
-    """Return a request's body and its length; of one that is too large, the length alone.
+    """Return a request's body and its length; of a body that is too large, only the length.
 
-    The application refuses such a body by its length, in its own words. Raises
-    ClientGoneError, TimeoutError: it does not end.
+    The application refuses such a body by its length, in its own format. Raises
+    ClientGoneError, and TimeoutError for a body that does not end.
     """
     declared = _declared_length(scope)
     if declared is None:
@@ -79,14 +83,14 @@ async def _body(scope: Scope, receive: Receive) -> tuple[IO[bytes], int]:
     if declared > LARGEST_BYTES:
         return BytesIO(), declared
     with within(RECEIVE_S):
-        return await _received(receive)
+        return await _receive_body(receive)
 
 
-async def _received(receive: Receive) -> tuple[IO[bytes], int]:
+async def _receive_body(receive: Receive) -> tuple[IO[bytes], int]:
     message = await receive()
     if message["type"] == "http.request" and not message.get("more_body"):
-        whole = message.get("body", b"")
-        return BytesIO(whole if len(whole) <= LARGEST_BYTES else b""), len(whole)
+        content = message.get("body", b"")
+        return BytesIO(content if len(content) <= LARGEST_BYTES else b""), len(content)
     body = SpooledBody(IN_MEMORY_BYTES)
     try:
         length = await _collect(message, receive, body)
@@ -97,7 +101,7 @@ async def _received(receive: Receive) -> tuple[IO[bytes], int]:
 
 
 async def _collect(message: Message, receive: Receive, body: SpooledBody) -> int:
-    """Store a body that comes in parts; return its length. Raises ClientGoneError."""
+    """Store a body that arrives in parts; return its length. Raises ClientGoneError."""
     length = 0
     while message["type"] == "http.request":
         length += len(message.get("body", b""))
@@ -111,9 +115,9 @@ async def _collect(message: Message, receive: Receive, body: SpooledBody) -> int
 
 
 class SpooledBody(tempfile.SpooledTemporaryFile[bytes]):
-    """A body that is too large for memory; reading it raises what kept it from being stored.
+    """A body that is too large for memory; reading it raises the error of storing it.
 
-    So the application answers in its own shape when the disk is full or there is none.
+    So the application answers in its own format when the disk is full or missing.
     """
 
     _failure: OSError | None = None
@@ -132,7 +136,7 @@ class SpooledBody(tempfile.SpooledTemporaryFile[bytes]):
             self._fail(error)
 
     def _fail(self, error: OSError) -> None:
-        """Let go of the file, which would try again to write what it holds back."""
+        """Close the file, which would otherwise write its buffer again."""
         self._failure = error
         with suppress(OSError):
             self._file.close()
@@ -145,24 +149,24 @@ class SpooledBody(tempfile.SpooledTemporaryFile[bytes]):
 
 
 def _declared_length(scope: Scope) -> int | None:
-    """Return the length that a request claims: 0 when it tells none, None without a body."""
-    found = None if scope["http_version"].startswith("1") else 0
+    """Return a body's Content-Length: 0 when it is unknown, None without a body."""
+    length = None if scope["http_version"].startswith("1") else 0
     for name, value in scope["headers"]:
         if name == b"content-length" and value.isdigit():
             return int(value[:18])
         if name == b"transfer-encoding":
-            found = 0
-    return found
+            length = 0
+    return length
 
 
 def environ(scope: Scope, body: IO[bytes], length: int) -> Environ:
     """Return PEP 3333's environ of a request.
 
-    A header with an underscore is dropped: `X_Tenant_Id` would pass for `X-Tenant-Id`.
+    Headers with an underscore are dropped: `X_Tenant_Id` could not be told from `X-Tenant-Id`.
     """
     host, port = scope.get("server") or ("localhost", 80)
     peer, peer_port = scope.get("client") or ("", 0)
-    found: Environ = {
+    env: Environ = {
         "REQUEST_METHOD": scope["method"],
         "SCRIPT_NAME": "",
         "PATH_INFO": scope["path"].encode().decode("latin-1"),
@@ -186,11 +190,11 @@ def environ(scope: Scope, body: IO[bytes], length: int) -> Environ:
         name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
         key = name.upper().replace("-", "_")
         key = key if key == "CONTENT_TYPE" else f"HTTP_{key}"
-        found[key] = f"{found[key]},{value}" if key in found else value
-    found["CONTENT_LENGTH"] = str(length)
-    # Without one, Django would take the server's own name.
-    found.setdefault("HTTP_HOST", "")
-    return found
+        env[key] = f"{env[key]},{value}" if key in env else value
+    env["CONTENT_LENGTH"] = str(length)
+    # Without Host, Django would use SERVER_NAME.
+    env.setdefault("HTTP_HOST", "")
+    return env
 
 
 class Call:
@@ -203,11 +207,11 @@ class Call:
         self._parts: Iterator[bytes] = iter(())
 
     def begin(self) -> tuple[Message, bytes, bool]:
-        """Return the head, the first part, and whether that is all."""
+        """Return the head, the first part, and True if that is the whole response."""
         self._result = self._application(self._environ, self._start_response)
         try:
             self._parts = iter(self._result)
-            first, is_all = self._gathered()
+            first, is_all = self._next_part()
         except BaseException:
             self._close()
             raise
@@ -216,17 +220,18 @@ class Call:
         return self._head, first, is_all
 
     def finish(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Send the other parts, each when the client has taken the one before."""
+        """Send the other parts, each once the client has accepted the previous one."""
         try:
             is_all = False
             while not is_all:
-                part, is_all = self._gathered()
+                part, is_all = self._next_part()
                 sending = self._send(_part(part, more=not is_all))
                 asyncio.run_coroutine_threadsafe(sending, loop).result(STALL_S)  # type: ignore[arg-type]
         finally:
             self._close()
 
-    def _gathered(self) -> tuple[bytes, bool]:
+    def _next_part(self) -> tuple[bytes, bool]:
+        """Return the next part, and True if it is the last."""
         parts: list[bytes] = []
         size = 0
         for part in self._parts:
@@ -256,10 +261,3 @@ class Call:
 
 def _part(body: bytes, *, more: bool) -> Message:
     return {"type": "http.response.body", "body": body, "more_body": more}
-
-
-async def _answer(
-    send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes
-) -> None:
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send(_part(body, more=False))
