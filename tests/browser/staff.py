@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from django.contrib.auth.models import User
 from playwright.sync_api import Page
+
+from tests.factories import UserFactory
 
 
 def log_in(page: Page, origin: str) -> Page:
     """Make a superuser and log them in; return their page."""
-    User.objects.create_superuser("ada", password="a-long-password")
+    UserFactory.create(superuser=True, username="ada", password="a-long-password")
     page.goto(f"{origin}/admin/")
     page.get_by_label("Username").fill("ada")
     page.get_by_label("Password").fill("a-long-password")

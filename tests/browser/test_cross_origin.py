@@ -8,10 +8,10 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from playwright.sync_api import Page
 
+from tests.factories import UserFactory
 from tests.recording.oauth.flows import REDIRECT, App
 
 METHODS = ["none", "client_secret_basic", "client_secret_post"]
@@ -88,7 +88,7 @@ def elsewhere(page: Page) -> Iterator[Page]:
 @pytest.fixture
 def visitor(db) -> Client:
     client = Client()
-    account = User.objects.create_user("ada", "ada@example.org")
+    account = UserFactory.create(username="ada", email="ada@example.org")
     client.force_login(account, "django.contrib.auth.backends.ModelBackend")
     return client
 

@@ -7,6 +7,7 @@ from django.contrib import admin
 from django.contrib.auth.models import User
 from django.urls import reverse
 
+from tests.factories import UserFactory
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core.models import Delivery, Endpoint
 
@@ -60,7 +61,9 @@ def test_no_page_complains_loads_anything_foreign_or_overflows(
 ):
     EndpointFactory.create()
     publish_event()
-    operator = User.objects.create_superuser("ada", password="a-long-password")
+    operator = UserFactory.create(
+        superuser=True, username="ada", password="a-long-password"
+    )
 
     def visit(path: str) -> None:
         answer = page.goto(f"{live_server.url}{path}")

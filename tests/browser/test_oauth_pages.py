@@ -14,12 +14,15 @@ from django.contrib.auth.models import User
 from django.test import Client
 from playwright.sync_api import Page, expect
 
+from tests.factories import UserFactory
 from tests.recording.oauth.flows import App, query_of
 
 
 @pytest.fixture
 def account(db) -> User:
-    return User.objects.create_user("ada", "ada@example.org", "correct horse")
+    return UserFactory.create(
+        username="ada", email="ada@example.org", password="correct horse"
+    )
 
 
 class Callback(ThreadingHTTPServer):
@@ -104,7 +107,9 @@ def test_a_person_logs_in_and_allows_by_keyboard(
 def test_another_account_answers_the_same_request_by_keyboard(
     live_server, page, complaints, callback, account
 ):
-    User.objects.create_user("eve", "eve@example.org", "correct horse")
+    UserFactory.create(
+        username="eve", email="eve@example.org", password="correct horse"
+    )
     app = App.registered(Client(), redirect=callback.address)
     page.goto(live_server.url + app.address())
     expect(page.get_by_label("User name")).to_have_accessible_description(

@@ -10,7 +10,8 @@ from cryptography.fernet import Fernet
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from gateway.chat.models import ModelEndpoint, ModelTarget
+from gateway.chat.models import ModelTarget
+from tests.gateway.chat.factories import ModelEndpointFactory
 from tests.webhooks_core.factories import EndpointFactory
 from webhooks_core.models import Endpoint, EndpointSecret, reencryption
 
@@ -25,8 +26,7 @@ def kept(plain, settings):
     """Something in each sealed column, under the old key."""
     settings.WEBHOOK_SECRET_KEYS = [OLD]
     endpoint = EndpointFactory.create(custom_headers=HEADERS)
-    small = ModelEndpoint.objects.create(name="small", upstream="echo")
-    ModelTarget.objects.create(endpoint=small, api_key="sk-1")
+    ModelEndpointFactory.create()
     settings.WEBHOOK_SECRET_KEYS = [NEW, OLD]
     return endpoint
 

@@ -11,12 +11,12 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.db import connection, connections
 from django.test import Client
 
 from config import statements
 from recording import tokens
+from tests.factories import UserFactory
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -62,7 +62,7 @@ def held(table: str) -> Iterator[None]:
 
 
 def test_recording_answers_503(web):
-    user = User.objects.create_user("u")
+    user = UserFactory.create(username="u")
     bearer = f"Bearer {tokens.create(user=user, name='', days=1).text}"
     with held("webhooks_core_endpoint"):
         answer = web.get("/v1/webhooks", headers={"Authorization": bearer})

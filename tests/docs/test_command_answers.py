@@ -21,6 +21,7 @@ from gateway import keys
 from recording import tokens
 from tests.docs.samples import DOCS
 from tests.docs.test_commands import options
+from tests.factories import UserFactory
 from webhooks_core import endpoints
 from webhooks_core.models import Delivery
 from webhooks_core.publishing import publish
@@ -52,7 +53,7 @@ class Made:
 @pytest.fixture
 def made(settings, db, tmp_path) -> Made:
     settings.CATALOG_EVENTS = True
-    user = User.objects.create(username="ada")
+    user = UserFactory.create(username="ada")
     created = endpoints.create(
         profile=PROFILE, owner=OWNER, url="http://127.0.0.1:9/", event_types=[]
     )

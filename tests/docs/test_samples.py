@@ -22,6 +22,7 @@ from recording import tokens
 from recording.models import PersonalToken, Recording
 from tests.catalog.factories import BookFactory
 from tests.docs.samples import DOCS, commands, filled, sample
+from tests.factories import UserFactory
 from tests.gateway.making import Api
 from webhooks_core import profiles
 from webhooks_core.profiles import Notice, NoticeKind, WebhookProfile
@@ -118,7 +119,7 @@ def client_of(user: User) -> Client:
 
 
 def test_a_personal_token_is_made_listed_revoked_and_pruned():
-    ada = User.objects.create(username="ada")
+    ada = UserFactory.create(username="ada")
     code = sample("recording.md", "sh", "tokens").replace("USER", "ada")
     make, show, revoke, revoke_all, prune = commands(code)
     assert run(*make).startswith("rec_pat_")
@@ -133,7 +134,7 @@ def test_a_personal_token_is_made_listed_revoked_and_pruned():
 
 
 def test_the_recording_is_imported():
-    User.objects.create(username="ada")
+    UserFactory.create(username="ada")
     values = {"FILE.json": RECORDING, "USER": "ada"}
     [line] = commands(filled(sample("recording.md", "sh", "import"), values))
     assert "no event" in run(*line)
@@ -144,14 +145,14 @@ def test_the_subscription_is_made_and_its_answer_has_what_the_page_says():
     body = json.loads(sample("recording.md", "json", "subscription"))
     assert body["url"].startswith("https://")
     body["url"] = "https://93.184.216.34/recording"  # needs no resolver
-    client = client_of(User.objects.create(username="ada"))
+    client = client_of(UserFactory.create(username="ada"))
     answer = client.post("/v1/webhooks", body, "application/json")
     assert answer.status_code == 201, answer.content
     assert answer.json()["events"] == ["summary.completed"]
 
 
 def test_the_error_is_the_one_that_is_answered():
-    client = client_of(User.objects.create(username="ada"))
+    client = client_of(UserFactory.create(username="ada"))
     answer = client.post("/v1/webhooks", {"url": 1}, "application/json")
     assert answer.json() == json.loads(sample("recording.md", "json", "error"))
 

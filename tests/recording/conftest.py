@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from recording import tokens
+from tests.factories import UserFactory
 
 # A literal address: it needs no resolver, and nothing is ever sent to it in these tests.
 URL = "https://93.184.216.34/hook"
@@ -69,7 +70,7 @@ def error_of(answer, status, code):
 
 @pytest.fixture
 def user(db) -> User:
-    return User.objects.create_user("ada")
+    return UserFactory.create(username="ada")
 
 
 @pytest.fixture
@@ -79,4 +80,4 @@ def api(user) -> Api:
 
 @pytest.fixture
 def stranger(db) -> Api:
-    return Api(User.objects.create_user("mallory"))
+    return Api(UserFactory.create(username="mallory"))

@@ -14,14 +14,14 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.utils import timezone
-from oauth2_provider.models import AccessToken, RefreshToken, set_token_value
+from oauth2_provider.models import AccessToken, RefreshToken
 
 from recording import accounts, recordings, tokens
 from recording.activity import InactiveAccountError
 from recording.models import PersonalToken, Recording
-from recording.oauth.models import Application
 from tests.receiver import receiver
 from tests.recording.conftest import error_of
+from tests.recording.factories import RefreshTokenFactory
 from tests.running import until
 from webhooks_core import endpoints, publishing
 from webhooks_core.dispatch import dispatcher as engine
@@ -274,25 +274,10 @@ def test_endpoints_of_others_and_of_other_products_go_on(api, stranger):
     assert set(Endpoint.objects.values_list("active", flat=True)) == {True}
 
 
-def oauth_tokens(user):
-    application = Application.objects.create(
-        client_type="public", authorization_grant_type="authorization-code"
-    )
-    shared = {"user": user, "application": application}
-    access = AccessToken(
-        scope="mcp:connect", expires=timezone.now() + timedelta(hours=1), **shared
-    )
-    set_token_value(access, "rec_at_a")
-    access.save()
-    refresh = RefreshToken(access_token=access, token_family=None, **shared)
-    set_token_value(refresh, "rec_rt_a")
-    refresh.save()
-
-
 @inactive
 @pytest.mark.django_db
 def test_disabling_revokes_the_tokens_and_enabling_does_not_restore_them(api, stranger):
-    oauth_tokens(api.user)
+    RefreshTokenFactory.create(user=api.user)
     switch(api.user, on=False)
     error_of(api.get("webhooks"), 401, "unauthorized")
     assert not AccessToken.objects.exists()

@@ -5,7 +5,7 @@ from datetime import timedelta
 import orjson
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from recording import recordings, tokens
 from recording.models import PersonalToken, Recording
+from tests.factories import UserFactory
 from webhooks_core.models import Event
 
 pytestmark = pytest.mark.django_db
@@ -205,7 +206,7 @@ def test_a_token_is_neither_made_nor_edited_in_the_admin(admin_client, created):
 
 
 def test_who_may_only_look_cannot_revoke(client, created):
-    staff = User.objects.create_user("staff", is_staff=True)
+    staff = UserFactory.create(staff=True, username="staff")
     staff.user_permissions.add(Permission.objects.get(codename="view_personaltoken"))
     client.force_login(staff)
     assert created.token.display_prefix in page(client, TOKENS)

@@ -3,46 +3,30 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.auth.models import User
 
 from recording import owners
-from recording.webhooks import PROFILE, SUMMARY_COMPLETED
-from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT, looker, page, queries_of
-from webhooks_core import endpoints
-from webhooks_core.models import Endpoint, Event
-from webhooks_core.publishing import publish
+from recording.webhooks import PROFILE
+from tests.factories import UserFactory
+from tests.webhooks_core.admin.looking import SCRIPT, looker, page, queries_of
+from tests.webhooks_core.factories import EndpointFactory, EventFactory
 
 pytestmark = pytest.mark.django_db
 ENDPOINTS, EVENTS = "/admin/webhooks_core/endpoint/", "/admin/webhooks_core/event/"
 WATCHERS = ("view_endpoint", "view_event")
 
 
-def endpoint(owner: object) -> Endpoint:
-    return endpoints.create(
-        profile=PROFILE, owner=str(owner), url=NOWHERE, event_types=[SUMMARY_COMPLETED]
-    ).endpoint
-
-
-def event(owner: object) -> Event:
-    return publish(
-        profile=PROFILE,
-        owner=str(owner),
-        event_type=SUMMARY_COMPLETED,
-        data={"audio_id": "a"},
-    )
-
-
 def pages(owner: object) -> list[str]:
-    """Make rows of an owner; return all pages that name it."""
-    one, other = endpoint(owner), event(owner)
+    """Create rows of an owner; return all pages that name it."""
+    of = {"profile": PROFILE, "owner": str(owner)}
+    endpoint, event = EndpointFactory.create(**of), EventFactory.create(**of)
     return [
-        *(ENDPOINTS, f"{ENDPOINTS}{one.pk}/change/"),
-        *(EVENTS, f"{EVENTS}{other.pk}/change/"),
+        *(ENDPOINTS, f"{ENDPOINTS}{endpoint.pk}/change/"),
+        *(EVENTS, f"{EVENTS}{event.pk}/change/"),
     ]
 
 
 def test_every_page_names_the_user_and_leads_to_it(admin_client):
-    ada = User.objects.create(username="ada")
+    ada = UserFactory.create(username="ada")
     for address in pages(ada.pk):
         link = f'<a href="/admin/auth/user/{ada.pk}/change/">ada</a> ({ada.pk})'
         assert link in page(admin_client, address), address
@@ -50,7 +34,7 @@ def test_every_page_names_the_user_and_leads_to_it(admin_client):
 
 def test_who_may_not_see_users_gets_the_name_alone(client):
     looker(client, WATCHERS)
-    ada = User.objects.create(username="ada")
+    ada = UserFactory.create(username="ada")
     for address in pages(ada.pk):
         text = page(client, address)
         assert f"ada ({ada.pk})" in text, address
@@ -66,25 +50,27 @@ def test_an_owner_who_is_gone_is_shown_as_it_is(admin_client, owner):
 
 
 def test_a_name_is_text_whatever_it_holds(admin_client):
-    mallory = User.objects.create(username=SCRIPT)
+    mallory = UserFactory.create(username=SCRIPT)
     for address in pages(mallory.pk):
         text = page(admin_client, address)
         assert SCRIPT not in text, address
         assert "&lt;script&gt;alert(1)" in text
 
 
-@pytest.mark.parametrize(("address", "make"), [(ENDPOINTS, endpoint), (EVENTS, event)])
-def test_all_owners_of_a_page_are_read_at_once(admin_client, address, make):
+@pytest.mark.parametrize(
+    ("address", "factory"), [(ENDPOINTS, EndpointFactory), (EVENTS, EventFactory)]
+)
+def test_all_owners_of_a_page_are_read_at_once(admin_client, address, factory):
     counts = []
     for number in (1, 20):
-        for n in range(number):
-            make(User.objects.create(username=f"user {number} {n}").pk)
+        for user in UserFactory.create_batch(number):
+            factory.create(profile=PROFILE, owner=str(user.pk))
         counts.append(len(queries_of(admin_client, address)))
     assert counts[0] == counts[1]
 
 
 def test_nobody_is_named_without_a_query_for_each(django_assert_num_queries):
-    users = [User.objects.create(username=name) for name in ("ada", "ben")]
+    users = UserFactory.create_batch(2)
     with django_assert_num_queries(1):
-        known = owners.describe({str(it.pk) for it in users})
-    assert {it.name for it in known.values()} == {"ada", "ben"}
+        known = owners.describe({str(user.pk) for user in users})
+    assert [owner.name for owner in known.values()] == [user.username for user in users]

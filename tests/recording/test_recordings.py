@@ -7,7 +7,6 @@ import sys
 
 import orjson
 import pytest
-from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import OperationalError
 
@@ -15,6 +14,7 @@ from recording import demo, payloads, recordings, tokens
 from recording.documents import DocumentError
 from recording.models import PersonalToken, Recording
 from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
+from tests.factories import UserFactory
 from tests.threads import at_once
 from webhooks_core import publishing
 from webhooks_core.models import Delivery, Event
@@ -242,6 +242,6 @@ def test_the_demo_gives_a_recording_and_a_token_once(user):
 
 
 def test_the_demo_of_one_user_is_not_another_s(user):
-    other = User.objects.create_user("bob")
+    other = UserFactory.create(username="bob")
     assert demo.load(user=user) != demo.load(user=other)
     assert Recording.objects.count() == 2

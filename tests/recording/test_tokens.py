@@ -18,6 +18,7 @@ from django_q.models import Schedule
 from recording import tokens
 from recording.models import PersonalToken
 from recording.tokens import authenticate
+from tests.factories import UserFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -160,7 +161,7 @@ def test_the_bounds_of_the_days_are_allowed(user, days):
 
 @pytest.mark.spec("recording", "list_personal_tokens [USER]")
 def test_list_shows_states_and_never_a_token(text, user):
-    other = tokens.create(user=User.objects.create_user("bob"), days=1).text
+    other = tokens.create(user=UserFactory.create(username="bob"), days=1).text
     PersonalToken.objects.filter(user__username="bob").revoke(timezone.now())
     short = tokens.create(user=user, days=1).text
     with after(days=2):

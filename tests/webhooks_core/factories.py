@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
+from django.utils import timezone
+from factory.declarations import LazyFunction, Sequence, SubFactory, Trait
 from factory.django import DjangoModelFactory
 
 from webhooks_core import endpoints
-from webhooks_core.models import Endpoint, Event
+from webhooks_core.dispatch.leases import LEASE_DURATION
+from webhooks_core.models import Attempt, Delivery, DispatcherLease, Endpoint, Event
 from webhooks_core.publishing import publish
 
 
@@ -27,8 +31,59 @@ class EndpointFactory(DjangoModelFactory[Endpoint]):
         return endpoints.create(**kwargs).endpoint
 
 
+class EventFactory(DjangoModelFactory[Event]):
+    """The row alone; `publish_event` also creates its deliveries."""
+
+    class Meta:
+        model = Event
+
+    public_id = Sequence(lambda n: f"evt_{n}")
+    profile = "plain"
+    owner = "alice"
+    type = "thing.made"
+    size = 2
+    body = b"{}"
+
+
+class DeliveryFactory(DjangoModelFactory[Delivery]):
+    """The row alone: no queue knows that it is due."""
+
+    class Meta:
+        model = Delivery
+
+    public_id = Sequence(lambda n: f"dlv_{n}")
+    event = SubFactory(EventFactory)
+    endpoint = SubFactory(EndpointFactory)
+    replay_number = Sequence(int)
+
+
+class AttemptFactory(DjangoModelFactory[Attempt]):
+    class Meta:
+        model = Attempt
+
+    delivery = SubFactory(DeliveryFactory)
+    number = Sequence(lambda n: n + 1)
+    started_at = LazyFunction(timezone.now)
+    outcome = "ok"
+
+
+class DispatcherLeaseFactory(DjangoModelFactory[DispatcherLease]):
+    class Meta:
+        model = DispatcherLease
+
+    class Params:
+        expired = Trait(
+            expires_at=LazyFunction(lambda: timezone.now() - timedelta(minutes=1))
+        )
+
+    slot = 0
+    host = "one"
+    pid = 1
+    expires_at = LazyFunction(lambda: timezone.now() + LEASE_DURATION)
+
+
 def publish_event(
-    owner: str = "alice", event_type: str = "thing.made", **fields
+    owner: str = "alice", event_type: str = "thing.made", **fields: Any
 ) -> Event:
     """Publish by the use case: its deliveries and due queues are what tests look at."""
     return publish(

@@ -11,6 +11,7 @@ from django_q.models import Schedule
 
 from config.operations import doctor, health
 from tests.config.operations.test_health import no_database
+from tests.factories import UserFactory
 from tests.webhooks_core.factories import EndpointFactory
 from webhooks_core import tasks
 from webhooks_core.models import Endpoint, EngineState
@@ -45,7 +46,7 @@ def sound(db):
     Schedule.objects.update_or_create(
         name="webhooks: sweep", defaults={"func": doctor.SWEEP, "repeats": -1}
     )
-    User.objects.create_superuser("root")
+    UserFactory.create(superuser=True, username="root")
 
 
 def test_a_sound_deployment_exits_with_0(sound):

@@ -7,12 +7,12 @@ from datetime import timedelta
 from unittest import mock
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from config.operations import health
+from tests.factories import UserFactory
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import stats, tasks
 from webhooks_core.models import Delivery, Endpoint, EngineState
@@ -75,7 +75,7 @@ def test_without_a_database_it_is_not_ready(client, db):
 def test_without_a_database_a_session_cannot_be_looked_up_and_nothing_breaks(
     client, db
 ):
-    client.force_login(User.objects.create_superuser("root"))
+    client.force_login(UserFactory.create(superuser=True, username="root"))
     with no_database():
         code, body = ask(client, REMOTE_ADDR=ELSEWHERE)
     assert code == 503

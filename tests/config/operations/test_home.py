@@ -4,12 +4,12 @@ import re
 from html import unescape
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
 from config.operations import links
 from tests.config.operations.test_health import no_database
+from tests.factories import UserFactory
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints, stats, tasks
@@ -64,15 +64,15 @@ def test_a_forwarded_request_is_a_strangers(client, db, header):
 
 
 def test_staff_sees_the_state_from_anywhere(client, db):
-    client.force_login(User.objects.create_superuser("root"))
+    client.force_login(UserFactory.create(superuser=True, username="root"))
     assert 'id="state"' in page(client, **ELSEWHERE)
-    client.force_login(User.objects.create_user("ada"))
+    client.force_login(UserFactory.create(username="ada"))
     assert 'id="state"' not in page(client, **ELSEWHERE)
 
 
 def test_the_quick_start_holds_the_readers_own_address_and_name(client, db, settings):
     settings.BASE_URL = "http://127.0.0.1:8123"
-    client.force_login(User.objects.create_user("a<b>"))
+    client.force_login(UserFactory.create(username="a<b>"))
     html = page(client)
     assert "curl -sS http://127.0.0.1:8123/v1/webhooks" in html
     assert "<b>" not in html.partition('id="start"')[2]
@@ -80,7 +80,7 @@ def test_the_quick_start_holds_the_readers_own_address_and_name(client, db, sett
 
 
 def test_without_a_database_the_page_still_opens(client, db):
-    client.force_login(User.objects.create_superuser("root"))
+    client.force_login(UserFactory.create(superuser=True, username="root"))
     with no_database():
         html = page(client)
         assert 'id="state"' not in page(client, **ELSEWHERE)

@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 import yaml
-from django.contrib.auth.models import User
 from django.utils import timezone
 from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.parser import (
@@ -17,15 +16,19 @@ from prometheus_client.parser import text_string_to_metric_families
 from config.operations import metrics
 from tests.config.operations.test_health import no_database
 from tests.docs.samples import DOCS
+from tests.factories import UserFactory
 from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch
-from tests.webhooks_core.factories import EndpointFactory, publish_event
+from tests.webhooks_core.factories import (
+    DispatcherLeaseFactory,
+    EndpointFactory,
+    publish_event,
+)
 from webhooks_core import tasks
 from webhooks_core.dispatch import leases
 from webhooks_core.models import (
     Attempt,
     Delivery,
-    DispatcherLease,
     EndpointQueue,
     EngineState,
 )
@@ -112,9 +115,7 @@ def test_repairs_are_counted(client, db, plain):
     now = timezone.now()
     Delivery.objects.update(next_attempt_at=now - timedelta(minutes=1))
     EndpointQueue.objects.update(next_due_at=None)
-    DispatcherLease.objects.create(
-        slot=0, host="h", pid=1, expires_at=now - 2 * leases.LEASE_DURATION
-    )
+    DispatcherLeaseFactory.create(expires_at=now - 2 * leases.LEASE_DURATION)
     EngineState.objects.get_or_create(pk=1)
     tasks.sweep()
     tasks.sweep()
@@ -187,7 +188,7 @@ def test_the_metrics_are_not_for_strangers(client, db, settings):
     assert b"signpost_" not in answer.content
     assert client.get("/metrics", HTTP_X_FORWARDED_FOR="127.0.0.1").status_code == 401
     scrape(client, HTTP_AUTHORIZATION=f"Bearer {TOKEN}", **ELSEWHERE)
-    client.force_login(User.objects.create_superuser("root"))
+    client.force_login(UserFactory.create(superuser=True, username="root"))
     scrape(client, **ELSEWHERE)
 
 

@@ -18,6 +18,7 @@ from gateway.chat.models import (
     UsageRecord,
     UsageTotal,
 )
+from tests.gateway.chat.factories import ModelPriceFactory
 from tests.gateway.chat.metering.test_usage import ended
 from webhooks_core.admin import base
 
@@ -73,9 +74,7 @@ def test_prices_of_details_may_stay_empty(admin_client):
 
 
 def test_days_tell_what_was_spent(admin_client):
-    ModelPrice.objects.create(
-        model="small", prompt_price=Decimal(1), completion_price=Decimal(2)
-    )
+    ModelPriceFactory.create(model="small")
     usage.write(
         [ended(at=NOON, usage=Usage(1_000_000, 2)), ended(at=NOON, model="free")]
     )
@@ -96,9 +95,7 @@ def test_a_day_tells_its_failures_beside_its_requests(admin_client):
 def test_a_page_tells_costs_as_prices_and_times_as_elsewhere(
     admin_client, address, model
 ):
-    ModelPrice.objects.create(
-        model="small", prompt_price=Decimal(1), completion_price=Decimal(2)
-    )
+    ModelPriceFactory.create(model="small")
     usage.write([ended(at=NOON, usage=Usage(1_000_000, 2))])
     row = model.objects.get()
     text = admin_client.get(f"{address}{row.pk}/change/").content.decode()

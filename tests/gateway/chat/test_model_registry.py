@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import Error, InterfaceError, OperationalError
 from django.test import Client
@@ -18,25 +17,19 @@ from gateway.chat.metrics import ChatCollector
 from gateway.chat.model_registry import ModelRegistry, load
 from gateway.chat.models import (
     ModelEndpoint,
-    ModelPrice,
     ModelTarget,
     UsageRecord,
 )
 from gateway.configuration.shapes import Allow, ModelEntry, Target, Timeouts
+from tests.factories import UserFactory
+from tests.gateway.chat.factories import ModelEndpointFactory, ModelPriceFactory
 from tests.gateway.chat.metering.test_usage import ended
-
-
-def endpoint(name: str = "rows", **fields: Any) -> ModelEndpoint:
-    row = ModelEndpoint.objects.create(name=name, upstream="openai", **fields)
-    ModelTarget.objects.create(
-        endpoint=row, base_url="http://127.0.0.1:1/v1/", model="there", api_key="sk-1"
-    )
-    return row
 
 
 @pytest.mark.django_db
 def test_a_row_is_the_same_as_an_entry_of_the_configuration():
-    endpoint(
+    ModelEndpointFactory.create(
+        name="rows",
         supports=["streaming"],
         allow_everyone=False,
         allow_tenants=["acme"],
@@ -60,7 +53,7 @@ def test_a_row_is_the_same_as_an_entry_of_the_configuration():
 
 @pytest.mark.django_db
 def test_keys_are_encrypted_at_rest_and_never_shown():
-    endpoint()
+    ModelEndpointFactory.create(name="rows")
     stored: Any = ModelTarget.objects.values_list("api_key", flat=True)[0]
     assert "sk-1" not in stored.ciphertext
     assert "sk-1" not in repr(load()["rows"])
@@ -69,7 +62,7 @@ def test_keys_are_encrypted_at_rest_and_never_shown():
 @pytest.mark.django_db
 def test_a_key_may_come_from_the_environment(monkeypatch):
     monkeypatch.setenv("UPSTREAM_KEY", "sk-of-the-environment")
-    row = endpoint()
+    row = ModelEndpointFactory.create(name="rows")
     row.targets.update(api_key="${UPSTREAM_KEY}")
     assert load()["rows"].targets[0].api_key == "sk-of-the-environment"
     monkeypatch.delenv("UPSTREAM_KEY")
@@ -78,16 +71,16 @@ def test_a_key_may_come_from_the_environment(monkeypatch):
 
 @pytest.mark.django_db
 def test_an_unreadable_key_leaves_out_its_endpoint_alone(settings):
-    endpoint()
+    ModelEndpointFactory.create(name="rows")
     settings.WEBHOOK_SECRET_KEYS = ["A" * 43 + "="]
-    endpoint(name="other")
+    ModelEndpointFactory.create(name="other")
     assert set(load()) == {"echo", "other"}
 
 
 @pytest.mark.django_db
 def test_inactive_rows_are_absent_and_the_configuration_wins():
-    endpoint(is_active=False)
-    endpoint(name="echo")
+    ModelEndpointFactory.create(name="rows", is_active=False)
+    ModelEndpointFactory.create(name="echo")
     assert set(load()) == {"echo"}
     assert load()["echo"].upstream == "echo"
 
@@ -95,7 +88,7 @@ def test_inactive_rows_are_absent_and_the_configuration_wins():
 @pytest.mark.django_db
 def test_loading_takes_two_queries_however_many_there_are(django_assert_num_queries):
     for number in range(5):
-        endpoint(name=f"m{number}")
+        ModelEndpointFactory.create(name=f"m{number}")
     with django_assert_num_queries(2):
         load()
 
@@ -193,7 +186,9 @@ def test_a_database_that_hangs_is_waited_for_only_so_long(monkeypatch):
 @pytest.fixture
 def staff(db) -> Client:
     client = Client()
-    client.force_login(User.objects.create_superuser("root", password="x"))
+    client.force_login(
+        UserFactory.create(superuser=True, username="root", password="x")
+    )
     return client
 
 
@@ -275,7 +270,7 @@ def test_lists_take_the_same_queries_for_many_rows(
 ):
     write([ended(principal=f"p{number}") for number in range(50)])
     for number in range(20):
-        endpoint(name=f"m{number}")
+        ModelEndpointFactory.create(name=f"m{number}")
     with django_assert_max_num_queries(14):
         assert staff.get(f"/admin/gateway_chat/{page}/").status_code == 200
 
@@ -306,7 +301,7 @@ def test_usage_is_shown_and_never_edited(staff):
 
 @pytest.mark.django_db
 def test_metrics_tell_requests_tokens_costs_and_times(django_assert_num_queries):
-    ModelPrice.objects.create(model="small", prompt_price=1, completion_price=1)
+    ModelPriceFactory.create(model="small", completion_price=1)
     broken = {"status": 500, "first_chunk_s": None, "duration_s": 200.0}
     write([ended(), ended(**broken, estimated=True)])
 

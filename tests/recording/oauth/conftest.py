@@ -10,13 +10,14 @@ from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.test import Client
 
+from tests.factories import UserFactory
 from tests.recording.oauth.flows import App
 from tests.recording.oauth.live import Person
 
 
 @pytest.fixture
 def account(db) -> User:
-    return User.objects.create_user("ada", "ada@example.org")
+    return UserFactory.create(username="ada", email="ada@example.org")
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def person(live_server, settings) -> Iterator[Person]:
     settings.BASE_URL = live_server.url
     visitor, session = Client(), requests.Session()
     visitor.force_login(
-        User.objects.create_user("ada", "ada@example.org"),
+        UserFactory.create(username="ada", email="ada@example.org"),
         "django.contrib.auth.backends.ModelBackend",
     )
     name = django_settings.SESSION_COOKIE_NAME

@@ -8,7 +8,6 @@ from io import StringIO
 import pytest
 import time_machine
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
@@ -18,6 +17,7 @@ from oauth2_provider.models import AccessToken, RefreshToken
 
 from recording.oauth import access
 from recording.oauth.models import Application, AuthMethod, Grant
+from tests.factories import UserFactory
 from tests.recording.oauth.flows import REDIRECT, App
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
@@ -36,7 +36,7 @@ def test_an_account_sees_its_connected_clients_alone(app, visitor, account):
     app.tokens()
     assert "Notebook" in visitor.get("/accounts/clients").content.decode()
     stranger = Client()
-    stranger.force_login(User.objects.create_user("eve"), BACKEND)
+    stranger.force_login(UserFactory.create(username="eve"), BACKEND)
     assert "Notebook" not in stranger.get("/accounts/clients").content.decode()
 
 
@@ -50,7 +50,7 @@ def test_clients_of_the_same_name_differ_by_where_they_return(visitor):
 
 def test_the_page_counts_the_connections_of_this_account_alone(app, visitor):
     stranger = Client()
-    stranger.force_login(User.objects.create_user("eve"), BACKEND)
+    stranger.force_login(UserFactory.create(username="eve"), BACKEND)
     for _ in range(2):
         app.tokens()
     theirs = App(stranger, app.client_id)
@@ -78,7 +78,7 @@ def test_disconnecting_ends_every_connection_and_waiting_code(app, visitor):
 def test_nobody_disconnects_for_another_account(app):
     tokens = app.tokens()
     stranger = Client()
-    stranger.force_login(User.objects.create_user("eve"), BACKEND)
+    stranger.force_login(UserFactory.create(username="eve"), BACKEND)
     stranger.post("/accounts/clients", {"client_id": app.client_id})
     assert access.authenticate(tokens["access_token"])
 
@@ -131,7 +131,7 @@ def test_a_malformed_token_costs_no_query(token, django_assert_num_queries, db):
 @pytest.fixture
 def staff(db) -> Client:
     client = Client()
-    client.force_login(User.objects.create_superuser("root"), BACKEND)
+    client.force_login(UserFactory.create(superuser=True, username="root"), BACKEND)
     return client
 
 

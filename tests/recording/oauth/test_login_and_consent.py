@@ -7,9 +7,9 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 
+from tests.factories import UserFactory
 from tests.recording.oauth.flows import App, query_of
 
 NAME = '<b>Note</b> & "book"'
@@ -80,7 +80,9 @@ def test_the_consent_says_what_it_opens(visitor, name):
 
 
 def test_another_account_takes_over_the_same_request(asker):
-    User.objects.create_user("eve", "eve@example.org", "correct horse")
+    UserFactory.create(
+        username="eve", email="eve@example.org", password="correct horse"
+    )
     browser = asker.visitor
     address = asker.address(state="s" * 3000)
     consent = browser.get(address).content.decode()
@@ -137,7 +139,7 @@ def test_from_the_login_page_nobody_goes_elsewhere_or_in_circles(visitor, wanted
 
 
 def test_a_login_of_somebody_else_still_counts_beside_a_session(visitor):
-    User.objects.create_user("eve", password="correct horse")
+    UserFactory.create(username="eve", password="correct horse")
     visitor.post(LOGIN, {"username": "eve", "password": "correct horse"})
     assert "<bdi>eve</bdi>" in visitor.get("/accounts/clients").content.decode()
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import requests
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from redis.exceptions import ConnectionError as RedisConnectionError
@@ -19,6 +18,7 @@ from config.wsgi import application
 from recording import tokens
 from recording.oauth import logins, throttles
 from tests.config.serving.test_server import bridged
+from tests.factories import UserFactory
 from tests.recording.oauth.hashing import Watch, WatchedHasher
 from tests.running import until
 
@@ -69,7 +69,7 @@ def log_in(url: str, path: str, name: str) -> int:
 @pytest.mark.usefixtures("slots")
 @pytest.mark.parametrize("path", PAGES)
 def test_the_api_answers_while_sixteen_logins_are_in_flight(watch, path):
-    token = tokens.create(user=User.objects.create_user("ada"), days=1).text
+    token = tokens.create(user=UserFactory.create(username="ada"), days=1).text
     watch.gate.clear()
     with (
         bridged(with_own_connection, threads=8) as url,
@@ -138,9 +138,9 @@ def test_logins_take_at_most_half_of_the_threads(monkeypatch, threads, running):
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", PAGES)
 def test_a_name_that_nobody_has_costs_as_much_as_any_other(watch, path):
-    User.objects.create_user("ada", password="correct horse", is_staff=True)
-    User.objects.create_user("gone", password="correct horse", is_active=False)
-    User.objects.create_user("machine", password=None)
+    UserFactory.create(staff=True, username="ada", password="correct horse")
+    UserFactory.create(username="gone", password="correct horse", is_active=False)
+    UserFactory.create(username="machine", password=None)
     costs = {}
     for name in ("ada", "gone", "machine", "nobody"):
         before = watch.hashes
@@ -154,7 +154,7 @@ def test_a_name_that_nobody_has_costs_as_much_as_any_other(watch, path):
 @pytest.mark.parametrize("last", PAGES)
 def test_an_address_logs_in_only_so_often_at_both_pages_together(settings, watch, last):
     settings.OAUTH_RATES = settings.OAUTH_RATES | {"login": "4/minute"}
-    User.objects.create_user("ada", password="correct horse", is_staff=True)
+    UserFactory.create(staff=True, username="ada", password="correct horse")
     peer = f"192.0.2.{secrets.randbelow(250)}"
 
     def post(path: str, peer: str, name: str, password: str) -> Any:
@@ -176,7 +176,7 @@ def test_an_address_logs_in_only_so_often_at_both_pages_together(settings, watch
 
 @pytest.mark.django_db
 def test_the_lock_holds_at_the_admin_too_for_one_name_and_one_address():
-    User.objects.create_superuser("ada", password="correct horse")
+    UserFactory.create(superuser=True, username="ada", password="correct horse")
 
     def post(path: str, peer: str, name: str, password: str) -> int:
         form = {"username": name, "password": password}
@@ -197,7 +197,7 @@ def test_without_redis_a_login_goes_on_and_is_not_counted(monkeypatch, caplog, p
         raise RedisConnectionError("redis://secret@host")
 
     monkeypatch.setattr(throttles, "check", fail)
-    User.objects.create_superuser("ada", password="correct horse")
+    UserFactory.create(superuser=True, username="ada", password="correct horse")
     form = {"username": "ada", "password": "correct horse"}
     assert Client().post(path, form).status_code == 302
     assert "login throttle unavailable" in caplog.text

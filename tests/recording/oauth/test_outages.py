@@ -15,6 +15,7 @@ from recording.oauth.hashers import RandomSecretHasher
 from recording.oauth.models import Application, AuthMethod
 from recording.oauth.throttles import client_address
 from recording.oauth.views import api
+from tests.recording.factories import ApplicationFactory
 from tests.recording.oauth.flows import FORM
 
 
@@ -121,11 +122,9 @@ def test_the_hash_of_a_client_secret_is_salted_and_never_shown():
 
 
 def test_a_confidential_application_has_a_method_with_a_secret(db):
-    application = Application(
+    application = ApplicationFactory.build(
         client_type=Application.CLIENT_CONFIDENTIAL,
-        authorization_grant_type=Application.GRANT_AUTHORIZATION_CODE,
         token_endpoint_auth_method=AuthMethod.NONE,
-        redirect_uris="http://localhost/cb",
     )
     with pytest.raises(ValidationError, match="secret"):
         application.full_clean()

@@ -6,10 +6,10 @@ from collections import Counter
 from functools import partial
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from oauth2_provider.models import AccessToken, RefreshToken
 
+from tests.factories import UserFactory
 from tests.recording.oauth.flows import App
 from tests.threads import together
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def app(transactional_db) -> App:
     visitor = Client()
-    user = User.objects.create_user("ada")
+    user = UserFactory.create(username="ada")
     visitor.force_login(user, "django.contrib.auth.backends.ModelBackend")
     return App.registered(visitor)
 

@@ -6,11 +6,11 @@ import io
 import logging
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 
 from config.operations import logs
+from tests.factories import UserFactory
 from tests.recording.oauth.flows import App
 
 METHODS = ["none", "client_secret_basic", "client_secret_post"]
@@ -92,7 +92,7 @@ def test_no_admin_page_shows_a_secret(visitor, method):
     secrets = whole_flow(visitor, method)
     staff = Client()
     staff.force_login(
-        User.objects.create_superuser("root"),
+        UserFactory.create(superuser=True, username="root"),
         "django.contrib.auth.backends.ModelBackend",
     )
     pages = ""

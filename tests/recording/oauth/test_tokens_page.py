@@ -6,12 +6,12 @@ from datetime import timedelta
 
 import pytest
 import time_machine
-from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
 from recording import tokens
 from recording.models import PersonalToken
+from tests.factories import UserFactory
 
 PAGE = "/accounts/tokens"
 
@@ -72,7 +72,9 @@ def test_revoking_a_second_time_changes_nothing_and_says_nothing(visitor, accoun
 
 
 def test_nobody_sees_or_revokes_the_tokens_of_another(visitor, account):
-    theirs = tokens.create(user=User.objects.create_user("eve"), days=1, name="theirs")
+    theirs = tokens.create(
+        user=UserFactory.create(username="eve"), days=1, name="theirs"
+    )
     assert "theirs" not in visitor.get(PAGE).content.decode()
     answer = visitor.post(f"{PAGE}/revoke", {"token": theirs.token.pk})
     assert answer.status_code == 404

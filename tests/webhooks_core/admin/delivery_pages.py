@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
-from django.utils import timezone
-
-from tests.webhooks_core.factories import EndpointFactory, publish_event
+from tests.webhooks_core.factories import (
+    AttemptFactory,
+    DeliveryFactory,
+    EndpointFactory,
+    EventFactory,
+)
 from webhooks_core.models import Attempt, Delivery
 
 LIST = "/admin/webhooks_core/delivery/"
@@ -22,27 +25,19 @@ def shown_ids(text) -> list[str]:
 
 def make(number) -> None:
     """Create deliveries with two attempts each, all for one endpoint of their own."""
-    target, origin = EndpointFactory.create(), publish_event()
     Delivery.objects.all().delete()
-    Delivery.objects.bulk_create(
-        Delivery(
-            public_id=f"dlv_{n}",
-            event=origin,
-            endpoint=target,
-            replay_number=n,
-            attempts=2,
-        )
-        for n in range(number)
-    )
+    DeliveryFactory.reset_sequence(0)  # tests name the ids
+    of = {"event": EventFactory.create(), "endpoint": EndpointFactory.create()}
+    deliveries = DeliveryFactory.build_batch(number, attempts=2, **of)
+    Delivery.objects.bulk_create(deliveries)
     Attempt.objects.bulk_create(
-        Attempt(
+        AttemptFactory.build(
             delivery=delivery,
             number=n,
-            started_at=timezone.now(),
             duration_ms=10 * n,
             outcome="http",
             status_code=500 + n,
         )
-        for delivery in Delivery.objects.all()
+        for delivery in deliveries
         for n in (1, 2)
     )

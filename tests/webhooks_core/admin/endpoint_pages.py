@@ -8,8 +8,7 @@ from html import unescape
 
 from django.utils import timezone
 
-from tests.webhooks_core.factories import publish_event
-from webhooks_core.models import Attempt, Delivery
+from tests.webhooks_core.factories import AttemptFactory, DeliveryFactory
 
 LIST = "/admin/webhooks_core/endpoint/"
 OPERATIONS = [
@@ -40,16 +39,9 @@ def operate(client, target, name, **fields) -> str:
 
 def attempts(target, outcomes, hours_ago=0.5, ms=10) -> None:
     """Create one delivery with these attempts."""
-    publish_event()
-    delivery = Delivery.objects.filter(endpoint=target).latest("pk")
+    delivery = DeliveryFactory.create(endpoint=target)
     at = timezone.now() - timedelta(hours=hours_ago)
-    Attempt.objects.bulk_create(
-        Attempt(
-            delivery=delivery,
-            number=number,
-            started_at=at,
-            duration_ms=ms,
-            outcome=outcome,
+    for outcome in outcomes.split():
+        AttemptFactory.create(
+            delivery=delivery, started_at=at, duration_ms=ms, outcome=outcome
         )
-        for number, outcome in enumerate(outcomes.split(), start=1)
-    )

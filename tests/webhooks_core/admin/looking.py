@@ -6,6 +6,8 @@ from django.contrib.auth.models import Permission, User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from tests.factories import UserFactory
+
 SCRIPT = "<script>alert(1)</script>"
 NOWHERE = "http://127.0.0.1:9/"
 
@@ -17,7 +19,7 @@ def page(client, address, status=200) -> str:
 
 
 def looker(client, codenames=()) -> User:
-    staff = User.objects.create_user("staff", is_staff=True)
+    staff = UserFactory.create(staff=True, username="staff")
     staff.user_permissions.set(Permission.objects.filter(codename__in=codenames))
     client.force_login(staff)
     return staff

@@ -10,13 +10,17 @@ from django.utils import timezone
 from tests.receiver import receiver
 from tests.webhooks_core.admin.looking import SCRIPT, looker, page, queries_of
 from tests.webhooks_core.engine import dispatch
-from tests.webhooks_core.factories import EndpointFactory, publish_event
+from tests.webhooks_core.factories import (
+    AttemptFactory,
+    DeliveryFactory,
+    DispatcherLeaseFactory,
+    EndpointFactory,
+    publish_event,
+)
 from webhooks_core import endpoints
 from webhooks_core.admin import dispatchers
 from webhooks_core.models import (
-    Attempt,
     Delivery,
-    DispatcherLease,
     Endpoint,
     EngineState,
 )
@@ -54,9 +58,8 @@ def test_the_oldest_due_delivery_of_those_that_may_be_sent_is_shown(admin_client
 
 def test_dispatchers_and_the_last_sweep_are_shown(admin_client):
     now = timezone.now()
-    later, earlier = now + timedelta(minutes=1), now - timedelta(minutes=1)
-    DispatcherLease.objects.create(slot=0, host="alive", pid=1, expires_at=later)
-    DispatcherLease.objects.create(slot=1, host="dead", pid=2, expires_at=earlier)
+    DispatcherLeaseFactory.create(host="alive")
+    DispatcherLeaseFactory.create(slot=1, host="dead", expired=True)
     EngineState.objects.update_or_create(pk=1, defaults={"swept_at": now})
     text = page(admin_client, DASHBOARD)
     assert "on alive (process 1)" in text
@@ -89,18 +92,13 @@ def test_a_dispatcher_that_was_woken_and_has_not_started_is_shown(admin_client):
 
 def test_hours_of_the_clock_hold_their_attempts(monkeypatch):
     now = timezone.now().replace(minute=30)
-    target = EndpointFactory.create()
-    publish_event()
-    delivery = Delivery.objects.get(endpoint=target)
-    for number, (outcome, ago) in enumerate(
-        [("ok", 25), ("ok", 23), ("http", 1), ("dns", 0), ("ok", 0), ("ok", 0)]
+    delivery = DeliveryFactory.create()
+    for outcome, ago in (
+        *(("ok", 25), ("ok", 23), ("http", 1)),
+        *(("dns", 0), ("ok", 0), ("ok", 0)),
     ):
-        Attempt.objects.create(
-            delivery=delivery,
-            number=number,
-            outcome=outcome,
-            started_at=now - timedelta(hours=ago),
-        )
+        at = now - timedelta(hours=ago)
+        AttemptFactory.create(delivery=delivery, outcome=outcome, started_at=at)
     day = dispatchers.hours(now)
     assert (day.ok[0], day.failed[-2], day.failed[-1], day.ok[-1]) == (1, 1, 1, 2)
     assert day.attempts == 5
@@ -133,8 +131,7 @@ def test_the_dashboard_costs_the_same_queries_however_much_there_is(admin_client
 
 
 def test_dispatcher_leases_are_listed_and_never_edited(admin_client):
-    now = timezone.now()
-    lease = DispatcherLease.objects.create(slot=0, host="alive", pid=1, expires_at=now)
+    lease = DispatcherLeaseFactory.create(host="alive")
     assert "alive" in page(admin_client, "/admin/webhooks_core/dispatcherlease/")
     address = f"/admin/webhooks_core/dispatcherlease/{lease.pk}/change/"
     assert "alive" in page(admin_client, address)

@@ -18,7 +18,13 @@ from tests.webhooks_core.admin.endpoint_pages import (
 )
 from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT, page, queries_of
 from tests.webhooks_core.engine import dispatch, only_delivery
-from tests.webhooks_core.factories import EndpointFactory, publish_event
+from tests.webhooks_core.factories import (
+    AttemptFactory,
+    DeliveryFactory,
+    EndpointFactory,
+    EventFactory,
+    publish_event,
+)
 from webhooks_core import endpoints
 from webhooks_core.admin import endpoints as pages
 from webhooks_core.admin import health
@@ -121,19 +127,11 @@ def test_the_list_costs_the_same_queries_however_long(admin_client):
 
 
 def attempts_of(target, number) -> None:
-    origin = publish_event(owner="bob")
-    deliveries = Delivery.objects.bulk_create(
-        Delivery(
-            public_id=f"dlv_{target.pk}_{n}",
-            event=origin,
-            endpoint=target,
-            replay_number=n,
-        )
-        for n in range(1, number)
-    )
+    event = EventFactory.create(owner="bob")
+    deliveries = DeliveryFactory.build_batch(number, event=event, endpoint=target)
+    Delivery.objects.bulk_create(deliveries)
     Attempt.objects.bulk_create(
-        Attempt(delivery=row, number=1, started_at=timezone.now(), outcome="ok")
-        for row in deliveries
+        AttemptFactory.build(delivery=row) for row in deliveries
     )
 
 

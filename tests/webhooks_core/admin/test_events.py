@@ -9,7 +9,7 @@ from html import unescape
 import pytest
 
 from tests.webhooks_core.admin.looking import SCRIPT, looker, page, queries_of
-from tests.webhooks_core.factories import EndpointFactory, publish_event
+from tests.webhooks_core.factories import EndpointFactory, EventFactory, publish_event
 from webhooks_core import profiles
 from webhooks_core.models import Event
 from webhooks_core.publishing import publish
@@ -23,10 +23,7 @@ CATALOGUE = f"{LIST}catalogue/"
 def test_the_list_costs_the_same_queries_however_long_and_reads_no_bodies(admin_client):
     counts = []
     for number in (10, 990):
-        Event.objects.bulk_create(
-            Event(public_id=f"evt_{number}_{n}", type="thing.made", size=1, body=b"1")
-            for n in range(number)
-        )
+        Event.objects.bulk_create(EventFactory.build_batch(number))
         queries = queries_of(admin_client, LIST)
         assert not any('"body"' in sql for sql in queries)
         counts.append(len(queries))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group
 from django.core.management.sql import emit_post_migrate_signal
 
+from tests.factories import UserFactory
 from tests.webhooks_core.admin.looking import page
 from tests.webhooks_core.engine import only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event
@@ -37,7 +38,7 @@ def test_the_group_may_view_and_nothing_else(group):
 def test_its_members_see_every_page_and_change_nothing(client, group):
     target = EndpointFactory.create()
     publish_event()
-    member = User.objects.create_user("helper", is_staff=True)
+    member = UserFactory.create(staff=True, username="helper")
     member.groups.add(group)
     client.force_login(member)
     delivery = f"{ADMIN}/delivery/{only_delivery().pk}"

@@ -13,7 +13,11 @@ from django.utils import timezone
 
 from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch, only_delivery
-from tests.webhooks_core.factories import EndpointFactory, publish_event
+from tests.webhooks_core.factories import (
+    DispatcherLeaseFactory,
+    EndpointFactory,
+    publish_event,
+)
 from tests.webhooks_core.network.hostile import (
     PATIENCE_S,
     TIMEOUT_S,
@@ -266,11 +270,10 @@ class TestDispatcher:
         assert not stats.has_arrived_since(since)
 
     def test_an_old_lease_of_this_machine_shows_nothing(self):
-        DispatcherLease.objects.create(
-            host="x",
-            pid=1,
+        DispatcherLeaseFactory.create(
+            slot=None,
             boot_id=processes.boot_id(),
-            expires_at=timezone.now(),
+            expired=True,
             ended_at=timezone.now() - timedelta(minutes=6),
             offline_since=timezone.now() - timedelta(hours=1),
         )

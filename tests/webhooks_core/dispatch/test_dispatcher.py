@@ -12,7 +12,11 @@ from django.utils import timezone
 from tests.receiver import receiver
 from tests.signatures import verify_timestamped
 from tests.webhooks_core.engine import dispatch, only_delivery
-from tests.webhooks_core.factories import EndpointFactory, publish_event
+from tests.webhooks_core.factories import (
+    DispatcherLeaseFactory,
+    EndpointFactory,
+    publish_event,
+)
 from webhooks_core import endpoints
 from webhooks_core.models import (
     Attempt,
@@ -180,9 +184,7 @@ def test_a_dispatcher_leaves_nothing_behind():
 
 def test_only_one_dispatcher_takes_a_slot(settings):
     settings.WEBHOOK_DISPATCHERS = 1
-    DispatcherLease.objects.create(
-        slot=0, host="other", pid=1, expires_at=timezone.now() + timedelta(seconds=9)
-    )
+    DispatcherLeaseFactory.create()
     with receiver(204) as server:
         EndpointFactory.create(url=server.url)
         publish_event()
@@ -194,9 +196,7 @@ def test_what_a_dead_dispatcher_had_claimed_is_sent_again():
     with receiver(204) as server:
         EndpointFactory.create(url=server.url)
         publish_event()
-        dead = DispatcherLease.objects.create(
-            slot=0, host="x", pid=1, expires_at=timezone.now() - timedelta(seconds=1)
-        )
+        dead = DispatcherLeaseFactory.create(expired=True)
         EndpointQueue.objects.update(leased_by=dead.pk, next_due_at=None)
         Delivery.objects.claim([only_delivery().pk], lease=dead.pk)
         assert dispatch() == 1

@@ -14,7 +14,11 @@ from django.utils import timezone
 from tests.receiver import receiver
 from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, failed, ok
 from tests.webhooks_core.engine import dispatch, only_delivery
-from tests.webhooks_core.factories import EndpointFactory, publish_event
+from tests.webhooks_core.factories import (
+    DispatcherLeaseFactory,
+    EndpointFactory,
+    publish_event,
+)
 from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch import leases
 from webhooks_core.models import Attempt, Delivery, DispatcherLease, EndpointQueue
@@ -205,11 +209,8 @@ class TestProcessGone:
         return process.pid
 
     def lease(self, **fields) -> DispatcherLease:
-        lease = timezone.now() + timedelta(seconds=10)
-        known = {"boot_id": processes.boot_id(), "pid": os.getpid()} | fields
-        return DispatcherLease.objects.create(
-            slot=0, host="x", expires_at=lease, **known
-        )
+        process = {"boot_id": processes.boot_id(), "pid": os.getpid()}
+        return DispatcherLeaseFactory.create(**process | fields)
 
     def test_its_lease_expires_before_its_time(self):
         self.lease(pid=self.gone())

@@ -8,14 +8,14 @@ import pytest
 import time_machine
 
 from gateway.chat.metering import reports, usage
-from gateway.chat.models import ModelPrice
+from tests.gateway.chat.factories import ModelPriceFactory
 from tests.gateway.chat.metering.test_usage import NOON, ended
 from tests.gateway.making import Api
 
 
 @pytest.mark.django_db
 def test_a_tenant_sees_its_own_usage(acme: Api, globex: Api):
-    ModelPrice.objects.create(model="small", prompt_price=1, completion_price=2)
+    ModelPriceFactory.create(model="small")
     usage.write([ended(), ended(tenant="globex"), ended(principal="bob", model="big")])
 
     with time_machine.travel(NOON, tick=False):

@@ -14,12 +14,12 @@ from gateway.chat.metering import usage
 from gateway.chat.metering.tokens import MAX_TOKENS, Usage
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.models import (
-    ModelPrice,
     UsageBucket,
     UsageDay,
     UsageRecord,
     UsageTotal,
 )
+from tests.gateway.chat.factories import ModelPriceFactory
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 WHO = {"tenant": "acme", "principal": "ada", "key_id": None}
@@ -94,7 +94,7 @@ def test_buckets_hold_each_value_once():
 
 @pytest.mark.django_db
 def test_costs_are_exact_to_a_billionth():
-    ModelPrice.objects.create(
+    ModelPriceFactory.create(
         model="small", prompt_price=Decimal("0.15"), completion_price=Decimal("0.6")
     )
     usage.write([ended(), ended(usage=None), ended(model="other")])
@@ -137,7 +137,7 @@ DETAILS = {
     ],
 )
 def test_details_of_tokens_have_prices_of_their_own(_case, prices, used, nano):
-    ModelPrice.objects.create(model="small", **PRICES, **prices)
+    ModelPriceFactory.create(model="small", **PRICES, **prices)
     usage.write([ended(usage=Usage(*used))])
     record = UsageRecord.objects.get()
     assert record.cost_nano == nano
@@ -158,7 +158,7 @@ def test_estimates_are_marked_and_counted():
 @pytest.mark.django_db
 def test_sums_stop_growing_before_the_database_refuses_them():
     most = Decimal("999999.999999")
-    ModelPrice.objects.create(model="small", prompt_price=most, completion_price=most)
+    ModelPriceFactory.create(model="small", prompt_price=most, completion_price=most)
     huge = ended(usage=Usage(MAX_TOKENS, MAX_TOKENS))
     for _ in range(2):
         usage.write([huge] * 20)
