@@ -13,7 +13,7 @@ from django.forms.models import BaseModelForm
 
 
 def _make_subscriptable() -> None:
-    """Let `ModelAdmin[Event]` be written where django-stubs alone knows it as generic."""
+    """Let `ModelAdmin[Event]` be evaluated: only django-stubs declares it as generic."""
     classes: list[Any] = [BaseModelAdmin, BaseModelForm, Field, Lookup, Paginator]
     for generic in classes:
         if not hasattr(generic, "__class_getitem__"):
@@ -37,7 +37,7 @@ class WebhooksCoreConfig(AppConfig):
 
 
 def _log_to_logging() -> None:
-    """Send log lines to `logging`, as Django does; structlog's own default is standard output."""
+    """Send log lines to `logging`, as Django does; structlog's default is standard output."""
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,

@@ -8,7 +8,7 @@ from typing import Any
 from django.apps import AppConfig, apps
 from django.contrib.auth.management import create_permissions
 from django.db import connections
-from django.db.models.signals import post_migrate  # noqa: TID251 - what Django offers for it
+from django.db.models.signals import post_migrate  # noqa: TID251 - Django offers nothing else
 
 from webhooks_core.conf import webhook_settings
 
@@ -50,7 +50,7 @@ def _create_schedule(
 
 
 def _create_support_group(app_config: AppConfig, using: str, **_: Any) -> None:
-    """Create the group whose members see all of webhooks and change nothing."""
+    """Create the group whose members see all webhooks and change nothing."""
     name = webhook_settings.SUPPORT_GROUP
     groups, permissions = _rows("auth.Group", using), _rows("auth.Permission", using)
     if not name or groups is None or permissions is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from ipaddress import ip_network
+from itertools import chain
 from typing import Any
 
 from cryptography.fernet import Fernet
@@ -15,38 +16,39 @@ from django.core.exceptions import ImproperlyConfigured
 from webhooks_core import profiles
 from webhooks_core.conf import RUN_S, webhook_settings
 
-NEW_KEY = "python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'"
+NEW_KEY = (
+    "Make one: python -c "
+    "'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'"
+)
+
+# The number of an error, its message and its hint.
+Fault = tuple[int, str, str]
 
 
 @checks.register
 def check_settings(**_: Any) -> list[checks.CheckMessage]:
-    """Return an error for each setting that webhooks_core cannot work with."""
-    return [*_key_faults(), *_target_faults(), *_task_faults()]
+    """Return an error for each invalid setting."""
+    return [
+        checks.Error(message, hint=hint, id=f"webhooks_core.E{number:03}")
+        for number, message, hint in chain(
+            _key_faults(), _target_faults(), _task_faults()
+        )
+    ]
 
 
-def _key_faults() -> Iterator[checks.CheckMessage]:
+def _key_faults() -> Iterator[Fault]:
     try:
         keys = webhook_settings.SECRET_KEYS
     except ImproperlyConfigured:
         keys = ()
+    name = "WEBHOOK_SECRET_KEYS"
     if not keys:
-        yield checks.Error(
-            "WEBHOOK_SECRET_KEYS holds no key.",
-            hint=f"Make one: {NEW_KEY}",
-            id="webhooks_core.E001",
-        )
+        yield 1, f"{name} holds no key.", NEW_KEY
     if not all(_is_fernet_key(key) for key in keys):
-        yield checks.Error(
-            "WEBHOOK_SECRET_KEYS holds a key that is not 32 url-safe base64 bytes.",
-            hint=f"Make one: {NEW_KEY}",
-            id="webhooks_core.E002",
-        )
+        yield 2, f"{name} holds a key that is not 32 url-safe base64 bytes.", NEW_KEY
     if settings.SECRET_KEY in keys:
-        yield checks.Error(
-            "WEBHOOK_SECRET_KEYS holds SECRET_KEY.",
-            hint="Give them keys of their own, so that one leak is not two.",
-            id="webhooks_core.E003",
-        )
+        hint = "Give them keys of their own, so that one leak is not two."
+        yield 3, f"{name} holds SECRET_KEY.", hint
 
 
 def _is_fernet_key(key: str) -> bool:
@@ -57,40 +59,32 @@ def _is_fernet_key(key: str) -> bool:
     return True
 
 
-def _target_faults() -> Iterator[checks.CheckMessage]:
+def _target_faults() -> Iterator[Fault]:
     for text in webhook_settings.ALLOWED_TARGETS:
         try:
             ip_network(text)
         except ValueError as error:
-            yield checks.Error(
-                f"WEBHOOK_ALLOWED_TARGETS: {error}.",
-                hint="Name networks in CIDR notation, such as 10.1.0.0/16.",
-                id="webhooks_core.E004",
-            )
+            hint = "Name networks in CIDR notation, such as 10.1.0.0/16."
+            yield 4, f"WEBHOOK_ALLOWED_TARGETS: {error}.", hint
 
 
-def _task_faults() -> Iterator[checks.CheckMessage]:
+def _task_faults() -> Iterator[Fault]:
     if not apps.is_installed("django_q"):
-        yield checks.Error(
-            "INSTALLED_APPS lacks django_q, whose tasks send the deliveries.",
-            hint="Add django_q, and run `manage.py qcluster` beside the web server.",
-            id="webhooks_core.E005",
-        )
+        message = "INSTALLED_APPS lacks django_q, whose tasks send the deliveries."
+        hint = "Add django_q, and run `manage.py qcluster` beside the web server."
+        yield 5, message, hint
     cluster = getattr(settings, "Q_CLUSTER", {})
     timeout, retry = cluster.get("timeout"), cluster.get("retry", 60)
     if timeout is None:
         return
     # A dispatcher that is told to stop awaits the requests that it has opened.
-    longest = RUN_S + max((it.timeout_s for it in profiles.registered()), default=0)
+    timeouts = (profile.timeout_s for profile in profiles.registered())
+    longest = RUN_S + max(timeouts, default=0)
     if timeout < longest:
-        yield checks.Error(
-            f"Q_CLUSTER: timeout is {timeout} s; a dispatcher may run for {longest:g} s.",
-            hint=f"Set timeout above {longest:g}, and retry above timeout.",
-            id="webhooks_core.E006",
-        )
+        message = f"timeout is {timeout} s; a dispatcher may run for {longest:g} s."
+        hint = f"Set timeout above {longest:g}, and retry above timeout."
+        yield 6, f"Q_CLUSTER: {message}", hint
     if retry <= timeout:
-        yield checks.Error(
-            f"Q_CLUSTER: retry is {retry} s, not more than timeout, {timeout} s.",
-            hint="Set retry above timeout: else tasks that still run are run again.",
-            id="webhooks_core.E007",
-        )
+        message = f"retry is {retry} s, not more than timeout, {timeout} s."
+        hint = "Set retry above timeout: else tasks that still run are run again."
+        yield 7, f"Q_CLUSTER: {message}", hint

@@ -1,4 +1,4 @@
-"""Operations on endpoints: create, change, delete, rotate. Products check the input first."""
+"""Operations on endpoints: create, change, delete, rotate. Products validate the input first."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _clean(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return fields with their limits checked. Raises LimitError."""
     cleaned = dict(fields)
     for name in fields.keys() & set(LIMITS):
-        field: Any = Endpoint._meta.get_field(name)  # noqa: SLF001 - Django's own name for it
+        field: Any = Endpoint._meta.get_field(name)  # noqa: SLF001 - public by use
         try:
             cleaned[name] = field.clean(fields[name], None)
         except ValidationError as error:
@@ -147,12 +147,12 @@ def update(endpoint: Endpoint, **fields: Any) -> Endpoint:
 
 
 def enable(endpoint: Endpoint) -> Endpoint:
-    """Make a disabled endpoint active again, its counter at 0; waiting deliveries become due."""
+    """Make a disabled endpoint active again with its counter at 0; waiting deliveries become due."""
     return update(endpoint, status=Endpoint.Status.ACTIVE)
 
 
 def pause(endpoint: Endpoint) -> Endpoint:
-    """Send nothing until resume(); what is published meanwhile waits."""
+    """Send nothing until resume(); deliveries wait."""
     return update(endpoint, paused_at=timezone.now())
 
 

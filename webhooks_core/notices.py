@@ -1,4 +1,4 @@
-"""Notices that an endpoint was disabled or works again: a log event, and the product's hook."""
+"""Notices that an endpoint was disabled or works again: a log event, and a call of the product's hook."""
 
 from __future__ import annotations
 

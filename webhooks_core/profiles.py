@@ -25,7 +25,7 @@ class EventType:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventContext:
-    """An event as a product's envelope sees it; `metadata` holds ids of request and trace."""
+    """The content of an envelope; `metadata` holds ids of request and trace."""
 
     id: str
     type: str
@@ -36,9 +36,9 @@ class EventContext:
 
 
 class SigningContext(NamedTuple):
-    """One attempt as a product's headers see it; `timestamp` is unix time in seconds.
+    """What the headers of an attempt may depend on; `timestamp` is unix time in seconds.
 
-    `secrets` holds the current secret first, then those whose overlap lasts.
+    `secrets` holds the current secret first, then those that still overlap it.
     """
 
     event_id: str
@@ -51,7 +51,7 @@ class SigningContext(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PingEvent:
-    """A test event before it is stored; `metadata` is what the envelope needs beside it."""
+    """A test event before it is stored; `metadata` is for the envelope."""
 
     type: str
     data: Mapping[str, Any]
@@ -59,7 +59,7 @@ class PingEvent:
 
 
 class OwnerInfo(NamedTuple):
-    """An owner as operators see it: a name, and its row (`app.model`, key)."""
+    """What operators see of an owner: its name, and its row (`app.model`, key)."""
 
     name: str
     model: str
@@ -67,14 +67,14 @@ class OwnerInfo(NamedTuple):
 
 
 class NoticeKind(StrEnum):
-    DISABLED = "disabled"  # failed too often in a row
-    ENABLED = "enabled"  # was disabled, and has a new url
+    DISABLED = "disabled"  # after too many failures in a row
+    ENABLED = "enabled"  # after it was disabled
     RECOVERED = "recovered"  # a success after at least five failures in a row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """A change of an endpoint after `failures` in a row; `error` is that of the last one."""
+    """A change of an endpoint after `failures` in a row; `error` is the last one."""
 
     kind: NoticeKind
     profile: str
@@ -86,16 +86,17 @@ class Notice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookProfile:
-    """Everything in which one product's webhooks differ from another's.
+    """The differences between one product's webhooks and another's.
 
-    `signature_scheme` is a key of `schemes.SCHEMES`. Its headers, and by convention the others of
-    a delivery, start with `header_prefix`, by default `X-` and the name. `headers` returns what
-    is sent beside the signature. `sample_metadata` is the metadata of sample events.
-    `ping` returns the test event that operators send, from an endpoint's public id;
-    `static_source` tells operators where static endpoints are declared. `on_notice` is called
-    after the commit when an endpoint is disabled or works again. It runs where deliveries are
-    sent, so it must hand on what takes time; its errors are only logged. `describe_owners` maps
-    the owners of a page's rows to what operators see; without an entry they see the owner.
+    `matches` says whether an endpoint's event types include a type. `signature_scheme` is a key of
+    `schemes.SCHEMES`. Its headers, and by convention the others of a delivery, start with
+    `header_prefix`, by default `X-` and the name. `headers` returns those besides the signature.
+    `sample_metadata` is the metadata of sample events. `ping` returns the test event that
+    operators send, from an endpoint's public id. `static_source` tells operators where static
+    endpoints are declared. `on_notice` is called after the commit when an endpoint is disabled or
+    works again. It runs where deliveries are sent, so slow work belongs into a task; its errors
+    are only logged. `describe_owners` maps the owners of a page's rows to what operators see;
+    without an entry they see the owner.
     """
 
     name: str

@@ -144,7 +144,7 @@ def _store(
 
 def _insert(event: Event) -> None:
     event.save(force_insert=True)
-    tracing.remember(event)
+    tracing.store_parent(event)
 
 
 def _insert_or_existing(event: Event) -> tuple[Event, bool]:

@@ -22,7 +22,7 @@ class NotSubscribedError(Exception):
 
 
 def replay(delivery: Delivery, *, at: datetime | None = None) -> Delivery:
-    """Queue the event of a delivery for its endpoint once more. Raises NotSubscribedError."""
+    """Queue the event of a delivery for its endpoint again. Raises NotSubscribedError."""
     if not delivery.endpoint.is_subscribed:
         raise NotSubscribedError
     while True:
@@ -51,7 +51,7 @@ def _create(delivery: Delivery, at: datetime) -> Delivery:
 
 
 def failed_since(endpoint: Endpoint, since: datetime) -> QuerySet[Delivery]:
-    """Return what failed for good since a time and was not replayed, the oldest first."""
+    """Return the deliveries that failed since a time and were not replayed, the oldest first."""
     replayed = Delivery.objects.filter(
         event=OuterRef("event"),
         endpoint=OuterRef("endpoint"),
@@ -75,13 +75,13 @@ def replay_failed(
 ) -> int:
     """Queue all that failed since a time, spread over time; return how many.
 
-    Calls `on_progress` with the number queued and the total. After an interruption another call
-    goes on where it was. Raises NotSubscribedError.
+    Calls `on_progress` with the number queued and the total. After an interruption, another call
+    continues. Raises NotSubscribedError.
     """
     if not endpoint.is_subscribed:
         raise NotSubscribedError
     start = timezone.now()
-    # What fails again meanwhile is not replayed twice.
+    # A replay that fails again meanwhile is not replayed.
     failed = failed_since(endpoint, since).filter(created_at__lt=start)
     total = failed.count()
     queued = 0

@@ -26,10 +26,7 @@ SILENT_AFTER = timedelta(minutes=3)
 
 
 def last_seen_at(now: datetime) -> datetime | None:
-    """Return the last sign of life of a worker; None for never.
-
-    That is now while a dispatcher is live, otherwise the last scheduled sweep.
-    """
+    """Return when a worker last ran: now if a dispatcher is live, else at the last scheduled sweep."""
     if DispatcherLease.objects.live(now).exists():
         return now
     return EngineState.objects.filter(pk=1).values_list("swept_at", flat=True).first()
@@ -38,11 +35,9 @@ def last_seen_at(now: datetime) -> datetime | None:
 def oldest_due(now: datetime) -> timedelta:
     """Return for how long the most overdue delivery has waited; zero if none is overdue.
 
-    What waits for a paused or disabled endpoint is not due. Costs one index lookup per endpoint,
-    however long the backlog is.
+    Suspended deliveries are not due. One index lookup per endpoint, however long the backlog is.
     """
-    receiving = Endpoint.objects.receiving()
-    rows = receiving.annotate(next_due=Delivery.objects.next_due())
+    rows = Endpoint.objects.receiving().annotate(next_due=Delivery.objects.next_due())
     earliest: datetime | None = rows.aggregate(at=Min("next_due"))["at"]
     return max(now - earliest, timedelta(0)) if earliest else timedelta(0)
 
@@ -62,9 +57,8 @@ def has_arrived_since(time: datetime) -> bool:
 class EngineStats:
     """The state of the engine; `recent` counts the latest attempts by outcome.
 
-    `suspended` counts those of the `waiting` deliveries whose endpoints receive nothing now;
-    these and the others are each counted to COUNTED_AT_MOST. `offline_dispatchers` postpone
-    attempts because their machine has no network.
+    `suspended` ones are part of the `waiting` ones; these and the others are each counted up to
+    MAX_COUNTED. `offline_dispatchers` postpone attempts because their machine has no network.
     """
 
     endpoints: int
@@ -88,18 +82,18 @@ class EngineStats:
 
 
 RECENT = 1000
-COUNTED_AT_MOST = 100_000
-# Up to so many pending deliveries are all read, claimed or not.
-ALL_READ = 10_000
+MAX_COUNTED = 100_000
+# Fewer pending deliveries than this are all read.
+MAX_READ = 10_000
 
 
 def engine_stats(now: datetime) -> EngineStats:
-    """Return the state of the engine: five to seven queries, none of which reads the history."""
-    kept = Endpoint.objects.filter(deleted_at=None)
+    """Return the state of the engine: five to seven queries, which do not read the history."""
+    endpoints = Endpoint.objects.filter(deleted_at=None)
     active = Q(status=Endpoint.Status.ACTIVE)
     latest = Attempt.objects.order_by("-pk").values_list("outcome", flat=True)[:RECENT]
     return EngineStats(
-        **kept.aggregate(
+        **endpoints.aggregate(
             endpoints=Count("pk"),
             failing=Count("pk", filter=active & Q(consecutive_failures__gt=0)),
             disabled=Count("pk", filter=~active),
@@ -114,27 +108,27 @@ def engine_stats(now: datetime) -> EngineStats:
 
 
 def _pending() -> dict[str, int]:
-    """Count pending deliveries by index alone, except claims, which have no index."""
+    """Count pending deliveries in an index, except claimed ones, which have none."""
     pending = Delivery.objects.pending()
     claims = pending.values("claimed_by")
-    first = claims[:ALL_READ].aggregate(all=Count("*"), claimed=Count("claimed_by"))
-    suspended = _counted(pending.filter(endpoint__in=Endpoint.objects.idle()))
-    if first["all"] < ALL_READ:
+    first = claims[:MAX_READ].aggregate(all=Count("*"), claimed=Count("claimed_by"))
+    suspended = _count(pending.filter(endpoint__in=Endpoint.objects.idle()))
+    if first["all"] < MAX_READ:
         in_flight = first["claimed"]
         waiting = first["all"] - in_flight
     else:
         leased = EndpointQueue.objects.filter(leased_by__isnull=False).values("pk")
-        # What is due first is claimed first.
+        # The earliest due are claimed first.
         earliest = claims.filter(endpoint__in=leased)
-        earliest = earliest.order_by("endpoint", "next_attempt_at")[:COUNTED_AT_MOST]
+        earliest = earliest.order_by("endpoint", "next_attempt_at")[:MAX_COUNTED]
         in_flight = earliest.aggregate(claimed=Count("claimed_by"))["claimed"]
-        sent = _counted(pending.filter(endpoint__in=Endpoint.objects.receiving()))
-        waiting = max(suspended + sent - in_flight, 0)
+        others = _count(pending.filter(endpoint__in=Endpoint.objects.receiving()))
+        waiting = max(suspended + others - in_flight, 0)
     return {"waiting": waiting, "suspended": suspended, "in_flight": in_flight}
 
 
-def _counted(rows: QuerySet[Delivery]) -> int:
-    return rows[:COUNTED_AT_MOST].count()
+def _count(rows: QuerySet[Delivery]) -> int:
+    return rows[:MAX_COUNTED].count()
 
 
 # Upper bounds of the latency's buckets, in milliseconds.
@@ -145,8 +139,8 @@ BOUNDS_MS = (10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000)
 class Attempts:
     """Attempts of one profile with one outcome.
 
-    `delivered` and `failed` count those that ended their delivery; `within` counts them by
-    upper bound in milliseconds, None for all.
+    `delivered` and `failed` count those that ended their delivery; `within` maps an upper bound in
+    milliseconds, None for all, to the number of attempts.
     """
 
     profile: str

@@ -1,4 +1,4 @@
-"""The tasks of django-q2. A task is a hint: nothing is lost with it."""
+"""The tasks of django-q2. They are hints: a lost task loses no delivery."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from webhooks_core.worker import notify, shutdown
 def dispatch() -> int:
     """Run a dispatcher, cut short when the cluster is to stop; return the number of attempts.
 
-    One dispatcher is resident, so that what is published finds one that waits for it.
+    One dispatcher is resident: it waits for what is published next.
     """
     try:
         return engine.dispatch(stop=shutdown.is_set, resident=True)

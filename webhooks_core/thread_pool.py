@@ -1,4 +1,4 @@
-"""Threads that run synchronous functions for event loops."""
+"""A thread pool that runs synchronous functions for event loops."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from typing import Any, TypeVar
 from django.db import connections
 
 T = TypeVar("T")
-# What runs a function in another thread and awaits its result.
+# Runs a function in another thread and awaits its result.
 InThread = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
 class ThreadPool:
-    """A fixed number of threads that work for event loops.
+    """A fixed number of threads.
 
-    Takes half the time of loop.run_in_executor(), which keeps two futures per call in step, and
-    a lock and a condition with them; here one call into the loop settles one future. Unlike the
-    threads of concurrent.futures, these still work in functions that atexit calls.
+    Takes half the time of loop.run_in_executor(), which synchronises two futures per call; here
+    one call into the loop settles one future. Unlike the threads of concurrent.futures, these
+    still run in functions that atexit calls.
     """
 
     def __init__(self, count: int, *, name: str) -> None:
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        # Daemons: no function that hangs keeps the process from ending.
+        # Daemons: a function that hangs does not keep the process alive.
         self._threads = [
             threading.Thread(target=self._work, name=f"{name}-{number}", daemon=True)
             for number in range(count)
@@ -36,7 +36,7 @@ class ThreadPool:
             thread.start()
 
     async def run(self, function: Callable[[], T]) -> T:
-        """Return what a function returns in one of the threads. Raises what it raises."""
+        """Run a function in one of the threads; return or raise what it does."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self._jobs.put(partial(_run, function, loop, future))
@@ -45,11 +45,11 @@ class ThreadPool:
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
             job()
-            del job  # a thread that waits keeps nothing alive
+            del job  # an idle thread keeps no object alive
         connections.close_all()  # a connection belongs to its thread
 
     def close(self, *, wait_s: float = 0.0) -> None:
-        """End the threads when what is queued is done; wait for each so long at most."""
+        """End the threads after the queued jobs; wait at most `wait_s` for each."""
         for _ in self._threads:
             self._jobs.put(None)
         for thread in self._threads:
@@ -65,7 +65,7 @@ def _run(
         settle = partial(_settle, future.set_result, future, function())
     except BaseException as error:  # noqa: BLE001 - the loop handles it
         settle = partial(_settle, future.set_exception, future, error)
-    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+    with suppress(RuntimeError):  # the loop is closed: no task awaits the result
         loop.call_soon_threadsafe(settle)
 
 

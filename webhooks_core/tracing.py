@@ -1,7 +1,7 @@
 """OpenTelemetry, once it is switched on: one trace from publish() to every attempt.
 
-Until `switch_on()` nothing is imported, stored or sent for it. The trace of an event is a row
-of its own, so that those who do not trace pay for no column.
+Before `switch_on()` nothing is imported, stored or sent. An event's trace is a row of its own, so
+that an untraced event does not pay for a column.
 """
 
 from __future__ import annotations
@@ -17,17 +17,20 @@ from webhooks_core.outcomes import Outcome
 if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.trace import Span, Tracer
+    from opentelemetry.trace.propagation.tracecontext import (
+        TraceContextTextMapPropagator,
+    )
 
     from webhooks_core.network.transport import AttemptResult, OutgoingRequest
 
 _tracer: Tracer | None = None
 _flush: Callable[[], object] = bool
-# Attempts that are being made, by delivery: one thread begins them, another ends them.
+# The spans of open attempts, by delivery: one thread starts them, another ends them.
 _open: dict[int, Span] = {}
 
 
 def switch_on(tracer: Tracer, *, flush: Callable[[], object] = bool) -> None:
-    """Trace with this tracer from now on; `flush` sends what has ended."""
+    """Trace with this tracer from now on; `flush` exports the spans that have ended."""
     global _tracer, _flush
     _tracer, _flush = tracer, flush
 
@@ -39,14 +42,14 @@ def switch_off() -> None:
 
 
 def tracer() -> Tracer:
-    """Return the tracer; raises RuntimeError when there is none."""
+    """Return the tracer. Raises RuntimeError if tracing is switched off."""
     if _tracer is None:
         raise RuntimeError("Tracing is not switched on.")
     return _tracer
 
 
 def flush() -> None:
-    """Send what has ended: the process may be replaced before its exporter's next turn."""
+    """Export what has ended: the process may be replaced before its exporter's next turn."""
     _flush()
 
 
@@ -65,8 +68,8 @@ def publishing(profile: str, event_type: str) -> Iterator[None]:
         yield
 
 
-def remember(event: Event) -> None:
-    """Store the present span with an event, for the attempts that come later."""
+def store_parent(event: Event) -> None:
+    """Store the current span with an event, as the parent of its attempts."""
     if _tracer is None:
         return
     from opentelemetry.trace import get_current_span
@@ -77,18 +80,18 @@ def remember(event: Event) -> None:
 
 
 def parents(events: Mapping[int, int]) -> Mapping[int, str]:
-    """Return the traceparents of deliveries; `events` maps each to its event."""
+    """Return the traceparents of deliveries; `events` maps each delivery to its event."""
     if _tracer is None or not events:
         return {}
-    found = Trace.objects.filter(event__in=set(events.values()))
-    by_event = dict(found.values_list("event", "traceparent"))
+    rows = Trace.objects.filter(event__in=set(events.values()))
+    by_event = dict(rows.values_list("event", "traceparent"))
     return {pk: by_event.get(event, "") for pk, event in events.items()}
 
 
 def trace(
     requests: list[OutgoingRequest], parents: Mapping[int, str]
 ) -> list[OutgoingRequest]:
-    """Let each request begin a span when it is signed."""
+    """Let each request start a span when it is signed."""
     if not parents:
         return requests
     return [
@@ -98,11 +101,11 @@ def trace(
 
 
 def _sign(request: OutgoingRequest, parent: str, timestamp: int) -> Mapping[str, str]:
-    """Begin the attempt's span; sign, and name the span to the receiver."""
+    """Start the attempt's span, sign, and name the span to the receiver."""
     from opentelemetry.trace import SpanKind, set_span_in_context
 
     headers = request.sign(timestamp)
-    if _tracer is None:  # switched off since it was claimed
+    if _tracer is None:  # switched off since the claim
         return headers
     span = _tracer.start_span(
         "deliver",
@@ -114,45 +117,42 @@ def _sign(request: OutgoingRequest, parent: str, timestamp: int) -> Mapping[str,
     return injected(set_span_in_context(span)) | dict(headers)
 
 
-def ended(answers: Iterable[AttemptResult]) -> None:
-    """End the spans of attempts whose answers are written."""
+def end(results: Iterable[AttemptResult]) -> None:
+    """End the spans of attempts whose results are written."""
     if not _open:
         return
-    for answer in answers:
-        if span := _open.pop(answer.key, None):
-            _end(span, answer)
+    for result in results:
+        if span := _open.pop(result.key, None):
+            _end(span, result)
 
 
-def _end(span: Span, answer: AttemptResult) -> None:
+def _end(span: Span, result: AttemptResult) -> None:
     from opentelemetry.trace import StatusCode
 
-    span.set_attribute("signpost.outcome", str(answer.outcome))
-    if answer.status_code is not None:
-        span.set_attribute("http.response.status_code", answer.status_code)
-    if answer.outcome != Outcome.OK:
-        span.set_status(StatusCode.ERROR, answer.error)
-    end = answer.started_at.timestamp() + answer.duration_ms / 1000
-    span.end(end_time=int(end * 1e9))
+    span.set_attribute("signpost.outcome", str(result.outcome))
+    if result.status_code is not None:
+        span.set_attribute("http.response.status_code", result.status_code)
+    if result.outcome != Outcome.OK:
+        span.set_status(StatusCode.ERROR, result.error)
+    ended_at = result.started_at.timestamp() + result.duration_ms / 1000
+    span.end(end_time=int(ended_at * 1e9))
 
 
 def extracted(traceparent: str) -> Context:
-    """Return the context that a `traceparent` names; a root when it names none."""
-    from opentelemetry.trace.propagation import tracecontext
+    """Return the context of a `traceparent`; a root context if it is empty."""
+    from opentelemetry.context import Context
 
-    propagator = tracecontext.TraceContextTextMapPropagator()
-    return propagator.extract({"traceparent": traceparent}, context=_root())
+    return _propagator().extract({"traceparent": traceparent}, context=Context())
 
 
 def injected(context: Context | None = None) -> dict[str, str]:
-    """Return the headers that name a context's span, by default the present one's."""
-    from opentelemetry.trace.propagation import tracecontext
-
+    """Return the headers that name a context's span, by default the current one."""
     carrier: dict[str, str] = {}
-    tracecontext.TraceContextTextMapPropagator().inject(carrier, context)
+    _propagator().inject(carrier, context)
     return carrier
 
 
-def _root() -> Context:
-    from opentelemetry.context import Context
+def _propagator() -> TraceContextTextMapPropagator:
+    from opentelemetry.trace.propagation import tracecontext
 
-    return Context()
+    return tracecontext.TraceContextTextMapPropagator()

@@ -1,4 +1,4 @@
-"""The addresses that deliveries may go to: by the profile's policy and the settings."""
+"""The URLs and addresses that deliveries may go to, by the profile's policy and the settings."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from webhooks_core.network.addresses import AllowedNetworks, IPNetwork
 
 
 def check_url(profile: str, url: str, *, trusted: bool = False) -> None:
-    """Check a URL to deliver to. Raises UrlRefusedError. Resolves the host: may take 2 s.
+    """Check the URL of an endpoint; this resolves its host for up to 2 s. Raises UrlRefusedError.
 
-    A `trusted` one may lie in WEBHOOK_ALLOWED_TARGETS.
+    A `trusted` endpoint may lie in WEBHOOK_ALLOWED_TARGETS.
     """
     profiles.get(profile).url_policy.check(url, networks=_networks(trusted))
 
@@ -26,9 +26,9 @@ def allowed_networks(endpoint: Endpoint) -> AllowedNetworks:
 
 
 def _networks(trusted: bool) -> tuple[IPNetwork, ...]:
-    return _parsed(tuple(webhook_settings.ALLOWED_TARGETS)) if trusted else ()
+    return _parse(tuple(webhook_settings.ALLOWED_TARGETS)) if trusted else ()
 
 
 @lru_cache(maxsize=4)
-def _parsed(texts: tuple[str, ...]) -> tuple[IPNetwork, ...]:
-    return tuple(ip_network(text) for text in texts)
+def _parse(networks: tuple[str, ...]) -> tuple[IPNetwork, ...]:
+    return tuple(map(ip_network, networks))

@@ -67,7 +67,9 @@ class Project:
     def run(self, *command: str) -> str:
         """Run a command in the folder; return its standard output."""
         hidden = {"PYTHONPATH", "DJANGO_SETTINGS_MODULE"}
-        variables = {name: it for name, it in os.environ.items() if name not in hidden}
+        variables = {
+            name: value for name, value in os.environ.items() if name not in hidden
+        }
         done = subprocess.run(
             command,
             cwd=self.folder,
@@ -153,14 +155,15 @@ def test_its_settings_and_migrations_are_complete(project):
 
 
 def test_the_documented_project_delivers_what_it_signed_by_its_own_scheme(project):
-    with receiver(204) as it:
+    with receiver(204) as server:
         publish = filled(
-            sample(PAGE, "python", "own-publish"), {"http://127.0.0.1:9000/": it.url}
+            sample(PAGE, "python", "own-publish"),
+            {"http://127.0.0.1:9000/": server.url},
         )
         secret = project.python(publish).strip()
         sent = project.run("python", "manage.py", "webhooks_dispatch", "--json")
     assert json.loads(sent) == {"attempts": 1}
-    [request] = it.requests
+    [request] = server.requests
     assert json.loads(request.body)["data"] == {"item": "lamp"}
     assert request.headers["User-Agent"] == "Signpost"
     verify = sample(PAGE, "python", "own-verify") + VERIFY

@@ -131,9 +131,9 @@ def test_what_is_not_json_stores_nothing_and_leaves_the_transaction_usable(data)
 def test_a_test_event_goes_to_that_endpoint_alone_whatever_its_types():
     target = EndpointFactory.create(url=URL, event_types=["thing.lost"])
     EndpointFactory.create(url=URL)
-    made = publish_test(target, event_type="thing.made", data={})
+    stored = publish_test(target, event_type="thing.made", data={})
     delivery = only_delivery()
-    assert (delivery.endpoint, delivery.event) == (target, made)
+    assert (delivery.endpoint, delivery.event) == (target, stored)
     assert delivery.trigger == Delivery.Trigger.TEST
 
 
@@ -219,8 +219,8 @@ class TestFanOut:
     def test_two_dispatchers_at_once_make_each_delivery_once(self):
         for _ in range(11):
             EndpointFactory.create(url=URL)
-        made = publish_event()
-        stale = Event.objects.get(pk=made.pk)
+        stored = publish_event()
+        stale = Event.objects.get(pk=stored.pk)
         assert continue_fan_out() == 1
         assert not publishing._continue(stale)
         while continue_fan_out():

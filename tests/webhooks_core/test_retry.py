@@ -38,8 +38,8 @@ def test_exponential_backoff_doubles_up_to_the_cap(max_attempts, delays):
     policy = RetryPolicy.exponential(base=0.5, cap=30.0, max_attempts=max_attempts)
     assert policy.delays == delays
     assert policy.max_attempts == max_attempts
-    made = [policy.delay_after(n) for n in range(1, max_attempts + 1)]
-    assert made == [*delays, None]
+    pauses = [policy.delay_after(n) for n in range(1, max_attempts + 1)]
+    assert pauses == [*delays, None]
 
 
 def test_a_thousand_attempts_overflow_nothing():

@@ -1,4 +1,4 @@
-"""Webhooks for operators: what was sent, to whom, and what became of it. History is read-only."""
+"""The admin of webhooks: what was sent, to whom, and with what result. History is read-only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the admin's pages share: history is read-only, and no list is counted without bound."""
+"""The base of the admin's pages: read-only history, and lists that are counted up to a limit."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from django.urls import URLPattern, path
 
 from webhooks_core.models.lookups import among
 
-# A list goes no further back than this; an id or a filter finds older rows.
+# The maximum of rows that a list shows; an id or a filter finds older ones.
 LISTED_AT_MOST = 10_000
-# A filter or a search without an index looks at this many of the newest ids.
+# The number of newest ids that a filter or a search without an index examines.
 SEARCHED_AT_MOST = 50_000
 NEWEST_FIRST = ("-pk",)
 
@@ -35,18 +35,18 @@ M = TypeVar("M", bound=Model)
 
 
 class Matches(NamedTuple):
-    """The rows that a search matches: their ids, newest first, and all rows of the table."""
+    """The ids that a search matches, newest first, and all rows of the table."""
 
     rows: QuerySet[Any]
     ids: list[int]
 
 
 class CappedPaginator(Paginator[Any]):
-    """Pages of the first LISTED_AT_MOST rows, counted no further than that."""
+    """Pages of the first LISTED_AT_MOST rows; the others are not counted."""
 
     @property
     def matches(self) -> Matches | None:
-        """Return what NewestChangeList has attached to its queryset."""
+        """Return the matches that NewestChangeList has attached to the rows."""
         matches: Matches | None = vars(self.object_list).get("matches")
         return matches
 
@@ -62,7 +62,7 @@ class CappedPaginator(Paginator[Any]):
         return self.count == LISTED_AT_MOST
 
     def page(self, number: int | str) -> Page[Any]:
-        """Return a page; if the ids are known, query only those of the page."""
+        """Return a page; if the ids are known, query no others."""
         rows: Any = self.object_list
         if not self.matches or set(rows.query.order_by) != {*NEWEST_FIRST}:
             return super().page(number)
@@ -73,11 +73,10 @@ class CappedPaginator(Paginator[Any]):
 
 
 class NewestChangeList(ChangeList):
-    """A list whose filters and search first find the newest ids, at most LISTED_AT_MOST."""
+    """A list whose filters and search find the newest LISTED_AT_MOST ids before any row."""
 
     model_admin: CappedAdmin[Any]
-    # Whether older rows may match too.
-    is_cut = False
+    is_cut = False  # older rows may match too
 
     def get_queryset(
         self, request: HttpRequest, exclude_parameters: Any = None
@@ -94,25 +93,25 @@ class NewestChangeList(ChangeList):
 
 
 def newest_ids(rows: QuerySet[Any]) -> list[int]:
-    """Return the ids of the newest rows, as many as a list shows."""
+    """Return the ids of the newest rows, at most LISTED_AT_MOST."""
     return list(rows.order_by("-pk").values_list("pk", flat=True)[:LISTED_AT_MOST])
 
 
 class CappedAdmin(admin.ModelAdmin[M]):
-    """A list that is counted and shown to LISTED_AT_MOST, and searched to SEARCHED_AT_MOST."""
+    """A list of at most LISTED_AT_MOST rows, searched among SEARCHED_AT_MOST."""
 
     paginator = CappedPaginator
     list_max_show_all = 0
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
-    # Fields with an index: a complete value is found among all rows.
+    # Fields with an index: their complete values are searched among all rows.
     indexed: tuple[str, ...] = ()
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return NewestChangeList
 
     def newest(self, changelist: NewestChangeList, rows: QuerySet[Any]) -> list[int]:
-        """Return the newest ids among `rows`, which are all that match, newest first."""
+        """Return the newest ids of `rows`, which hold all matches, newest first."""
         ids = changelist.root_queryset.order_by("-pk").values_list("pk", flat=True)
         oldest = (ids.first() or 0) - SEARCHED_AT_MOST
         changelist.is_cut = oldest > 0
@@ -124,7 +123,7 @@ class CappedAdmin(admin.ModelAdmin[M]):
 
 
 class ReadOnlyAdmin(CappedAdmin[M]):
-    """Rows to look at: none is created, changed or deleted here."""
+    """Rows that cannot be created, changed or deleted here."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -145,22 +144,22 @@ class RefusedError(Exception):
 
 
 class HistoryAdmin(ReadOnlyAdmin[M]):
-    """Rows to look at, with pages and operations of their own.
+    """Read-only rows with additional pages and operations.
 
-    An operation is a POST: a method that takes a request and a row. It needs the permission to
-    change the model, which opens no form here.
+    An operation is a POST, and a method that takes a request and a row. It needs the permission
+    to change the model, although there is no form.
     """
 
     # Names of methods.
     operations: tuple[str, ...] = ()
-    # Routes of further pages, by the names of their methods.
+    # Routes of additional pages, by the names of their methods.
     pages: Mapping[str, str] = {}
-    # Where the rows come from; shown in an empty list.
+    # Shown in an empty list: where rows come from.
     empty_hint = ""
     list_per_page = 50
     sortable_by = ()
     ordering = NEWEST_FIRST
-    # Most pages have their own templates; this keeps the form behind them small.
+    # Most pages have their own templates: this keeps the unused form small.
     fields: ClassVar[Any] = ("public_id",)
 
     class Media:
@@ -227,7 +226,7 @@ class HistoryAdmin(ReadOnlyAdmin[M]):
         """Return a row that this user may see. Raises Http404 and PermissionDenied."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        # Databases refuse an id above 64 bits.
+        # Databases refuse an id of more than 64 bits.
         obj = self.get_object(request, str(pk)) if pk < 2**63 else None
         if obj is None:
             raise Http404
@@ -239,7 +238,7 @@ class HistoryAdmin(ReadOnlyAdmin[M]):
     def back(
         self, request: HttpRequest, pk: int, message: str, level: str = "INFO"
     ) -> HttpResponse:
-        """Show a message on the page of a row."""
+        """Redirect to the page of a row, with a message."""
         self.message_user(request, message, level)
         return redirect(
             f"admin:{self.opts.app_label}_{self.opts.model_name}_change", pk
@@ -248,13 +247,13 @@ class HistoryAdmin(ReadOnlyAdmin[M]):
     def render(
         self, request: HttpRequest, template: str, *, title: str, **context: Any
     ) -> HttpResponse:
-        """Return a page with the admin's frame."""
+        """Return a page in the frame of the admin."""
         frame = self.admin_site.each_context(request)
         context |= {"title": title, "opts": self.opts, "media": self.media}
         return TemplateResponse(request, template, frame | context)
 
     def page_context(self, request: HttpRequest, obj: M) -> dict[str, Any]:
-        """Return what the template of a row's page needs besides the row."""
+        """Return the context of a row's page, besides the row."""
         return {}
 
     def render_change_form(

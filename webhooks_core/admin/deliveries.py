@@ -1,4 +1,4 @@
-"""Deliveries: the list to find one in, and the page with everything about it."""
+"""Deliveries: the list, and the page of one with its attempts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
     # The list.
 
     def newest(self, changelist: NewestChangeList, rows: QuerySet[Any]) -> list[int]:
-        """Return what matches among the newest that the most selective filter leaves."""
+        """Return the matches among the newest ids of the most selective filter."""
         fewest: Sequence[int] | None = None
         for ids in _sources(changelist):
             if fewest is None or len(ids) < len(fewest):
@@ -145,7 +145,7 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
         }
 
     def body(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Return the exact bytes as a file, never as a page."""
+        """Return the exact bytes as a download: a browser must not display them."""
         event = self.row(request, pk).event
         disposition = f'attachment; filename="{event.public_id}.json"'
         return HttpResponse(
@@ -172,7 +172,7 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
 
 
 def _sources(changelist: NewestChangeList) -> Iterator[Sequence[int]]:
-    """Yield the newest ids that the search and each filter leave, where they leave few."""
+    """Yield the newest ids of the search and of each filter that matches few rows."""
     endpoints = Endpoint.objects.all()
     if term := changelist.query.strip():
         lookup = _id_lookup(term)
@@ -187,9 +187,9 @@ def _sources(changelist: NewestChangeList) -> Iterator[Sequence[int]]:
 
 
 def _id_lookup(public_id: str) -> dict[str, int]:
-    """Return the filter for an id; each look-up is one step in one unique index."""
+    """Return the filter for an id; each lookup reads one unique index."""
     for field, model in (("pk", Delivery), ("event", Event), ("endpoint", Endpoint)):
-        rows: Any = model._default_manager  # noqa: SLF001 - Django's own name for it
+        rows: Any = model._default_manager  # noqa: SLF001 - public by use
         pk = rows.filter(public_id=public_id).values_list("pk", flat=True).first()
         if pk is not None:
             return {field: pk}
@@ -197,7 +197,7 @@ def _id_lookup(public_id: str) -> dict[str, int]:
 
 
 def _is_awaited(delivery: Delivery, now: datetime) -> bool:
-    """Return True for a test of less than a minute ago: its sender waits for the response."""
+    """Return True for a pending test of less than a minute ago: an operator awaits its result."""
     return (
         delivery.trigger == Delivery.Trigger.TEST
         and delivery.status == Delivery.Status.PENDING

@@ -1,4 +1,4 @@
-"""The dashboard: what is overdue, which dispatchers work, the last day, the worst endpoints."""
+"""The dashboard: what is overdue, the live dispatchers, the last day, the endpoints that fail most."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from webhooks_core.admin.health import HOURS, Day
 from webhooks_core.models import Attempt, DispatcherLease, Endpoint, EngineState
 from webhooks_core.outcomes import Outcome
 
-# The last day, but of a busy system only its newest attempts.
+# Of a busy system, the chart of the last day counts the newest attempts only.
 ATTEMPTS_LOOKED_AT = 100_000
 WORST = 10
 
@@ -35,7 +35,7 @@ class DispatcherLeaseAdmin(HistoryAdmin[DispatcherLease]):
     change_list_template = "admin/webhooks_core/dispatcherlease/list.html"
 
     def dashboard(self, request: HttpRequest) -> HttpResponse:
-        """Show everything in a few queries, none of which reads the whole history."""
+        """Show the state of the engine; no query reads the whole history."""
         now = timezone.now()
         late = stats.oldest_due(now)
         return self.render(
@@ -53,9 +53,9 @@ class DispatcherLeaseAdmin(HistoryAdmin[DispatcherLease]):
 
 
 def hours(now: datetime) -> Day:
-    """Return how many attempts succeeded and failed in each hour of the clock."""
+    """Return how many attempts succeeded and failed in each of the last hours."""
     newest = Attempt.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-    # Both databases write a time as `2026-11-21 05:…`: cutting is cheaper than computing.
+    # Both databases write a time as `2026-11-21 05:…`: a substring is cheaper than Trunc.
     hour = Substr(Cast("started_at", CharField()), 1, 13)
     rows = (
         Attempt.objects.filter(
@@ -76,7 +76,7 @@ def hours(now: datetime) -> Day:
 
 
 def worst(now: datetime) -> list[dict[str, Any]]:
-    """Return the endpoints that fail most, those that the engine disabled first."""
+    """Return the endpoints that fail most, disabled ones first."""
     failing = Q(consecutive_failures__gt=0) | Q(status=Endpoint.Status.DISABLED)
     rows = list(
         Endpoint.objects.filter(failing, deleted_at=None)

@@ -1,4 +1,4 @@
-"""How rows appear on pages. Everything that came from outside is escaped, or is plain text."""
+"""How rows appear on pages. All input from outside is escaped, or is plain text."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from webhooks_core.outcomes import Outcome
 from webhooks_core.signing.secrets import PREFIX
 from webhooks_core.signing.signer import Body, signers
 
-# Enough to recognise a payload; the download has up to a megabyte.
+# Enough to recognise a payload; the download has all of it.
 SHOWN_CHARACTERS = 20_000
 HIDDEN = MASK.removeprefix(PREFIX)
 
 
 def badge(tone: str, text: str) -> SafeString:
-    """Return a coloured word; `tone` is success, pending, error or neutral."""
+    """Return a coloured label; `tone` is success, pending, error or neutral."""
     return format_html('<span class="badge badge-{}">{}</span>', tone, text)
 
 
@@ -51,13 +51,13 @@ def state(delivery: Delivery) -> SafeString:
 
 
 def is_suspended(delivery: Delivery) -> bool:
-    """Return True if a delivery waits for its endpoint, whatever time it was due at."""
+    """Return True if a delivery waits because its endpoint receives nothing now."""
     is_idle = delivery.status == Delivery.Status.PENDING and delivery.claimed_by is None
     return is_idle and not delivery.endpoint.is_receiving
 
 
 def with_attempts(deliveries: QuerySet[Delivery]) -> QuerySet[Delivery]:
-    """Read with deliveries what a row of a list shows: endpoint, event, attempts; no bodies."""
+    """Also read what a row of a list shows: endpoint, event and attempts, without bodies."""
     attempts = Attempt.objects.defer("response_body").order_by("number")
     return (
         deliveries.select_related("endpoint", "event")
@@ -73,7 +73,7 @@ def last_attempt(delivery: Delivery) -> Attempt | None:
 
 
 def result(attempt: Attempt | None) -> str:
-    """Return how an attempt ended in a word or two: `http 503`, `dns`."""
+    """Return `http 503` or `dns`; "" without an attempt."""
     return f"{attempt.outcome} {attempt.status_code or ''}".rstrip() if attempt else ""
 
 
@@ -96,7 +96,7 @@ class Text:
 
 
 def pretty(raw: bytes) -> Text | None:
-    """Return JSON with line breaks; None when the bytes are no JSON."""
+    """Return JSON with line breaks; None if the bytes are not JSON."""
     try:
         return Text.of(pretty_json(json.loads(raw)))
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Endpoints: the health of each, and what an operator may do about it."""
+"""Endpoints: their health, and the operations on them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from webhooks_core.models.endpoints import MAX_IN_FLIGHT, MAX_RATE
 from webhooks_core.replays import NotSubscribedError
 
 REPLAYED_AT_ONCE = 1000
-SUSPENDED_AT_MOST = 1000  # are counted
+MAX_SUSPENDED = 1000  # are counted
 RECENT = 20  # deliveries on the page
 REPLAY_CHOICES = {1: "the last hour", 24: "24 hours", 168: "7 days", 720: "30 days"}
 
@@ -53,7 +53,7 @@ class EndpointAdmin(RotationAdmin):
         return super().get_queryset(request).defer("custom_headers")
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
-        """Read the figures of all rows at once, for the columns."""
+        """Read the statistics of all rows at once."""
         changelist = super().get_changelist_instance(request)
         rows = list(changelist.result_list)
         days = health.days(
@@ -109,7 +109,7 @@ class EndpointAdmin(RotationAdmin):
             "health": badge(obj),
             "advice": Health.of(obj).advice,
             "suspended": _count_suspended(obj),
-            "most_suspended": SUSPENDED_AT_MOST,
+            "most_suspended": MAX_SUSPENDED,
             "failures": failures(obj),
             "day": days[obj.pk],
             "most_deliveries": f"{health.DELIVERIES_PER_PAGE:,}",
@@ -131,7 +131,7 @@ class EndpointAdmin(RotationAdmin):
     def _preview(
         self, request: HttpRequest, endpoint: Endpoint, now: datetime
     ) -> dict[str, Any] | None:
-        """Count what a replay would send, if the request asks for it."""
+        """Count what a replay would send, if the request asks for a count."""
         hours = request.GET.get("hours", "")
         if hours not in map(str, REPLAY_CHOICES):
             return None
@@ -239,15 +239,15 @@ def badge(endpoint: Endpoint) -> SafeString:
 
 
 def _count_suspended(endpoint: Endpoint) -> int:
-    """Return how many deliveries wait for an endpoint that receives nothing now."""
+    """Return how many deliveries are suspended, up to MAX_SUSPENDED."""
     if endpoint.is_receiving:
         return 0
     waiting = Delivery.objects.waiting().filter(endpoint=endpoint)
-    return waiting[:SUSPENDED_AT_MOST].count()
+    return waiting[:MAX_SUSPENDED].count()
 
 
 def _count_replayable(endpoint: Endpoint, since: datetime) -> int:
-    """Count what failed since a time, up to one more than may be replayed at once."""
+    """Count failed deliveries, up to one more than may be replayed at once."""
     return replays.failed_since(endpoint, since)[: REPLAYED_AT_ONCE + 1].count()
 
 
@@ -257,7 +257,7 @@ def _day(endpoint: Endpoint) -> Day:
 
 
 def failures(endpoint: Endpoint) -> str:
-    """Return `3/20`: failures in a row, and the number at which the engine disables."""
+    """Return `3/20`: failures in a row, and the limit at which the engine disables the endpoint."""
     profile, count = profiles.find(endpoint.profile), endpoint.consecutive_failures
     limit = profile and profile.disable_after
     return f"{count}/{limit}" if limit else f"{count}"
@@ -290,7 +290,7 @@ def _recent(endpoint: Endpoint) -> list[tuple[Delivery, SafeString, str]]:
 
 
 def _time(text: str) -> datetime | None:
-    """Return a time with its zone, as our own form sends it; None for anything else."""
+    """Return a time with a zone, as the page's form sends it; None for any other text."""
     try:
         at = parse_datetime(text)
     except ValueError:

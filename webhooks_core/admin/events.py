@@ -1,4 +1,4 @@
-"""Events, and the catalogue of event types: what they hold, how their products send them."""
+"""Events, and the catalogue of event types with their samples and schemas."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class EventAdmin(HistoryAdmin[Event]):
         return super().get_queryset(request).defer("body")
 
     def newest(self, changelist: NewestChangeList, rows: QuerySet[Any]) -> list[int]:
-        """Return the newest of all events: filter and search have indexes."""
+        """Return the newest of all matches: filter and search have indexes."""
         return newest_ids(rows)
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
@@ -89,7 +89,7 @@ class EventAdmin(HistoryAdmin[Event]):
 
     @admin.display
     def deliveries(self, obj: Event) -> SafeString:
-        """Return a link to them: there may be thousands."""
+        """Return a link, since there may be thousands."""
         address = f"{reverse('admin:webhooks_core_delivery_changelist')}?q="
         link = '<a href="{}{}">all deliveries of this event</a>'
         return format_html(link, address, obj.public_id)
@@ -99,7 +99,7 @@ class EventAdmin(HistoryAdmin[Event]):
         return format_html("<pre>{}</pre>", display.Text.of(bytes(obj.body)).text)
 
     def catalogue(self, request: HttpRequest) -> HttpResponse:
-        """Show the event types of all products, from the code, without a query."""
+        """Show the event types of all products, without a query."""
         template = "admin/webhooks_core/event/catalogue.html"
         products = [
             (profile, [_with_json(kind) for kind in profile.event_types.values()])

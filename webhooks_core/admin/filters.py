@@ -1,4 +1,4 @@
-"""Filters of the lists: in the words of their columns, and without a query for their choices."""
+"""Filters of the lists; their choices need no query."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from webhooks_core.outcomes import Outcome
 
 
 class ChoiceFilter(admin.SimpleListFilter):
-    """Narrows a list to one of its choices; any other value leaves nothing."""
+    """Narrows a list to one of its choices; with any other value the list is empty."""
 
     @property
     def is_known(self) -> bool:
@@ -32,23 +32,23 @@ class ChoiceFilter(admin.SimpleListFilter):
         return self.narrow(queryset, value) if self.is_known else queryset.none()
 
     def narrow(self, rows: Any, value: str) -> Any:
-        """Return the rows that a choice leaves."""
+        """Return the rows of a choice."""
         raise NotImplementedError
 
 
 class DeliveryFilter(ChoiceFilter):
-    """Narrows the list of deliveries, and finds the newest ids that it leaves."""
+    """A filter of the list of deliveries, which can find the newest ids itself."""
 
     def newest(self, endpoints: EndpointQuerySet) -> Sequence[int] | None:
-        """Return the newest ids that match; None where too many match for that to help.
+        """Return the newest ids that match; None if too many match.
 
-        Deliveries of other endpoints than these may be left out.
+        Deliveries of other endpoints may be left out.
         """
         raise NotImplementedError
 
 
 class TypeFilter(ChoiceFilter):
-    """Event types, as the profiles define them: the table is not queried for them."""
+    """The event types of the profiles."""
 
     title = "event type"
     parameter_name = "type"
@@ -71,7 +71,7 @@ class DeliveryTypeFilter(TypeFilter, DeliveryFilter):
 
 
 class StatusFilter(DeliveryFilter):
-    """The status in the words of the list: suspended deliveries are not pending ones."""
+    """The status as the list shows it: a suspended delivery is not pending."""
 
     title = "status"
     parameter_name = "status__exact"
@@ -122,7 +122,7 @@ class TriggerFilter(DeliveryFilter):
 
 
 class ErrorFilter(DeliveryFilter):
-    """Deliveries of which at least one attempt ended with this outcome."""
+    """Deliveries with at least one attempt of this outcome."""
 
     title = "error class"
     parameter_name = "error"

@@ -1,4 +1,4 @@
-"""The health of endpoints: a word, and the figures of their last 24 hours."""
+"""The health of endpoints: their state, and statistics of the last 24 hours."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from webhooks_core.models import Endpoint
 from webhooks_core.outcomes import Outcome
 
 HOURS = 24
-# Deliveries per figure: enough to trust it, and a bound however busy an endpoint is.
+# Deliveries per endpoint: enough for statistics, and a limit for busy endpoints.
 DELIVERIES_PER_ROW = 200
 DELIVERIES_PER_PAGE = 2000
 
 
 class Health(StrEnum):
-    """The state of an endpoint in a word: the first of these that fits."""
+    """The state of an endpoint: the first of these that applies."""
 
     DELETED = "Deleted"
     DISABLED = "Disabled"
@@ -49,12 +49,12 @@ class Health(StrEnum):
 
     @property
     def advice(self) -> str:
-        """What lets an endpoint in this state deliver again; "" where nothing is needed."""
+        """How an endpoint in this state delivers again; "" if it does."""
         return _ADVICE.get(self, "")
 
     @property
     def condition(self) -> Q:
-        """The same as `of`, for a query."""
+        """As `of`, for a query."""
         condition = _CONDITIONS.get(self, Q())
         for earlier in list(Health)[: list(Health).index(self)]:
             condition &= ~_CONDITIONS[earlier]
@@ -90,7 +90,7 @@ _CONDITIONS = {
 
 
 class Bar(NamedTuple):
-    """One hour of a chart, in its units: failed attempts stacked on successful ones."""
+    """One hour of a chart: failed attempts stacked on successful ones, in units of the chart."""
 
     x: int
     ok_y: int
@@ -104,7 +104,7 @@ BAR_WIDTH, HEIGHT = 5, 24
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """Attempts of the last 24 hours: counts by hour, oldest first, and how long they took."""
+    """Attempts of the last 24 hours: counts by hour, oldest first, and the p95 of their latency."""
 
     ok: Sequence[int]
     failed: Sequence[int]
@@ -120,7 +120,7 @@ class Day:
 
     @property
     def success(self) -> str | None:
-        """The share of attempts that were accepted, rounded down: 100 % means all."""
+        """The share of successful attempts, rounded down: 100 % means all."""
         if not self.attempts:
             return None
         return f"{math.floor(1000 * sum(self.ok) / self.attempts) / 10:g} %"
@@ -131,7 +131,7 @@ class Day:
 
     @property
     def description(self) -> str:
-        """The chart for readers who cannot see it."""
+        """The chart as text, for screen readers."""
         return (
             f"{sum(self.ok)} successful and {sum(self.failed)} failed attempts in 24 h"
         )
@@ -154,7 +154,7 @@ def _bar(number: int, ok: int, failed: int, highest: int) -> Bar:
 
 
 def _height(count: int, highest: int) -> int:
-    """Return a height that shows even one among many."""
+    """Return a height at which even one attempt among many is visible."""
     return max(round(HEIGHT * count / highest), 2) if count else 0
 
 
@@ -170,8 +170,8 @@ def days(
 ) -> Mapping[int, Day]:
     """Return the last 24 hours of each endpoint, by its pk.
 
-    They are those of the newest `deliveries` of each endpoint: one query of one short index
-    range per endpoint, whatever the size of the history.
+    Only the newest `deliveries` of each endpoint count: one query reads one short index range per
+    endpoint, whatever the size of the history.
     """
     rows: dict[int, list[_Row]] = defaultdict(list)
     pks = [endpoint.pk for endpoint in endpoints]

@@ -1,4 +1,4 @@
-"""The names of owners: one query per product for all rows of a page."""
+"""The names of owners, with one query per product for all rows of a page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Row = Endpoint | Event
 
 
 def attach(rows: Iterable[Row], *, site: AdminSite, request: HttpRequest) -> None:
-    """Attach to each row how this user sees the name of its owner, for `label`."""
+    """Attach to each row the name of its owner as this user may see it, for `label`."""
     ids: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         ids[row.profile].add(row.owner)
@@ -31,13 +31,13 @@ def attach(rows: Iterable[Row], *, site: AdminSite, request: HttpRequest) -> Non
 
 
 def label(row: Row) -> str:
-    """Return the attached name with the id that the search finds, or the id alone."""
+    """Return the attached name with the owner's id, which the search finds, or the id alone."""
     name: SafeString | None = vars(row).get("owner_name")
     return format_html("{} ({})", name, row.owner) if name else row.owner
 
 
 def with_product(row: Row) -> SafeString:
-    """Return a cell of a list: the product, and below it the owner."""
+    """Return a cell of a list: the product above the owner."""
     return format_html("{}<br>{}", row.profile, label(row))
 
 
@@ -49,7 +49,7 @@ def _describe(name: str, owners: set[str]) -> dict[str, OwnerInfo]:
 
 
 def _linked_name(owner: OwnerInfo, site: AdminSite, request: HttpRequest) -> SafeString:
-    """Return the name, with a link for users who may see the page behind it."""
+    """Return the name, with a link for users who may see its page."""
     model = apps.get_model(owner.model)
     pages = site.get_model_admin(model) if site.is_registered(model) else None
     if pages is None or not pages.has_view_permission(request):

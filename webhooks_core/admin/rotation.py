@@ -1,4 +1,4 @@
-"""Rotating an endpoint's signing secret: a page that asks, and one that shows the new secret."""
+"""The rotation of an endpoint's signing secret: a page to confirm it, and one with the new secret."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DIGITS = re.compile(r"[0-9]{1,6}")
 
 
 class RotationAdmin(HistoryAdmin[Endpoint]):
-    """Adds the rotation to the admin of endpoints."""
+    """The admin of endpoints, as far as the rotation needs it."""
 
     pages = {"confirm_rotation": "<int:pk>/rotate-secret/confirm/"}
 
@@ -27,7 +27,7 @@ class RotationAdmin(HistoryAdmin[Endpoint]):
             raise RefusedError("The endpoint is deleted.")
 
     def confirm_rotation(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Say what a rotation does to the receiver, and ask for confirmation."""
+        """Explain the effect of a rotation on the receiver, and ask for confirmation."""
         if not self.has_act_permission(request):
             raise PermissionDenied
         endpoint = self.row(request, pk)

@@ -41,7 +41,7 @@ E = TypeVar("E", bound=ApiError)
 
 @dataclass(frozen=True)
 class ErrorHandler(Generic[E]):
-    """Turns any exception into an error of one product, and that into a response."""
+    """Turns exceptions into a product's errors, and these into responses."""
 
     base: type[E]
     kinds: Mapping[int, type[E]]
@@ -49,16 +49,16 @@ class ErrorHandler(Generic[E]):
 
     @classmethod
     def of(cls, base: type[E], *, headers: Mapping[str, str] | None = None) -> Self:
-        """Return the handler of the subclasses that `base` has so far: one for each status.
+        """Return the handler of the present subclasses of `base`: one for each status.
 
-        They cover 500 and every status of `failure_of`. `headers` are what the product's
-        views add to every response, besides `Cache-Control`.
+        They include 500 and every status of `failure_of`. `headers` are those of every response
+        of the product, besides `Cache-Control`.
         """
         kinds = {kind.status_code: kind for kind in base.__subclasses__()}
         return cls(base, kinds, {"Cache-Control": "no-store", **(headers or {})})
 
     def translate(self, error: BaseException | None) -> E | None:
-        """Return the product's error for an exception; None if it is unforeseen."""
+        """Return the product's error for an exception; None for an unexpected one."""
         if isinstance(error, self.base):
             return error
         failure = failure_of(error)
@@ -67,7 +67,7 @@ class ErrorHandler(Generic[E]):
         return self.kinds[failure.status](failure.message, headers=failure.headers)
 
     def handle(self, error: Exception, context: Mapping[str, Any]) -> Response | None:
-        """Answer an exception of a DRF view. The unforeseen goes on to Django, which logs it."""
+        """Respond to an exception of a DRF view; Django handles and logs an unexpected one."""
         api_error = self.translate(error)
         if api_error is None:
             return None
@@ -82,9 +82,9 @@ class ErrorHandler(Generic[E]):
     def response_for(
         self, _: HttpRequest, status: int, error: BaseException | None
     ) -> JsonResponse:
-        """Answer what failed outside our views: unknown addresses, middleware, crashes.
+        """Respond to an error outside our views: an unknown address, a middleware, a crash.
 
-        `status` (400, 404 or 500) counts unless the exception has a response of its own.
+        `status` (400, 404 or 500) applies unless the exception maps to an error.
         """
         api_error = response(self.translate(error) or self.kinds[status]())
         for name, value in self.headers.items():

@@ -1,4 +1,4 @@
-"""What exceptions of Django, DRF, the database and Redis mean to a caller."""
+"""The statuses of exceptions of Django, DRF, the database and Redis."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rest_framework import exceptions
 
 from webhooks_core.api.parsers import EncodedBody, PayloadTooLarge
 
-# Of a 503: most outages are a restart.
+# Of a 503: most outages are restarts.
 RETRY_AFTER = {"Retry-After": "5"}
 
 _OUTAGES: tuple[type[Exception], ...] = (OperationalError, InterfaceError)
@@ -25,7 +25,7 @@ with suppress(ImportError):  # the package's extra `redis` is not installed
 
     _OUTAGES += (RedisError,)
 
-# No folder or no room for temporary files: the server could not keep the body.
+# No folder or no space for temporary files: the server could not store the body.
 _NOT_STORED = {errno.ENOENT, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES}
 
 
@@ -39,7 +39,7 @@ class Failure:
 
 
 def failure_of(error: BaseException | None) -> Failure | None:
-    """Return what an exception means to a caller; None if it is unforeseen."""
+    """Return the failure that an exception means; None for an unexpected one."""
     if isinstance(error, exceptions.APIException):
         return _failure_of_drf(error)
     return _failure_of_django(error)
@@ -82,7 +82,7 @@ def _seconds(throttled: Any) -> str:
 
 
 def _first_message(detail: Any) -> str:
-    """Return the first text of DRF's nested details: the fault of the first wrong field."""
+    """Return the first text of DRF's nested details: the error of the first invalid field."""
     while not isinstance(detail, str):
         detail = next(iter(detail.values() if isinstance(detail, dict) else detail))
     return str(detail)

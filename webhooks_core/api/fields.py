@@ -1,4 +1,4 @@
-"""Serializer fields that take a JSON value as it is, without coercion or trimming.
+"""Serializer fields that take a JSON value without coercion or trimming.
 
 A text in `error_messages` may hold `{field}`: the field's name; of a list's child, the list's.
 """
@@ -29,7 +29,7 @@ class _NamedField(serializers.Field[Any, Any, Any, Any]):
 
 
 class _StrictField(_NamedField):
-    """Refuses values of another JSON type; null too, with the same message."""
+    """Refuses values of another JSON type, and null with the same message."""
 
     json_type: type
 
@@ -43,7 +43,7 @@ class _StrictField(_NamedField):
 
 
 class StrictCharField(_StrictField, serializers.CharField):
-    """A JSON string of any characters: NUL and blanks are for the serializer to judge."""
+    """A JSON string of any characters: the serializer decides on NUL and blanks."""
 
     json_type = str
     default_error_messages = {
@@ -81,7 +81,7 @@ class StrictBooleanField(_StrictField, serializers.BooleanField):
 
 
 class StrictListField(_StrictField, serializers.ListField):
-    """A JSON array; equal items count once. The first wrong item decides the error."""
+    """A JSON array; equal items count once, and the first invalid item decides the error."""
 
     json_type = list
     default_error_messages = {"invalid": "{field} must be an array of strings."}
@@ -91,7 +91,7 @@ class StrictListField(_StrictField, serializers.ListField):
 
 
 class CountField(_NamedField, serializers.IntegerField):
-    """A query parameter of at least 1; above `maximum` it is the maximum."""
+    """A query parameter of at least 1; a larger one than `maximum` is the maximum."""
 
     default_error_messages = {"invalid": "{field} must be an integer of at least 1."}
 
@@ -111,7 +111,7 @@ class CountField(_NamedField, serializers.IntegerField):
 
 
 class TimeField(serializers.DateTimeField):
-    """A time as `2026-11-21T03:20:00.000000Z`; for responses alone."""
+    """A time as `2026-11-21T03:20:00.000000Z`, in responses only."""
 
     def to_representation(self, value: datetime) -> str:
         return iso(value)

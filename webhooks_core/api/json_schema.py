@@ -1,4 +1,4 @@
-"""Short forms of JSON Schemas, for event types and the OpenAPI document. Pure."""
+"""Helpers for JSON Schemas of event types and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DATE_TIME = {"type": "string", "format": "date-time"}
 def object_of(
     required: Sequence[str] | None = None, /, **properties: Any
 ) -> dict[str, Any]:
-    """Return the schema of an object; every property is required unless `required` says which."""
+    """Return the schema of an object; without `required` every property is required."""
     names = list(properties if required is None else required)
     shape: dict[str, Any] = {"type": "object", "properties": properties}
     return shape | ({"required": names} if names else {})
@@ -26,5 +26,5 @@ def array_of(items: Any) -> dict[str, Any]:
 
 
 def ref(name: str) -> dict[str, str]:
-    """Return a reference to one of the document's components."""
+    """Return a reference to a component of the document."""
     return {"$ref": f"#/components/schemas/{name}"}

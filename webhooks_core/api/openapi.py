@@ -33,10 +33,10 @@ OPERATIONS = {"partial_update": "update", "destroy": "delete", "retrieve": "desc
 
 
 class ProductAutoSchema(AutoSchema):
-    """Infers a product's operations: their ids from the actions, and what they fail with.
+    """Infers a product's operations: their ids from the actions, and their errors.
 
-    A view says `product` (the prefix of components and ids; `operation_prefix` says another
-    one for ids), `error_handler` and `error_serializer`.
+    A view has `product` (the prefix of components and ids, unless it has an `operation_prefix`
+    for ids), `error_handler` and `error_serializer`.
     """
 
     view: ProductAPIView  # type: ignore[override] # the only views that it describes
@@ -63,7 +63,7 @@ class ProductAutoSchema(AutoSchema):
         return schema
 
     def get_error_statuses(self) -> set[int]:
-        """Return the statuses of errors that a request can meet."""
+        """Return the statuses of a request's possible errors."""
         statuses = {401, 500, 503}
         if self.method in {"POST", "PATCH"} and self.get_request_serializer():
             statuses |= {400, 413, 415}

@@ -10,10 +10,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from webhooks_core.api.fields import CountField
+from webhooks_core.api.json_schema import object_of
 
 
 class PageQuery(serializers.Serializer[Any]):
-    """The query parameters of a list that comes in pages."""
+    """The query parameters of a list in pages."""
 
     page = CountField(default=1)
     page_size = CountField(default=20, maximum=100)
@@ -26,21 +27,17 @@ class ItemsPagination(BasePagination):
         return Response({"items": data})
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "type": "object",
-            "properties": {"items": schema},
-            "required": ["items"],
-        }
+        return object_of(items=schema)
 
     def get_schema_operation_parameters(self, view: Any) -> list[Any]:
-        return []  # a list that comes in pages names PageQuery
+        return []  # a view with pages names PageQuery
 
 
 def read_query(
     query: type[serializers.Serializer[Any]], request: Request
 ) -> dict[str, Any]:
-    """Return the query parameters that a serializer names. Raises ValidationError."""
-    # A dict: of a QueryDict, DRF takes an empty parameter for an absent one.
+    """Return the query parameters of a request. Raises ValidationError."""
+    # As a dict: in a QueryDict, an empty parameter is an absent one to DRF.
     serializer = query(data=request.query_params.dict())
     serializer.is_valid(raise_exception=True)
     return dict(serializer.validated_data)

@@ -19,7 +19,7 @@ class PayloadTooLarge(exceptions.APIException):
 
 
 class EncodedBody(exceptions.APIException):
-    """The body has a Content-Encoding: decoded, a small one could be of any size."""
+    """The body has a Content-Encoding: once decoded it could be of any size."""
 
     status_code = 415
     default_detail = "Send the body as it is, without Content-Encoding."
@@ -35,11 +35,11 @@ def is_encoded(content_encoding: str | None) -> bool:
 def check_length(parser_context: Mapping[str, Any] | None, *, limit: int) -> None:
     """Raise PayloadTooLarge if a request declares a larger body.
 
-    A server may pass on the declared length alone of a body that it refused to read.
+    If a server refuses to read a body, only its declared length arrives here.
     """
     meta = parser_context["request"].META if parser_context else {}
     declared = str(meta.get("CONTENT_LENGTH") or "")
-    # A length of more than 12 digits is over any limit by its first 12.
+    # The first 12 digits suffice to exceed any limit.
     if declared.isascii() and declared.isdigit() and int(declared[:12]) > limit:
         raise _too_large(limit)
 

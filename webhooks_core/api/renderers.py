@@ -13,7 +13,7 @@ from rest_framework.request import Request
 
 
 class JSONRenderer(BaseRenderer):
-    """Renders dicts, lists, texts and numbers; None is an empty body."""
+    """Renders JSON; None is an empty body."""
 
     media_type = "application/json"
     format = "json"
@@ -29,7 +29,7 @@ class JSONRenderer(BaseRenderer):
 
 
 class IgnoreAccept(BaseContentNegotiation):
-    """Chooses the parser by media type, and JSON for the response, whatever `Accept` says."""
+    """Selects the parser by media type, and JSON for every response, whatever `Accept` says."""
 
     def select_parser(
         self, request: Request, parsers: Iterable[BaseParser]

@@ -18,7 +18,7 @@ from webhooks_core.api.renderers import IgnoreAccept, JSONRenderer
 
 
 class ProductAPIView(APIView):
-    """Checks the method (405), the caller (401) and the throttle (429), then runs the handler."""
+    """Checks method (405), authentication (401) and throttle (429), then runs the handler."""
 
     product: ClassVar[str]
     error_handler: ClassVar[ErrorHandler[Any]]
@@ -42,7 +42,7 @@ class ProductAPIView(APIView):
         super().initial(request, *args, **kwargs)
 
     def perform_authentication(self, request: Request) -> None:
-        if request.method != "OPTIONS":  # the methods of a route are public
+        if request.method != "OPTIONS":  # anybody may read the methods of a route
             super().perform_authentication(request)
 
     def check_throttles(self, request: Request) -> None:

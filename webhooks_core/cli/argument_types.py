@@ -1,4 +1,4 @@
-"""Numbers on the command line: within bounds, or one clear line and exit status 2."""
+"""Types of command-line numbers with bounds; another value ends the command with exit status 2."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 def integer_between(least: int, most: int = 10**9) -> Callable[[str], int]:
-    """Return a reader of whole numbers from `least` to `most`."""
+    """Return an argument type: a whole number from `least` to `most`."""
 
     def read(text: str) -> int:
         digits = text.removeprefix("-")
@@ -22,17 +22,11 @@ def integer_between(least: int, most: int = 10**9) -> Callable[[str], int]:
     return read
 
 
-def seconds(least: float, most: float) -> Callable[[str], float]:
-    """Return a reader of seconds from `least` to `most`."""
-    return _number(least, most, "number of seconds")
+def number_between(
+    least: float, most: float, *, noun: str = "number"
+) -> Callable[[str], float]:
+    """Return an argument type: a number from `least` to `most`."""
 
-
-def rate(least: float, most: float) -> Callable[[str], float]:
-    """Return a reader of so many a second, from `least` to `most`."""
-    return _number(least, most, "number")
-
-
-def _number(least: float, most: float, what: str) -> Callable[[str], float]:
     def read(text: str) -> float:
         try:
             value = float(text)
@@ -40,6 +34,11 @@ def _number(least: float, most: float, what: str) -> Callable[[str], float]:
             value = math.nan
         if least <= value <= most:
             return value
-        raise ArgumentTypeError(f"{text!r} is not a {what} from {least:g} to {most:g}")
+        raise ArgumentTypeError(f"{text!r} is not a {noun} from {least:g} to {most:g}")
 
     return read
+
+
+def seconds(least: float, most: float) -> Callable[[str], float]:
+    """Return an argument type: seconds from `least` to `most`."""
+    return number_between(least, most, noun="number of seconds")

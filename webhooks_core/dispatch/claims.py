@@ -95,7 +95,7 @@ class OpenClaims:
             return self._claim_batch(queues, now)
         except (*TRANSIENT_ERRORS, leases.LeaseLostError):
             raise
-        except Exception:  # whatever one row causes, the others are sent
+        except Exception:  # an error of one row must not affect the others
             log.exception("batch claim failed")
         return [
             request for queue in queues for request in self._claim_single(queue, now)
@@ -159,7 +159,9 @@ class OpenClaims:
         for queue in queues:
             endpoint = endpoints.get(queue.pk)
             if endpoint is None or not _is_served(endpoint):
-                queue.next_check_at = None  # whatever makes it receive again notifies
+                queue.next_check_at = (
+                    None  # a change that lets it receive again notifies
+                )
                 continue
             room = min(queue.capacity(endpoint, now), left)
             if self.connectivity.is_offline and self._is_postponed(endpoint):

@@ -18,7 +18,7 @@ from webhooks_core.outcomes import REACHED, UNREACHED, Outcome
 WINDOW = timedelta(seconds=60)
 PROBE_EVERY = timedelta(seconds=2)
 MAX_PROBES = 8
-# Attempts go on all the same: deliveries to receivers that are gone for good must end too.
+# One attempt is made all the same: deliveries to receivers that no longer exist must end too.
 TRIAL_EVERY = timedelta(minutes=10)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -64,7 +64,7 @@ def dispatch(
     lease = leases.acquire()
     if lease is None:
         return 0
-    with _frozen_heap(), Sender() as sender, Listener() as listener:
+    with _frozen_heap(), Sender() as sender, closing(Listener()) as listener:
         # Only one dispatcher stays resident.
         is_resident = resident and lease.slot == 0
         dispatcher = Dispatcher(lease, sender, listener, stop, linger, is_resident)

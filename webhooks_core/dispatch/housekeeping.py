@@ -72,7 +72,7 @@ class Housekeeping:
             live = DispatcherLease.objects.live(timezone.now()).count()
             if live < webhook_settings.DISPATCHERS:
                 notify.wake_dispatcher(at_work=live)
-        # A large fan-out goes on in every round until it is complete.
+        # A large fan-out continues in every round until it is complete.
         self._done_at = 0.0 if _shielded(publishing.continue_fan_out) else now
         if _shielded(sweep.is_due):
             # After a suspension of the machine, the sweep would expire this very lease.

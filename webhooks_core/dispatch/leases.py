@@ -40,7 +40,7 @@ def acquire() -> DispatcherLease | None:
     expire_dead()
     for slot in range(webhook_settings.DISPATCHERS):
         if lease := _acquire_slot(slot):
-            # From now on commits need wake nobody: this dispatcher looks by itself.
+            # From now on commits need not wake a dispatcher: this one is live.
             EngineState.objects.update_or_create(pk=1, defaults={"woken_at": None})
             return lease
     return None

@@ -125,7 +125,7 @@ def record_results(
         return record_batch(lease, ended, now=now)
     except TRANSIENT_ERRORS:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever one row causes, the others are written
+    except Exception as error:  # noqa: BLE001 - an error of one row must not affect the others
         log.error("batch result write failed", error=type(error).__name__)  # noqa: TRY400 - one line
     return [
         entry for attempt in ended for entry in _record_single(lease, *attempt, now)
@@ -166,7 +166,7 @@ def record_batch(
         Delivery.objects.release(untried, lease=lease.pk)
         _update_deliveries(lease, recorded, now)
         _insert_attempts(recorded)
-    tracing.ended(result for _, result in ended)
+    tracing.end(result for _, result in ended)
     for entry in recorded:
         if entry.decision.is_final_failure:
             log.warning(

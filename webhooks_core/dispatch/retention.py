@@ -38,7 +38,7 @@ def remove_old(before: datetime, *, for_s: float) -> int:
 
     Pending deliveries of subscribed endpoints and claimed ones are kept with their events, and
     an event is as old as its latest replay. Ends at once when work is due and no dispatcher is
-    live. The next call goes on behind the last event that this one has checked, and starts over
+    live. The next call continues behind the last event that this one has checked, and starts over
     after the newest: events that are kept do not use up the time of every call.
     """
     until, removed, checked = time.monotonic() + for_s, 0, _load_position()

@@ -90,7 +90,7 @@ class Sender:
 
     def probe(self, url: str, networks: AllowedNetworks) -> None:
         """Try to connect to a receiver; a success shows in `has_reached()`."""
-        self._loop.call_soon_threadsafe(self._start_probe, url, networks)
+        self._loop.call_soon_threadsafe(self._start, self._connect(url, networks))
 
     def mark_reached(self) -> None:
         """Note that a receiver was reached in another way."""
@@ -103,9 +103,6 @@ class Sender:
         return reached
 
     # Called in the event loop.
-
-    def _start_probe(self, url: str, networks: AllowedNetworks) -> None:
-        self._start(self._connect(url, networks))
 
     async def _connect(self, url: str, networks: AllowedNetworks) -> None:
         if await can_connect(url, networks):
@@ -153,7 +150,7 @@ class Sender:
             if result.is_slow:
                 self._release_waiting(queue)
             if self._awaiting_slot:
-                break  # other queues wait for a place: this one goes behind them
+                break  # other queues wait for a place: this one waits behind them
         self._finish(pk, queue)
 
     def _finish(self, pk: int, queue: _Queue) -> None:

@@ -1,4 +1,4 @@
-"""All encrypted values, in whichever table: to check, and to encrypt with a new key."""
+"""The encrypted values of all tables: to check them, and to encrypt them with a new key."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Reencrypted(NamedTuple):
 def columns() -> Iterator[tuple[type[Model], str]]:
     """Yield every model with an encrypted field, and that field's name."""
     for model in apps.get_models():
-        for field in model._meta.concrete_fields:  # noqa: SLF001 - Django's public name
+        for field in model._meta.concrete_fields:  # noqa: SLF001 - public by use
             if isinstance(field, EncryptedTextField):
                 yield model, field.name
 

@@ -144,7 +144,7 @@ class GuardedResolver(AbstractResolver):
     def _forget(self, question: _Question, future: asyncio.Future[list[Any]]) -> None:
         del self._open[question]
         if not future.cancelled():
-            future.exception()  # retrieved, also when nobody awaits it any longer
+            future.exception()  # retrieved, also if no task awaits it any longer
 
     async def close(self) -> None:
         for future in list(self._open.values()):
@@ -364,7 +364,7 @@ def retry_after(value: str) -> float | None:
 async def can_connect(url: str, networks: AllowedNetworks) -> bool:
     """Return True if any address of a receiver accepts a connection. Nothing is sent."""
     target = URL(url)
-    with suppress(Exception):  # any error means that nobody was reached
+    with suppress(Exception):  # any error means that no receiver was reached
         async with asyncio.timeout(CONNECT_FOR_S):
             resolver = GuardedResolver(networks)
             addresses = await resolver.resolve(target.host or "", target.port or 0)

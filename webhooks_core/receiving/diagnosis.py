@@ -37,7 +37,7 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """What the sender knows of the delivery: its bytes, its secrets, when it was tried."""
+    """What the sender knows of a delivery: its bytes, its secrets, the times of its attempts."""
 
     body: bytes
     secrets: Sequence[str]
@@ -45,7 +45,7 @@ class Sent:
 
 
 class _Candidate(NamedTuple, Generic[T]):
-    """A value that may have been signed; `fault` is empty for the value that was given."""
+    """A value that may have been signed; `fault` is empty for the received value."""
 
     value: T
     fault: str = ""
@@ -62,18 +62,13 @@ def diagnose(
 
     `sent` adds what the sender knows. `tolerance_s` is the largest accepted age, 0 for any.
     """
-    signed_by = [
-        profile
+    diagnoses = [
+        _diagnose(received, profile, secrets, tolerance_s, sent)
         for profile in received.signed_by
         if received.headers[profile.signature_header.lower()]
     ]
-    if not signed_by:
-        return [Fault(Part.HEADER, f"{' or '.join(known_headers())} is missing")]
-    diagnoses = (
-        _diagnose(received, profile, secrets, tolerance_s, sent)
-        for profile in signed_by
-    )
-    return min(diagnoses, key=len)
+    missing = Fault(Part.HEADER, f"{' or '.join(known_headers())} is missing")
+    return min(diagnoses, key=len, default=[missing])
 
 
 def _diagnose(
@@ -93,7 +88,7 @@ def _diagnose(
     for candidates in _combinations(received, timestamp, secrets, sent):
         secret, signed_at, body = candidates
         if profile.scheme.fits(secret.value, signed_at.value, body.value, digests):
-            faults = _named(candidates)
+            faults = _faults(candidates)
             break
     else:
         return _unexplained(received, secrets, sent)
@@ -111,18 +106,18 @@ Candidates = tuple[_Candidate[str], _Candidate[str], _Candidate[bytes]]
 def _combinations(
     received: Received, timestamp: str, secrets: Sequence[str], sent: Sent | None
 ) -> list[Candidates]:
-    """Return what may have been signed, that with the fewest faults first."""
+    """Return what may have been signed, the fewest faults first."""
     return sorted(
         product(
             _secrets(secrets, sent),
             _timestamps(timestamp, sent),
             _bodies(received.body, sent),
         ),
-        key=lambda candidates: len(_named(candidates)),
+        key=lambda candidates: len(_faults(candidates)),
     )
 
 
-def _named(candidates: Candidates) -> list[Fault]:
+def _faults(candidates: Candidates) -> list[Fault]:
     parts = zip((Part.SECRET, Part.TIMESTAMP, Part.BODY), candidates, strict=True)
     return [Fault(part, fault) for part, (_, fault) in parts if fault]
 
@@ -160,7 +155,7 @@ def _bodies(given: bytes, sent: Sent | None) -> Iterator[_Candidate[bytes]]:
 
 
 def _rewritten(given: bytes) -> Iterator[_Candidate[bytes]]:
-    """Yield the body as a sender writes JSON: what a receiver parsed and wrote anew."""
+    """Yield the body as a sender writes JSON: a receiver may have parsed and written it again."""
     try:
         value = json.loads(given)
         compact = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
@@ -179,7 +174,7 @@ def _difference(given: bytes, sent: bytes) -> str:
 def _unexplained(
     received: Received, secrets: Sequence[str], sent: Sent | None
 ) -> list[Fault]:
-    """Name the parts that are left when nothing fits."""
+    """Return the faults that remain possible when no candidates fit."""
     if sent is None:
         hint = "was changed on its way: name the delivery to learn which"
         return [

@@ -20,10 +20,10 @@ BODILESS = {HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED}
 
 
 class Receiver(ThreadingHTTPServer):
-    """Answers each POST, after a call of `on_request` with the request and the status.
+    """Responds to each POST, after a call of `on_request` with the request and the status.
 
-    The n-th request is answered with the n-th status; the last one repeats. `on_fault` is called
-    for a request that cannot be read. Both are called from many threads, one call at a time.
+    The n-th request gets the n-th status; the last one repeats. `on_fault` is called for a request
+    that cannot be read. Both are called from many threads, one call at a time.
     """
 
     daemon_threads = True
@@ -56,11 +56,11 @@ class Receiver(ThreadingHTTPServer):
         return f"http://{name}:{port}"
 
     def server_bind(self) -> None:
-        # HTTPServer looks the host's name up, which can take long and needs the network.
+        # HTTPServer resolves the host's name, which may be slow and needs the network.
         socketserver.TCPServer.server_bind(self)
 
     def accept(self, received: Received) -> int:
-        """Report a request; return the status to answer it with."""
+        """Report a request; return the status of its response."""
         with self._lock:
             status = next(self._statuses)
             self._on_request(received, status)
@@ -97,7 +97,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def _size(self) -> int | None:
-        """Return the length of the body; None when the request was refused for it."""
+        """Return the length of the body; None if the request was refused for it."""
         text = self.headers.get("Content-Length", "")
         if (
             not (text.isascii() and text.isdigit())
@@ -111,13 +111,13 @@ class _Handler(BaseHTTPRequestHandler):
         return int(text)
 
     def send_error(self, code: int, *_: Any) -> None:
-        """Refuse a request without repeating any of it, and close the connection."""
+        """Refuse a request without repeating any part of it, and close the connection."""
         status = HTTPStatus(code)
         self.server.report_fault(
             f"a request was refused: {status.value} {status.phrase}"
         )
         self.close_connection = True
-        # Without one it is taken for HTTP/0.9, whose responses have no headers.
+        # Without a version it is HTTP/0.9, whose responses have no headers.
         self.request_version = self.protocol_version
         self.send_response(status)
         self.send_header("Content-Length", "0")
@@ -128,4 +128,4 @@ class _Handler(BaseHTTPRequestHandler):
         return "signpost"
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name
-        """Log nothing: the lines of the base class repeat what was sent."""
+        """Log nothing: the base class repeats what was sent."""

@@ -14,7 +14,7 @@ MARKS = {True: "✔", False: "✘", None: "·"}
 
 
 def escape_terminal(text: str, *, keep: str = "") -> str:
-    """Return a text with every character that is not plainly visible written as an escape."""
+    """Return a text with every unprintable character as an escape."""
     return "".join(
         c if c.isprintable() or c in keep else c.encode("unicode_escape").decode()
         for c in text.encode("utf-8", "backslashreplace").decode()
@@ -22,7 +22,7 @@ def escape_terminal(text: str, *, keep: str = "") -> str:
 
 
 def one_line(received: Received, verification: Verification, status: int) -> str:
-    """Return what happened on one line."""
+    """Return a request and its verification on one line."""
     names = (received.event_type or "no type", received.event_id, received.delivery_id)
     shown = "  ".join(escape_terminal(name)[:200] for name in names if name)
     clock = time.strftime("%H:%M:%S", time.localtime(received.at))
@@ -31,7 +31,7 @@ def one_line(received: Received, verification: Verification, status: int) -> str
 
 
 def body(received: Received) -> str:
-    """Return the body, indented when it is JSON, cut when it is long."""
+    """Return the body: indented if it is JSON, cut to MAX_SHOWN characters."""
     try:
         text = orjson.dumps(received.json(), option=orjson.OPT_INDENT_2).decode()
     except (ValueError, TypeError):  # not JSON, or nested too deeply
@@ -42,7 +42,7 @@ def body(received: Received) -> str:
 
 
 def as_json(received: Received, verification: Verification, status: int) -> str:
-    """Return everything as one line of JSON in ASCII, the body to the letter as text."""
+    """Return everything as one line of JSON in ASCII, with the exact body as text."""
     record = {
         "received_at": received.at,
         "path": received.path,

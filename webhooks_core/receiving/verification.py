@@ -1,4 +1,4 @@
-"""What a receiver can say about a request: is it signed with one of these secrets, and what is it."""
+"""What a receiver reads in a request: which event it is, and whether its signature is genuine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from webhooks_core.signing.schemes import SignatureError, SignatureHeaders
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """A POST as it came; header names are lower case, `at` is unix time in seconds."""
+    """A POST as received; header names are in lower case, `at` is unix time in seconds."""
 
     path: str
     headers: Mapping[str, str]
@@ -36,7 +36,7 @@ class Received:
 
     @property
     def signed_by(self) -> list[WebhookProfile]:
-        """The products whose signature header it has; several may share a prefix."""
+        """The products whose signature header it has; they may share a prefix."""
         return [
             profile
             for profile in profiles.registered()
@@ -61,21 +61,21 @@ class Received:
 
 
 class Verification(NamedTuple):
-    """Whether a signature holds: `is_verified` is None when there was no secret to check with."""
+    """Whether a signature is genuine: `is_verified` is None if there was no secret to check with."""
 
     is_verified: bool | None
     message: str
 
 
 def known_headers() -> list[str]:
-    """Return the names of the signature headers of all registered products."""
+    """Return the signature headers of all registered products."""
     return [profile.signature_header for profile in profiles.registered()]
 
 
 def verify(
     received: Received, *, secrets: Sequence[str], tolerance_s: float
 ) -> Verification:
-    """Check the signature against each secret; say which part fails when none fits."""
+    """Check the signature with each secret; say why if none fits."""
     signed_by = received.signed_by
     if not signed_by:
         return Verification(False, f"not signed: no {' or '.join(known_headers())}")

@@ -83,7 +83,7 @@ class SignatureScheme:
         now: float,
         tolerance_s: float = 300,
     ) -> None:
-        """Accept a signature or raise SignatureError, whatever the headers are.
+        """Accept a signature. Raises SignatureError, and nothing else, for any headers.
 
         `tolerance_s` is the largest accepted distance in seconds between the signed time and
         `now`; 0 skips the freshness check.
@@ -104,7 +104,7 @@ class SignatureScheme:
     ) -> bool:
         """Return True if one of the digests is that of this secret, time and body."""
         expected = self.digest(secret, timestamp, body).encode()
-        # Every digest is compared, so that the time taken does not tell which one fits.
+        # Every digest is compared, so that the time taken does not depend on which one fits.
         fits = [hmac.compare_digest(expected, _bytes(digest)) for digest in digests]
         return any(fits)
 
@@ -170,5 +170,5 @@ SCHEMES: dict[str, SignatureScheme] = {
 
 
 def register(name: str, scheme: SignatureScheme) -> None:
-    """Add a scheme, before the profile that names it is made."""
+    """Add a scheme; call it before a profile that names it is created."""
     SCHEMES[name] = scheme

@@ -1,4 +1,4 @@
-"""The table of the admin's pages: it scrolls by itself where a screen is narrow, by keyboard too."""
+"""The table of the admin's pages: on a narrow screen it scrolls by itself, also by keyboard."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ register = template.Library()
 
 @register.simple_block_tag
 def table(content: str, label: str, *headings: str) -> str:
-    """Put rows into a table. `label` names it for those who cannot see it."""
+    """Put rows into a table; `label` names it for screen readers."""
     context = {"rows": content, "label": label, "headings": headings}
     return render_to_string("admin/webhooks_core/table.html", context)

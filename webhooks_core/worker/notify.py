@@ -1,4 +1,4 @@
-"""Calling the drain. A call is only a hint: losing one delays work by a sweep, no longer."""
+"""Notifications that queues have work. They are hints: a lost one delays work until the sweep."""
 
 from __future__ import annotations
 
@@ -9,103 +9,122 @@ from datetime import datetime, timedelta
 from functools import cache
 
 import structlog
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Q
 from django.utils import timezone
 from django_q.brokers import Broker, get_broker
 from django_q.conf import Conf
 
-from webhooks_core.models import DispatcherLease, EngineState
-from webhooks_core.worker import listener
+from webhooks_core.models import DispatcherLease, EndpointQueue, EngineState
 
-DRAIN = "webhooks_core.tasks.dispatch"
-# A call that was not followed by a shift within this time is made again.
-CALL_AGAIN_AFTER = timedelta(seconds=5)
+DISPATCH = "webhooks_core.tasks.dispatch"
+# If no dispatcher has started within this time, the task is queued again.
+WAKE_AGAIN_AFTER = timedelta(seconds=5)
 QUICK = {"socket_connect_timeout": 0.25, "socket_timeout": 0.5, "retry": None}
+
+# One statement and one commit, which need not be on disk when it returns: the sweep repairs what
+# a crash of the server loses. Queues that are due earlier anyway need no notification.
+_MARK_DUE = (
+    "WITH marked AS (UPDATE webhooks_core_endpointqueue SET next_due_at = %s WHERE endpoint_id = ANY(%s)"
+    " AND (next_due_at IS NULL OR next_due_at > %s) RETURNING 1)"
+    " SELECT pg_notify('webhooks_core', ''), set_config('synchronous_commit', 'off', true)"
+    " FROM marked LIMIT 1"
+)
 
 log = structlog.stdlib.get_logger(__name__)
 
 
-class _Rings:
-    """Whom one transaction is to ring, and when each has work: None is at once."""
+class _Notification:
+    """The queues that one transaction notifies, and when each has work: None is at once."""
 
     def __init__(self) -> None:
-        self._at: dict[int, datetime | None] = {}
+        self._due: dict[int, datetime | None] = {}
 
     def add(self, endpoint_ids: Sequence[int], at: datetime | None) -> None:
         for pk in endpoint_ids:
-            known = self._at.get(pk, at)
-            self._at[pk] = min(known, at) if known and at else None
+            known = self._due.get(pk, at)
+            self._due[pk] = min(known, at) if known and at else None
 
-    # Not a partial: to log what a robust hook raised, Django wants a function's name.
-    def ring_all(self) -> None:
-        together: dict[datetime | None, list[int]] = defaultdict(list)
-        for pk, at in self._at.items():
-            together[at].append(pk)
-        for at, endpoint_ids in together.items():
+    # Not a partial: to log what a robust hook raised, Django needs a function's name.
+    def send(self) -> None:
+        by_time: dict[datetime | None, list[int]] = defaultdict(list)
+        for pk, at in self._due.items():
+            by_time[at].append(pk)
+        for at, endpoint_ids in by_time.items():
             notify(endpoint_ids, at=at)
 
 
-_rings = threading.local()
+_thread = threading.local()
 
 
 def notify_on_commit(
     endpoint_ids: Sequence[int], *, at: datetime | None = None
 ) -> None:
-    """Ring once the caller's transaction has committed; whatever fails then fails nobody.
+    """Notify once the caller's transaction has committed; an error then does not fail the caller.
 
-    All that one transaction publishes rings once. A savepoint that is rolled back takes the
-    hook along that was made in it, and leaves one that was made before: that rings too many.
+    One transaction sends one notification. If a savepoint is rolled back, so is a notification
+    that it created; one from before it remains, and may name too many queues.
     """
-    rings: _Rings | None = getattr(_rings, "open", None)
-    if rings is None or not _is_pending(rings):
-        rings = _rings.open = _Rings()
-        rings.add(endpoint_ids, at)
-        transaction.on_commit(rings.ring_all, robust=True)
+    notification: _Notification | None = getattr(_thread, "notification", None)
+    if notification is None or not _is_pending(notification):
+        notification = _thread.notification = _Notification()
+        notification.add(endpoint_ids, at)
+        transaction.on_commit(notification.send, robust=True)
     else:
-        rings.add(endpoint_ids, at)
+        notification.add(endpoint_ids, at)
 
 
-def _is_pending(rings: _Rings) -> bool:
+def _is_pending(notification: _Notification) -> bool:
     hooks = transaction.get_connection().run_on_commit
     return any(
-        getattr(hook, "__self__", None) is rings for _, hook, _ in reversed(hooks)
+        getattr(hook, "__self__", None) is notification
+        for _, hook, _ in reversed(hooks)
     )
 
 
 def notify(endpoint_ids: Sequence[int], *, at: datetime | None = None) -> None:
-    """Tell the lanes of these endpoints when they have work, and call a drain if none runs.
+    """Tell the queues of these endpoints when they have work; wake a dispatcher if none is live.
 
-    Runs after the commit, so that no caller's transaction holds the hot rows.
+    Runs after the commit, so that no caller's transaction locks the queues.
     """
-    listener.notify(endpoint_ids, at=at or timezone.now())
+    _mark_due(endpoint_ids, at=at or timezone.now())
     wake_dispatcher()
 
 
-def wake_dispatcher(*, at_work: int = 0) -> bool:
-    """Queue a drain unless more than `at_work` shifts are, or one is called already.
+def _mark_due(endpoint_ids: Sequence[int], *, at: datetime) -> None:
+    """Set the due time of queues, and notify the dispatchers that listen."""
+    # Inside a transaction, `synchronous_commit` would apply to the caller's commit.
+    if connection.vendor != "postgresql" or connection.in_atomic_block:
+        EndpointQueue.objects.mark_due(endpoint_ids, at=at)
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(_MARK_DUE, (at, list(endpoint_ids), at))
 
-    Tells whether one was queued. A shift at work looks at the lanes many times a second.
+
+def wake_dispatcher(*, at_work: int = 0) -> bool:
+    """Queue the task of a dispatcher unless more than `at_work` are live, or one is woken already.
+
+    Return True if the task was queued. A live dispatcher looks at the queues many times a second.
     """
     now = timezone.now()
     if DispatcherLease.objects.live(now).count() > at_work:
         return False
-    stale = Q(woken_at=None) | Q(woken_at__lt=now - CALL_AGAIN_AFTER)
-    in_future = Q(woken_at__gt=now + CALL_AGAIN_AFTER)  # the clock was set back
+    stale = Q(woken_at=None) | Q(woken_at__lt=now - WAKE_AGAIN_AFTER)
+    in_future = Q(woken_at__gt=now + WAKE_AGAIN_AFTER)  # the clock was set back
     if EngineState.objects.filter(stale | in_future).update(woken_at=now):
-        return enqueue(DRAIN)
-    # `manage.py flush` removes the row; without it nobody would ever be called again.
+        return enqueue(DISPATCH)
+    # `manage.py flush` removes the row; without it no dispatcher would ever be woken.
     _, is_new = EngineState.objects.get_or_create(pk=1, defaults={"woken_at": now})
-    return is_new and enqueue(DRAIN)
+    return is_new and enqueue(DISPATCH)
 
 
 def enqueue(task: str) -> bool:
-    """Queue a task; a broker that is away is logged and otherwise ignored."""
+    """Queue a task; return False, and log it, if that fails."""
     try:
         from django_q.tasks import async_task  # fails where django_q is not installed
 
         async_task(task, broker=_broker())
-    except Exception as error:  # noqa: BLE001 - a hint may fail in any way and fails nobody
+    except Exception as error:  # noqa: BLE001 - a hint may fail in any way
         _broker.cache_clear()
         log.warning("wake-up failed", task=task, error=type(error).__name__)
         return False
@@ -114,9 +133,9 @@ def enqueue(task: str) -> bool:
 
 @cache
 def _broker() -> Broker:
-    """Return one broker connection for the process, which gives up quickly.
+    """Return the broker connection of this process, which fails quickly.
 
-    The stock one is made anew for every task and blocks for seconds when Redis is away.
+    The stock one is created for every task and blocks for seconds if Redis is unavailable.
     """
     broker = get_broker()
     pool = getattr(broker.connection, "connection_pool", None)

@@ -1,4 +1,4 @@
-"""Processes: which die with their parent, even one that is killed; which are alive or descend."""
+"""Processes: they exit with their parent, even with one that is killed; which are alive."""
 
 from __future__ import annotations
 
@@ -12,38 +12,33 @@ from functools import cache
 from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
-LOOK_EVERY_S = 0.25
+POLL_EVERY_S = 0.25
 
 
 def exit_with_parent(parent: int) -> None:
-    """Have this process killed as soon as `parent`, the process that started it, has died.
+    """Have this process killed as soon as `parent`, the process that started it, is dead.
 
-    Linux does it at once (prctl(2), PR_SET_PDEATHSIG); elsewhere a thread looks.
+    Linux does it at once (prctl(2), PR_SET_PDEATHSIG); elsewhere a thread polls.
     """
     if sys.platform == "linux":
         _prctl()(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     else:
-        watch(parent)
-    # The parent may have died before the line above: nobody would tell us any more.
+        threading.Thread(target=_poll, args=(parent,), daemon=True).start()
+    # If the parent died before the line above, nothing else would kill this process.
     if os.getppid() != parent:
         _die()
 
 
-def watch(parent: int) -> None:
-    """Kill this process within a moment of its parent's death: exit_with_parent() without a kernel."""
-    threading.Thread(target=_look, args=(parent,), daemon=True).start()
-
-
 def kill_children_on_exit() -> None:
-    """Have every process that is forked from now on, by this one or by its children, do so."""
-    _prctl()  # loaded before the fork: a library must not be looked for in a fresh child
-    os.register_at_fork(before=_remember, after_in_child=_follow)
+    """Let every process that is forked from now on, by this one or its children, exit with its parent."""
+    _prctl()  # before the fork: a new child must not search for a library
+    os.register_at_fork(before=_save_pid, after_in_child=_follow)
 
 
 _forking: list[int] = []
 
 
-def _remember() -> None:
+def _save_pid() -> None:
     _forking[:] = [os.getpid()]
 
 
@@ -56,9 +51,9 @@ def _prctl() -> ctypes._NamedFuncPointer:
     return ctypes.CDLL(None, use_errno=True).prctl
 
 
-def _look(parent: int) -> None:
+def _poll(parent: int) -> None:
     while os.getppid() == parent:
-        time.sleep(LOOK_EVERY_S)
+        time.sleep(POLL_EVERY_S)
     _die()
 
 
@@ -68,7 +63,7 @@ def _die() -> None:
 
 @cache
 def boot_id() -> str:
-    """Return what tells the processes of this machine from all others; "" where unknown.
+    """Return the id of this boot and pid namespace; "" where it is unknown.
 
     Host names repeat, and containers share a kernel but not their pids.
     """
@@ -80,7 +75,7 @@ def boot_id() -> str:
 
 
 def is_alive(pid: int) -> bool:
-    """Tell whether a process of this machine exists."""
+    """Return True if a process of this machine exists."""
     try:
         os.kill(pid, 0)
     except PermissionError:
@@ -91,12 +86,13 @@ def is_alive(pid: int) -> bool:
 
 
 def descendants(pid: int) -> list[int]:
-    """Return a process of this machine and, on Linux, all that descend from it."""
-    found = [pid]
+    """Return a process of this machine and, on Linux, all its descendants."""
+    pids = [pid]
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
             children = task.read_text().split()
         except OSError:
-            continue  # ended meanwhile
-        found += [it for child in children for it in descendants(int(child))]
-    return found
+            continue  # it has ended
+        for child in children:
+            pids += descendants(int(child))
+    return pids

@@ -105,7 +105,7 @@ def test_the_state_tells_what_waits_and_what_fails(client, db, plain):
 def test_what_waits_is_counted_to_a_bound_and_held_apart(
     db, plain, monkeypatch, few, waiting
 ):
-    monkeypatch.setattr(stats, "ALL_READ", few)
+    monkeypatch.setattr(stats, "MAX_READ", few)
     live, paused = (
         EndpointFactory.create(url=f"http://127.0.0.1:9/{n}") for n in range(2)
     )
@@ -119,7 +119,7 @@ def test_what_waits_is_counted_to_a_bound_and_held_apart(
     EndpointQueue.objects.filter(pk=live.pk).update(leased_by=7)
     figures = stats.engine_stats(timezone.now())
     assert (figures.waiting, figures.suspended, figures.in_flight) == (7, 4, 1)
-    monkeypatch.setattr(stats, "COUNTED_AT_MOST", 3)
+    monkeypatch.setattr(stats, "MAX_COUNTED", 3)
     figures = stats.engine_stats(timezone.now())
     assert (figures.waiting, figures.suspended, figures.in_flight) == (waiting, 3, 1)
 

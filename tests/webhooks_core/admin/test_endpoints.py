@@ -219,7 +219,7 @@ def test_what_waits_is_counted_no_further_than_it_must(admin_client, monkeypatch
     publish_event()
     endpoints.pause(target)
     assert ">2 deliveries wait</a>" in page(admin_client, change(target))
-    monkeypatch.setattr(pages, "SUSPENDED_AT_MOST", 2)
+    monkeypatch.setattr(pages, "MAX_SUSPENDED", 2)
     assert ">2 or more deliveries wait</a>" in page(admin_client, change(target))
 
 

@@ -163,10 +163,10 @@ class Names:
 
 @pytest.fixture
 def names(monkeypatch, settings) -> Names:
-    made = Names()
-    monkeypatch.setattr(socket, "getaddrinfo", made.getaddrinfo)
+    names = Names()
+    monkeypatch.setattr(socket, "getaddrinfo", names.getaddrinfo)
     settings.WEBHOOK_ALLOWED_TARGETS = ["127.0.0.0/8"]
-    return made
+    return names
 
 
 def test_a_receiver_is_reached_at_whichever_of_its_addresses_answers(monkeypatch):
@@ -214,9 +214,9 @@ class TestDispatcher:
                 return Delivery.objects.filter(status=0, attempts=0).count() == 0
 
             dispatch(stop=mend_and_stop, run_s=60)
-        made = Attempt.objects.exclude(outcome="ok").count()
-        assert 2 <= made <= 16  # what was in flight when it was noticed
-        assert Delivery.objects.filter(status=1).count() == 40 - made
+        failed = Attempt.objects.exclude(outcome="ok").count()
+        assert 2 <= failed <= 16  # what was in flight when it was noticed
+        assert Delivery.objects.filter(status=1).count() == 40 - failed
         assert not Endpoint.objects.filter(consecutive_failures__gt=4).exists()
         assert DispatcherLease.objects.get().offline_since is None
 
@@ -230,10 +230,10 @@ class TestDispatcher:
             publish_event("bob")
         dispatch(stop=self.is_postponing, run_s=60)
         before = list(Endpoint.objects.values("consecutive_failures", "status"))
-        made, asked = Attempt.objects.count(), names.asked
+        failed, asked = Attempt.objects.count(), names.asked
         Delivery.objects.filter(status=0).update(next_attempt_at=timezone.now())
         dispatch(run_s=1.5)  # known from the dispatcher before
-        assert Attempt.objects.count() == made
+        assert Attempt.objects.count() == failed
         assert list(Endpoint.objects.values("consecutive_failures", "status")) == before
         assert names.asked - asked <= 4
         assert self.is_postponing()
@@ -277,9 +277,9 @@ class TestDispatcher:
             ended_at=timezone.now() - timedelta(minutes=6),
             offline_since=timezone.now() - timedelta(hours=1),
         )
-        made = leases.acquire()
-        assert made is not None
-        assert made.offline_since is None
+        lease = leases.acquire()
+        assert lease is not None
+        assert lease.offline_since is None
 
 
 LACKS = [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.EADDRNOTAVAIL]

@@ -105,11 +105,11 @@ def test_an_endpoint_is_disabled_after_so_many_failures_and_what_waits_stays():
         dispatch()
         target.refresh_from_db()
         assert target.status == Endpoint.Status.DISABLED
-        made = len(server.requests)
-        assert 3 <= made <= 5
+        sent = len(server.requests)
+        assert 3 <= sent <= 5
         with time_machine.travel(timezone.now() + timedelta(hours=1)):
             assert dispatch() == 0
-        assert len(server.requests) == made
+        assert len(server.requests) == sent
         assert set(Delivery.objects.values_list("status", flat=True)) == {0}
 
 

@@ -39,10 +39,10 @@ def test_a_dispatcher_whose_time_is_over_wakes_a_successor_for_the_rest(calls):
         for _ in range(20):
             publish_event()
         calls.clear()
-        made = dispatch(run_s=0.2)
-        assert 0 < made < 20
+        attempts = dispatch(run_s=0.2)
+        assert 0 < attempts < 20
         assert calls == ["webhooks_core.tasks.dispatch"]
-        assert dispatch() == 20 - made
+        assert dispatch() == 20 - attempts
     assert Delivery.objects.filter(status=Delivery.Status.DELIVERED).count() == 20
 
 

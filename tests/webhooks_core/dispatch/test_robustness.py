@@ -234,15 +234,15 @@ class TestDumps:
 class TestNotifications:
     @pytest.fixture
     def notified(self, monkeypatch) -> list[list[int]]:
-        made: list[list[int]] = []
+        notified: list[list[int]] = []
         real = notify.notify
 
         def record_and_notify(endpoint_ids, *, at=None):
-            made.append(sorted(endpoint_ids))
+            notified.append(sorted(endpoint_ids))
             real(endpoint_ids, at=at)
 
         monkeypatch.setattr(notify, "notify", record_and_notify)
-        return made
+        return notified
 
     def test_a_transaction_notifies_once_whatever_it_publishes(self, notified):
         first, second = (

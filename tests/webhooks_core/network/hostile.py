@@ -1,4 +1,4 @@
-"""A server that does its worst, and one attempt at it as the drain makes it."""
+"""A hostile server, and one attempt at it as a dispatcher makes it."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def answers_unread(connection: socket.socket, server: Hostile) -> None:
 
 
 def post(url: str, **fields: Any) -> AttemptResult:
-    """Make one attempt as the drain makes it."""
+    """Make one attempt as a dispatcher makes it."""
     with Sender() as sender:
         return send(sender, request_to(url, **fields))
 

@@ -62,7 +62,7 @@ def test_a_special_network_of_ipv4_is_not_public_but_its_neighbours_are(text):
     for address in (network[0], middle, network[-1]):
         assert not is_public(address)
         assert not is_public(ipaddress.IPv6Address(f"::ffff:{address}"))
-    others = [ipaddress.IPv4Network(it) for it in NOT_PUBLIC_V4 if it != text]
+    others = [ipaddress.IPv4Network(other) for other in NOT_PUBLIC_V4 if other != text]
     for number in (int(network[0]) - 1, int(network[-1]) + 1):
         if not 0 <= number < 2**32:
             continue

@@ -17,12 +17,12 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 
 def test_custom_headers_travel_with_every_delivery_and_rest_encrypted():
-    with receiver(204) as it:
-        target = EndpointFactory.create(url=it.url)
+    with receiver(204) as server:
+        target = EndpointFactory.create(url=server.url)
         endpoints.set_custom_headers(target, {"Authorization": "Bearer abc"})
         publish_event()
         dispatch()
-    [request] = it.requests
+    [request] = server.requests
     assert request.headers["Authorization"] == "Bearer abc"
     assert request.headers["Content-Type"] == "application/json"
     with connection.cursor() as cursor:
@@ -33,13 +33,13 @@ def test_custom_headers_travel_with_every_delivery_and_rest_encrypted():
 
 
 def test_no_custom_headers_means_none():
-    with receiver(204) as it:
-        target = EndpointFactory.create(url=it.url)
+    with receiver(204) as server:
+        target = EndpointFactory.create(url=server.url)
         endpoints.set_custom_headers(target, {"X-Mine": "1"})
         endpoints.set_custom_headers(target, {})
         publish_event()
         dispatch()
-    assert "X-Mine" not in it.requests[0].headers
+    assert "X-Mine" not in server.requests[0].headers
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,14 @@ def test_too_many_and_doubled_headers_are_refused():
 
 
 def test_the_standardwebhooks_package_verifies_what_is_sent():
-    with receiver(204) as it:
+    with receiver(204) as server:
         created = endpoints.create(
-            profile="plain", owner="alice", url=it.url, event_types=["thing.made"]
+            profile="plain", owner="alice", url=server.url, event_types=["thing.made"]
         )
         endpoints.set_standard_headers(created.endpoint, wanted=True)
         published = publish_event()
         dispatch()
-    [request] = it.requests
+    [request] = server.requests
     assert Webhook(created.secret).verify(request.body, request.headers)
     assert request.headers["webhook-id"] == published.public_id
     assert "X-Plain-Signature" in request.headers
@@ -115,12 +115,12 @@ def test_standard_headers_need_a_standard_secret(secret):
 def test_headers_that_cannot_be_read_fail_the_attempt_and_nothing_else(settings):
     from cryptography.fernet import Fernet
 
-    with receiver(204) as it:
-        target = EndpointFactory.create(url=it.url)
+    with receiver(204) as server:
+        target = EndpointFactory.create(url=server.url)
         endpoints.set_custom_headers(target, {"X-Mine": "1"})
         publish_event()
         settings.WEBHOOK_SECRET_KEYS = [Fernet.generate_key().decode()]
         dispatch()
-    assert it.requests == []
+    assert server.requests == []
     attempt = target.delivery_set.get().attempt_set.get()
     assert attempt.outcome == Outcome.UNSIGNED

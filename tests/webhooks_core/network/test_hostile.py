@@ -187,13 +187,13 @@ def test_a_receiver_that(case, names):
     names["hook.example"] = [["127.0.0.1"]]
     body = b"{}" if case != "resets while it reads" else b"x" * 1_000_000
     timeout_s = TIMEOUT_S if expected == LATE else PATIENCE_S
-    with Hostile(behave).running() as it:
-        url = it.url.replace("127.0.0.1", "hook.example")
+    with Hostile(behave).running() as server:
+        url = server.url.replace("127.0.0.1", "hook.example")
         answer = post(url, body=body, timeout_s=timeout_s)
         assert (answer.outcome, answer.status_code, answer.error) == expected
     assert len(answer.body) <= 4096
     assert "127.0.0.1" not in answer.error
-    assert it.accepted == 1
+    assert server.accepted == 1
 
 
 HANGING = [case for case, (_, expected) in CASES.items() if expected == LATE]
@@ -202,13 +202,13 @@ POURING = [case for case in CASES if "pours" in case or "drips its body" in case
 
 @pytest.mark.usefixtures("plain", "transactional_db")
 @pytest.mark.spec("gateway", "a delivery times out after timeout_s")
-def test_no_shift_outlives_its_deadline_by_more_than_a_second(use_profile):
+def test_no_dispatcher_exceeds_its_time_by_more_than_a_second(use_profile):
     """The best of some runs: a busy machine is late by itself."""
     use_profile(timeout_s=TIMEOUT_S, disable_after=None)
     run_s, late = 0.5, []
-    with all_running(Hostile(CASES[it][0]) for it in HANGING + POURING) as servers:
-        for it in servers:
-            EndpointFactory.create(url=it.url)
+    with all_running(Hostile(CASES[name][0]) for name in HANGING + POURING) as servers:
+        for server in servers:
+            EndpointFactory.create(url=server.url)
         for _ in range(5):
             publish_event()
             began = time.monotonic()
@@ -224,23 +224,23 @@ def test_no_shift_outlives_its_deadline_by_more_than_a_second(use_profile):
 def test_memory_stays_flat_while_a_receiver(case):
     behave = GZIP_BOMB if case == "is a gzip bomb" else CASES[case][0]
     timeout_s = TIMEOUT_S if case in HANGING else PATIENCE_S
-    with Hostile(behave).running() as it:
-        post(it.url, timeout_s=timeout_s)
+    with Hostile(behave).running() as server:
+        post(server.url, timeout_s=timeout_s)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         for _ in range(3):
-            post(it.url, timeout_s=timeout_s)
+            post(server.url, timeout_s=timeout_s)
         after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert (after - before) / 1024 < 64  # MiB; each poured as much as it could
 
 
 def test_no_more_than_the_start_of_an_answer_is_read():
     behave, _ = CASES["pours a body of any length"]
-    with Hostile(behave).running() as it:
-        answer = post(it.url)
-        it.stopped.wait(0.3)
+    with Hostile(behave).running() as server:
+        answer = post(server.url)
+        server.stopped.wait(0.3)
     assert answer.body == b"a" * 4096
     # What lies in the buffers of both kernels and of the reader, not a gibibyte.
-    assert READ_AT_MOST <= it.sent < 32 * 1024 * 1024
+    assert READ_AT_MOST <= server.sent < 32 * 1024 * 1024
 
 
 BOMB = gzip.compress(bytes(128 * 1024 * 1024), compresslevel=1)
@@ -250,8 +250,8 @@ GZIP_BOMB = answering(
 
 
 def test_a_gzip_bomb_is_kept_packed():
-    with Hostile(GZIP_BOMB).running() as it:
-        answer = post(it.url)
+    with Hostile(GZIP_BOMB).running() as server:
+        answer = post(server.url)
     assert answer.outcome == Outcome.OK
     assert answer.body == BOMB[:4096]
 
@@ -260,11 +260,11 @@ def test_a_gzip_bomb_is_kept_packed():
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("to_metadata", [True, False])
 def test_a_redirect_is_an_answer_like_any_other(code, to_metadata):
-    with receiver(204) as elsewhere, receiver(code) as it:
-        it.headers["Location"] = (
+    with receiver(204) as elsewhere, receiver(code) as server:
+        server.headers["Location"] = (
             "http://169.254.169.254/latest/meta-data/" if to_metadata else elsewhere.url
         )
-        answer = post(it.url)
+        answer = post(server.url)
     assert (answer.outcome, answer.error) == (Outcome.HTTP, f"HTTP {code}")
     assert elsewhere.requests == []
 
@@ -290,11 +290,11 @@ def test_a_kept_connection_that_was_closed_silently_is_no_failure(how):
             AllowedNetworks(loopback=True),
         )
 
-    with Hostile(behave).running() as it, Sender() as sender:
-        outcomes = [send(sender, request(n, it.url)).outcome for n in range(4)]
+    with Hostile(behave).running() as server, Sender() as sender:
+        outcomes = [send(sender, request(n, server.url)).outcome for n in range(4)]
     assert outcomes == [Outcome.OK] * 4
     # The second try of a request closes its connection, so that it cannot happen twice.
-    assert it.accepted > 1
+    assert server.accepted > 1
 
 
 @pytest.mark.usefixtures("plain", "transactional_db")
@@ -314,8 +314,8 @@ def test_hostile_receivers_hurt_no_other_and_their_answers_can_be_stored(use_pro
     with receiver(204) as sound:
         servers = [Hostile(CASES[case][0]) for case in worst]
         with all_running(servers):
-            for it in servers:
-                EndpointFactory.create(url=it.url)
+            for server in servers:
+                EndpointFactory.create(url=server.url)
             good = EndpointFactory.create(url=sound.url)
             for _ in range(3):
                 publish_event()
@@ -338,12 +338,12 @@ def test_hostile_receivers_hurt_no_other_and_their_answers_can_be_stored(use_pro
 @contextmanager
 def all_running(servers: Iterable[Hostile]) -> Iterator[list[Hostile]]:
     with ExitStack() as stack:
-        running = [stack.enter_context(it.running()) for it in servers]
+        running = [stack.enter_context(server.running()) for server in servers]
         try:
             yield running
         finally:
-            for it in running:
-                it.stopped.set()
+            for server in running:
+                server.stopped.set()
 
 
 @pytest.mark.parametrize("behave", [closes_at_once, resets_at_once])
@@ -351,15 +351,15 @@ def all_running(servers: Iterable[Hostile]) -> Iterator[list[Hostile]]:
 def test_no_socket_is_closed_twice_however_soon_a_receiver_ends_it(
     monkeypatch, behave, scheme
 ):
-    made: list[socket.socket] = []
+    opened: list[socket.socket] = []
     make = transport.guarded_socket
 
     def noted(*args: Any) -> socket.socket:
-        made.append(make(*args))
-        return made[-1]
+        opened.append(make(*args))
+        return opened[-1]
 
     monkeypatch.setattr(transport, "guarded_socket", noted)
-    with Hostile(behave).running() as it, Sender() as sender:
+    with Hostile(behave).running() as server, Sender() as sender:
         for _ in range(100):
-            send(sender, request_to(it.url.replace("http:", scheme)))
-    assert [it.fileno() for it in made] == [-1] * 100
+            send(sender, request_to(server.url.replace("http:", scheme)))
+    assert [each.fileno() for each in opened] == [-1] * 100

@@ -49,8 +49,8 @@ FINE_ANSWER = answering(OK, b"Content-Length: 0\r\n\r\n")
 
 def test_a_receiver_with_a_good_certificate_is_delivered_to(authority):
     tls = server_side(authority.issue_cert("127.0.0.1"))
-    with Hostile(FINE_ANSWER, tls).running() as it:
-        answer = post(it.url)
+    with Hostile(FINE_ANSWER, tls).running() as server:
+        answer = post(server.url)
     assert (answer.outcome, answer.error) == (Outcome.OK, "")
 
 
@@ -107,8 +107,8 @@ def test_a_certificate_that_does_not_hold_is_refused(authority, tmp_path, fault,
         read_request(connection)
         reached.append(True)
 
-    with Hostile(behave, tls).running() as it:
-        answer = post(it.url)
+    with Hostile(behave, tls).running() as server:
+        answer = post(server.url)
     assert answer.outcome == Outcome.TLS
     assert answer.error.startswith(text)
     assert reached == []
@@ -124,9 +124,9 @@ def test_a_certificate_that_does_not_hold_is_refused(authority, tmp_path, fault,
     ],
 )
 def test_a_handshake_that_does_not_end_well_is_told_as_what_it_was(behave, outcome):
-    with Hostile(behave).running() as it:
+    with Hostile(behave).running() as server:
         timeout_s = TIMEOUT_S if outcome == Outcome.TIMEOUT else PATIENCE_S
-        answer = post(it.url.replace("http:", "https:"), timeout_s=timeout_s)
+        answer = post(server.url.replace("http:", "https:"), timeout_s=timeout_s)
     assert answer.outcome == outcome
     assert "127.0.0.1" not in answer.error
 
@@ -137,7 +137,7 @@ def test_a_receiver_that_speaks_no_tls_is_a_tls_failure(authority):
         connection.recv(64 * 1024)
         connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
-    with Hostile(behave).running() as it:
-        answer = post(it.url.replace("http:", "https:"))
+    with Hostile(behave).running() as server:
+        answer = post(server.url.replace("http:", "https:"))
     assert answer.outcome == Outcome.TLS
     assert answer.error.startswith("TLS failed: ")

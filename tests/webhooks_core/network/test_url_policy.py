@@ -32,13 +32,13 @@ def answers(*addresses: str) -> Any:
     def resolve(host, port, **_):
         return [
             (
-                socket.AF_INET6 if ":" in it else socket.AF_INET,
+                socket.AF_INET6 if ":" in address else socket.AF_INET,
                 socket.SOCK_STREAM,
                 6,
                 "",
-                (it, 0, 0, 0) if ":" in it else (it, 0),
+                (address, 0, 0, 0) if ":" in address else (address, 0),
             )
-            for it in addresses
+            for address in addresses
         ]
 
     return resolve
@@ -393,5 +393,5 @@ def test_what_is_accepted_means_the_same_to_both_parsers(middle, scheme):
 
 @pytest.mark.parametrize("url", ["http://[", "http://[::1", "https://a:b:c/", "\0"])
 def test_the_reach_of_nonsense_is_nothing_special(url):
-    """A row that was written by hand must not stop the drain for everybody else."""
+    """A row that was written by hand must not stop the dispatcher for the others."""
     assert not LOCAL.allowed_networks(url).loopback

@@ -64,7 +64,7 @@ def catalog(
 
 
 @pytest.mark.parametrize(
-    ("_case", "it", "secrets", "verified", "words"),
+    ("_case", "message", "secrets", "verified", "words"),
     [
         (
             "recording",
@@ -119,9 +119,9 @@ def catalog(
     ],
 )
 def test_the_verification_says_which_part_of_a_signature_fails(
-    _case, it, secrets, verified, words
+    _case, message, secrets, verified, words
 ):
-    verification = verify(it, secrets=secrets, tolerance_s=300)
+    verification = verify(message, secrets=secrets, tolerance_s=300)
     assert verification.is_verified is verified
     assert words in verification.message
 
@@ -147,8 +147,8 @@ def test_a_product_of_somebody_elses_is_verified_by_its_own_profile(shop):
 
 
 def test_names_come_from_the_headers_and_the_body():
-    it = received(**recording())
-    assert (it.event_type, it.event_id, it.delivery_id) == (
+    message = received(**recording())
+    assert (message.event_type, message.event_id, message.delivery_id) == (
         "summary.completed",
         "evt_1",
         "dlv_1",
@@ -158,8 +158,8 @@ def test_names_come_from_the_headers_and_the_body():
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"a"', b"1", b"\xff", b'{"id":1}'])
 def test_a_body_that_is_no_envelope_has_no_names(body):
-    it = received(body)
-    assert (it.event_type, it.event_id, it.delivery_id) == ("", "", "")
+    message = received(body)
+    assert (message.event_type, message.event_id, message.delivery_id) == ("", "", "")
 
 
 @pytest.mark.parametrize(
@@ -177,17 +177,17 @@ def test_a_body_that_is_no_envelope_has_no_names(body):
     ],
 )
 def test_nothing_from_a_stranger_reaches_the_terminal_as_control(hostile):
-    it = received(
+    message = received(
         json.dumps({"id": hostile, "type": hostile}).encode(),
         x_recording_event=hostile,
         x_recording_signature=hostile,
     )
-    verification = verify(it, secrets=[SECRET], tolerance_s=300)
+    verification = verify(message, secrets=[SECRET], tolerance_s=300)
     for text in (
-        terminal.one_line(it, verification, 204),
-        terminal.body(it),
+        terminal.one_line(message, verification, 204),
+        terminal.body(message),
         terminal.body(received(hostile.encode("utf-8", "surrogatepass"))),
-        terminal.as_json(it, verification, 204),
+        terminal.as_json(message, verification, 204),
     ):
         assert hostile not in text
         assert all(c.isprintable() or c == "\n" for c in text)
@@ -261,45 +261,47 @@ def fresh(secret: str = SECRET) -> dict[str, Any]:
 
 
 def test_an_event_is_shown_with_its_ids_its_verification_and_its_body(listen):
-    it = listen("--secret", "x", "--secret", SECRET)
-    assert it.post(**fresh()) == 204
-    it.process.wait_for("recording signature verified")
-    assert "✔ summary.completed  evt_1  dlv_1" in it.process.output
-    assert '  "type": "summary.completed",' in it.process.output
-    assert it.post(**fresh(secret="other")) == 204
-    it.process.wait_for("✘ summary.completed")
-    assert it.process.end() == 0
+    listener = listen("--secret", "x", "--secret", SECRET)
+    assert listener.post(**fresh()) == 204
+    listener.process.wait_for("recording signature verified")
+    assert "✔ summary.completed  evt_1  dlv_1" in listener.process.output
+    assert '  "type": "summary.completed",' in listener.process.output
+    assert listener.post(**fresh(secret="other")) == 204
+    listener.process.wait_for("✘ summary.completed")
+    assert listener.process.end() == 0
 
 
 def test_answers_follow_the_given_statuses_and_the_last_one_repeats(listen):
-    it = listen("--status", "500", "--status", "404", "--status", "204", "--quiet")
-    assert [it.post() for _ in range(4)] == [500, 404, 204, 204]
-    it.process.wait_for("→ 204")
-    assert '"type"' not in it.process.output
+    listener = listen(
+        "--status", "500", "--status", "404", "--status", "204", "--quiet"
+    )
+    assert [listener.post() for _ in range(4)] == [500, 404, 204, 204]
+    listener.process.wait_for("→ 204")
+    assert '"type"' not in listener.process.output
 
 
 def test_an_answer_can_be_late(listen):
-    it = listen("--delay", "2")
+    listener = listen("--delay", "2")
     with pytest.raises(requests.ReadTimeout):
-        requests.post(it.url, BODY, timeout=0.5)
+        requests.post(listener.url, BODY, timeout=0.5)
 
 
 def test_json_is_one_object_a_line_on_standard_output(listen):
-    it = listen("--json", WEBHOOK_LISTEN_SECRETS=f"other,{SECRET}")
-    it.post(**fresh())
-    it.process.wait_for('"verified"')
-    record = json.loads(next(line for line in it.process.lines if line[0] == "{"))
+    listener = listen("--json", WEBHOOK_LISTEN_SECRETS=f"other,{SECRET}")
+    listener.post(**fresh())
+    listener.process.wait_for('"verified"')
+    record = json.loads(next(line for line in listener.process.lines if line[0] == "{"))
     assert record["verified"] is True
     assert record["body"] == BODY.decode()
     assert (record["event_id"], record["status"]) == ("evt_1", 204)
 
 
 def test_a_terminal_that_knows_only_ascii_breaks_nothing(listen):
-    it = listen(PYTHONIOENCODING="ascii")
-    it.post(**fresh())
-    it.process.wait_for("\\xc4rger")
-    assert it.process.end(signal.SIGINT) == 0
-    assert "Traceback" not in it.process.output
+    listener = listen(PYTHONIOENCODING="ascii")
+    listener.post(**fresh())
+    listener.process.wait_for("\\xc4rger")
+    assert listener.process.end(signal.SIGINT) == 0
+    assert "Traceback" not in listener.process.output
 
 
 @pytest.mark.parametrize(
@@ -320,11 +322,11 @@ def test_a_terminal_that_knows_only_ascii_breaks_nothing(listen):
 def test_a_hostile_request_is_refused_and_the_next_one_is_served(
     listener_of_module, request_, status
 ):
-    it = listener_of_module
-    assert it.raw(request_).split()[1] == status
-    assert it.post() == 204
-    assert "Traceback" not in it.process.output
-    assert "\x1b" not in it.process.output
+    listener = listener_of_module
+    assert listener.raw(request_).split()[1] == status
+    assert listener.post() == 204
+    assert "Traceback" not in listener.process.output
+    assert "\x1b" not in listener.process.output
 
 
 @pytest.fixture(scope="module")
@@ -334,11 +336,11 @@ def listener_of_module() -> Iterator[Listener]:
 
 
 def test_a_connection_that_breaks_off_disturbs_nobody(listener_of_module):
-    it = listener_of_module
-    with socket.create_connection(("127.0.0.1", it.port)) as client:
+    listener = listener_of_module
+    with socket.create_connection(("127.0.0.1", listener.port)) as client:
         client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n123")
-    assert it.post() == 204
-    assert "Traceback" not in it.process.output
+    assert listener.post() == 204
+    assert "Traceback" not in listener.process.output
 
 
 @pytest.mark.parametrize(

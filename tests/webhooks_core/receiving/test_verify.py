@@ -44,7 +44,8 @@ def request(scheme: str, *, secret=SECRET, timestamp: object = AT, body=BODY, ed
 
 def parts(received, *secrets: str, **more) -> list[str]:
     return [
-        str(it.part) for it in diagnose(received, secrets=secrets or (SECRET,), **more)
+        str(fault.part)
+        for fault in diagnose(received, secrets=secrets or (SECRET,), **more)
     ]
 
 
@@ -132,10 +133,10 @@ def base64_of(value: str) -> str:
 
 
 EDITS = {
-    "quotes": lambda it: f'"{it}"',
-    "upper case": lambda it: it[:-64] + it[-64:].upper(),
+    "quotes": lambda value: f'"{value}"',
+    "upper case": lambda value: value[:-64] + value[-64:].upper(),
     "base64": base64_of,
-    "cut off": lambda it: it[:-1],
+    "cut off": lambda value: value[:-1],
     "empty": lambda _: "",
     "nonsense": lambda _: "nonsense",
 }
@@ -148,7 +149,7 @@ def test_the_header_is_blamed(scheme, edit):
 
 
 def test_a_bare_digest_is_blamed_on_the_header():
-    received = request("recording", edit=lambda it: it.removeprefix("sha256="))
+    received = request("recording", edit=lambda value: value.removeprefix("sha256="))
     assert parts(received) == ["header"]
 
 
@@ -204,24 +205,24 @@ HEADERS = (
 def test_the_command_exits_by_what_it_found(file):
     assert run(file, *HEADERS, "--secret", SECRET) == (0, "The signature holds.\n")
     file.write_bytes(BODY + b"\n")
-    code, told = run(file, *HEADERS, "--secret", SECRET)
+    code, output = run(file, *HEADERS, "--secret", SECRET)
     assert code == 1
-    assert told.startswith("body: ")
-    code, told = run(file, *HEADERS, "--secret", SECRET, "--json")
+    assert output.startswith("body: ")
+    code, output = run(file, *HEADERS, "--secret", SECRET, "--json")
     assert code == 1
-    assert json.loads(told)["faults"][0]["part"] == "body"
+    assert json.loads(output)["faults"][0]["part"] == "body"
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "output"),
     [
         ((), "no secret"),
         (("--secret", "s", "-H", "nonsense"), "is not `Name: value`"),
         (("--secret", "s", "--delivery", "dlv_1"), "there is no delivery"),
     ],
 )
-def test_what_cannot_be_used_exits_with_2(db, file, options, told):
-    with pytest.raises(CommandError, match=told) as raised:
+def test_what_cannot_be_used_exits_with_2(db, file, options, output):
+    with pytest.raises(CommandError, match=output) as raised:
         run(file, *options)
     assert raised.value.returncode == 2
 
@@ -235,11 +236,11 @@ def test_a_missing_file_exits_with_2(tmp_path):
 @pytest.fixture
 def delivered(transactional_db, plain, tmp_path):
     """What a receiver got of a real delivery: the delivery, its options and its body."""
-    with receiver(204) as it:
-        EndpointFactory.create(url=it.url)
+    with receiver(204) as server:
+        EndpointFactory.create(url=server.url)
         publish_event()
         dispatch()
-    (got,) = it.requests
+    (got,) = server.requests
     options = (
         "--delivery",
         only_delivery().public_id,
@@ -260,9 +261,12 @@ def test_against_a_delivery_any_change_is_told_exactly(delivered):
     body = path.read_bytes()
     path.write_bytes(body[:10] + b"#" + body[11:])
     assert "differ from byte 11 on" in run(path, *options)[1]
-    code, told = run(path, *options, "--secret", make())
+    code, output = run(path, *options, "--secret", make())
     assert code == 1
-    assert [line.partition(":")[0] for line in told.splitlines()] == ["secret", "body"]
+    assert [line.partition(":")[0] for line in output.splitlines()] == [
+        "secret",
+        "body",
+    ]
 
 
 def test_another_time_than_that_of_the_attempts_is_told(delivered):

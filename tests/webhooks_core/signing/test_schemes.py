@@ -41,7 +41,9 @@ def body_of(vector: dict[str, Any]) -> bytes:
     return str(body["repeat"]).encode() * int(body["times"])
 
 
-golden = pytest.mark.parametrize("vector", VECTORS, ids=lambda it: str(it["name"]))
+golden = pytest.mark.parametrize(
+    "vector", VECTORS, ids=lambda vector: str(vector["name"])
+)
 
 
 def test_a_profile_picks_its_scheme_from_the_table(plain):
@@ -53,7 +55,7 @@ def test_the_engine_names_no_product():
     folder = Path(webhooks_core.__file__).parent
     named = re.compile(r"\b(recording|gateway|catalog)s?\b", re.IGNORECASE)
     suffixes = {".py", ".html", ".css", ".js"}
-    files = [it for it in folder.rglob("*") if it.suffix in suffixes]
+    files = [file for file in folder.rglob("*") if file.suffix in suffixes]
     faults = [
         f"{path.name}: {line}"
         for path in files
@@ -68,12 +70,12 @@ def test_the_engine_names_no_product():
 @golden
 def test_sha256_signatures_are_those_of_another_program(vector):
     body = body_of(vector)
-    made = sha256_signature(vector["secret"], vector["timestamp"], body)
-    assert made == vector["sha256"]
+    signature = sha256_signature(vector["secret"], vector["timestamp"], body)
+    assert signature == vector["sha256"]
     verify_sha256(
         vector["secret"],
         timestamp=str(vector["timestamp"]),
-        signature=made,
+        signature=signature,
         body=body,
         now=vector["timestamp"],
         tolerance_s=1,
@@ -84,10 +86,10 @@ def test_sha256_signatures_are_those_of_another_program(vector):
 @golden
 def test_timestamped_signatures_are_those_of_another_program(vector):
     body = body_of(vector)
-    made = timestamped_signature([vector["secret"]], vector["timestamp"], body)
-    assert made == vector["timestamped"]
+    signature = timestamped_signature([vector["secret"]], vector["timestamp"], body)
+    assert signature == vector["timestamped"]
     verify_timestamped(
-        vector["secret"], signature=made, body=body, now=vector["timestamp"]
+        vector["secret"], signature=signature, body=body, now=vector["timestamp"]
     )
 
 
@@ -97,7 +99,9 @@ def is_text(vector: dict[str, Any]) -> bool:
 
 # Its helper takes a text, as all that we send is.
 @pytest.mark.parametrize(
-    "vector", [it for it in VECTORS if is_text(it)], ids=lambda it: str(it["name"])
+    "vector",
+    [vector for vector in VECTORS if is_text(vector)],
+    ids=lambda vector: str(vector["name"]),
 )
 def test_stripe_verifies_what_we_sign(vector):
     body = body_of(vector)
@@ -115,10 +119,10 @@ def test_standard_signatures_are_those_of_another_program(vector):
         with pytest.raises(ValueError, match="whsec_"):
             standard_key(vector["secret"])
         return
-    made = standard_signature(
+    signature = standard_signature(
         [vector["secret"]], "evt_1", vector["timestamp"], body_of(vector)
     )
-    assert made == vector["standard"]
+    assert signature == vector["standard"]
 
 
 def test_a_library_for_standard_webhooks_verifies_ours():

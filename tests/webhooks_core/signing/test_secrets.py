@@ -22,22 +22,22 @@ URL = "http://127.0.0.1:9/hook"
 
 @pytest.mark.spec("recording", "secret with a fixed whsec_ prefix")
 def test_a_new_secret_is_the_prefix_and_32_random_bytes():
-    made = secrets.make()
-    assert made.startswith("whsec_")
-    assert len(base64.b64decode(made.removeprefix("whsec_"), validate=True)) == 32
-    assert secrets.make() != made
+    secret = secrets.make()
+    assert secret.startswith("whsec_")
+    assert len(base64.b64decode(secret.removeprefix("whsec_"), validate=True)) == 32
+    assert secrets.make() != secret
 
 
-def test_what_is_sealed_is_revealed_by_any_of_the_keys(settings):
+def test_an_encrypted_text_is_decrypted_by_any_of_the_keys(settings):
     settings.WEBHOOK_SECRET_KEYS = [OLD]
-    sealed = EncryptedText.encrypt("whsec_x")
+    encrypted = EncryptedText.encrypt("whsec_x")
     settings.WEBHOOK_SECRET_KEYS = [NEW, OLD]
-    assert sealed.decrypt() == "whsec_x"
-    again = sealed.reencrypted()
+    assert encrypted.decrypt() == "whsec_x"
+    again = encrypted.reencrypted()
     settings.WEBHOOK_SECRET_KEYS = [NEW]
     assert again.decrypt() == "whsec_x"
     with pytest.raises(SecretUnreadableError):
-        sealed.decrypt()
+        encrypted.decrypt()
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_what_cannot_be_decrypted_is_an_error_and_never_the_ciphertext(
     settings, ciphertext
 ):
     settings.WEBHOOK_SECRET_KEYS = [NEW]
-    sealed = EncryptedText(ciphertext)
-    for read in (sealed.decrypt, sealed.reencrypted):
+    encrypted = EncryptedText(ciphertext)
+    for read in (encrypted.decrypt, encrypted.reencrypted):
         with pytest.raises(SecretUnreadableError) as caught:
             read()
         assert ciphertext == "" or ciphertext not in str(caught.value)
@@ -62,12 +62,18 @@ def test_any_text_survives(text):
 
 
 def test_a_sealed_text_shows_itself_nowhere(caplog):
-    sealed = EncryptedText.encrypt("whsec_hidden")
-    logging.getLogger("x").warning("made %s %r", sealed, sealed)
-    shown = [str(sealed), repr(sealed), f"{sealed}", f"{[sealed]}", str(vars(sealed))]
-    shown += [caplog.text, str(pickle.dumps(sealed)), repr(copy.deepcopy(sealed))]
+    encrypted = EncryptedText.encrypt("whsec_hidden")
+    logging.getLogger("x").warning("made %s %r", encrypted, encrypted)
+    shown = [
+        str(encrypted),
+        repr(encrypted),
+        f"{encrypted}",
+        f"{[encrypted]}",
+        str(vars(encrypted)),
+    ]
+    shown += [caplog.text, str(pickle.dumps(encrypted)), repr(copy.deepcopy(encrypted))]
     assert not any("hidden" in text for text in shown)
-    assert str(sealed) == MASK == "whsec_••••••••"
+    assert str(encrypted) == MASK == "whsec_••••••••"
 
 
 @pytest.mark.django_db

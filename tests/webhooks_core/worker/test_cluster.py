@@ -139,7 +139,9 @@ def test_a_task_is_run(start, give):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_running_task_sees_the_wish_to_stop_and_nothing_is_left(start, give, number):
+def test_a_running_task_sees_the_request_to_stop_and_no_process_is_left(
+    start, give, number
+):
     cluster = start()
     file = give("work_until_stopped")
     signed(file)
@@ -183,41 +185,41 @@ def test_a_killed_sentinel_takes_its_children_along_and_is_replaced(start, give)
     before = set(cluster.family()) - {cluster.pid}
     os.kill(sentinel_of(cluster), signal.SIGKILL)
     until(lambda: not before & set(cluster.family()), "the old processes to die")
-    be_heard(give)
+    run_a_task(give)
     assert signed(give("sign")) in cluster.family()
     assert "the sentinel ended with -9" in cluster.output
     assert cluster.end() == 0
 
 
-def test_killing_any_idle_process_makes_nobody_deaf(start, give):
+def test_after_any_idle_process_is_killed_tasks_still_run(start, give):
     cluster = start()
     for victim in cluster.children(sentinel_of(cluster)):
         with suppress(ProcessLookupError):  # slowly: the guard may have been first
             os.kill(victim, signal.SIGKILL)
-        be_heard(give)
+        run_a_task(give)
         assert signed(give("sign")) in cluster.family()
     assert cluster.end() == 0
     assert cluster.family() == []
 
 
-def be_heard(give: Callable[..., Path]) -> None:
+def run_a_task(give: Callable[..., Path]) -> None:
     """Give tasks until one is run.
 
-    Redis hands a task to whoever asked, also to a pusher that has just been killed: that one is
-    gone, as a hint may be. Deaf is who hears none of those that follow.
+    Redis may give a task to a pusher that has just been killed: that task is lost. In an
+    unresponsive cluster the following ones do not run either.
     """
     given: list[Path] = []
 
-    def is_heard() -> bool:
+    def has_run() -> bool:
         given.append(give("sign"))
         end = time.monotonic() + 5
         while time.monotonic() < end:
-            if any(it.exists() and it.read_text() for it in given):
+            if any(file.exists() and file.read_text() for file in given):
                 return True
             time.sleep(0.05)
         return False
 
-    until(is_heard, "a signature")
+    until(has_run, "a signature")
 
 
 def test_a_killed_busy_worker_is_replaced_and_the_others_go_on(start, give):
@@ -257,7 +259,7 @@ def test_a_frozen_sentinel_is_killed_and_replaced(start, give):
     assert cluster.end() == 0
 
 
-def test_long_tasks_in_all_workers_are_not_taken_for_deafness(start, give):
+def test_a_cluster_with_long_tasks_in_all_workers_is_not_unresponsive(start, give):
     cluster = start("--unresponsive-after", "6")
     files = [give("work_until_stopped"), give("work_until_stopped")]
     workers = {signed(file) for file in files}
@@ -279,7 +281,7 @@ def test_a_pause_of_the_whole_machine_is_nobody_s_fault(start, give):
     assert cluster.end() == 0
 
 
-def test_an_idle_cluster_is_not_taken_for_a_deaf_one(start, give):
+def test_an_idle_cluster_is_not_unresponsive(start, give):
     cluster = start("--unresponsive-after", "6")
     before = set(cluster.family())
     time.sleep(10)
@@ -300,8 +302,8 @@ def test_a_cluster_that_cannot_start_gives_up_with_a_clear_line(database):
 
 def test_run_once_does_what_waits_and_ends(variables, give):
     file, own = give("sign"), environment(**variables)
-    with running("manage.py", "qcluster", "--run-once", environment=own) as it:
-        assert it.status() == 0
+    with running("manage.py", "qcluster", "--run-once", environment=own) as cluster:
+        assert cluster.status() == 0
         signed(file)
 
 

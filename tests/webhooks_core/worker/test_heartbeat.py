@@ -1,3 +1,5 @@
+"""Heartbeats among the tasks of a broker."""
+
 from __future__ import annotations
 
 import pydoc
@@ -9,8 +11,8 @@ from webhooks_core.worker.cluster import heartbeat
 from webhooks_core.worker.cluster.heartbeat import HeartbeatBroker
 
 
-class Hands:
-    """A broker that hands out what it was given."""
+class FixedBroker:
+    """A broker that hands out the tasks that it was given."""
 
     list_key = "signpost"
 
@@ -28,50 +30,52 @@ def run(task):
     function()
 
 
-def test_a_beat_follows_the_tasks_and_leaves_them_alone():
-    first, second, beaten = HeartbeatBroker(
-        Hands([(1, "a"), (2, "b")]), every_s=0, lost_after_s=60
+def test_a_heartbeat_follows_the_tasks_and_does_not_change_them():
+    first, second, beat = HeartbeatBroker(
+        FixedBroker([(1, "a"), (2, "b")]), every_s=0, lost_after_s=60
     ).dequeue()
     assert (first, second) == ((1, "a"), (2, "b"))
     before = heartbeat.last_heartbeat_at()
-    run(beaten)
+    run(beat)
     assert heartbeat.last_heartbeat_at() > before
 
 
-def test_the_next_beat_follows_only_when_the_one_before_was_heard():
-    broker = HeartbeatBroker(Hands(), every_s=0, lost_after_s=60)
-    [beaten] = broker.dequeue()
+def test_the_next_heartbeat_follows_only_when_the_last_one_has_run():
+    broker = HeartbeatBroker(FixedBroker(), every_s=0, lost_after_s=60)
+    [beat] = broker.dequeue()
     assert broker.dequeue() == []
-    run(beaten)
+    run(beat)
     assert len(broker.dequeue()) == 1
 
 
-def test_a_beat_that_was_lost_is_sent_again():
-    broker = HeartbeatBroker(Hands(), every_s=60, lost_after_s=0)
+def test_a_lost_heartbeat_is_sent_again():
+    broker = HeartbeatBroker(FixedBroker(), every_s=60, lost_after_s=0)
     assert [len(broker.dequeue()) for _ in range(2)] == [1, 1]
 
 
-def test_beats_keep_their_distance():
-    broker = HeartbeatBroker(Hands(), every_s=60, lost_after_s=60)
-    [beaten] = broker.dequeue()
-    run(beaten)
+def test_heartbeats_have_a_minimum_interval():
+    broker = HeartbeatBroker(FixedBroker(), every_s=60, lost_after_s=60)
+    [beat] = broker.dequeue()
+    run(beat)
     assert broker.dequeue() == []
 
 
-def test_a_queue_that_is_away_makes_nobody_deaf(monkeypatch):
-    class Away(Hands):
+def test_heartbeats_continue_while_the_queue_is_unavailable(monkeypatch):
+    class Unavailable(FixedBroker):
         def dequeue(self):
             raise ConnectionError
 
     monkeypatch.setattr(heartbeat, "PAUSE_S", 0.0)
-    broker = HeartbeatBroker(Away(), every_s=0, lost_after_s=60)
-    [beaten] = broker.dequeue()
-    run(beaten)
+    broker = HeartbeatBroker(Unavailable(), every_s=0, lost_after_s=60)
+    [beat] = broker.dequeue()
+    run(beat)
     assert len(broker.dequeue()) == 1
     monkeypatch.setattr(heartbeat, "FAILING_S", -1.0)
-    with pytest.raises(ConnectionError):  # a process made anew may fare better
+    with pytest.raises(ConnectionError):  # a new process may have more success
         broker.dequeue()
 
 
-def test_all_else_is_the_brokers_own():
-    assert HeartbeatBroker(Hands(), every_s=0, lost_after_s=0).list_key == "signpost"
+def test_other_attributes_are_those_of_the_broker():
+    assert (
+        HeartbeatBroker(FixedBroker(), every_s=0, lost_after_s=0).list_key == "signpost"
+    )

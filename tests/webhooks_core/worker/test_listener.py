@@ -1,4 +1,4 @@
-"""A shift that waits: it hears what is published, leaves no trace, and has a successor."""
+"""A resident dispatcher: it is notified of commits, leaves no row, and wakes a successor."""
 
 from __future__ import annotations
 
@@ -21,17 +21,15 @@ from webhooks_core.worker.listener import Listener
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 
-DRAIN = "webhooks_core.tasks.dispatch"
-
 
 @contextmanager
-def staying(monkeypatch) -> Iterator[None]:
-    """Run a shift in another thread, as a worker does, which waits for work by now."""
+def resident_dispatcher(monkeypatch) -> Iterator[None]:
+    """Run a dispatcher in another thread, as a worker does; it waits for work by now."""
     waits, stop = threading.Event(), threading.Event()
     real = Listener.wait
 
     def wait(self: Listener) -> None:
-        if self._listens() or connection.vendor != "postgresql":
+        if self._is_listening() or connection.vendor != "postgresql":
             waits.set()
         real(self)
 
@@ -42,7 +40,7 @@ def staying(monkeypatch) -> Iterator[None]:
             connection.close()
 
     monkeypatch.setattr(Listener, "wait", wait)
-    lane = EndpointQueue.objects.get()
+    queue = EndpointQueue.objects.get()
     thread = threading.Thread(target=work)
     thread.start()
     try:
@@ -50,57 +48,55 @@ def staying(monkeypatch) -> Iterator[None]:
         yield
     finally:
         stop.set()
-        notify.notify([lane.pk])  # it may be in the middle of a wait
+        notify.notify([queue.pk])  # it may be waiting
         thread.join()
 
 
-def arrived(at: Receiver) -> bool:
+def has_received(target: Receiver) -> bool:
     end = time.monotonic() + 30
-    while not at.requests and time.monotonic() < end:
+    while not target.requests and time.monotonic() < end:
         time.sleep(0.01)
-    return bool(at.requests)
+    return bool(target.requests)
 
 
-def test_a_waiting_shift_hears_a_commit_without_looking(monkeypatch, calls):
+def test_a_waiting_dispatcher_is_notified_of_a_commit(monkeypatch, calls):
     monkeypatch.setattr(listener, "LOOK_EVERY_S", 3600.0)
-    with receiver(204) as it:
-        EndpointFactory.create(url=it.url)
-        with staying(monkeypatch):
+    with receiver(204) as target:
+        EndpointFactory.create(url=target.url)
+        with resident_dispatcher(monkeypatch):
             publish_event()
-            assert arrived(it)
+            assert has_received(target)
     assert only_delivery().status == Delivery.Status.DELIVERED
     assert calls == []
 
 
-def test_a_commit_that_is_not_heard_is_seen_at_the_next_look(monkeypatch, calls):
+def test_a_commit_without_a_notification_is_seen_at_the_next_look(monkeypatch, calls):
     monkeypatch.setattr(
-        listener,
-        "notify",
+        notify,
+        "_mark_due",
         lambda pks, *, at: EndpointQueue.objects.mark_due(pks, at=at),
     )
-    monkeypatch.setattr(listener, "_version", lambda: 0)
-    with receiver(204) as it:
-        EndpointFactory.create(url=it.url)
-        with staying(monkeypatch):
+    monkeypatch.setattr(listener, "_data_version", lambda: 0)
+    with receiver(204) as target:
+        EndpointFactory.create(url=target.url)
+        with resident_dispatcher(monkeypatch):
             publish_event()
-            assert arrived(it)
+            assert has_received(target)
     assert calls == []
 
 
-def test_a_shift_that_stays_waits_for_its_time_and_calls_a_successor(calls):
+def test_a_resident_dispatcher_waits_for_its_time_and_wakes_a_successor(calls):
     assert engine.dispatch(resident=True, run_s=0.2) == 0
-    assert calls == [DRAIN]
-    assert (
-        not DispatcherLease.objects.exists()
-    )  # it waited in vain: there is nothing to tell
+    assert calls == [notify.DISPATCH]
+    assert not DispatcherLease.objects.exists()  # it made no attempt
 
 
-def test_a_shift_that_is_stopped_calls_nobody(calls):
+def test_a_stopped_dispatcher_wakes_no_other(calls):
     assert engine.dispatch(resident=True, stop=lambda: True) == 0
     assert calls == []
 
 
-def test_one_who_stays_is_enough(settings, calls):
+def test_only_one_dispatcher_stays_resident(settings, calls):
     settings.WEBHOOK_DISPATCHERS = 2
     first = leases.acquire()
     assert first is not None
@@ -108,8 +104,8 @@ def test_one_who_stays_is_enough(settings, calls):
     assert calls == []
 
 
-def test_a_ring_inside_a_transaction_leaves_its_commit_as_it_is():
-    """Elsewhere on PostgreSQL the commit of a ring returns before it is on disk."""
+def test_a_notification_inside_a_transaction_does_not_change_its_commit():
+    """Otherwise, on PostgreSQL, its commit returns before it is on disk."""
     if connection.vendor != "postgresql":
         pytest.skip("only PostgreSQL has such commits")
     target = EndpointFactory.create(url="http://127.0.0.1:9/hook")

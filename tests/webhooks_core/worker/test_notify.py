@@ -1,4 +1,4 @@
-"""Calling the drain: once for a burst, not while one is at work, and never at a cost."""
+"""Waking a dispatcher: once for a burst, not while one is live, and never at the caller's cost."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def later(seconds: float):
     return time_machine.travel(timezone.now() + timedelta(seconds=seconds))
 
 
-def test_a_burst_calls_once(calls):
+def test_a_burst_wakes_one_dispatcher_once(calls):
     EndpointFactory.create(url=URL)
     for _ in range(50):
         publish_event()
     assert len(calls) == 1
 
 
-def test_a_call_that_nobody_answered_is_made_again(calls):
+def test_a_wake_up_that_no_dispatcher_followed_is_repeated(calls):
     EndpointFactory.create(url=URL)
     publish_event()
     with later(4):
@@ -43,7 +43,7 @@ def test_a_call_that_nobody_answered_is_made_again(calls):
     assert len(calls) == 2
 
 
-def test_nobody_is_called_while_a_shift_is_at_work(calls):
+def test_none_is_woken_while_a_dispatcher_is_live(calls):
     EndpointFactory.create(url=URL)
     assert leases.acquire()
     publish_event()
@@ -51,29 +51,29 @@ def test_nobody_is_called_while_a_shift_is_at_work(calls):
 
 
 @pytest.mark.parametrize("why", ["dead", "leaving"])
-def test_a_shift_that_takes_no_new_work_keeps_nobody_from_calling(calls, why):
+def test_a_dispatcher_that_takes_no_new_work_does_not_prevent_a_wake_up(calls, why):
     EndpointFactory.create(url=URL)
-    shift = leases.acquire()
-    assert shift is not None
+    lease = leases.acquire()
+    assert lease is not None
     if why == "leaving":
-        leases.release_slot(shift)
+        leases.release_slot(lease)
     else:
         DispatcherLease.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     publish_event()
     assert len(calls) == 1
 
 
-def test_the_start_of_a_shift_answers_the_call(calls):
+def test_the_start_of_a_dispatcher_ends_the_wake_up(calls):
     EndpointFactory.create(url=URL)
     publish_event()
-    shift = leases.acquire()
-    assert shift is not None
-    leases.release(shift, attempts=0)
+    lease = leases.acquire()
+    assert lease is not None
+    leases.release(lease, attempts=0)
     publish_event()
     assert len(calls) == 2
 
 
-def test_a_call_from_before_the_clock_was_set_back_does_not_silence_the_bell(calls):
+def test_a_wake_up_from_before_the_clock_was_set_back_does_not_prevent_another(calls):
     EndpointFactory.create(url=URL)
     with later(3600):
         publish_event()
@@ -83,7 +83,7 @@ def test_a_call_from_before_the_clock_was_set_back_does_not_silence_the_bell(cal
     assert EngineState.objects.filter(woken_at__lt=soon).exists()
 
 
-def test_work_that_is_due_earlier_moves_the_lane_and_later_work_does_not():
+def test_earlier_work_moves_the_due_time_of_a_queue_and_later_work_does_not():
     target = EndpointFactory.create(url=URL)
     soon, late = timezone.now(), timezone.now() + timedelta(hours=1)
     for at, expected in [(late, late), (soon, soon), (late, soon)]:
@@ -91,7 +91,7 @@ def test_work_that_is_due_earlier_moves_the_lane_and_later_work_does_not():
         assert EndpointQueue.objects.get().next_due_at == expected
 
 
-def test_a_flushed_database_has_a_bell_again_with_the_first_call(calls):
+def test_a_flushed_database_has_a_state_again_with_the_first_wake_up(calls):
     EngineState.objects.all().delete()
     EndpointFactory.create(url=URL)
     publish_event()
@@ -103,42 +103,40 @@ def test_a_flushed_database_has_a_bell_again_with_the_first_call(calls):
 class TestBroker:
     @pytest.fixture(autouse=True)
     def real(self, monkeypatch, calls):
-        """The real way to the broker, which `calls` replaces elsewhere."""
+        """The real broker, which `calls` replaces elsewhere."""
         notify._broker.cache_clear()
         monkeypatch.undo()
         yield
         notify._broker.cache_clear()
 
-    def test_one_that_is_away_fails_nobody_and_is_asked_once(self, monkeypatch):
-        class Away:
+    def test_an_unavailable_one_fails_no_caller_and_is_asked_once(self, monkeypatch):
+        class Unavailable:
             asked = 0
             connection = None
 
             def enqueue(self, _: object) -> None:
-                Away.asked += 1
-                raise ConnectionError("redis://user:password@host is away")
+                Unavailable.asked += 1
+                raise ConnectionError("redis://user:password@host is unavailable")
 
-        monkeypatch.setattr(notify, "get_broker", Away)
+        monkeypatch.setattr(notify, "get_broker", Unavailable)
         monkeypatch.setattr(tasks, "async_task", lambda _, broker: broker.enqueue(None))
         assert notify.wake_dispatcher() is False
         assert notify.wake_dispatcher() is False  # not again within the next seconds
-        assert Away.asked == 1
+        assert Unavailable.asked == 1
         with later(6):
             assert notify.wake_dispatcher() is False
-        assert Away.asked == 2
+        assert Unavailable.asked == 2
 
     def test_its_failure_is_logged_without_its_address(self, monkeypatch, caplog):
-        def away(*_: object, **__: object) -> None:
-            raise ConnectionError("redis://user:password@host is away")
+        def fail(*_: object, **__: object) -> None:
+            raise ConnectionError("redis://user:password@host is unavailable")
 
-        monkeypatch.setattr(tasks, "async_task", away)
+        monkeypatch.setattr(tasks, "async_task", fail)
         assert notify.enqueue("x") is False
         assert "password" not in caplog.text
 
     @pytest.mark.parametrize("is_url", [True, False])
-    def test_a_redis_that_refuses_is_given_up_at_once(
-        self, monkeypatch, free_port, is_url
-    ):
+    def test_a_redis_that_refuses_fails_at_once(self, monkeypatch, free_port, is_url):
         monkeypatch.setattr(notify, "get_broker", lambda: RedisBroker("signpost"))
         url = f"redis://127.0.0.1:{free_port}/0?socket_timeout=4"
         options = {"host": "127.0.0.1", "port": free_port, "socket_timeout": 4}

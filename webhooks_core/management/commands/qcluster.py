@@ -55,7 +55,7 @@ class Command(StockCommand):  # type: ignore[misc]
         if cluster_name:
             os.environ["Q_CLUSTER_NAME"] = cluster_name
         processes.kill_children_on_exit()
-        # A project of one's own may lack these settings.
+        # Another project may lack these settings.
         log.info(
             "task cluster starts",
             version=getattr(settings, "VERSION", ""),

@@ -82,7 +82,7 @@ class Command(BaseCommand):
         self._serve(receiver)
 
     def _serve(self, receiver: Receiver) -> None:
-        # No exception: one that a signal handler raises may come where Python drops it.
+        # No exception: Python may ignore one that a signal handler raises.
         stop = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime, parse_duration
 
 from webhooks_core import replays
-from webhooks_core.cli.argument_types import rate
+from webhooks_core.cli.argument_types import number_between
 from webhooks_core.cli.output import add_json_argument, format_output
 from webhooks_core.formats import iso
 from webhooks_core.models import Delivery, Endpoint
@@ -38,10 +38,10 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--per-second",
-            type=rate(0.01, 100_000),
+            type=number_between(0.01, 100_000),
             default=50.0,
             metavar="N",
-            help="queue so many a second (default: 50)",
+            help="how many to queue per second (default: 50)",
         )
         parser.add_argument("--dry-run", action="store_true", help="only count")
         add_json_argument(parser)

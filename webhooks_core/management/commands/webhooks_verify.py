@@ -8,15 +8,15 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-import orjson
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from webhooks_core.cli.argument_types import seconds
+from webhooks_core.cli.output import add_json_argument, format_output
 from webhooks_core.conf import webhook_settings
 from webhooks_core.encryption import SecretUnreadableError
 from webhooks_core.models import Attempt, Delivery
-from webhooks_core.receiving.diagnosis import Fault, Sent, diagnose
+from webhooks_core.receiving.diagnosis import Sent, diagnose
 from webhooks_core.receiving.verification import Received
 
 DIFFERS, UNUSABLE = 1, 2
@@ -59,9 +59,7 @@ class Command(BaseCommand):
             metavar="SECONDS",
             help="how old a timestamp may be (default: any age)",
         )
-        parser.add_argument(
-            "--json", action="store_true", help="a JSON object on one line"
-        )
+        add_json_argument(parser)
 
     def handle(self, *args: Any, body: str, **options: Any) -> None:
         sent = _sent(options["delivery"]) if options["delivery"] else None
@@ -82,22 +80,12 @@ class Command(BaseCommand):
         faults = diagnose(
             received, secrets=secrets, tolerance_s=options["tolerance"], sent=sent
         )
-        self._print(faults, as_json=options["json"])
+        lines = [f"{fault.part}: {fault.message}" for fault in faults]
+        text = "\n".join(lines) or "The signature holds."
+        data = {"verified": not faults, "faults": [fault._asdict() for fault in faults]}
+        self.stdout.write(format_output(data, text, as_json=options["json"]))
         if faults:
             sys.exit(DIFFERS)
-
-    def _print(self, faults: list[Fault], *, as_json: bool) -> None:
-        if as_json:
-            data = {
-                "verified": not faults,
-                "faults": [fault._asdict() for fault in faults],
-            }
-            self.stdout.write(orjson.dumps(data).decode())
-            return
-        if not faults:
-            self.stdout.write("The signature holds.")
-        for fault in faults:
-            self.stdout.write(f"{fault.part}: {fault.message}")
 
 
 def _headers(given: list[str]) -> dict[str, str]:
@@ -122,7 +110,7 @@ def _read(body: str) -> bytes:
 
 
 def _sent(public_id: str) -> Sent:
-    """Return what is known of a delivery: by its own id, or its event's."""
+    """Return what this instance sent: of a delivery, by its id or that of its event."""
     rows = Delivery.objects.select_related("event", "endpoint")
     delivery = (
         rows.filter(public_id=public_id).first()

@@ -1,4 +1,4 @@
-"""The beat: a task that goes the whole way of a task, and shows that the way is open."""
+"""The heartbeat: a task that passes through the whole cluster, and shows that tasks get through."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from django.utils import timezone
 from django_q.brokers import Broker
 from django_q.signing import SignedPackage
 
-# As long as the broker fails, a pusher goes on by itself; then it is made anew.
+# A pusher tolerates failures of the broker for so long; then it is replaced by a new one.
 FAILING_S = 60.0
 PAUSE_S = 1.0
 
-_heard = mmap.mmap(-1, 8)
+_last = mmap.mmap(-1, 8)
 _idle = mmap.mmap(-1, 1)
 
 log = structlog.stdlib.get_logger(__name__)
 
 
 def heartbeat() -> None:
-    """Write down the time; this is the task that a worker runs."""
-    _heard[:] = struct.pack("d", time.monotonic())
+    """Store the time; this is the task that a worker runs."""
+    _last[:] = struct.pack("d", time.monotonic())
 
 
 def last_heartbeat_at() -> float:
-    """Return when a worker of this cluster last ran a beat, on the monotonic clock; 0 for never."""
-    return float(struct.unpack("d", _heard[:])[0])
+    """Return when a worker of this cluster last ran a heartbeat, on the monotonic clock; 0 for never."""
+    return float(struct.unpack("d", _last[:])[0])
 
 
-def set_idle(*, anybody: bool) -> None:
-    """Note whether a worker waits for a task: only then must beats be heard."""
-    _idle[0] = anybody
+def set_idle(*, is_idle: bool) -> None:
+    """Store whether a worker waits for a task: only then are heartbeats expected."""
+    _idle[0] = is_idle
 
 
 def has_idle_worker() -> bool:
@@ -43,16 +43,16 @@ def has_idle_worker() -> bool:
 
 
 class HeartbeatBroker:
-    """A broker that slips a beat among the tasks that it hands out, so that beats tell of it too.
+    """A broker that adds heartbeats to the tasks that it hands out.
 
-    The next one follows only when the one before was heard: a busy cluster collects none. A
-    queue that is away makes nobody deaf: beats go on without it.
+    The next one follows only when the last one has run, so that a busy cluster collects none.
+    While the queue is unavailable, heartbeats continue.
     """
 
     def __init__(self, broker: Broker, *, every_s: float, lost_after_s: float) -> None:
         self._broker = broker
         self._every_s = every_s
-        self._lost_after_s = lost_after_s  # a worker may have died with it
+        self._lost_after_s = lost_after_s  # its worker may have died
         self._sent_at = 0.0
         self._failing_since: float | None = None
 
@@ -61,13 +61,13 @@ class HeartbeatBroker:
 
     def dequeue(self) -> list[tuple[Any, str]]:
         """Return tasks as (acknowledgement id, signed package)."""
-        tasks = self._take()
-        if self._is_time():
+        tasks = self._dequeue_tasks()
+        if self._is_heartbeat_due():
             self._sent_at = time.monotonic()
             tasks.append((None, _package()))
         return tasks
 
-    def _take(self) -> list[tuple[Any, str]]:
+    def _dequeue_tasks(self) -> list[tuple[Any, str]]:
         try:
             tasks = list(self._broker.dequeue() or [])
         except Exception as error:
@@ -81,20 +81,16 @@ class HeartbeatBroker:
         self._failing_since = None
         return tasks
 
-    def _is_time(self) -> bool:
-        age = time.monotonic() - self._sent_at
-        pause = (
-            self._every_s
-            if last_heartbeat_at() >= self._sent_at
-            else self._lost_after_s
-        )
-        return age > pause
+    def _is_heartbeat_due(self) -> bool:
+        has_run = last_heartbeat_at() >= self._sent_at
+        pause_s = self._every_s if has_run else self._lost_after_s
+        return time.monotonic() - self._sent_at > pause_s
 
 
 def _package() -> str:
     task = {
         "id": uuid.uuid4().hex,
-        "name": "beat",
+        "name": "heartbeat",
         "func": f"{__name__}.{heartbeat.__name__}",
         "args": (),
         "kwargs": {},

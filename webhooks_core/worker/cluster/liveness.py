@@ -1,4 +1,4 @@
-"""Pulses: a process that is alive and not frozen shows it, however long its task takes."""
+"""Signals of liveness from child processes, however long their tasks take."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-EVERY_S = 0.5
-# Between two looks no more than this is counted as silence: whoever looks too rarely, since the
-# machine is busy or was asleep, cannot tell who else was.
-LOOK_S = 1.0
+SIGNAL_EVERY_S = 0.5
+# At most so much silence counts between two updates: on a busy machine, or one that was suspended,
+# the observer itself did not run.
+MAX_STEP_S = 1.0
 
 
 class SilenceTimer:
-    """Counts the seconds that somebody has been silent, as far as we were awake to notice."""
+    """Counts the seconds without a signal, as far as the observer ran meanwhile."""
 
     def __init__(self) -> None:
         self._seconds = 0.0
-        self._looked_at = time.monotonic()
+        self._updated_at = time.monotonic()
 
-    def update(self, *, broken: bool) -> float:
-        """Return how long it has lasted; `broken` says that there was a sign since the last look."""
+    def update(self, *, signal_seen: bool) -> float:
+        """Return the length of the silence; `signal_seen` since the last update ends it."""
         now = time.monotonic()
-        step, self._looked_at = min(now - self._looked_at, LOOK_S), now
-        self._seconds = 0.0 if broken else self._seconds + step
+        step, self._updated_at = min(now - self._updated_at, MAX_STEP_S), now
+        self._seconds = 0.0 if signal_seen else self._seconds + step
         return self._seconds
 
 
 class Liveness:
-    """The pulse of one child process; made by its parent before the fork.
+    """The liveness of one child process; created by its parent before the fork.
 
-    Beaten by a thread: it goes on while the process waits, works or sleeps, and stops with
-    SIGSTOP, a debugger, or a call that holds the interpreter's lock.
+    A thread signals while the process waits, works or sleeps. It stops with SIGSTOP, a debugger,
+    or a call that holds the interpreter's lock.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Liveness:
 
     @contextmanager
     def of_next_child(self) -> Iterator[None]:
-        """Have the process that is forked within this block beat."""
+        """Let the process that is forked within this block signal."""
         _expected.append(self)
         try:
             yield
@@ -53,29 +53,30 @@ class Liveness:
             _expected.clear()
 
     def silent_s(self) -> float:
-        """Return for how many seconds there was no beat; to be asked once a second or more."""
+        """Return for how many seconds there was no signal; call it at least once a second."""
         (count,) = struct.unpack("q", self._shared[:])
-        broken, self._seen = count != self._seen, count
-        return self._silence.update(broken=broken)
+        signal_seen, self._seen = count != self._seen, count
+        return self._silence.update(signal_seen=signal_seen)
 
-    def beat_once(self) -> None:
+    def signal(self) -> None:
         self._shared[:] = struct.pack("q", time.monotonic_ns())
 
-    def beat(self) -> None:
+    def signal_for_ever(self) -> None:
         while True:
-            self.beat_once()
-            time.sleep(EVERY_S)
+            self.signal()
+            time.sleep(SIGNAL_EVERY_S)
 
 
 _expected: list[Liveness] = []
 
 
-def _begin() -> None:
-    """Run in every forked child: only the one that was meant beats."""
-    pulses = list(_expected)
-    _expected.clear()  # its own children are not meant
-    for pulse in pulses:
-        threading.Thread(target=pulse.beat, name="pulse", daemon=True).start()
+def _start_in_child() -> None:
+    """Run in every forked child: start the thread of the one that is expected."""
+    expected = list(_expected)
+    _expected.clear()  # not for its own children
+    for liveness in expected:
+        thread = threading.Thread(target=liveness.signal_for_ever, daemon=True)
+        thread.start()
 
 
-os.register_at_fork(after_in_child=_begin)
+os.register_at_fork(after_in_child=_start_in_child)

@@ -1,7 +1,7 @@
-"""Locks between forked processes that the kernel gives back when their holder is killed.
+"""Locks between forked processes that the kernel releases when their holder is killed.
 
-An idle worker waits for its next task with the queue's lock in its hand. With the semaphores of
-multiprocessing, killing that worker leaves the lock taken for ever and all other workers deaf.
+An idle worker holds the queue's lock while it waits for a task. With a semaphore of
+multiprocessing, killing that worker leaves the lock held for ever, and no other gets a task.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ProcessLock:
         self._holder = 0
 
     def acquire(self) -> bool:
-        """Take the lock, waiting for it as long as its holder lives."""
+        """Wait for the lock as long as its holder lives."""
         if self._holder != os.getpid():  # a fork inherits the count, but not the lock
             self._holder, self._depth = os.getpid(), 0
         if self._depth == 0:
@@ -56,7 +56,7 @@ class ProcessLock:
             try:
                 fcntl.lockf(self._file, fcntl.LOCK_EX)
             except OSError as error:
-                # The kernel counts per process and takes two threads of one for a circle.
+                # The kernel counts per process, and reports a deadlock of two threads of one.
                 if error.errno != errno.EDEADLK:
                     raise
                 time.sleep(TRY_AGAIN_S)
@@ -64,13 +64,13 @@ class ProcessLock:
                 return
 
 
-def harden(queue: Queue) -> Queue:
-    """Give a queue, before anybody uses it, locks that outlive nobody; return it."""
+def replace_locks(queue: Queue) -> Queue:
+    """Give an unused queue locks that are released with their holder; return it."""
     queue._rlock, queue._wlock = ProcessLock(), ProcessLock()  # noqa: SLF001 - there is no public way
-    queue.size.count = timer("i", 0)
+    queue.size.count = shared_number("i", 0)
     return queue
 
 
-def timer(kind: str, value: float) -> Any:
-    """Return a number in shared memory under such a lock."""
+def shared_number(kind: str, value: float) -> Any:
+    """Return a number in shared memory with such a lock."""
     return Value(kind, value, lock=ProcessLock())  # type: ignore[call-overload]
