@@ -17,7 +17,7 @@ from gateway.identity import Caller
 from gateway.models import Document, GatewayKey, PolicyDecision
 from tests.browser.staff import log_in
 from tests.docs.filling import fill_products
-from tests.gateway.making import Api
+from tests.gateway.client import Api
 from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT
 from webhooks_core.models import Endpoint
 

@@ -23,7 +23,7 @@ from recording.models import PersonalToken, Recording
 from tests.catalog.factories import BookFactory
 from tests.docs.samples import DOCS, commands, filled, sample
 from tests.factories import UserFactory
-from tests.gateway.making import Api
+from tests.gateway.client import Api
 from webhooks_core import profiles
 from webhooks_core.profiles import Notice, NoticeKind, WebhookProfile
 

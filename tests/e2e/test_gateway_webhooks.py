@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import requests
 
-from tests.gateway.making import INGEST, PATH, stripe_accepts
+from tests.gateway.client import INGEST, PATH, stripe_accepts
 from tests.receiver import Receiver, receiver
 from tests.running import environment, free_port, running, until
 

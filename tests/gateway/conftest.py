@@ -6,7 +6,7 @@ import pytest
 from django.core.cache import cache
 
 from gateway import configuration, keys, static_subscriptions
-from tests.gateway.making import Api
+from tests.gateway.client import Api
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,7 @@ from gateway.configuration.shapes import (
 )
 from gateway.identity import Caller
 from gateway.models import Document, GatewayKey, PolicyDecision
-from tests.gateway.making import PATH, Api
+from tests.gateway.client import PATH, Api
 from tests.webhooks_core.admin.endpoint_pages import change, operate
 from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT, looker, page
 from webhooks_core.api import tokens

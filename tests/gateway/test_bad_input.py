@@ -14,7 +14,7 @@ from gateway.configuration.shapes import (
     StaticSubscription,
     WebhookSettings,
 )
-from tests.gateway.making import JSON, Api
+from tests.gateway.client import JSON, Api
 from webhooks_core.models import Delivery, Endpoint, Event
 
 pytestmark = pytest.mark.django_db

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from gateway import keys
 from gateway.models import GatewayKey
-from tests.gateway.making import PATH, Api
+from tests.gateway.client import PATH, Api
 from webhooks_core.api import tokens
 
 pytestmark = pytest.mark.django_db

@@ -14,9 +14,10 @@ import pytest
 import time_machine
 from django.utils import timezone
 
-from tests.gateway.making import INGEST, PATH, dispatch, stripe_accepts
+from tests.gateway.client import INGEST, PATH, stripe_accepts
 from tests.receiver import receiver
 from tests.signatures import verify_timestamped
+from tests.webhooks_core.engine import dispatch
 from webhooks_core import profiles
 from webhooks_core.models import Delivery, Event
 from webhooks_core.retry import RetryPolicy

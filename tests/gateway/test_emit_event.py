@@ -10,8 +10,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from gateway.webhooks import EVENT_TYPES
-from tests.gateway.making import Api, dispatch, stripe_accepts
+from tests.gateway.client import Api, stripe_accepts
 from tests.receiver import receiver
+from tests.webhooks_core.engine import dispatch
 from webhooks_core.models import Event
 
 pytestmark = pytest.mark.django_db(transaction=True)

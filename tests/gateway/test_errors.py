@@ -14,7 +14,7 @@ from rest_framework import exceptions
 
 from gateway import errors
 from gateway.errors import GatewayError
-from tests.gateway.making import INGEST, PATH, Api
+from tests.gateway.client import INGEST, PATH, Api
 from webhooks_core.api.errors import response
 from webhooks_core.api.parsers import PayloadTooLarge
 

@@ -8,7 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from gateway.models import Document
-from tests.gateway.making import INGEST, nothing_stored, upload
+from tests.gateway.client import INGEST, nothing_stored, upload
 
 pytestmark = pytest.mark.django_db
 

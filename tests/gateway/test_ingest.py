@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gateway import chunks
 from gateway.models import Chunk, Document
-from tests.gateway.making import INGEST, JSON, PATH, Api, nothing_stored, upload
+from tests.gateway.client import INGEST, JSON, PATH, Api, nothing_stored, upload
 from tests.threads import at_once
 from webhooks_core.formats import iso
 from webhooks_core.models import Event

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gateway import keys
-from tests.gateway.making import PATH, Api
+from tests.gateway.client import PATH, Api
 from webhooks_core.encryption import MASK
 
 pytestmark = pytest.mark.django_db

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gateway import keys
-from tests.gateway.making import PATH, Api
+from tests.gateway.client import PATH, Api
 from tests.threads import at_once
 from webhooks_core import endpoints
 from webhooks_core.models import Endpoint

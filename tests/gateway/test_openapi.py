@@ -7,7 +7,7 @@ import pytest
 
 from gateway.webhooks import EVENT_TYPES
 from tests.fuzzing import DESCRIBED, DOCUMENT, assert_as_described, bounded
-from tests.gateway.making import INGEST, PATH
+from tests.gateway.client import INGEST, PATH
 from webhooks_core.models import Endpoint
 
 pytestmark = pytest.mark.django_db

@@ -11,9 +11,10 @@ import time_machine
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from tests.gateway.making import dispatch, stripe_accepts
+from tests.gateway.client import stripe_accepts
 from tests.receiver import receiver
 from tests.threads import at_once
+from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory
 from webhooks_core import endpoints, profiles
 from webhooks_core.models import Endpoint

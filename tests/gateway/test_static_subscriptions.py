@@ -15,9 +15,10 @@ from gateway.configuration.shapes import (
     StaticSubscription,
     WebhookSettings,
 )
-from tests.gateway.making import PATH, dispatch
+from tests.gateway.client import PATH
 from tests.receiver import receiver
 from tests.signatures import verify_timestamped
+from tests.webhooks_core.engine import dispatch
 from webhooks_core.encryption import MASK
 from webhooks_core.models import Delivery, Endpoint
 

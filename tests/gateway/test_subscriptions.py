@@ -10,7 +10,7 @@ import pytest
 
 from gateway import subscriptions
 from gateway.webhooks import url_policy
-from tests.gateway.making import JSON, PATH, Api, nothing_happened
+from tests.gateway.client import JSON, PATH, Api, nothing_happened
 from webhooks_core import endpoints, profiles
 from webhooks_core.encryption import MASK
 from webhooks_core.formats import iso

@@ -19,7 +19,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from config.operations import telemetry
 from tests.config.operations.test_health import no_database
-from tests.gateway.making import INGEST, Api
+from tests.gateway.client import INGEST, Api
 from tests.receiver import receiver
 from tests.running import INHERITED, ROOT
 from tests.webhooks_core.dispatch.manual_dispatcher import (

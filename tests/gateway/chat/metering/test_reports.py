@@ -10,7 +10,7 @@ import time_machine
 from gateway.chat.metering import reports, usage
 from tests.gateway.chat.factories import ModelPriceFactory
 from tests.gateway.chat.metering.test_usage import NOON, ended
-from tests.gateway.making import Api
+from tests.gateway.client import Api
 
 
 @pytest.mark.django_db

@@ -1,8 +1,7 @@
-"""Short words for what most tests of the gateway need."""
+"""A client of the gateway for tests, and questions about what it left behind."""
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import orjson
@@ -12,7 +11,6 @@ from django.test import Client
 
 from gateway.models import Chunk, Document
 from tests.receiver import Received
-from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.models import Delivery, Endpoint, Event
 
 PATH = "/v1/webhooks/subscriptions"
@@ -21,7 +19,7 @@ JSON = "application/json"
 
 
 class Api:
-    """Calls the gateway as one principal of one tenant; answers parsed JSON."""
+    """Calls the gateway as one principal of one tenant; returns parsed JSON."""
 
     def __init__(self, *, tenant: str = "", principal: str = "", key: str = "") -> None:
         headers = {"X-Tenant-Id": tenant, "X-Principal-Id": principal}
@@ -30,26 +28,25 @@ class Api:
         self.client = Client(headers=headers, raise_request_exception=False)
 
     def call(self, method: str, path: str, body: Any = None, **extra: Any) -> Any:
-        given = {"content_type": JSON} | extra
-        data = body if isinstance(body, bytes) else orjson.dumps(body)
-        if body is None:
-            data = b""
-        return self.client.generic(method, path, data, **given)
+        if not isinstance(body, bytes):
+            body = b"" if body is None else orjson.dumps(body)
+        options = {"content_type": JSON} | extra
+        return self.client.generic(method, path, body, **options)
 
     def create(self, url: str = "http://127.0.0.1:9/hook", **fields: Any) -> Any:
-        answer = self.call("POST", PATH, {"url": url} | fields)
-        assert answer.status_code == 201, answer.content
-        return answer.json()
+        response = self.call("POST", PATH, {"url": url} | fields)
+        assert response.status_code == 201, response.content
+        return response.json()
 
     def get(self, path: str = "", status: int = 200) -> Any:
-        answer = self.call("GET", f"{PATH}{path}")
-        assert answer.status_code == status, answer.content
-        return answer.json()
+        response = self.call("GET", f"{PATH}{path}")
+        assert response.status_code == status, response.content
+        return response.json()
 
     def patch(self, subscription: Any, status: int = 200, /, **fields: Any) -> Any:
-        answer = self.call("PATCH", f"{PATH}/{subscription['id']}", fields)
-        assert answer.status_code == status, answer.content
-        return answer.json()
+        response = self.call("PATCH", f"{PATH}/{subscription['id']}", fields)
+        assert response.status_code == status, response.content
+        return response.json()
 
     def deliveries(self, subscription: Any, query: str = "") -> Any:
         return self.get(f"/{subscription['id']}/deliveries{query}")["items"]
@@ -61,13 +58,8 @@ class Api:
         return self.call("POST", INGEST, {"text": text} | fields)
 
 
-def dispatch(**options: Any) -> int:
-    """Send what is due now; do not wait for what is due later."""
-    return engine.dispatch(**{"linger": timedelta(0)} | options)
-
-
 def nothing_happened() -> bool:
-    """Tell whether no subscription, event or delivery exists."""
+    """Return True if no subscription, event or delivery exists."""
     return not any(table.objects.exists() for table in (Endpoint, Event, Delivery))
 
 
@@ -83,8 +75,10 @@ def stripe_accepts(
 
 
 def nothing_stored() -> bool:
-    """Tell whether no document and no event exists."""
-    return not any(it.objects.exists() for it in (Document, Chunk, Event, Delivery))
+    """Return True if no document and no event exists."""
+    return not any(
+        table.objects.exists() for table in (Document, Chunk, Event, Delivery)
+    )
 
 
 def upload(
