@@ -57,11 +57,7 @@ def publish(
 
 
 def publish_test(
-    endpoint: Endpoint,
-    *,
-    event_type: str,
-    data: Mapping[str, Any],
-    **metadata: str,
+    endpoint: Endpoint, *, event_type: str, data: Mapping[str, Any], **metadata: str
 ) -> Event:
     """Store a test event for one endpoint, whatever its event types; return the event.
 

@@ -6,10 +6,7 @@ from typing import Any
 
 import orjson
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import (
-    OpenApiExample,
-    OpenApiResponse,
-)
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 
 from webhooks_core import profiles
 from webhooks_core.api.json_schema import DATE_TIME, STRING, object_of

@@ -103,10 +103,7 @@ class GuardedResolver(AbstractResolver):
         self._open: dict[_Question, asyncio.Future[list[Any]]] = {}
 
     async def resolve(
-        self,
-        host: str,
-        port: int = 0,
-        family: socket.AddressFamily = socket.AF_UNSPEC,
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
         rows = await asyncio.shield(self._ask((host, port, family)))
         addresses = [str(address[0]).partition("%")[0] for *_, address in rows]

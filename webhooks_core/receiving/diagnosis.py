@@ -11,11 +11,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from webhooks_core.profiles import WebhookProfile
 from webhooks_core.receiving.verification import Received, known_headers
-from webhooks_core.signing.schemes import (
-    SignatureError,
-    SignatureHeaders,
-    is_unix_time,
-)
+from webhooks_core.signing.schemes import SignatureError, SignatureHeaders, is_unix_time
 from webhooks_core.signing.secrets import PREFIX
 
 T = TypeVar("T")
