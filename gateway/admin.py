@@ -1,4 +1,4 @@
-"""Gateway keys, decisions and documents for operators: made, shown and revoked, never edited."""
+"""Gateway keys, decisions and documents for operators: keys are created and revoked."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from webhooks_core.admin import display
 from webhooks_core.admin.base import HistoryAdmin
 
 TONES = {"live": "success", "expired": "neutral", "revoked": "error"}
-# Enough to recognise a document by; the rest of some megabytes helps nobody in a page.
+# Enough to recognise a document, whose text may have megabytes.
 SHOWN_CHARACTERS = 20_000
 SHOWN_CHUNKS = 20
 
 
 class KeyForm(forms.ModelForm[GatewayKey]):
-    """Whose key it is to be; the key itself is made, not given."""
+    """The owner and the name of a new key, whose text is generated."""
 
     days = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=keys.MAX_DAYS,
-        help_text="Until it expires; without, it never does.",
+        help_text="Until the key expires; without a number, it never does.",
     )
 
     class Meta:
@@ -63,16 +63,16 @@ class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
     indexed = ("tenant",)
     search_help_text = "First characters of the key, tenant, principal or name"
     actions = ("revoke_selected",)
-    made_fields: ClassVar = ("tenant", "principal", "name", "days")
-    shown_fields: ClassVar = (*list_display, "revoked")
+    new_fields: ClassVar = ("tenant", "principal", "name", "days")
+    fields_of_key: ClassVar = (*list_display, "revoked")
 
     def get_fields(self, request: HttpRequest, obj: GatewayKey | None = None) -> Any:
-        return self.made_fields if obj is None else self.shown_fields
+        return self.new_fields if obj is None else self.fields_of_key
 
     def get_readonly_fields(
         self, request: HttpRequest, obj: GatewayKey | None = None
     ) -> Any:
-        return () if obj is None else self.shown_fields
+        return () if obj is None else self.fields_of_key
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_add_permission(self, request)
@@ -90,19 +90,19 @@ class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
         }
         return super().render_change_form(request, context, *args, **kwargs)
 
-    # Making.
+    # Creation.
 
     def save_model(
         self, request: HttpRequest, obj: GatewayKey, form: Any, change: bool
     ) -> None:
         created = keys.create(**form.cleaned_data)
-        # The admin goes on with `obj`: it becomes the row, and carries its text to the page.
+        # The admin continues with `obj`: it becomes the row, and holds the text for the page.
         vars(obj).update(vars(created.key), text=created.text)
 
     def response_add(
         self, request: HttpRequest, obj: GatewayKey, post_url_continue: Any = None
     ) -> HttpResponse:
-        """Answer the key on this one page; no other ever shows it."""
+        """Show the key: no other page does."""
         context = self.admin_site.each_context(request) | {
             "title": "New gateway key",
             "opts": self.opts,
@@ -112,7 +112,7 @@ class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
         template = "admin/gateway/gatewaykey/created.html"
         return TemplateResponse(request, template, context)
 
-    # Revoking.
+    # Revocation.
 
     def revoke(self, request: HttpRequest, key: GatewayKey) -> HttpResponse:
         if keys.revoke([key.pk]):
@@ -161,21 +161,34 @@ class GatewayKeyAdmin(HistoryAdmin[GatewayKey]):
         return display.time(obj.revoked_at) or "no"
 
 
+class TenantHistoryAdmin(HistoryAdmin[Any]):
+    """Rows with a public id that a principal of a tenant caused."""
+
+    indexed = ("public_id", "tenant")
+
+    @admin.display(description="id")
+    def shown_id(self, obj: Any) -> SafeString:
+        return format_html("<code>{}</code>", obj.public_id)
+
+    @admin.display(description="tenant, principal")
+    def caller(self, obj: Any) -> SafeString:
+        return format_html("{}<br>{}", obj.tenant, obj.principal)
+
+    @admin.display
+    def created(self, obj: Any) -> SafeString | None:
+        return display.time(obj.created_at)
+
+
 @admin.register(PolicyDecision)
-class PolicyDecisionAdmin(HistoryAdmin[PolicyDecision]):
-    list_display = ("shown_id", "decided", "asked_by", "asked_for", "created")
+class PolicyDecisionAdmin(TenantHistoryAdmin):
+    list_display = ("shown_id", "decided", "caller", "operation", "created")
     fields = (
         *("shown_id", "decision", "tenant", "principal", "action"),
         *("resource", "reason", "created", "request_id", "trace_id"),
     )
     search_fields = ("public_id", "tenant", "principal", "resource", "request_id")
-    indexed = ("public_id", "tenant")
     search_help_text = "Part of an id, a tenant, a principal, a resource or a request"
     empty_hint = "Each request that a policy denies makes one."
-
-    @admin.display(description="id")
-    def shown_id(self, obj: PolicyDecision) -> SafeString:
-        return format_html("<code>{}</code>", obj.public_id)
 
     @admin.display
     def decision(self, obj: PolicyDecision) -> SafeString:
@@ -186,23 +199,15 @@ class PolicyDecisionAdmin(HistoryAdmin[PolicyDecision]):
     def decided(self, obj: PolicyDecision) -> SafeString:
         return format_html("{}<br>{}", self.decision(obj), obj.reason)
 
-    @admin.display(description="tenant, principal")
-    def asked_by(self, obj: PolicyDecision) -> SafeString:
-        return format_html("{}<br>{}", obj.tenant, obj.principal)
-
     @admin.display(description="action, resource")
-    def asked_for(self, obj: PolicyDecision) -> SafeString:
+    def operation(self, obj: PolicyDecision) -> SafeString:
         return format_html("{}<br>{}", obj.action, obj.resource)
-
-    @admin.display
-    def created(self, obj: PolicyDecision) -> SafeString | None:
-        return display.time(obj.created_at)
 
 
 @admin.register(Document)
-class DocumentAdmin(HistoryAdmin[Document]):
+class DocumentAdmin(TenantHistoryAdmin):
     list_display = (
-        *("shown_id", "title", "owned_by", "content_type"),
+        *("shown_id", "title", "caller", "content_type"),
         *("size", "chunk_count", "created"),
     )
     fields = (
@@ -211,24 +216,11 @@ class DocumentAdmin(HistoryAdmin[Document]):
         *("metadata_text", "text", "parts"),
     )
     search_fields = ("public_id", "tenant", "title", "checksum")
-    indexed = ("public_id", "tenant")
     search_help_text = "Part of an id, a tenant, a title or a checksum"
     empty_hint = "Callers of the gateway send them to /v1/ingest."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
         return Document.objects.without_text()
-
-    @admin.display(description="id")
-    def shown_id(self, obj: Document) -> SafeString:
-        return format_html("<code>{}</code>", obj.public_id)
-
-    @admin.display(description="tenant, principal")
-    def owned_by(self, obj: Document) -> SafeString:
-        return format_html("{}<br>{}", obj.tenant, obj.principal)
-
-    @admin.display
-    def created(self, obj: Document) -> SafeString | None:
-        return display.time(obj.created_at)
 
     @admin.display(description="metadata")
     def metadata_text(self, obj: Document) -> SafeString:
@@ -241,7 +233,7 @@ class DocumentAdmin(HistoryAdmin[Document]):
     @admin.display(description="first chunks")
     def parts(self, obj: Document) -> SafeString:
         rows = Chunk.objects.filter(document=obj).order_by("number")[:SHOWN_CHUNKS]
-        return format_html_join("", "<pre>{}</pre>", ((it.text,) for it in rows))
+        return format_html_join("", "<pre>{}</pre>", ((row.text,) for row in rows))
 
 
 def _preformatted(text: str) -> SafeString:

@@ -26,7 +26,7 @@ def split(text: str, *, maximum: int = MAX_CHARACTERS) -> Iterator[str]:
 def _end(text: str, start: int, limit: int) -> int:
     middle = (start + limit) // 2
     for mark, kept in BREAKS:
-        found = text.rfind(mark, middle, limit)
-        if found != -1:
-            return min(found + kept, limit)
+        position = text.rfind(mark, middle, limit)
+        if position != -1:
+            return min(position + kept, limit)
     return limit

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from webhooks_core.api.errors import ApiError, ErrorHandler
@@ -10,20 +9,7 @@ from webhooks_core.api.exception_mapping import RETRY_AFTER
 
 
 class GatewayError(ApiError):
-    """A failure that the caller is told about.
-
-    `detail` is any JSON value. A class says its status; `status_code=` says another one.
-    """
-
-    def __init__(
-        self,
-        detail: Any = "",
-        *,
-        status_code: int | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(detail, headers=headers)
-        self.status_code = status_code or self.status_code
+    """The base of the errors that callers get; `detail` is any JSON value."""
 
     @property
     def body(self) -> dict[str, Any]:
@@ -46,7 +32,7 @@ class UnauthorizedError(GatewayError):
     status_code = 401
 
     def __init__(self, detail: Any = "", *, refused: bool = False) -> None:
-        # RFC 6750 section 3: a request without credentials is told no error code.
+        # RFC 6750 section 3: a request without credentials gets no error code.
         error = ', error="invalid_token"' if refused else ""
         challenge = f'Bearer realm="signpost"{error}'
         super().__init__(detail, headers={"WWW-Authenticate": challenge})

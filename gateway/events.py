@@ -1,4 +1,4 @@
-"""Events of the gateway: published to a tenant's subscriptions with who, request and trace."""
+"""Events of the gateway: published to a tenant's subscriptions with their origin."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from webhooks_core import publishing
 from webhooks_core.formats import iso
 from webhooks_core.models import Event
 
-# The encoder has a limit of its own, which an envelope must stay below.
+# Below the limit of the JSON encoder, also within an envelope.
 MAX_DATA_DEPTH = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Whose doing an event is, and the request and trace it came from."""
+    """The principal, the request and the trace that caused an event."""
 
     tenant: str
     principal: str
@@ -34,7 +34,7 @@ class Origin:
 
     @classmethod
     def of(cls, caller: Caller, request: HttpRequest | Request) -> Self:
-        """Return the origin of what a request brings about."""
+        """Return the origin of an event that a request causes."""
         return cls(
             tenant=caller.tenant,
             principal=caller.principal,
@@ -44,12 +44,11 @@ class Origin:
 
     @classmethod
     def system(cls, tenant: str) -> Self:
-        """Return the origin of what an operator brings about."""
+        """Return the origin of an event that an operator causes."""
         return cls(tenant, SYSTEM, uuid4().hex, trace_id(None))
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What the envelope says of it."""
         return {
             "request_id": self.request_id,
             "principal_id": self.principal,
@@ -58,11 +57,11 @@ class Origin:
 
 
 def is_deeper(value: Any, levels: int) -> bool:
-    """Tell whether JSON is nested more than so many levels deep."""
+    """Return True if JSON is nested more than so many levels deep."""
     if not isinstance(value, dict | list):
         return False
     inner = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(is_deeper(it, levels - 1) for it in inner)
+    return levels == 0 or any(is_deeper(item, levels - 1) for item in inner)
 
 
 def publish(*, origin: Origin, event_type: str, data: Mapping[str, Any]) -> Event:

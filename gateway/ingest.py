@@ -1,4 +1,4 @@
-"""Ingesting a document: stored once per tenant, split into chunks, announced to subscribers."""
+"""Ingesting a document: stored once per tenant, split into chunks, published as an event."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def ingest(
     try:
         _save(document, parts, origin)
     except IntegrityError:
-        # Two requests with one text at once: the other was first.
+        # A concurrent request stored the same text.
         if known := same.without_text().first():
             return Ingested(known, is_new=False)
         raise
@@ -88,21 +88,21 @@ def _save(document: Document, parts: Iterable[str], origin: Origin) -> None:
 
 
 def _readable(text: str, content_type: str) -> str:
-    """Return the text that is split: HTML as Markdown, unless it cannot be converted."""
+    """Return the text to split: HTML as Markdown, unless it cannot be converted."""
     if content_type != HTML or len(text) > MAX_HTML_CHARACTERS:
         return text
     try:
         converted = html_to_markdown.convert(
             text, ConversionOptions(extract_metadata=False)
         )
-    except Exception:  # noqa: BLE001 - whatever a converter does to strangers' HTML
+    except Exception:  # noqa: BLE001 - a converter may fail on any HTML
         return text
     markdown = (converted.content or "").replace("\x00", "\ufffd")
     return text if converted.warnings or not markdown.strip() else markdown
 
 
 def result(document: Document) -> dict[str, Any]:
-    """Return the ingest result: the answer of the route and the `data` of its event."""
+    """Return the ingest result: the body of the response and the `data` of the event."""
     return {
         "document_id": document.public_id,
         "title": document.title,

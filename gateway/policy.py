@@ -1,4 +1,4 @@
-"""The policy writer: decisions become rows, and denials events when a publisher is wired."""
+"""The policy writer: stores decisions, and publishes denials when a publisher is set."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 
 def set_publisher(publisher: Publisher | None) -> None:
-    """Have `publisher` called with every denial from now on; None unwires it."""
+    """Set what is called with every denial from now on; None is nothing."""
     _publishers[:] = [] if publisher is None else [publisher]
 
 
@@ -34,9 +34,9 @@ def record_denial(
 ) -> PolicyDecision:
     """Store that a policy denied an action and publish it; return the decision.
 
-    Synchronous, for a background task: the request that was denied has its answer by then.
-    A publisher that fails is logged and leaves the decision stored. `resource` is cut to
-    255 characters; what a database cannot store is replaced.
+    Synchronous, for a background task. A publisher that fails is logged and leaves the
+    decision stored. `resource` is cut to 255 characters; what a database cannot store is
+    replaced.
     """
     with transaction.atomic():
         decision = PolicyDecision.objects.create(
@@ -64,6 +64,6 @@ def _publish(decision: PolicyDecision) -> None:
 
 
 def _storable(text: str) -> str:
-    """Return a stranger's text as every database can hold it."""
+    """Return a text as every database can store it."""
     clean = text.replace("\x00", "\ufffd").encode(errors="replace").decode()
     return clean[:255]

@@ -1,9 +1,9 @@
-"""Static subscriptions: the configuration's list, brought into the tables."""
+"""Static subscriptions: the configuration's list, written into the tables."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 
 import structlog
@@ -32,9 +32,9 @@ class SyncReport:
 
 
 def sync_once() -> None:
-    """Bring the configuration into the tables, the first time that this process needs it.
+    """Write the configuration into the tables, the first time that this process needs it.
 
-    So a restart suffices, whichever process it is that was restarted.
+    So a restart of any process is sufficient.
     """
     current = configuration.current()
     if current not in _synced:
@@ -42,70 +42,64 @@ def sync_once() -> None:
 
 
 def sync(current: Configuration) -> SyncReport:
-    """Create, change and remove static subscriptions until they are what the file says.
+    """Create, change and remove static subscriptions so that they match the configuration.
 
-    One that left the file stops receiving; its history stays.
+    The history of a removed one stays.
     """
-    wanted = {_key(it): it for it in current.webhooks.subscriptions}
+    wanted = {_key(entry): entry for entry in current.webhooks.subscriptions}
     with transaction.atomic():
         rows = Endpoint.objects.static(PROFILE).select_for_update()
-        known = {(it.owner, it.static_key): it for it in rows.order_by("pk")}
-        removed = [
-            endpoints.delete(it) for key, it in known.items() if key not in wanted
-        ]
-        updated = [
-            _update(known[key], it) for key, it in wanted.items() if key in known
-        ]
-        created = [_create(it) for key, it in wanted.items() if key not in known]
+        known = {(row.owner, row.static_key): row for row in rows.order_by("pk")}
+        removed = [endpoints.delete(known[key]) for key in known if key not in wanted]
+        updated = [_update(known[key], wanted[key]) for key in wanted if key in known]
+        created = [_create(wanted[key]) for key in wanted if key not in known]
         # Not before the commit: the caller's transaction may still fail.
         transaction.on_commit(partial(_remember, current))
-    done = SyncReport(sum(created), sum(updated), sum(removed))
-    if done != SyncReport():
-        log.info(
-            "static subscriptions", **{it: getattr(done, it) for it in done.__slots__}
-        )
-    return done
+    report = SyncReport(sum(created), sum(updated), sum(removed))
+    if report != SyncReport():
+        log.info("static subscriptions", **asdict(report))
+    return report
 
 
 def _remember(current: Configuration) -> None:
     _synced[:] = [current]
 
 
-def _key(it: StaticSubscription) -> tuple[str, str]:
-    return it.tenant_id, hashlib.sha256(it.url.encode()).hexdigest()
+def _key(entry: StaticSubscription) -> tuple[str, str]:
+    return entry.tenant_id, hashlib.sha256(entry.url.encode()).hexdigest()
 
 
-def _create(it: StaticSubscription) -> bool:
+def _create(entry: StaticSubscription) -> bool:
     """Create a subscription; False if another process was quicker."""
     return endpoints.create_static(
         profile=PROFILE,
-        owner=it.tenant_id,
-        static_key=_key(it)[1],
-        secret=it.secret,
-        **_fields(it),
+        owner=entry.tenant_id,
+        static_key=_key(entry)[1],
+        secret=entry.secret,
+        **_fields(entry),
     )
 
 
-def _update(endpoint: Endpoint, it: StaticSubscription) -> bool:
+def _update(endpoint: Endpoint, entry: StaticSubscription) -> bool:
     changed = {
         name: value
-        for name, value in _fields(it).items()
+        for name, value in _fields(entry).items()
         if getattr(endpoint, name) != value
     }
     if changed:
         endpoints.update(endpoint, **changed)
-    renewed = not _signs_with(endpoint, it.secret)
-    if renewed:
-        endpoints.rotate_secret(endpoint, secret=it.secret)
-    return bool(changed) or renewed
+    has_new_secret = not _signs_with(endpoint, entry.secret)
+    if has_new_secret:
+        endpoints.rotate_secret(endpoint, secret=entry.secret)
+    return bool(changed) or has_new_secret
 
 
-def _fields(it: StaticSubscription) -> dict[str, object]:
+def _fields(entry: StaticSubscription) -> dict[str, object]:
     return {
-        "url": it.url,
-        "event_types": list(it.event_types),
-        "description": it.description,
-        # The operator's own file names it: it may reach the networks they allow.
+        "url": entry.url,
+        "event_types": list(entry.event_types),
+        "description": entry.description,
+        # The operator's file declares it: it may reach the networks that they allow.
         "trusted": True,
     }
 

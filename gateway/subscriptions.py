@@ -1,4 +1,4 @@
-"""Webhook subscriptions of a tenant: create, change, delete, test, and what became of them."""
+"""Webhook subscriptions of a tenant: create, change, delete, test, and their deliveries."""
 
 from __future__ import annotations
 
@@ -37,26 +37,22 @@ DELIVERY_COLUMNS = (
 )
 
 
-def find(tenant: str, subscription_id: str) -> Endpoint:
+def find(tenant: str, subscription_id: str, *, lock: bool = False) -> Endpoint:
     """Return a subscription of the tenant. Raises NotFoundError, also for another's."""
-    return _get(tenant, subscription_id, lock=False)
-
-
-def _get(tenant: str, subscription_id: str, *, lock: bool) -> Endpoint:
     static_subscriptions.sync_once()
     rows = Endpoint.objects.of(PROFILE, tenant)
     rows = rows.select_for_update() if lock else rows
-    found = None
-    # What cannot be an id is never asked for: PostgreSQL refuses a NUL.
+    subscription = None
+    # No query for what cannot be an id: PostgreSQL refuses a NUL.
     if SUBSCRIPTION_ID.fullmatch(subscription_id):
-        found = rows.filter(public_id=subscription_id).first()
-    if found is None:
+        subscription = rows.filter(public_id=subscription_id).first()
+    if subscription is None:
         raise NotFoundError("There is no such subscription.")
-    return found
+    return subscription
 
 
 def check_changeable(subscription: Endpoint) -> None:
-    """Accept a subscription that callers may change. Raises ConflictError."""
+    """Raise ConflictError for a subscription that callers may not change."""
     if subscription.static_key is not None:
         raise ConflictError(
             "This subscription is part of the gateway's configuration and read-only."
@@ -77,7 +73,7 @@ def create(*, tenant: str, url: str, **fields: Any) -> Created:
 
 
 def _check_url(url: str, *, trusted: bool = False) -> None:
-    """Accept a URL to deliver to or raise BadRequestError. Asks the resolver: may take 2 s."""
+    """Raise BadRequestError for a URL that is refused. Queries the resolver: up to 2 s."""
     try:
         url_access.check_url(PROFILE, url, trusted=trusted)
     except UrlRefusedError as error:
@@ -94,7 +90,7 @@ def update(
     if "url" in fields and fields["url"] != subscription.url:
         _check_url(fields["url"], trusted=subscription.trusted)
     with transaction.atomic():
-        current = _get(tenant, subscription.public_id, lock=True)
+        current = find(tenant, subscription.public_id, lock=True)
         changed = {
             name: value
             for name, value in fields.items()
@@ -104,7 +100,7 @@ def update(
 
 
 def delete(subscription: Endpoint) -> None:
-    """Delete a subscription. Raises NotFoundError when another call did so first."""
+    """Delete a subscription. Raises NotFoundError when another call deleted it."""
     if not endpoints.delete(subscription):
         raise NotFoundError("There is no such subscription.")
 
@@ -115,8 +111,8 @@ def send_test(*, origin: Origin, subscription_id: str) -> Event:
     Raises NotFoundError, or ConflictError when nothing would be sent.
     """
     with transaction.atomic():
-        # Locked: whatever ends deliveries comes before the event or ends it.
-        current = _get(origin.tenant, subscription_id, lock=True)
+        # Locked, so that what fails deliveries comes before the event or fails this one.
+        current = find(origin.tenant, subscription_id, lock=True)
         if not profiles.get(PROFILE).enabled:
             raise ConflictError("Webhooks are switched off in the configuration.")
         if not current.is_subscribed:
@@ -139,6 +135,6 @@ def of_tenant(tenant: str, *, page: int, page_size: int | None) -> QuerySet[Endp
 
 
 def deliveries(subscription: Endpoint, *, page: int, page_size: int) -> Any:
-    """Return one page of rows of what was sent to a subscription, newest first."""
+    """Return one page of a subscription's deliveries as rows, newest first."""
     rows = Delivery.objects.page(subscription, number=page, size=page_size)
     return rows.values(*DELIVERY_COLUMNS)

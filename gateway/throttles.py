@@ -1,4 +1,4 @@
-"""How often a key may do what costs something; no limit unless one is set."""
+"""Rate limits of callers; there is none unless a setting has one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CallerThrottle(SimpleRateThrottle):
 
 
 class CreateThrottle(CallerThrottle):
-    """Counts what was created: a request that was refused costs nothing."""
+    """Counts successful creations alone."""
 
     scope = "create"
 

@@ -1,4 +1,4 @@
-"""Trace ids: taken from a valid `traceparent` (W3C Trace Context), otherwise made. Pure."""
+"""Trace ids: taken from a valid `traceparent` (W3C Trace Context), otherwise generated. Pure."""
 
 from __future__ import annotations
 

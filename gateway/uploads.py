@@ -24,9 +24,9 @@ TYPES_BY_SUFFIX = {
     ".html": HTML,
     ".htm": HTML,
 }
-# What clients call a file when they do not know what it is.
+# The content types that clients send for a file of unknown type.
 UNKNOWN_TYPES = ("", "application/octet-stream")
-# Django's parser puts this in place of what is not UTF-8, and tells nobody.
+# Django's parser silently puts this in place of what is not UTF-8.
 REPLACED = "\ufffd"
 # A text in JSON with every character of two bytes escaped, and the fields beside it.
 JSON_GROWTH, JSON_REST = 3, 65_536
@@ -78,7 +78,7 @@ def _body(fields: Any, files: Any) -> dict[str, Any]:
     body = {name: _only(fields.getlist(name), name) for name in fields}
     if "metadata" in body:
         body["metadata"] = _json(body["metadata"])
-    uploaded = [(name, file) for name, found in files.lists() for file in found]
+    uploaded = [(name, file) for name, group in files.lists() for file in group]
     if uploaded and (len(uploaded) > 1 or uploaded[0][0] != "file" or "text" in body):
         raise ParseError("Send one document: a file named file, or a field text.")
     return _file(uploaded[0][1]) | body if uploaded else body
@@ -100,7 +100,7 @@ def _json(text: str) -> Any:
 
 
 def _file(file: UploadedFile[Any]) -> dict[str, Any]:
-    """Return the fields that a file tells: its text, name and type."""
+    """Return the fields that a file gives: its text, name and type."""
     name, content_type = file.name or "", file.content_type or ""
     if content_type in UNKNOWN_TYPES:
         suffix = PurePath(name).suffix.lower()
@@ -113,7 +113,7 @@ def _file(file: UploadedFile[Any]) -> dict[str, Any]:
 
 
 class _InMemory(FileUploadHandler):
-    """Keeps a file in memory and gives up as soon as it is too large."""
+    """Keeps a file in memory and refuses it as soon as it is too large."""
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:
         super().new_file(*args, **kwargs)

@@ -1,11 +1,13 @@
-"""The gateway's webhook dialect on one page: event types, envelope, headers, limits."""
+"""The gateway's webhook profile: event types, envelope, headers, limits."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from gateway.configuration.shapes import WebhookSettings
+from gateway.identity import SYSTEM
 from gateway.trace_ids import trace_id
 from webhooks_core.api.json_schema import DATE_TIME, INTEGER, NUMBER, STRING, object_of
 from webhooks_core.network.url_policy import UrlPolicy, own_listener
@@ -28,144 +30,126 @@ TEST = "webhook.test"
 COUNT = INTEGER | {"minimum": 0}
 
 
-def _event_type(
-    name: str,
-    description: str,
-    *,
-    sample: Mapping[str, Any],
-    schema: Mapping[str, Any],
-    subscribable: bool = True,
-) -> tuple[str, EventType]:
-    return name, EventType(name, description, sample, schema, subscribable)
-
-
-EVENT_TYPES: Mapping[str, EventType] = dict(
-    (
-        _event_type(
-            INGEST_COMPLETED,
-            "A document finished ingesting.",
-            schema=object_of(
-                document_id=STRING,
-                title=STRING,
-                content_type=STRING,
-                checksum={"type": "string", "description": "`sha256:` and hex."},
-                size_bytes=COUNT,
-                characters=COUNT,
-                chunk_count=COUNT,
-                metadata={"type": "object"},
-                created_at=DATE_TIME,
-            ),
-            sample={
-                "document_id": "doc_0d1k3v5m7p9r1t3v5n7q9s0u2g",
-                "title": "Harbour regulations",
-                "content_type": "text/markdown",
-                "checksum": "sha256:" + 8 * "9f86d081",
-                "size_bytes": 5210,
-                "characters": 5188,
-                "chunk_count": 3,
-                "metadata": {"source": "intranet"},
-                "created_at": "2026-11-21T03:20:00.000000Z",
-            },
+_EVENT_TYPES = (
+    EventType(
+        INGEST_COMPLETED,
+        "A document finished ingesting.",
+        schema=object_of(
+            document_id=STRING,
+            title=STRING,
+            content_type=STRING,
+            checksum={"type": "string", "description": "`sha256:` and hex."},
+            size_bytes=COUNT,
+            characters=COUNT,
+            chunk_count=COUNT,
+            metadata={"type": "object"},
+            created_at=DATE_TIME,
         ),
-        _event_type(
-            POLICY_VIOLATION,
-            "A policy decision denied an action.",
-            schema=object_of(
-                decision_id=STRING,
-                decision={"const": "denied"},
-                principal_id=STRING,
-                action=STRING,
-                resource=STRING,
-                reason=STRING,
-                decided_at=DATE_TIME,
-            ),
-            sample={
-                "decision_id": "pol_0d1k3v5m7p9r1t3v5n7q9s0u2g",
-                "decision": "denied",
-                "principal_id": "ada",
-                "action": "chat.completions",
-                "resource": "model:large",
-                "reason": "not_found_or_forbidden",
-                "decided_at": "2026-11-21T03:20:00.000000Z",
-            },
+        sample={
+            "document_id": "doc_0d1k3v5m7p9r1t3v5n7q9s0u2g",
+            "title": "Harbour regulations",
+            "content_type": "text/markdown",
+            "checksum": "sha256:" + 8 * "9f86d081",
+            "size_bytes": 5210,
+            "characters": 5188,
+            "chunk_count": 3,
+            "metadata": {"source": "intranet"},
+            "created_at": "2026-11-21T03:20:00.000000Z",
+        },
+    ),
+    EventType(
+        POLICY_VIOLATION,
+        "A policy decision denied an action.",
+        schema=object_of(
+            decision_id=STRING,
+            decision={"const": "denied"},
+            principal_id=STRING,
+            action=STRING,
+            resource=STRING,
+            reason=STRING,
+            decided_at=DATE_TIME,
         ),
-        _event_type(
-            DRIFT_DETECTED,
-            "Embedding or data drift was detected.",
-            schema=object_of(
-                subject=STRING, metric=STRING, value=NUMBER, threshold=NUMBER
-            ),
-            sample={
-                "subject": "embeddings:small",
-                "metric": "population_stability_index",
-                "value": 0.31,
-                "threshold": 0.2,
-            },
-        ),
-        _event_type(
-            EVAL_REGRESSION,
-            "An evaluation run regressed.",
-            schema=object_of(
-                run_id=STRING, suite=STRING, score=NUMBER, baseline=NUMBER
-            ),
-            sample={
-                "run_id": "run_481",
-                "suite": "answers",
-                "score": 0.81,
-                "baseline": 0.87,
-            },
-        ),
-        _event_type(
-            TEST,
-            "Test event; sent only through the test endpoint.",
-            schema=object_of(subscription_id=STRING),
-            sample={"subscription_id": "whsub_0d1k3v5m7p9r1t3v5n7q9s0u2g"},
-            subscribable=False,
-        ),
-    )
+        sample={
+            "decision_id": "pol_0d1k3v5m7p9r1t3v5n7q9s0u2g",
+            "decision": "denied",
+            "principal_id": "ada",
+            "action": "chat.completions",
+            "resource": "model:large",
+            "reason": "not_found_or_forbidden",
+            "decided_at": "2026-11-21T03:20:00.000000Z",
+        },
+    ),
+    EventType(
+        DRIFT_DETECTED,
+        "Embedding or data drift was detected.",
+        schema=object_of(subject=STRING, metric=STRING, value=NUMBER, threshold=NUMBER),
+        sample={
+            "subject": "embeddings:small",
+            "metric": "population_stability_index",
+            "value": 0.31,
+            "threshold": 0.2,
+        },
+    ),
+    EventType(
+        EVAL_REGRESSION,
+        "An evaluation run regressed.",
+        schema=object_of(run_id=STRING, suite=STRING, score=NUMBER, baseline=NUMBER),
+        sample={
+            "run_id": "run_481",
+            "suite": "answers",
+            "score": 0.81,
+            "baseline": 0.87,
+        },
+    ),
+    EventType(
+        TEST,
+        "Test event; sent only through the test endpoint.",
+        schema=object_of(subscription_id=STRING),
+        sample={"subscription_id": "whsub_0d1k3v5m7p9r1t3v5n7q9s0u2g"},
+        subscribable=False,
+    ),
 )
-
-
+EVENT_TYPES = {event_type.name: event_type for event_type in _EVENT_TYPES}
 # The event types that subscriptions may name.
 SUBSCRIBABLE = [name for name, kind in EVENT_TYPES.items() if kind.subscribable]
 
 
 def receives(event_types: Sequence[str], event_type: str) -> bool:
-    """Tell whether a subscription receives a type: an empty list means all but the test."""
+    """Return True if a subscription receives a type: an empty list means all but the test."""
     return event_type != TEST and (not event_types or event_type in event_types)
 
 
-def envelope(happening: EventContext) -> dict[str, Any]:
+def envelope(event: EventContext) -> dict[str, Any]:
     """Return the body of a delivery (gateway, "Webhook event envelope")."""
     return {
-        "id": happening.id,
-        "type": happening.type,
-        "tenant_id": happening.owner,
-        "created_at": happening.created_at,
-        "data": happening.data,
-        "request_id": happening.metadata["request_id"],
-        "principal_id": happening.metadata["principal_id"],
-        "trace_id": happening.metadata["trace_id"],
+        "id": event.id,
+        "type": event.type,
+        "tenant_id": event.owner,
+        "created_at": event.created_at,
+        "data": event.data,
+        "request_id": event.metadata["request_id"],
+        "principal_id": event.metadata["principal_id"],
+        "trace_id": event.metadata["trace_id"],
     }
 
 
-def headers(sending: SigningContext) -> dict[str, str]:
+def headers(context: SigningContext) -> dict[str, str]:
     """Return the headers of one attempt beside its signature (gateway, "Delivery headers")."""
     return {
-        "X-Gateway-Timestamp": str(sending.timestamp),
-        "X-Gateway-Event": sending.event_type,
-        "X-Gateway-Delivery": sending.event_id,
+        "X-Gateway-Timestamp": str(context.timestamp),
+        "X-Gateway-Event": context.event_type,
+        "X-Gateway-Delivery": context.event_id,
     }
 
 
 def ping(subscription_id: str) -> PingEvent:
     """Return the test event that an operator sends, who is no principal of the tenant."""
-    context = {
+    metadata = {
         "request_id": secrets.token_hex(16),
-        "principal_id": "system",
+        "principal_id": SYSTEM,
         "trace_id": trace_id(None),
     }
-    return PingEvent(TEST, {"subscription_id": subscription_id}, context)
+    return PingEvent(TEST, {"subscription_id": subscription_id}, metadata)
 
 
 def url_policy(*, base_url: str, local: bool) -> UrlPolicy:
@@ -179,16 +163,9 @@ def url_policy(*, base_url: str, local: bool) -> UrlPolicy:
 
 
 def profile(
-    *,
-    retry: RetryPolicy,
-    timeout_s: float,
-    enabled: bool,
-    quota: int,
-    base_url: str,
-    local: bool,
-    configuration: str,
+    configured: WebhookSettings, *, quota: int, base_url: str, local: bool, source: str
 ) -> WebhookProfile:
-    """Return the profile that AppConfig.ready registers; `configuration` is a file's path."""
+    """Return the profile that AppConfig.ready registers; `source` is the configuration's path."""
     return WebhookProfile(
         name=PROFILE,
         event_types=EVENT_TYPES,
@@ -197,18 +174,22 @@ def profile(
         signature_scheme="timestamped",
         header_prefix="X-Gateway",
         headers=headers,
-        retry=retry,
-        timeout_s=timeout_s,
+        retry=RetryPolicy.exponential(
+            base=configured.base_backoff_s,
+            cap=configured.max_backoff_s,
+            max_attempts=configured.max_attempts,
+        ),
+        timeout_s=configured.timeout_s,
         url_policy=url_policy(base_url=base_url, local=local),
         quota=quota,
         endpoint_prefix="whsub_",
         inactive_fails_pending=True,
-        enabled=enabled,
+        enabled=configured.enabled,
         ping=ping,
         sample_metadata={
             "request_id": "5f0c7a52e1d84b0f9d5c8f6a3b2e1d07",
             "principal_id": "ada",
             "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736",
         },
-        static_source=f"webhooks.subscriptions of {configuration} (GATEWAY_CONFIG)",
+        static_source=f"webhooks.subscriptions of {source} (GATEWAY_CONFIG)",
     )

@@ -1,4 +1,4 @@
-"""Policy decisions: who was denied (or allowed) what, and why."""
+"""Decisions of policies: who was denied (or allowed) what, and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ingested documents, to the letter, and the chunks they were split into."""
+"""Ingested documents and their chunks."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from django.utils import timezone
 
 class DocumentQuerySet(models.QuerySet["Document"]):
     def same_text(self, *, tenant: str, checksum: str) -> Self:
-        """The tenant's document with exactly this text: one or none."""
+        """Return the tenant's document with exactly this text: one or none."""
         return self.filter(tenant=tenant, checksum=checksum)
 
     def without_text(self) -> Self:
-        """The same rows, leaving the text (megabytes each) in the database."""
+        """Leave the text, which may have megabytes, in the database."""
         return self.defer("content")
 
 
 class Document(models.Model):
-    """One text of a tenant, kept to the letter.
+    """One text of a tenant, exactly as it was sent.
 
     `metadata` is JSON as bytes: a database's own type reorders keys and refuses NUL.
     """
@@ -51,7 +51,7 @@ class Document(models.Model):
 
 
 class Chunk(models.Model):
-    """A part of a document's readable text; in order, the chunks are all of it."""
+    """A part of a document's readable text; the chunks in order are all of it."""
 
     document = models.ForeignKey(Document, on_delete=models.CASCADE, db_index=False)
     number = models.PositiveIntegerField()

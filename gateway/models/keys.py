@@ -1,4 +1,4 @@
-"""Gateway keys: only their hashes."""
+"""Gateway keys, stored as hashes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from webhooks_core.models.bearer import BearerQuerySet, BearerToken
 
 class GatewayKeyQuerySet(BearerQuerySet["GatewayKey"]):
     def live(self, now: datetime) -> Self:
-        """Those that open the door: neither revoked nor expired."""
+        """Return the keys that are neither revoked nor expired."""
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
 
 

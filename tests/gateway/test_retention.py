@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django_q.models import Schedule
 
-from gateway import policy, retention, tasks
+from gateway import policy, retention
 from gateway.identity import Caller
 from gateway.models import Chunk, Document, PolicyDecision
 from gateway.retention import Removed
@@ -71,7 +71,7 @@ def test_documents_are_kept_for_ever_unless_a_setting_says_otherwise(acme, setti
 @pytest.mark.usefixtures("ten_days")
 def test_a_removed_text_is_a_new_document_when_it_comes_again(acme):
     first = age(acme.ingest("The text."), days_ago=11)
-    tasks.remove_old()
+    retention.remove_old()
     again = acme.ingest("The text.")
     assert again.status_code == 201
     assert again.json()["document_id"] != first
@@ -104,5 +104,5 @@ def test_a_run_ends_when_its_time_is_up_and_the_command_when_all_is_done(monkeyp
 
 
 def test_the_worker_does_so_every_hour():
-    row = Schedule.objects.get(func="gateway.tasks.remove_old")
+    row = Schedule.objects.get(func="gateway.retention.remove_old")
     assert (row.schedule_type, row.repeats) == (Schedule.HOURLY, -1)

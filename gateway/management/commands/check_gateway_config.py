@@ -21,13 +21,13 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, file: Path, json: bool, **options: Any) -> None:
         try:
-            found = configuration.load(file)
+            loaded = configuration.load(file)
         except configuration.ConfigurationError as error:
             raise CommandError(str(error)) from error
-        told = {
+        values = {
             "file": str(file),
-            "subscriptions": len(found.webhooks.subscriptions),
-            "models": len(found.models),
+            "subscriptions": len(loaded.webhooks.subscriptions),
+            "models": len(loaded.models),
         }
         words = "{file}: sound; {subscriptions} static subscriptions, {models} models"
-        self.stdout.write(format_output(told, words.format(**told), as_json=json))
+        self.stdout.write(format_output(values, words.format(**values), as_json=json))

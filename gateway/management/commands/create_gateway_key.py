@@ -1,4 +1,4 @@
-"""Create a gateway key for a principal of a tenant and print it, this once."""
+"""Create a gateway key for a principal of a tenant, and print it: no command shows it again."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class Command(BaseCommand):
             )
         except keys.KeyInputError as error:
             raise CommandError(str(error)) from error
-        ends = created.key.expires_at
-        told = {
+        expires_at = created.key.expires_at
+        values = {
             "id": created.key.pk,
             "key": created.text,
-            "expires_at": iso(ends) if ends else None,
+            "expires_at": iso(expires_at) if expires_at else None,
         }
-        self.stdout.write(format_output(told, created.text, as_json=json))
+        self.stdout.write(format_output(values, created.text, as_json=json))

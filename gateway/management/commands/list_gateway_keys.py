@@ -28,13 +28,13 @@ class Command(BaseCommand):
         if tenant is not None:
             rows = rows.filter(tenant=tenant)
         for number, key in enumerate(rows.iterator()):
-            shown = columns(key, now)
+            row = columns(key, now)
             if json:
-                self.stdout.write(orjson.dumps(shown).decode())
+                self.stdout.write(orjson.dumps(row).decode())
                 continue
             if number == 0:
-                self.stdout.write("\t".join(shown))
-            self.stdout.write("\t".join(str(it) for it in shown.values()))
+                self.stdout.write("\t".join(row))
+            self.stdout.write("\t".join(map(str, row.values())))
 
 
 def columns(key: GatewayKey, now: datetime) -> dict[str, Any]:

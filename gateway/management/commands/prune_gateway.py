@@ -1,4 +1,4 @@
-"""Remove policy decisions and documents that are older than the settings say; a worker does, hourly."""
+"""Remove policy decisions and documents past their retention; a worker also does this hourly."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Command(BaseCommand):
         add_json_argument(parser)
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
-        # As often as it takes: nobody's time-out is waiting here.
+        # Until nothing is left: a command has no time-out.
         decisions = documents = 0
         while (removed := retention.remove_old()) != retention.Removed():
             decisions += removed.decisions
             documents += removed.documents
-        told = {"decisions": decisions, "documents": documents}
+        values = {"decisions": decisions, "documents": documents}
         words = f"removed {decisions} decisions, {documents} documents"
-        self.stdout.write(format_output(told, words, as_json=json))
+        self.stdout.write(format_output(values, words, as_json=json))

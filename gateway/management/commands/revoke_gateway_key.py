@@ -29,5 +29,5 @@ class Command(BaseCommand):
             names = ", ".join(map(str, sorted(absent)))
             raise CommandError(f"there is no key with id {names}; nothing was revoked")
         revoked = keys.revoke(possible)
-        told = {"revoked": revoked}
-        self.stdout.write(format_output(told, f"revoked {revoked}", as_json=json))
+        values = {"revoked": revoked}
+        self.stdout.write(format_output(values, f"revoked {revoked}", as_json=json))

@@ -1,7 +1,7 @@
-"""Bring the static subscriptions of GATEWAY_CONFIG into the database now.
+"""Write the static subscriptions of GATEWAY_CONFIG into the database now.
 
-Every process does so by itself before it needs them; after a deployment that starts only
-workers, this command does.
+Every process does so before it needs them; this command is for a deployment that starts only
+workers.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class Command(BaseCommand):
         add_json_argument(parser)
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
-        done = static_subscriptions.sync(configuration.current())
+        report = static_subscriptions.sync(configuration.current())
         if options["verbosity"] == 0:
             return
         words = (
-            f"static subscriptions: {done.created} created, {done.updated} updated, "
-            f"{done.removed} removed"
+            f"static subscriptions: {report.created} created, {report.updated} updated, "
+            f"{report.removed} removed"
         )
-        self.stdout.write(format_output(asdict(done), words, as_json=json))
+        self.stdout.write(format_output(asdict(report), words, as_json=json))
