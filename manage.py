@@ -11,26 +11,26 @@ import sys
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A character that the terminal does not know must not end a command.
+        # A character that the terminal cannot show must not end a command.
         sys.stdout.reconfigure(errors="backslashreplace")
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
     try:
-        import config.settings  # noqa: F401 - a bad variable is one clear line, whatever the command
+        import config.settings  # noqa: F401 - so that every command reports a bad variable on one line
 
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
         sys.exit(f"signpost: {error}")
     except KeyboardInterrupt:
-        sys.exit(130)  # as a shell says of whom Ctrl-C ended
+        sys.exit(130)  # the status of a command that Ctrl-C ended
     except Exception as error:
         from config.operations import service_errors
 
-        told = service_errors.told(error)
-        if told is None or "--traceback" in sys.argv:
+        message = service_errors.describe(error)
+        if message is None or "--traceback" in sys.argv:
             raise
-        sys.exit(f"signpost: {told}")
+        sys.exit(f"signpost: {message}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The admin site: no list is counted without bound, and OAuth's tables form one group."""
+"""The admin site: lists are counted to a bound, and OAuth's tables form one group."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from django.http import HttpRequest, HttpResponse
 from recording.oauth import logins
 from recording.oauth.forms import AdminLoginForm
 
-# What the toolkit keeps, and what recording builds on it: the second names the group.
+# django-oauth-toolkit's app, and recording's app that extends it and names the group.
 TOOLKIT, OWN = "oauth2_provider", "recording_oauth"
 
 
 class Site(AdminSite):
-    """Django's own: logins limited, lists capped, the toolkit's tables among those that extend it."""
+    """Django's admin with limited logins, capped lists and one group for both OAuth apps."""
 
     login_form = AdminLoginForm
 
@@ -27,8 +27,8 @@ class Site(AdminSite):
     def register(
         self, model_or_iterable: Any, admin_class: Any = None, **options: Any
     ) -> None:
-        """Register models whose lists are counted to a bound, whoever wrote their pages."""
-        # Not above: its package registers pages here.
+        """Register models, and have the lists of every app count to a bound."""
+        # Imported here, because its package registers pages at this site.
         from webhooks_core.admin.base import CappedPaginator
 
         super().register(model_or_iterable, admin_class, **options)
@@ -42,9 +42,9 @@ class Site(AdminSite):
             both = self.get_app_list(request)
             return [group for group in both if group["app_label"] in {TOOLKIT, OWN}]
         groups: list[Any] = super().get_app_list(request, app_label)
-        found = {group["app_label"]: group for group in groups}
-        if {TOOLKIT, OWN} <= found.keys():
-            models = found[OWN]["models"] + found[TOOLKIT]["models"]
-            found[OWN]["models"] = sorted(models, key=lambda model: model["name"])
-            groups.remove(found[TOOLKIT])
+        by_label = {group["app_label"]: group for group in groups}
+        if {TOOLKIT, OWN} <= by_label.keys():
+            models = by_label[OWN]["models"] + by_label[TOOLKIT]["models"]
+            by_label[OWN]["models"] = sorted(models, key=lambda model: model["name"])
+            groups.remove(by_label[TOOLKIT])
         return groups

@@ -1,4 +1,4 @@
-"""The composition root: the only package that knows all others."""
+"""The app that configures the project; only this package imports all others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""System checks: a half-configured production does not start. Each has an id and a way out."""
+"""System checks that refuse an incomplete production. Each has an id and a hint."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.http.request import validate_host
 
 MIN_SECRET_KEY = 50
-OURS = {
+OWN_APPS = {
     "catalog",
     "gateway",
     "gateway_chat",
@@ -26,7 +26,7 @@ OURS = {
 
 @checks.register(checks.Tags.security)
 def check_production(**_: Any) -> list[checks.CheckMessage]:
-    """Return what is wrong with a production's settings; nothing locally."""
+    """Return the faults of a production's settings; nothing locally."""
     return [] if settings.LOCAL else list(_faults())
 
 
@@ -56,23 +56,20 @@ def _faults() -> Iterator[checks.CheckMessage]:
             hint="Unset DEBUG: its pages show settings and source to strangers.",
             id="signpost.E004",
         )
-    if any(ip_network(it).prefixlen == 0 for it in settings.GATEWAY_TRUSTED_PROXIES):
+    proxies = map(ip_network, settings.GATEWAY_TRUSTED_PROXIES)
+    if any(network.prefixlen == 0 for network in proxies):
         yield checks.Error(
             "GATEWAY_TRUSTED_PROXIES holds every address.",
             hint="Anybody could claim any identity by a header: name the proxies alone.",
             id="signpost.E007",
         )
-    yield from _secret_faults()
-    yield from _engine_faults()
-
-
-def _secret_faults() -> Iterator[checks.CheckMessage]:
     if len(settings.SECRET_KEY) < MIN_SECRET_KEY or len(set(settings.SECRET_KEY)) < 10:
         yield checks.Error(
             f"SECRET_KEY is shorter than {MIN_SECRET_KEY} characters or too uniform.",
             hint="Make one: python -c 'import secrets; print(secrets.token_urlsafe(50))'",
             id="signpost.E005",
         )
+    yield from _engine_faults()
 
 
 def _engine_faults() -> Iterator[checks.CheckMessage]:
@@ -87,7 +84,7 @@ def _engine_faults() -> Iterator[checks.CheckMessage]:
     if settings.Q_CLUSTER["workers"] < 2:
         yield checks.Warning(
             "WORKERS is below 2.",
-            hint="A shift that awaits a slow receiver needs a second worker beside it.",
+            hint="While a dispatcher awaits a slow receiver, other tasks need a second worker.",
             id="signpost.W002",
         )
 
@@ -104,14 +101,13 @@ def check_tables(
             id="signpost.E008",
         )
         for alias in databases or ()
-        if _unknown_migrations(alias)
+        if _has_unknown_migrations(alias)
     ]
 
 
-def _unknown_migrations(alias: str) -> set[tuple[str, str]]:
+def _has_unknown_migrations(alias: str) -> bool:
     loader = MigrationLoader(connections[alias])
-    return {
-        key
-        for key in loader.applied_migrations
-        if key[0] in OURS and key not in loader.disk_migrations
-    }
+    return any(
+        app in OWN_APPS and (app, name) not in loader.disk_migrations
+        for app, name in loader.applied_migrations
+    )

@@ -1,4 +1,4 @@
-"""The cookie of Django's messages, under a name that has the prefix of the other cookies."""
+"""The cookie of Django's messages, named with the prefix of the other cookies."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ class PrefixedCookieStorage(CookieStorage):
 
 
 class MessageStorage(FallbackStorage):
-    """Django's default but for the name."""
+    """Django's default storage with that cookie."""
 
     storage_classes = (PrefixedCookieStorage, SessionStorage)

@@ -1,4 +1,4 @@
-"""The Content-Security-Policy of every answer, built once."""
+"""The Content-Security-Policy of every response, built once."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from django.http.response import HttpResponseBase
 
 
 class CSPMiddleware(middleware.CSPMiddleware):
-    """Sends the settings' policy as it is, unless a view asks for another or a nonce was given.
+    """Sends the policy of the settings, unless a view sets another one or uses a nonce.
 
-    django-csp puts the header together anew for every answer, which takes longer than a small
+    django-csp builds the header again for every response, which takes longer than a small
     GraphQL query.
     """
 

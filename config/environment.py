@@ -1,4 +1,4 @@
-"""How settings.py reads the environment: typed, and every fault told in one message."""
+"""Typed environment variables for settings.py, with every fault in one message."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 import dj_database_url
 from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
-from environs import EnvError, EnvValidationError, FileAwareEnv
+from environs import EnvError, EnvValidationError, FileAwareEnv, validate
 
 from recording.oauth import redirects
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host name or literal address means this machine alone."""
+    """Return True if a host name or literal address means this machine alone."""
     if host == "localhost":
         return True
     try:
@@ -68,18 +68,19 @@ def fernet_keys(value: str) -> list[str]:
 
 def networks(value: str) -> list[str]:
     """Return a list of networks in CIDR notation."""
-    for word in words(value):
+    networks = words(value)
+    for network in networks:
         try:
-            ipaddress.ip_network(word)
+            ipaddress.ip_network(network)
         except ValueError as error:
             raise EnvError(
-                f"Holds {word!r}, which is not a network in CIDR notation."
+                f"Holds {network!r}, which is not a network in CIDR notation."
             ) from error
-    return words(value)
+    return networks
 
 
 def database(value: str) -> dict[str, Any]:
-    """Return Django's settings of a `sqlite:///…` or `postgres://…` address."""
+    """Return the entry of DATABASES for a `sqlite:///…` or `postgres://…` address."""
     try:
         parsed = dict(dj_database_url.parse(value))
     except (
@@ -87,7 +88,7 @@ def database(value: str) -> dict[str, Any]:
         dj_database_url.UnknownSchemeError,
         ValueError,
     ) as error:
-        # The message of the parser may repeat the password.
+        # The parser's message may contain the password.
         raise EnvError("Not a sqlite:///… or postgres://… address.") from error
     if parsed["ENGINE"] not in {
         "django.db.backends.sqlite3",
@@ -105,11 +106,12 @@ def redis_url(value: str) -> str:
 
 
 def with_query(url: str, defaults: Mapping[str, float]) -> str:
-    """Return a URL with these options in its query, unless it names them itself."""
+    """Return a URL whose query has these options, except those that it already sets."""
     parts = urlsplit(url)
     named = {name for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
-    missing = urlencode({it: defaults[it] for it in defaults if it not in named})
-    return parts._replace(query="&".join(filter(None, (parts.query, missing)))).geturl()
+    missing = {name: value for name, value in defaults.items() if name not in named}
+    query = "&".join(filter(None, (parts.query, urlencode(missing))))
+    return parts._replace(query=query).geturl()
 
 
 def rate(value: str) -> str:
@@ -120,15 +122,16 @@ def rate(value: str) -> str:
 
 
 def redirect_addresses(value: str) -> list[str]:
-    """Return a list of https addresses that applications may be sent back to."""
-    for word in words(value):
-        if not redirects.is_public(word):
-            raise EnvError(f"Holds {word!r}, which is not an https address.")
-    return words(value)
+    """Return a list of https addresses to which applications may redirect."""
+    addresses = words(value)
+    for address in addresses:
+        if not redirects.is_public(address):
+            raise EnvError(f"Holds {address!r}, which is not an https address.")
+    return addresses
 
 
 def metrics_token(value: str) -> str:
-    """Return a bearer token that nobody guesses, or the empty text for none."""
+    """Return a bearer token that is long enough, or the empty text for none."""
     if value and not re.fullmatch(r"[\x21-\x7e]{16,256}", value):
         raise EnvError("Needs 16 to 256 printable ASCII characters without spaces.")
     return value
@@ -168,6 +171,13 @@ class Environment(FileAwareEnv):
         for name, parser in PARSERS.items():
             self.add_parser(name, parser)
 
+    def integer(
+        self, name: str, default: int, *, least: int = 0, most: int | None = None
+    ) -> int:
+        """Return an integer within these bounds."""
+        bounds = validate.Range(min=least, max=most)
+        return self.int(name, default, validate=bounds)
+
     def complete(self) -> None:
         """Raise ImproperlyConfigured that names every missing or malformed variable."""
         try:
@@ -180,14 +190,14 @@ class Environment(FileAwareEnv):
             ) from error
 
 
-def kept_secret(path: Path) -> str:
-    """Return the Fernet key in a file that only its owner may read; the first caller makes it."""
+def stored_key(path: Path) -> str:
+    """Return the Fernet key in a file that only its owner may read; create it if it is missing."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(f"{path.name}.{os.getpid()}")
         draft.touch(mode=0o600)
         draft.write_text(Fernet.generate_key().decode())
-        # Linking is atomic: of two first starters the second keeps the first one's key.
+        # Linking is atomic: of two processes that start together, both use the first one's key.
         with contextlib.suppress(FileExistsError):
             os.link(draft, path)
         draft.unlink()

@@ -1,4 +1,4 @@
-"""Errors outside the products' views, in the shape of the product that owns the address."""
+"""Errors outside the products' views, in the format of the product that owns the address."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from recording import errors as recording
 from recording.oauth import errors as oauth
 from webhooks_core.api.exception_mapping import failure_of
 
-# Takes the request, the status that Django would send, and the exception.
+# The arguments are the request, the status that Django would send, and the exception.
 Responder = Callable[[HttpRequest, int, BaseException | None], HttpResponse]
 
-# Of errors at and below a prefix; the longest prefix decides.
+# Responders of errors at and below a prefix; the longest prefix decides.
 OWNERS: dict[str, Responder] = {
     "/v1": recording.HANDLER.response_for,
     "/v1/webhooks/subscriptions": gateway.HANDLER.response_for,
@@ -48,7 +48,7 @@ UNAVAILABLE = """<!doctype html>
 def owner(path: str) -> Responder | None:
     """Return the responder for a path; None means Django's own pages.
 
-    Surplus slashes are ignored: recording answers that there is no `//v1/webhooks`.
+    Repeated slashes count as one: recording answers 404 for `//v1/webhooks`.
     """
     parts = [part for part in path.split("/") if part]
     prefixes = ("/" + "/".join(parts[:end]) for end in range(len(parts), 0, -1))
@@ -56,7 +56,7 @@ def owner(path: str) -> Responder | None:
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer what Django refused: a bad Host header, too large a form, … (handler400)."""
+    """Answer a request that Django refused, such as a form that is too large (handler400)."""
     response = _product_response(request, 400, exception)
     return response or defaults.bad_request(request, exception)
 
@@ -68,14 +68,14 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer a crash (handler500); Django has logged it and still handles the exception."""
+    """Answer an exception (handler500), which Django has logged and is still handling."""
     error = sys.exception()
     if response := _product_response(request, 500, error):
         return response
     failure = failure_of(error)
     if failure is None or failure.status != 503:
         return defaults.server_error(request)
-    # No template: its context would ask the database who is logged in.
+    # No template: its context would read the session from the database.
     return HttpResponse(UNAVAILABLE, status=503, headers=failure.headers)
 
 

@@ -1,4 +1,4 @@
-"""Refusals that hold for every address: a Host that is not ours, a method that no page has."""
+"""Refusals at every address: a Host that is not allowed, a method that no page accepts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ log = structlog.stdlib.get_logger("signpost.http")
 
 
 class HostMiddleware(CommonMiddleware):
-    """Django's own, but that a Host is refused without a traceback, and probes need none."""
+    """Refuses a Host without a traceback; the addresses of probes accept every Host."""
 
     def process_request(  # type: ignore[override] # Django's redirects, this refuses
         self, request: HttpRequest
@@ -39,9 +39,9 @@ class HostMiddleware(CommonMiddleware):
 
 
 class PageMiddleware:
-    """Refuse methods and bodies that no page takes: Django's admin would answer them like GET.
+    """Refuses methods and bodies that no page accepts: Django's admin would answer them like GET.
 
-    What is exempt from CSRF checks is called by machines, and refuses them by itself.
+    Views that are exempt from CSRF checks are APIs, which refuse these themselves.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

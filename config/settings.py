@@ -16,7 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 from environs import validate
 
 from config import third_party
-from config.environment import Environment, is_loopback, kept_secret, with_query
+from config.environment import Environment, is_loopback, stored_key, with_query
 from config.operations import logs
 
 django_stubs_ext.monkeypatch()
@@ -27,7 +27,7 @@ VERSION = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["v
 
 env = Environment()
 
-# ── Which world this is ─────────────────────────────────────────────────────────────
+# ── The environment ─────────────────────────────────────────────────────────────────
 
 ENVIRONMENT = env.str("ENVIRONMENT", "local")
 if ENVIRONMENT not in {"local", "production"}:
@@ -38,13 +38,13 @@ LOCAL = ENVIRONMENT == "local"
 
 
 def locally(value: Any) -> Any:
-    """Give a variable this default locally; in production it has none and must be set."""
+    """Return a variable's default locally; in production it has none and must be set."""
     return value if LOCAL else ...
 
 
 def local_secret(name: str) -> Any:
-    """Give a variable a random default that is made once and kept in var/; none in production."""
-    return kept_secret(VAR_DIR / name) if LOCAL else ...
+    """Return a random default, created once and stored in var/; none in production."""
+    return stored_key(VAR_DIR / name) if LOCAL else ...
 
 
 # ── The environment variables ───────────────────────────────────────────────────────
@@ -62,19 +62,13 @@ SQLITE_SYNCHRONOUS = env.str("SQLITE_SYNCHRONOUS", "NORMAL" if LOCAL else "FULL"
 SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", not LOCAL)
 TRUST_X_FORWARDED_PROTO = env.bool("TRUST_X_FORWARDED_PROTO", False)
 LOG_LEVEL = env.log_level("LOG_LEVEL", logging.INFO)
-SECURE_HSTS_SECONDS = env.int(
-    "SECURE_HSTS_SECONDS", 0 if LOCAL else 31_536_000, validate=validate.Range(min=0)
-)
+SECURE_HSTS_SECONDS = env.integer("SECURE_HSTS_SECONDS", 0 if LOCAL else 31_536_000)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = env.bool("SECURE_HSTS_INCLUDE_SUBDOMAINS", False)
 SECURE_HSTS_PRELOAD = env.bool("SECURE_HSTS_PRELOAD", False)
-WEB_KEEP_ALIVE_S = env.int(
-    "WEB_KEEP_ALIVE_S", 75, validate=validate.Range(min=1, max=3600)
-)
-WEB_THREADS = env.int("WEB_THREADS", 8, validate=validate.Range(min=1, max=1000))
-WEB_STATEMENT_TIMEOUT_S = env.int(
-    "WEB_STATEMENT_TIMEOUT_S", 10, validate=validate.Range(min=1, max=3600)
-)
-WORKERS = env.int("WORKERS", 2, validate=validate.Range(min=1, max=1000))
+WEB_KEEP_ALIVE_S = env.integer("WEB_KEEP_ALIVE_S", 75, least=1, most=3600)
+WEB_THREADS = env.integer("WEB_THREADS", 8, least=1, most=1000)
+WEB_STATEMENT_TIMEOUT_S = env.integer("WEB_STATEMENT_TIMEOUT_S", 10, least=1, most=3600)
+WORKERS = env.integer("WORKERS", 2, least=1, most=1000)
 OTEL_EXPORTER_OTLP_ENDPOINT = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", "").rstrip("/")
 EXTRA_CA_FILE = env.ca_file("EXTRA_CA_FILE", "")
 METRICS_TOKEN = env.metrics_token("METRICS_TOKEN", "")
@@ -83,13 +77,9 @@ WEBHOOK_SECRET_KEYS = env.fernet_keys(
     "WEBHOOK_SECRET_KEYS", local_secret("webhook-secret-keys")
 )
 WEBHOOK_ALLOWED_TARGETS = env.networks("WEBHOOK_ALLOWED_TARGETS", "")
-WEBHOOK_RETENTION_DAYS = env.int(
-    "WEBHOOK_RETENTION_DAYS", 30, validate=validate.Range(min=1, max=36_500)
-)
+WEBHOOK_RETENTION_DAYS = env.integer("WEBHOOK_RETENTION_DAYS", 30, least=1, most=36_500)
 WEBHOOK_LISTEN_SECRETS = env.words("WEBHOOK_LISTEN_SECRETS", "")
-WEBHOOK_DISPATCHERS = env.int(
-    "WEBHOOK_DISPATCHERS", 4, validate=validate.Range(min=1, max=1000)
-)
+WEBHOOK_DISPATCHERS = env.integer("WEBHOOK_DISPATCHERS", 4, least=1, most=1000)
 
 RECORDING_CREATE_RATE = env.rate("RECORDING_CREATE_RATE", "" if LOCAL else "60/hour")
 RECORDING_TEST_RATE = env.rate("RECORDING_TEST_RATE", "" if LOCAL else "120/hour")
@@ -99,40 +89,32 @@ GATEWAY_CONFIG = env.str(
 GATEWAY_TRUSTED_PROXIES = env.networks(
     "GATEWAY_TRUSTED_PROXIES", "127.0.0.0/8,::1/128" if LOCAL else ""
 )
-GATEWAY_SUBSCRIPTION_QUOTA = env.int(
-    "GATEWAY_SUBSCRIPTION_QUOTA", 100, validate=validate.Range(min=1, max=32_767)
+GATEWAY_SUBSCRIPTION_QUOTA = env.integer(
+    "GATEWAY_SUBSCRIPTION_QUOTA", 100, least=1, most=32_767
 )
-GATEWAY_MIN_SECRET_LENGTH = env.int(
-    "GATEWAY_MIN_SECRET_LENGTH",
-    1 if LOCAL else 16,
-    validate=validate.Range(min=1, max=256),
+GATEWAY_MIN_SECRET_LENGTH = env.integer(
+    "GATEWAY_MIN_SECRET_LENGTH", 1 if LOCAL else 16, least=1, most=256
 )
-GATEWAY_INGEST_MAX_BYTES = env.int(
-    "GATEWAY_INGEST_MAX_BYTES",
-    10 * 1024 * 1024,
-    validate=validate.Range(min=1, max=10 * 1024 * 1024),
+GATEWAY_INGEST_MAX_BYTES = env.integer(
+    "GATEWAY_INGEST_MAX_BYTES", 10 * 1024 * 1024, least=1, most=10 * 1024 * 1024
 )
-GATEWAY_DECISION_RETENTION_DAYS = env.int(
-    "GATEWAY_DECISION_RETENTION_DAYS", 365, validate=validate.Range(min=0, max=36_500)
+GATEWAY_DECISION_RETENTION_DAYS = env.integer(
+    "GATEWAY_DECISION_RETENTION_DAYS", 365, most=36_500
 )
-GATEWAY_DOCUMENT_RETENTION_DAYS = env.int(
-    "GATEWAY_DOCUMENT_RETENTION_DAYS", 0, validate=validate.Range(min=0, max=36_500)
+GATEWAY_DOCUMENT_RETENTION_DAYS = env.integer(
+    "GATEWAY_DOCUMENT_RETENTION_DAYS", 0, most=36_500
 )
 GATEWAY_CREATE_RATE = env.rate("GATEWAY_CREATE_RATE", "" if LOCAL else "300/hour")
 GATEWAY_TEST_RATE = env.rate("GATEWAY_TEST_RATE", "" if LOCAL else "120/hour")
 GATEWAY_INGEST_RATE = env.rate("GATEWAY_INGEST_RATE", "" if LOCAL else "120/minute")
 
-TRUSTED_PROXY_COUNT = env.int("TRUSTED_PROXY_COUNT", 0, validate=validate.Range(min=0))
+TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", 0)
 OAUTH_ALLOWED_REDIRECTS = env.redirect_addresses("OAUTH_ALLOWED_REDIRECTS", locally(""))
-OAUTH_CLIENTS_PER_ADDRESS = env.int(
-    "OAUTH_CLIENTS_PER_ADDRESS", 500, validate=validate.Range(min=1)
+OAUTH_CLIENTS_PER_ADDRESS = env.integer("OAUTH_CLIENTS_PER_ADDRESS", 500, least=1)
+OAUTH_UNUSED_CLIENT_DAYS = env.integer(
+    "OAUTH_UNUSED_CLIENT_DAYS", 90, least=1, most=36_500
 )
-OAUTH_UNUSED_CLIENT_DAYS = env.int(
-    "OAUTH_UNUSED_CLIENT_DAYS", 90, validate=validate.Range(min=1, max=36_500)
-)
-OAUTH_REFRESH_LEEWAY = env.int(
-    "OAUTH_REFRESH_LEEWAY", 60, validate=validate.Range(min=0, max=86_400)
-)
+OAUTH_REFRESH_LEEWAY = env.integer("OAUTH_REFRESH_LEEWAY", 60, most=86_400)
 OAUTH_RATES = {
     "register": env.rate("OAUTH_REGISTER_RATE", "" if LOCAL else "30/hour"),
     "authorize": env.rate("OAUTH_AUTHORIZE_RATE", "" if LOCAL else "60/minute"),
@@ -148,17 +130,11 @@ CATALOG_WRITES = env.str(
 CATALOG_INTROSPECTION = env.bool("CATALOG_INTROSPECTION", True)
 CATALOG_EVENTS = env.bool("CATALOG_EVENTS", False)
 CATALOG_SUGGESTIONS = env.bool("CATALOG_SUGGESTIONS", True)
-CATALOG_ROW_BUDGET = env.int(
-    "CATALOG_ROW_BUDGET", 100_000, validate=validate.Range(min=1)
-)
-CHAT_REQUESTS_PER_MINUTE = env.int(
-    "CHAT_REQUESTS_PER_MINUTE", 0, validate=validate.Range(min=0)
-)
-CHAT_REQUESTS_AT_ONCE = env.int(
-    "CHAT_REQUESTS_AT_ONCE", 0, validate=validate.Range(min=0)
-)
-CHAT_USAGE_RETENTION_DAYS = env.int(
-    "CHAT_USAGE_RETENTION_DAYS", 90, validate=validate.Range(min=1, max=36_500)
+CATALOG_ROW_BUDGET = env.integer("CATALOG_ROW_BUDGET", 100_000, least=1)
+CHAT_REQUESTS_PER_MINUTE = env.integer("CHAT_REQUESTS_PER_MINUTE", 0)
+CHAT_REQUESTS_AT_ONCE = env.integer("CHAT_REQUESTS_AT_ONCE", 0)
+CHAT_USAGE_RETENTION_DAYS = env.integer(
+    "CHAT_USAGE_RETENTION_DAYS", 90, least=1, most=36_500
 )
 
 env.complete()
@@ -282,8 +258,8 @@ AUTH_PASSWORD_VALIDATORS = [
 # ── Database, cache, tasks ──────────────────────────────────────────────────────────
 
 if DATABASE["ENGINE"] == "django.db.backends.sqlite3":
-    WEBHOOK_DISPATCHERS = 1  # there is one writer anyway
-    # Writers queue up instead of failing: BEGIN IMMEDIATE takes the lock before the first read.
+    WEBHOOK_DISPATCHERS = 1  # SQLite has one writer
+    # Writers wait instead of failing: BEGIN IMMEDIATE takes the lock before the first read.
     DATABASE |= {
         "CONN_MAX_AGE": None,
         "OPTIONS": {
@@ -291,7 +267,7 @@ if DATABASE["ENGINE"] == "django.db.backends.sqlite3":
             "timeout": 20,
             "init_command": f"PRAGMA journal_mode=WAL; PRAGMA synchronous={SQLITE_SYNCHRONOUS};",
         },
-        # Tests get a file as well: in memory, threads share one connection and no lock is real.
+        # Tests use a file too: in memory, threads would share one connection and its locks.
         "TEST": {"NAME": str(VAR_DIR / "test.sqlite3")},
     }
 else:
@@ -299,8 +275,8 @@ else:
     DATABASE.setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
 DATABASES = {"default": DATABASE}
 
-# A Redis that swallows what it is sent must hold up neither publishers nor the task cluster,
-# whose pusher waits a second for each task.
+# A Redis that never answers must block neither publishers nor the task cluster, whose pusher
+# waits up to a second for each task.
 REDIS_TIMEOUTS = {"socket_connect_timeout": 2, "socket_timeout": 4}
 
 CACHES = {
@@ -326,8 +302,8 @@ Q_CLUSTER: dict[str, Any] = third_party.Q_CLUSTER | {
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not LOCAL
 SESSION_COOKIE_HTTPONLY = True
-# A browser takes this prefix from this host alone, over https, for the whole site: no sibling
-# domain can plant such a cookie.
+# A browser accepts this prefix only from this host, over https, for the whole site. So no sibling
+# domain can set such a cookie.
 COOKIE_PREFIX = "" if LOCAL else "__Host-"
 SESSION_COOKIE_NAME = f"{COOKIE_PREFIX}sessionid"
 CSRF_COOKIE_NAME = f"{COOKIE_PREFIX}csrftoken"
@@ -337,14 +313,14 @@ SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
 SECURE_PROXY_SSL_HEADER = (
     ("HTTP_X_FORWARDED_PROTO", "https") if TRUST_X_FORWARDED_PROTO else None
 )
-# Not no-referrer: browsers then send `Origin: null`, and Django refuses every form over https.
+# Not no-referrer: browsers would send `Origin: null`, and Django would refuse forms over https.
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = [BASE_URL]
 CONTENT_SECURITY_POLICY = third_party.CONTENT_SECURITY_POLICY
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1_048_576
 
-# Ten wrong passwords lock one user name for one address, so that nobody can lock an operator out.
+# Ten wrong passwords lock one user name for one address, so that no client can lock out others.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = timedelta(minutes=15)
@@ -364,7 +340,7 @@ REST_FRAMEWORK = third_party.REST_FRAMEWORK
 GRAPHENE = third_party.GRAPHENE
 
 PASSWORD_HASHERS = [
-    *global_settings.PASSWORD_HASHERS,  # what people choose
+    *global_settings.PASSWORD_HASHERS,  # passwords of users
     "recording.oauth.hashers.RandomSecretHasher",  # client secrets
 ]
 
@@ -381,7 +357,7 @@ RECORDING_RATES = {"create": RECORDING_CREATE_RATE, "test": RECORDING_TEST_RATE}
 # Takes a bearer token and returns its user, or None.
 CATALOG_TOKEN_AUTHENTICATOR = "recording.tokens.authenticate"  # noqa: S105
 
-# The same per gateway key.
+# Requests per gateway key, in the same form.
 GATEWAY_RATES = {
     "create": GATEWAY_CREATE_RATE,
     "test": GATEWAY_TEST_RATE,

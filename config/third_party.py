@@ -1,4 +1,4 @@
-"""How the libraries are set, wherever that is the same on every machine: no variable is read here."""
+"""Settings of libraries that are the same on every machine and depend on no variable."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ Q_CLUSTER: dict[str, Any] = {
     "name": "signpost",
     "label": "Tasks",
     "recycle": 100,
-    "timeout": 90,  # a shift takes about 20 s and ends its open requests
+    "timeout": 90,  # a dispatcher runs for about 20 s and then ends its open requests
     "retry": 120,
     "max_attempts": 1,
     "ack_failures": True,
-    "save_limit": -1,  # no row for each success: they halve the throughput
+    "save_limit": -1,  # a row for each success would halve the throughput
     "catch_up": False,
     "bulk": 10,
     "poll": 0.05,
@@ -70,7 +70,7 @@ OAUTH2_PROVIDER: dict[str, Any] = {
     "REFRESH_TOKEN_REUSE_PROTECTION": True,
     "OAUTH2_RESPONSE_TYPES_SUPPORTED": ["code"],
     "OAUTH2_GRANT_TYPES_SUPPORTED": ["authorization_code", "refresh_token"],
-    # RFC 9700, all of it but REDIRECT_URI_SCHEME: native applications need http on loopback.
+    # All of RFC 9700 except REDIRECT_URI_SCHEME: native applications need http on loopback.
     "COMPLIANT_BCP_RFC9700_IMPLICIT_GRANT": True,
     "COMPLIANT_BCP_RFC9700_PASSWORD_GRANT": True,
     "COMPLIANT_BCP_RFC9700_PKCE_METHOD": True,
@@ -83,9 +83,9 @@ OAUTH2_PROVIDER: dict[str, Any] = {
 }
 
 SILENCED_SYSTEM_CHECKS = [
-    # http redirect addresses: our own policy lets them pass to loopback alone.
+    # http redirect addresses: recording's own policy allows them for loopback only.
     "oauth2_provider.W008",
-    # HSTS for sub-domains, and the browsers' preload lists: the owner of the domain decides.
+    # HSTS for subdomains, and preload lists: the owner of the domain decides.
     "security.W005",
     "security.W021",
 ]
@@ -102,7 +102,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     },
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    # By default the document's address is sent to a validator on the internet.
+    # By default the document's address would be sent to a validator on the internet.
     "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None},
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

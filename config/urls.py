@@ -1,4 +1,4 @@
-"""The whole address map on one screen."""
+"""The URL map of the whole site."""
 
 from __future__ import annotations
 

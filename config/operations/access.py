@@ -1,4 +1,4 @@
-"""Who may see the state of the system: staff, a holder of the metrics token, this machine."""
+"""Who may see the state of the system: staff, holders of the metrics token, this machine."""
 
 from __future__ import annotations
 
@@ -10,30 +10,31 @@ from django.http import HttpRequest
 from config.environment import is_loopback
 from config.serving import front
 
-# Whoever sends one of these stands behind a proxy: then the peer's address tells nothing.
+# A proxy sends these; then the peer's address does not identify the client.
 _PROXY_HEADERS = ("FORWARDED", "VIA", "X_REAL_IP")
 
 
 def may_see_state(request: HttpRequest) -> bool:
-    """Tell whether a request may see figures and faults.
+    """Return True if a request may see figures and faults.
 
-    Raises django.db.Error when that needs the database (a session) and it is away.
+    Raises django.db.Error when the session has to be read and the database is unavailable.
     """
     return is_local(request) or _has_token(request) or _is_staff(request)
 
 
 def is_local(request: HttpRequest) -> bool:
-    """Tell whether a process of this machine asks, and no proxy for somebody else.
+    """Return True if a process of this machine sent the request, and not a proxy for a client.
 
-    A browser may ask for a page of another site whose name leads here: then the Host is not ours.
+    A browser may load a page of another site whose name resolves to this machine: such a
+    request has a Host that is not allowed.
     """
-    proxied = any(
+    is_proxied = any(
         name.removeprefix("HTTP_") in _PROXY_HEADERS
         or name.startswith("HTTP_X_FORWARDED_")
         for name in request.META
     )
-    is_near = not proxied and is_loopback(request.META.get("REMOTE_ADDR", ""))
-    return is_near and front.has_allowed_host(request)
+    has_loopback_peer = is_loopback(request.META.get("REMOTE_ADDR", ""))
+    return has_loopback_peer and not is_proxied and front.has_allowed_host(request)
 
 
 def _has_token(request: HttpRequest) -> bool:

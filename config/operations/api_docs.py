@@ -1,4 +1,4 @@
-"""The API reference: the OpenAPI document, and a page that displays it and sends requests."""
+"""The API reference: the OpenAPI document, and a page that shows it and sends requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def openapi() -> str:
 
 @cache
 def _document() -> tuple[bytes, str]:
-    """Return the document and its entity tag, which never change in a process."""
+    """Return the document and its entity tag; they are constant in a process."""
     document = openapi().encode()
     return document, f'"{sha256(document).hexdigest()[:32]}"'
 

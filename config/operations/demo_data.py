@@ -1,4 +1,4 @@
-"""What a newcomer finds on the first start: a user to log in with, and something to look at."""
+"""The demo data of a first start: a user, a catalogue and a recording."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ USER = "demo"
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """The secrets that were made, to be shown once; `None` where there was one already."""
+class NewSecrets:
+    """The secrets that were created, to be shown once; `None` for one that existed already."""
 
     password: str | None
     personal_token: str | None
 
 
 def is_wanted() -> bool:
-    """Tell whether the database is empty: nobody has an account."""
+    """Return True if the database is empty: nobody has an account."""
     return not get_user_model().objects.exists()
 
 
 @transaction.atomic
-def load() -> Made:
-    """Make what is missing of the demo data, and leave alone what is there."""
+def load() -> NewSecrets:
+    """Create the missing parts of the demo data; change no existing row."""
     users, password = get_user_model().objects, None
     if (user := users.filter(username=USER).first()) is None:
         password = secrets.token_urlsafe(12)
         user = users.create_superuser(USER, f"{USER}@example.com", password)
     catalog_demo.load()
-    return Made(password=password, personal_token=recording_demo.load(user=user))
+    return NewSecrets(password=password, personal_token=recording_demo.load(user=user))

@@ -1,4 +1,4 @@
-"""Logs: structured, with a request id and a duration, without query strings and secrets."""
+"""Structured logs, with a request id and a duration, without query strings and secrets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from structlog.contextvars import bound_contextvars
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 
-# These loggers tell codes and tokens at DEBUG.
+# These loggers write codes and tokens at DEBUG.
 NEVER_BELOW_WARNING = ("oauthlib", "oauth2_provider", "requests_oauthlib")
 
 SHARED: list[Any] = [
@@ -55,9 +55,9 @@ def configure(*, level: int, as_json: bool) -> None:
             },
             "root": {"handlers": ["stderr"], "level": level},
             "loggers": {
-                "django.request": {"level": "ERROR"},  # RequestLogMiddleware tells 4xx
+                "django.request": {"level": "ERROR"},  # RequestLogMiddleware logs 4xx
                 "django-q": {"level": "WARNING"},
-                "axes": {"level": "WARNING"},  # who logs in is nobody's business
+                "axes": {"level": "WARNING"},  # it logs user names
                 **{name: {"level": "WARNING"} for name in NEVER_BELOW_WARNING},
             },
         }
@@ -75,7 +75,7 @@ def configure(*, level: int, as_json: bool) -> None:
 
 
 class RequestLogMiddleware:
-    """Give every request an id, answer it in `X-Request-Id`, and log one line per request."""
+    """Gives every request an id, returns it in `X-Request-Id`, and logs one line per request."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about health, metrics and itself."""
+"""The operations of health, metrics and the document itself in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ALL = {
 
 
 def add_operation(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Add the addresses for operators to the document (a drf-spectacular hook)."""
+    """Add the addresses for operators to the document: a drf-spectacular hook."""
     result["components"].setdefault("securitySchemes", {})["metricsToken"] = {
         "type": "http",
         "scheme": "bearer",

@@ -1,4 +1,4 @@
-"""How commands call an instance of ours over HTTP."""
+"""HTTP requests of commands to an instance of Signpost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from webhooks_core.network.certificates import client_context
 
 
 class TrustingAdapter(HTTPAdapter):
-    """Trusts the certificate authorities that every other outgoing connection trusts."""
+    """Trusts the same certificate authorities as every other outgoing connection."""
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:
         super().init_poolmanager(*args, ssl_context=client_context(), **options)
@@ -19,7 +19,7 @@ class TrustingAdapter(HTTPAdapter):
 
 def session() -> requests.Session:
     """Return a session that ignores proxies and .netrc: the instance is called directly."""
-    created = requests.Session()
-    created.trust_env = False
-    created.mount("https://", TrustingAdapter())
-    return created
+    direct = requests.Session()
+    direct.trust_env = False
+    direct.mount("https://", TrustingAdapter())
+    return direct

@@ -1,44 +1,45 @@
-"""What a command needs and cannot use, in words: the database, its migrations, Redis."""
+"""Errors of services that a command needs, on one line: the database, its migrations, Redis."""
 
 from __future__ import annotations
 
 from django.db import Error, InterfaceError, OperationalError, connection
 from redis.exceptions import RedisError
 
-# What PostgreSQL calls a table or a column that is not there.
-ABSENT = {"42P01", "42703"}
+# PostgreSQL's codes of an undefined table and an undefined column.
+UNDEFINED = {"42P01", "42703"}
 
 
-def told(error: BaseException) -> str | None:
-    """Say on one line what is away; None when it is a fault of the program's own."""
+def describe(error: BaseException) -> str | None:
+    """Return which service is unusable, and why; None for any other error."""
     if isinstance(error, RedisError):
         return f"Redis is not usable: {_first_line(error)}"
-    if isinstance(error, (OperationalError, InterfaceError)) or _is_absent(error):
-        return unusable(error)
+    if isinstance(error, (OperationalError, InterfaceError)) or _is_undefined(error):
+        return describe_database(error)
     return None
 
 
-def unusable(error: BaseException) -> str:
-    """Say on one line which database cannot be used, and why."""
-    words = f"the database {database()} is not usable: {_first_line(error)}"
-    if _is_absent(error):
-        return f"{words}; has `manage.py migrate` been run?"
-    return words
+def describe_database(error: BaseException) -> str:
+    """Return which database is unusable, and why."""
+    message = f"the database {database()} is not usable: {_first_line(error)}"
+    if _is_undefined(error):
+        return f"{message}; has `manage.py migrate` been run?"
+    return message
 
 
 def database() -> str:
-    """Name the default database, without its password."""
-    at = connection.settings_dict
+    """Return the address of the default database, without its password."""
+    address = connection.settings_dict
     if connection.vendor == "sqlite":
-        return str(at["NAME"])
-    return f"{connection.vendor} {at['HOST']}:{at['PORT'] or 5432}/{at['NAME']}"
+        return str(address["NAME"])
+    port = address["PORT"] or 5432
+    return f"{connection.vendor} {address['HOST']}:{port}/{address['NAME']}"
 
 
-def _is_absent(error: BaseException) -> bool:
-    """Tell whether it is a table or a column that is not there."""
+def _is_undefined(error: BaseException) -> bool:
+    """Return True if a table or a column does not exist."""
     if not isinstance(error, Error):
         return False
-    if getattr(error.__cause__, "sqlstate", None) in ABSENT:
+    if getattr(error.__cause__, "sqlstate", None) in UNDEFINED:
         return True
     return str(error).startswith(("no such table", "no such column"))
 

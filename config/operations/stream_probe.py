@@ -1,4 +1,4 @@
-"""The stream that `manage.py doctor --reach` asks for, to see whether it arrives in pieces."""
+"""The stream that `manage.py doctor --reach` reads, to see whether it arrives in parts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _signer = TimestampSigner(salt="config.operations.stream_probe")
 
 
 def address() -> str:
-    """Return the path and query to ask for within a minute; signed, so strangers get 404."""
+    """Return a path with a signed query, valid for a minute; without a signature it is 404."""
     return f"{PATH}?{urlencode({'token': _signer.sign('stream')})}"
 
 
@@ -29,17 +29,16 @@ def serves(scope: Scope) -> bool:
 
 
 async def respond(scope: Scope, send: Send) -> None:
-    """Answer a line of JSON about the request, and `{}` half a second later.
+    """Send a line of JSON about the request, and `{}` half a second later.
 
-    `x_forwarded_proto`: the header as it arrived, null when missing; `is_trusted`: whether
-    TRUST_X_FORWARDED_PROTO is on.
+    `x_forwarded_proto` is the header or null; `is_trusted` is TRUST_X_FORWARDED_PROTO.
     """
     if not _is_signed(scope):
         await _start(send, 404)
         await send({"type": "http.response.body"})
         return
     await _start(send, 200)
-    await _part(send, _seen(scope), more=True)
+    await _part(send, _request_facts(scope), more=True)
     await asyncio.sleep(PAUSE_S)
     await _part(send, {}, more=False)
 
@@ -53,7 +52,7 @@ def _is_signed(scope: Scope) -> bool:
     return True
 
 
-def _seen(scope: Scope) -> dict[str, Any]:
+def _request_facts(scope: Scope) -> dict[str, Any]:
     proto = dict(scope["headers"]).get(b"x-forwarded-proto")
     return {
         "x_forwarded_proto": proto and proto.decode("latin-1"),

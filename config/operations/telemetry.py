@@ -1,4 +1,4 @@
-"""OpenTelemetry: spans of requests, and the exporter. Imported only where it is switched on."""
+"""OpenTelemetry: spans of requests, and the exporter. Imported only when it is enabled."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FLUSH_S = 2.0
 
 
 def start(endpoint: str) -> None:
-    """Send spans to a collector; other `OTEL_*` variables are the library's own."""
+    """Send spans to a collector; the library reads the other `OTEL_*` variables."""
     trace_with(BatchSpanProcessor(OTLPSpanExporter(f"{endpoint}/v1/traces")))
 
 
@@ -39,16 +39,16 @@ def trace_with(processor: SpanProcessor) -> None:
 
 
 def _flush(provider: TracerProvider) -> None:
-    """Flush for at most FLUSH_S: the library would wait for a collector that is away."""
+    """Flush for at most FLUSH_S: the library would wait for an unavailable collector."""
     flushing = threading.Thread(target=provider.force_flush, daemon=True)
     flushing.start()
     flushing.join(FLUSH_S)
 
 
 class TracingMiddleware:
-    """A span per request, in the trace of its `traceparent`; what it publishes goes on with it.
+    """Opens a span per request, in the trace of its `traceparent`.
 
-    The request gets the span's own `traceparent`, so that an event's `trace_id` is the span's.
+    The request gets the span's own `traceparent`, so that its events have the trace of the span.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

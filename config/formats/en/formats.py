@@ -1,4 +1,4 @@
-"""As the pages of webhooks write them: in UTC, sortable, to the second."""
+"""Dates and times as the webhook pages show them: in UTC, sortable, to the second."""
 
 from __future__ import annotations
 

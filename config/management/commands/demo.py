@@ -62,7 +62,7 @@ class Command(BaseCommand):
         except StepError as error:
             raise CommandError(str(error)) from error
         except DatabaseError as error:
-            raise CommandError(service_errors.unusable(error)) from error
+            raise CommandError(service_errors.describe_database(error)) from error
         except KeyboardInterrupt:
             raise CommandError("interrupted.") from None
         self._say("All of it works.")

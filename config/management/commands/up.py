@@ -24,7 +24,7 @@ from config.serving.supervisor import Program, Supervisor
 
 class Command(BaseCommand):
     help = __doc__
-    requires_system_checks = ()  # they follow when the port is ours
+    requires_system_checks = ()  # they run once the port is taken
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="default: %(default)s")
@@ -42,14 +42,14 @@ class Command(BaseCommand):
         parser.add_argument("--no-worker", action="store_true", help="no tasks")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        began = time.monotonic()
+        started = time.monotonic()
         try:
             listener = self._listener(**options)
             self._prepare(**options)
         except sockets.ListenError as error:
             raise CommandError(str(error)) from error
         except DatabaseError as error:
-            raise CommandError(service_errors.unusable(error)) from error
+            raise CommandError(service_errors.describe_database(error)) from error
         except KeyboardInterrupt:
             raise CommandError("stopped before anything was started.") from None
         ready = _probe(listener) if listener else lambda: True
@@ -59,19 +59,19 @@ class Command(BaseCommand):
                 programs,
                 say=self._say,
                 ready=ready,
-                on_ready=lambda: self._announce(time.monotonic() - began),
+                on_ready=lambda: self._announce(time.monotonic() - started),
             ).run()
         )
 
     def _listener(self, **options: Any) -> socket.socket | None:
-        """Settle where to listen; return the socket, or nothing without a web server."""
+        """Check the options; return the listening socket, or None without a web server."""
         host, port = options["host"], sockets.port_number(options["port"])
         sockets.check_host(host, loopback_only=settings.LOCAL)
         if options["demo"] and not settings.LOCAL:
             raise CommandError("--demo: a production instance gets no demo data.")
         if options["no_web"] and options["no_worker"]:
             raise CommandError("--no-web and --no-worker together leave nothing to do.")
-        _settle_base_url(sockets.origin(host, port))
+        _adapt_base_url(sockets.origin(host, port))
         return None if options["no_web"] else sockets.listen(host, port)
 
     def _prepare(self, *, no_demo: bool, demo: bool, **options: Any) -> None:
@@ -82,15 +82,15 @@ class Command(BaseCommand):
             self._show(demo_data.load())
         connections.close_all()
 
-    def _show(self, made: demo_data.Made) -> None:
-        if made.password:
+    def _show(self, created: demo_data.NewSecrets) -> None:
+        if created.password:
             self._say(
-                f"Demo user: {demo_data.USER}   password: {made.password}   "
+                f"Demo user: {demo_data.USER}   password: {created.password}   "
                 "(shown only this once)"
             )
-        if made.personal_token:
+        if created.personal_token:
             self._say(
-                f"Personal token of {demo_data.USER}: {made.personal_token}   "
+                f"Personal token of {demo_data.USER}: {created.personal_token}   "
                 "(shown only this once)"
             )
 
@@ -105,21 +105,21 @@ class Command(BaseCommand):
         self._say("")
 
     def _say(self, line: str) -> None:
-        # Whoever read our output may have left: that is no reason to stop serving.
+        # The reader of the output may have closed it: that is no reason to stop serving.
         with contextlib.suppress(OSError):
             self.stdout.write(line)
             self.stdout.flush()
 
 
-def _settle_base_url(origin: str) -> None:
-    """Have BASE_URL follow --host and --port unless it was given.
+def _adapt_base_url(origin: str) -> None:
+    """Set BASE_URL from --host and --port unless it was given.
 
-    Settings are made of it before a command can speak, so this process starts over.
+    Settings depend on it, so this process starts again with the new value.
     """
     if settings.BASE_URL_GIVEN or origin == settings.BASE_URL:
         return
     os.environ["BASE_URL"] = origin
-    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - ourselves
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - this command again
 
 
 def _programs(listener: socket.socket | None, *, with_worker: bool) -> list[Program]:
@@ -136,12 +136,9 @@ def _programs(listener: socket.socket | None, *, with_worker: bool) -> list[Prog
 
 def _command(*arguments: str) -> list[str]:
     manage = str(settings.BASE_DIR / "manage.py")
-    own = (
-        "--skip-checks",
-        "--exit-with-parent",
-        str(os.getpid()),
-    )  # the checks have been made
-    return [sys.executable, manage, *arguments, *own]
+    # The checks have been run.
+    options = ("--skip-checks", "--exit-with-parent", str(os.getpid()))
+    return [sys.executable, manage, *arguments, *options]
 
 
 def _probe(listener: socket.socket) -> sockets.Probe:

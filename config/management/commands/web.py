@@ -1,4 +1,4 @@
-"""Run the web server alone, until told to stop by SIGTERM or Ctrl-C."""
+"""Run the web server alone, until SIGTERM or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from webhooks_core.worker import processes
 
 class Command(BaseCommand):
     help = __doc__
-    # What differs between deployments. The rest is the code's own, and would load every page
-    # of the admin into a process that may serve chat alone: 13 MB, a second.
+    # These depend on the deployment. The others check the code, and would load every page of the
+    # admin into a process that may serve only chat: 13 MB, a second.
     requires_system_checks = (checks.Tags.security,)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
