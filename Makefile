@@ -24,7 +24,7 @@ run: $(VENV)/run.stamp ## Set up and start everything: web server, worker, demo 
 test coverage bench-test: export PYTHONDONTWRITEBYTECODE =
 
 test: $(VENV)/dev.stamp ## Set up and run the whole test suite
-	@$(PY) -m pytest $(or $(ARGS),-n auto)
+	@$(PY) -m pytest -n auto $(ARGS)
 
 coverage: $(VENV)/dev.stamp ## Run the whole test suite and tell which lines and branches it missed
 	@$(PY) -m pytest -n auto --cov

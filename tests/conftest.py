@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
+import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -14,6 +17,7 @@ from django.conf import settings
 from django.test import TransactionTestCase
 
 from tests import database
+from tests.running import environment, migrate, until
 from webhooks_core import profiles
 from webhooks_core.network.url_policy import UrlPolicy
 from webhooks_core.profiles import EventType, PingEvent, WebhookProfile
@@ -21,6 +25,7 @@ from webhooks_core.retry import RetryPolicy
 from webhooks_core.worker import notify
 
 REDIS_DATABASES = 16  # of a server as it comes
+DATABASE_FIXTURES = frozenset({"db", "transactional_db", "live_server"})
 
 # A slow machine is no fault of the code: no test is timed.
 hypothesis.settings.register_profile(
@@ -42,25 +47,27 @@ def pytest_configure() -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark what starts whole instances or a browser as slow."""
+    """Mark what drives a browser or starts whole instances, and what uses the services."""
     if item.path.parent.name in {"browser", "e2e"}:
         item.add_marker(pytest.mark.slow)
+    if item.get_closest_marker("django_db") or DATABASE_FIXTURES.intersection(
+        getattr(item, "fixturenames", ())
+    ):
+        item.add_marker(pytest.mark.services)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run what rolls its rows back before what empties tables: migrations have put rows there."""
-    items.sort(key=_place)
+    """Run slow tests first, so that quick ones fill the processors while these wait."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
-def _place(item: pytest.Item) -> int:
-    fixtures: Sequence[str] = getattr(item, "fixturenames", ())
-    marker = item.get_closest_marker("django_db")
-    if "transactional_db" in fixtures or "live_server" in fixtures:
-        return 1
-    if marker is not None:
-        return int(bool(marker.kwargs.get("transaction")))
-    return 0 if "db" in fixtures else 2
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Start two workers more than processors, as slow tests mostly wait; none for a file."""
+    if all(".py" in argument for argument in config.args):
+        return 0
+    return (os.cpu_count() or 1) + 2
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -150,6 +157,24 @@ def no_resolver(monkeypatch) -> None:
     """Every name leads to one public address."""
     public = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("93.184.216.34", 0))]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: public)
+
+
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory) -> Path:
+    """An SQLite file with all tables, for tests to copy. One worker makes it for all."""
+    folder: Path = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    file, unfinished = folder / "migrated.sqlite3", folder / "migrating" / "db.sqlite3"
+    try:
+        unfinished.parent.mkdir()
+    except FileExistsError:
+        until(file.exists, "another worker's migrated file")
+        return file
+    migrate(environment(DATABASE_URL=f"sqlite:///{unfinished}"))
+    with closing(sqlite3.connect(unfinished)) as connection:
+        connection.execute("pragma wal_checkpoint(truncate)")
+    return unfinished.rename(file)
 
 
 @pytest.fixture

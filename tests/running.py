@@ -133,6 +133,12 @@ def environment(**variables: str) -> dict[str, str]:
     return inherited | variables
 
 
+def migrate(variables: Mapping[str, str]) -> None:
+    """Create the tables of the database that an environment names."""
+    command = [sys.executable, "manage.py", "migrate", "-v0"]
+    subprocess.run(command, env=variables, cwd=ROOT, check=True)
+
+
 def until(
     holds: Callable[[], object], claim: str, *, seconds: float = PATIENCE_S
 ) -> None:
@@ -140,7 +146,7 @@ def until(
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end, f"waited in vain for: {claim}"
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 def family(mark: str) -> list[int]:

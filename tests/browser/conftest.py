@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from django.db import connections
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 CHROMIUM = shutil.which("chromium")
 ARGUMENTS = [
@@ -22,24 +22,31 @@ ARGUMENTS = [
 OURS = ("http://localhost:", "http://127.0.0.1:", "http://[::1]:", "data:", "blob:")
 
 
-@pytest.fixture
-def page(monkeypatch, db) -> Iterator[Page]:
-    """A fresh page of a fresh browser.
+@pytest.fixture(scope="module")
+def browser(django_db_setup) -> Iterator[Browser]:
+    """The browser of one file's tests.
 
-    The plugin's own fixture keeps one browser for the session, and with it an event loop that
-    runs in the thread of every later test: their asyncio.run() would fail.
+    A browser of the whole session would keep an event loop in the thread of every later test:
+    their asyncio.run() would fail.
     """
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed (apt-get install chromium)")
-    # The driver's event loop makes Django think that the test is a coroutine.
-    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-    with sync_playwright() as playwright:
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+        # The driver's event loop makes Django think that the test is a coroutine.
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        page = browser.new_page()
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser, db) -> Iterator[Page]:
+    """A page without cookies or a cache of earlier tests."""
+    with browser.new_context() as context:
+        page = context.new_page()
         page.set_default_timeout(20_000)
         yield page
-        browser.close()
-        connections.close_all()  # under an event loop Django opens connections of its own
+    connections.close_all()  # under an event loop Django opens connections of its own
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -59,9 +60,10 @@ class Instance:
 
 
 @pytest.fixture(scope="module")
-def instance(tmp_path_factory) -> Iterator[Instance]:
+def instance(tmp_path_factory, migrated_file) -> Iterator[Instance]:
     """An instance as `make run` starts it, called with a gateway key."""
     data, port = tmp_path_factory.mktemp("gateway") / "e2e.sqlite3", free_port()
+    shutil.copy(migrated_file, data)
     variables = environment(DATABASE_URL=f"sqlite:///{data}")
     arguments = ("manage.py", "up", "--port", str(port), "--no-demo")
     with running(*arguments, environment=variables) as process:

@@ -20,22 +20,14 @@ FILE = "site.sqlite3"
 COLUMNS = ("published", "deliveries", "delivered", "in flight", "duplicated", "lost")
 
 
-@pytest.fixture(scope="session")
-def migrated(tmp_path_factory) -> Path:
-    """An SQLite file with tables and nothing in them."""
-    folder: Path = tmp_path_factory.mktemp("migrated")
-    on_sqlite(folder).migrate()
-    return folder / FILE
-
-
 def on_sqlite(folder: Path) -> Site:
     return Site("SQLite, ORM broker", folder, DATABASE_URL=f"sqlite:///{folder / FILE}")
 
 
 @pytest.fixture(scope="session")
-def sqlite_site(migrated, tmp_path_factory) -> Iterator[Site]:
+def sqlite_site(migrated_file, tmp_path_factory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("sqlite")
-    shutil.copy(migrated, folder)
+    shutil.copy(migrated_file, folder / FILE)
     with on_sqlite(folder).running() as site:
         yield site
 
@@ -50,8 +42,8 @@ def small_disk(tmp_path) -> Iterator[Disk]:
 
 
 @pytest.fixture
-def small_site(migrated, small_disk) -> Iterator[Site]:
-    shutil.copy(migrated, small_disk.folder)
+def small_site(migrated_file, small_disk) -> Iterator[Site]:
+    shutil.copy(migrated_file, small_disk.folder / FILE)
     with on_sqlite(small_disk.folder).running() as site:
         yield site
 

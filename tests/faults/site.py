@@ -15,7 +15,7 @@ from typing import Any, Self
 import orjson
 
 from tests.faults import rigged
-from tests.running import ROOT, Running, environment, running, until
+from tests.running import ROOT, Running, environment, migrate, running, until
 
 
 class DatabaseAwayError(Exception):
@@ -74,12 +74,7 @@ class Site:
         self.move_clock(0)
 
     def migrate(self) -> None:
-        subprocess.run(
-            [sys.executable, "manage.py", "migrate", "-v0"],
-            env=self._environment,
-            cwd=ROOT,
-            check=True,
-        )
+        migrate(self._environment)
 
     @contextmanager
     def running(self) -> Iterator[Site]:

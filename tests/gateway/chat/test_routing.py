@@ -189,6 +189,7 @@ def test_without_redis_requests_are_counted_in_the_process_and_do_not_wait():
     assert away.asked == 2
 
 
+@pytest.mark.services
 def test_all_processes_count_together_in_redis(settings):
     if not settings.REDIS_URL:
         pytest.skip("there is no Redis: REDIS_URL is empty")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import sqlite3
 import sys
@@ -11,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from signal import SIGTERM
-from subprocess import PIPE, STDOUT, Popen, run
+from subprocess import PIPE, STDOUT, Popen
 from typing import Any
 
 import pytest
@@ -40,10 +41,9 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
+def folder(tmp_path_factory, migrated_file) -> Path:
     folder: Path = tmp_path_factory.mktemp("serving")
-    command = [sys.executable, "manage.py", "migrate", "-v0"]
-    run(command, env=environment(folder), cwd=settings.BASE_DIR, check=True)
+    shutil.copy(migrated_file, folder / "db.sqlite3")
     return folder
 
 

@@ -19,7 +19,6 @@ from django.utils import timezone
 from django_q.signing import SignedPackage
 
 from tests.running import (
-    ROOT,
     Running,
     environment,
     running,
@@ -27,42 +26,22 @@ from tests.running import (
 )
 
 pytestmark = [
+    pytest.mark.services,
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
 ]
 
 
-@pytest.fixture(scope="module")
-def migrated(tmp_path_factory) -> Path:
-    file: Path = tmp_path_factory.mktemp("cluster") / "migrated.sqlite3"
-    subprocess.run(
-        [sys.executable, "manage.py", "migrate", "-v0"],
-        env=environment(DATABASE_URL=f"sqlite:///{file}"),
-        cwd=ROOT,
-        check=True,
-    )
-    return file
+@pytest.fixture
+def database(migrated_file: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(migrated_file, tmp_path / "cluster.sqlite3"))
 
 
 @pytest.fixture
-def database(migrated: Path, tmp_path: Path) -> Path:
-    with closing(sqlite3.connect(migrated)) as source:
-        source.execute("pragma wal_checkpoint(truncate)")
-    return Path(shutil.copy(migrated, tmp_path / "cluster.sqlite3"))
-
-
-@pytest.fixture(params=["orm", "redis"])
-def queue(request) -> str:
-    """The queue that a test uses: in the database, or one of its own in Redis."""
-    if request.param == "redis" and not settings.REDIS_URL:
-        pytest.skip("REDIS_URL is not set")
-    return str(request.param)
-
-
-@pytest.fixture
-def variables(queue: str, database: Path) -> Iterator[dict[str, str]]:
+def variables(database: Path) -> Iterator[dict[str, str]]:
+    """The queue that a test uses: in the database or, with REDIS_URL, one of its own there."""
     own = {"DATABASE_URL": f"sqlite:///{database}"}
-    if queue == "orm":
+    if not settings.REDIS_URL:
         yield own
         return
     name = f"test-{uuid.uuid4().hex}"
