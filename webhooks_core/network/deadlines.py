@@ -43,54 +43,26 @@ class Deadlines:
         self._timer = self.loop.call_later(TICK_S, self._tick) if self._open else None
 
 
-class CancelScope:
-    """A block that `expire()` ends: it cancels the block's task, and the block raises TimeoutError.
+class Deadline:
+    """A block that ends with TimeoutError at a time of the loop's clock, `until`.
 
-    Any other cancellation of the task remains a cancellation.
+    It cancels the block's task. Any other cancellation of the task remains a cancellation.
     """
 
-    __slots__ = ("_cancelling", "_expired", "_task")
+    __slots__ = ("_cancelling", "_deadlines", "_expired", "_task", "until")
 
     _task: asyncio.Task[object]
 
-    def __init__(self) -> None:
+    def __init__(self, deadlines: Deadlines, until: float) -> None:
+        self._deadlines = deadlines
         self._expired = False
+        self.until = until
 
     def __enter__(self) -> Self:
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("a deadline is entered inside a task")
         self._task, self._cancelling = task, task.cancelling()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if not self._expired or self._task.uncancel() > self._cancelling:
-            return
-        if kind is not None and issubclass(kind, asyncio.CancelledError):
-            raise TimeoutError from error
-
-    def expire(self) -> None:
-        self._expired = True
-        self._task.cancel()
-
-
-class Deadline(CancelScope):
-    """A block that ends at a time of the loop's clock; created by Deadlines."""
-
-    __slots__ = ("_deadlines", "until")
-
-    def __init__(self, deadlines: Deadlines, until: float) -> None:
-        super().__init__()
-        self._deadlines = deadlines
-        self.until = until
-
-    def __enter__(self) -> Self:
-        super().__enter__()
         self._deadlines.enter(self)
         return self
 
@@ -101,7 +73,14 @@ class Deadline(CancelScope):
         trace: TracebackType | None,
     ) -> None:
         self._deadlines.leave(self)
-        super().__exit__(kind, error, trace)
+        if not self._expired or self._task.uncancel() > self._cancelling:
+            return
+        if kind is not None and issubclass(kind, asyncio.CancelledError):
+            raise TimeoutError from error
+
+    def expire(self) -> None:
+        self._expired = True
+        self._task.cancel()
 
 
 class _ThreadState(threading.local):
@@ -113,10 +92,15 @@ class _ThreadState(threading.local):
 _thread = _ThreadState()
 
 
-def within(seconds: float | None) -> Deadline:
-    """Return a deadline in the running loop after some seconds; None means that it never ends."""
+def of_running_loop() -> Deadlines:
+    """Return the deadlines of the running loop."""
     loop = asyncio.get_running_loop()
     deadlines = _thread.deadlines
     if deadlines is None or deadlines.loop is not loop:
         deadlines = _thread.deadlines = Deadlines(loop)
-    return deadlines.within(NEVER if seconds is None else seconds)
+    return deadlines
+
+
+def within(seconds: float | None) -> Deadline:
+    """Return a deadline in the running loop after some seconds; None means that it never ends."""
+    return of_running_loop().within(NEVER if seconds is None else seconds)

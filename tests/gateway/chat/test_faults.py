@@ -24,6 +24,7 @@ from tests.gateway.chat.harness import (
     answers,
     chunk,
     event,
+    every_way,
     head,
     running,
     sends,
@@ -137,6 +138,20 @@ def test_a_stream_that_stalls_ends_with_an_error_chunk(gateway, upstream, limit)
     assert last["error"]["status_code"] == 500
     assert gateway.settled(lambda: upstream.hung_up)
     assert nothing_is_left(gateway, upstream)
+
+
+@every_way
+def test_a_stream_that_stalls_after_some_chunks_ends_with_an_error_chunk(
+    gateway, upstream
+):
+    gateway.declare(timeouts={"idle_s": 0.3})
+    upstream.script = sends(STREAM[0], 0.1, STREAM[1], 0.1, STREAM[0], 30.0)
+
+    *chunks, last = gateway.stream()
+
+    assert text_of(chunks) == "HelloHel"
+    assert last["error"]["status_code"] == 500
+    assert gateway.settled(lambda: upstream.hung_up)
 
 
 def test_a_slow_stream_that_keeps_coming_is_not_idle(gateway, upstream):
