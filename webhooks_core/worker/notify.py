@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -54,9 +53,6 @@ class _Notification:
             notify(endpoint_ids, at=at)
 
 
-_thread = threading.local()
-
-
 def notify_on_commit(
     endpoint_ids: Sequence[int], *, at: datetime | None = None
 ) -> None:
@@ -65,21 +61,20 @@ def notify_on_commit(
     One transaction sends one notification. If a savepoint is rolled back, so is a notification
     that it created; one from before it remains, and may name too many queues.
     """
-    notification: _Notification | None = getattr(_thread, "notification", None)
-    if notification is None or not _is_pending(notification):
-        notification = _thread.notification = _Notification()
-        notification.add(endpoint_ids, at)
+    pending = _pending()
+    notification = pending or _Notification()
+    notification.add(endpoint_ids, at)
+    if pending is None:
         transaction.on_commit(notification.send, robust=True)
-    else:
-        notification.add(endpoint_ids, at)
 
 
-def _is_pending(notification: _Notification) -> bool:
-    hooks = transaction.get_connection().run_on_commit
-    return any(
-        getattr(hook, "__self__", None) is notification
-        for _, hook, _ in reversed(hooks)
-    )
+def _pending() -> _Notification | None:
+    """Return the notification that the open transaction is to send."""
+    for _, hook, _ in reversed(transaction.get_connection().run_on_commit):
+        owner = getattr(hook, "__self__", None)
+        if isinstance(owner, _Notification):
+            return owner
+    return None
 
 
 def notify(endpoint_ids: Sequence[int], *, at: datetime | None = None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from argparse import ArgumentParser
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ from webhooks_core.cli.argument_types import seconds
 from webhooks_core.cli.output import add_json_argument, format_output
 from webhooks_core.conf import webhook_settings
 from webhooks_core.encryption import SecretUnreadableError
-from webhooks_core.models import Attempt, Delivery
+from webhooks_core.models import Delivery
 from webhooks_core.receiving.diagnosis import Sent, diagnose
 from webhooks_core.receiving.verification import Received
 
-DIFFERS, UNUSABLE = 1, 2
+DIFFERS = 1  # exit status
+unusable = partial(CommandError, returncode=2)
 
 
 class Command(BaseCommand):
@@ -67,10 +69,8 @@ class Command(BaseCommand):
         if not secrets and sent:
             secrets = list(sent.secrets)
         if not secrets:
-            raise CommandError(
-                "no secret: give --secret, or --delivery to use its endpoint's.",
-                returncode=UNUSABLE,
-            )
+            message = "no secret: give --secret, or --delivery to use its endpoint's."
+            raise unusable(message)
         received = Received(
             path="/",
             headers=_headers(options["header"]),
@@ -93,9 +93,7 @@ def _headers(given: list[str]) -> dict[str, str]:
     for line in given:
         name, colon, value = line.partition(":")
         if not colon:
-            raise CommandError(
-                f"--header: {name[:40]!r} is not `Name: value`.", returncode=UNUSABLE
-            )
+            raise unusable(f"--header: {name[:40]!r} is not `Name: value`.")
         headers[name.strip().lower()] = value.removeprefix(" ")
     return headers
 
@@ -104,9 +102,7 @@ def _read(body: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if body == "-" else Path(body).read_bytes()
     except OSError as error:
-        raise CommandError(
-            f"cannot read {body}: {error.strerror}.", returncode=UNUSABLE
-        ) from error
+        raise unusable(f"cannot read {body}: {error.strerror}.") from error
 
 
 def _sent(public_id: str) -> Sent:
@@ -117,17 +113,13 @@ def _sent(public_id: str) -> Sent:
         or rows.filter(event__public_id=public_id).order_by("pk").first()
     )
     if delivery is None:
-        raise CommandError(f"there is no delivery {public_id}.", returncode=UNUSABLE)
+        raise unusable(f"there is no delivery {public_id}.")
     try:
         secrets = delivery.endpoint.secrets(now=timezone.now())
     except SecretUnreadableError as error:
-        raise CommandError(
-            "none of WEBHOOK_SECRET_KEYS decrypts the endpoint's secret.",
-            returncode=UNUSABLE,
-        ) from error
-    times = Attempt.objects.filter(delivery=delivery).values_list(
-        "started_at", flat=True
-    )
+        message = "none of WEBHOOK_SECRET_KEYS decrypts the endpoint's secret."
+        raise unusable(message) from error
+    times = delivery.attempt_set.values_list("started_at", flat=True)
     return Sent(
         body=bytes(delivery.event.body),
         secrets=secrets,
