@@ -24,7 +24,7 @@ def sound(settings, monkeypatch):
     return settings
 
 
-def test_sound_settings_pass():
+def test_valid_settings_pass():
     assert check_settings() == []
     assert check_settings in checks.registry.registry.get_checks()
 
@@ -55,7 +55,7 @@ def test_missing_keys_are_an_error(sound):
     assert error.id == "webhooks_core.E001"
 
 
-def test_django_s_own_key_is_no_key_of_webhooks(sound):
+def test_the_key_of_django_is_refused_as_a_key_of_webhooks(sound):
     sound.SECRET_KEY = KEY
     [error] = check_settings()
     assert error.id == "webhooks_core.E003"

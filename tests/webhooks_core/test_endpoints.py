@@ -77,7 +77,7 @@ class TestQuota:
         EndpointFactory.create(url=URL, owner="alice")
         EndpointFactory.create(url=URL, owner="bob")
 
-    def test_another_conflict_is_not_taken_for_a_race(self):
+    def test_a_conflict_that_is_not_a_race_is_an_error(self):
         EndpointFactory.create(url=URL, static_key="one")
         with pytest.raises(IntegrityError):
             EndpointFactory.create(url=URL, static_key="one")
@@ -96,7 +96,7 @@ class TestChangeOfUrl:
         changed = endpoints.update(target, url=OTHER)
         assert (changed.status, changed.consecutive_failures) == (1, 0)
 
-    def test_it_counts_what_the_endpoint_is_now_not_when_it_was_read(self):
+    def test_a_change_uses_the_present_state_of_the_endpoint(self):
         """It was disabled between the reading and the change."""
         read_before = EndpointFactory.create(url=URL)
         Endpoint.objects.update(
@@ -120,7 +120,7 @@ class TestChangeOfUrl:
         Endpoint.objects.update(consecutive_failures=7)
         assert endpoints.update(target, url=OTHER).consecutive_failures == 7
 
-    def test_what_waited_for_a_disabled_endpoint_is_due_at_once(self, calls):
+    def test_waiting_deliveries_of_an_enabled_endpoint_are_due_at_once(self, calls):
         target = EndpointFactory.create(url=URL)
         publish_event()
         dispatcher = ManualDispatcher()
@@ -135,7 +135,7 @@ class TestChangeOfUrl:
 
 @at_once
 class TestDeletion:
-    def test_it_is_won_once_and_ends_what_waits(self):
+    def test_a_deletion_succeeds_once_and_fails_waiting_deliveries(self):
         target = EndpointFactory.create(url=URL)
         publish_event()
         assert endpoints.delete(target)
@@ -148,7 +148,7 @@ class TestDeletion:
         assert target.deleted_at is not None
         assert target.slot is None
 
-    def test_what_is_being_tried_ends_with_its_attempt(self):
+    def test_a_claimed_delivery_ends_with_its_attempt(self):
         target = EndpointFactory.create(url=URL)
         publish_event()
         dispatcher = ManualDispatcher()
@@ -231,7 +231,7 @@ class TestRotation:
 
 @at_once
 class TestPause:
-    def test_what_is_published_meanwhile_waits_and_goes_out_on_resume(self):
+    def test_events_published_during_a_pause_are_sent_on_resume(self):
         target = EndpointFactory.create(url=URL)
         endpoints.pause(target)
         publish_event()
@@ -241,7 +241,9 @@ class TestPause:
         endpoints.resume(target)
         assert len(dispatcher.claim()) == 1
 
-    def test_inactivity_ends_what_waits_where_the_product_says_so(self, use_profile):
+    def test_inactivity_fails_waiting_deliveries_if_the_profile_says_so(
+        self, use_profile
+    ):
         use_profile(inactive_fails_pending=True)
         target = EndpointFactory.create(url=URL)
         publish_event()

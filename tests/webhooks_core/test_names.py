@@ -45,14 +45,14 @@ def test_a_literal_address_is_vetted_where_the_socket_is_made(host):
 
 
 @pytest.mark.parametrize("host", ["2130706433", "0x7f.1", "127.1", "0"])
-def test_an_address_in_disguise_is_not_called(host):
+def test_a_disguised_address_is_not_connected_to(host):
     with receiver(204) as server:
         answer = post(server.url.replace("127.0.0.1", host), loopback=False)
     assert answer.outcome == Outcome.BLOCKED
     assert server.requests == []
 
 
-def test_what_is_our_own_listener_by_now_is_not_connected_to(plain):
+def test_a_url_that_has_become_our_own_listener_is_not_connected_to(plain):
     base_url = "http://127.0.0.1:8000"
     policy = replace(plain.url_policy, own=own_listener(base_url))
     assert policy.allowed_networks("http://localhost:8001/").allows("127.0.0.1")
@@ -61,7 +61,7 @@ def test_what_is_our_own_listener_by_now_is_not_connected_to(plain):
         assert not policy.allowed_networks(url).allows("93.184.215.14")
 
 
-def test_names_whose_servers_hang_hold_up_no_other_name(monkeypatch):
+def test_names_whose_servers_hang_delay_no_other_name(monkeypatch):
     real, released = socket.getaddrinfo, threading.Event()
 
     def resolve(host, port, *args: Any, **options: Any) -> Any:

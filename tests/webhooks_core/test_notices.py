@@ -72,7 +72,7 @@ class TestNotices:
         attempts([failed, ok, failed, ok])
         assert [notice.kind for notice in notices] == [NoticeKind.RECOVERED]
 
-    def test_a_hook_that_fails_fails_nobody_and_is_logged(
+    def test_a_failing_hook_is_logged_and_fails_no_caller(
         self, use_profile, capsys, caplog
     ):
         def broken(_: Notice) -> None:
@@ -85,14 +85,14 @@ class TestNotices:
         assert Delivery.objects.get().attempts == 1
         assert "notice hook failed" in caplog.text + capsys.readouterr().err
 
-    def test_a_product_without_a_hook_is_served_as_ever(self, plain, caplog, capsys):
+    def test_a_product_without_a_hook_is_served_as_before(self, plain, caplog, capsys):
         EndpointFactory.create(url=URL)
         attempts([failed] * 3)
         assert "endpoint disabled" in caplog.text + capsys.readouterr().err
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_is_rolled_back_sends_no_notice(notices):
+def test_a_rolled_back_transaction_sends_no_notice(notices):
     target = EndpointFactory.create(url=URL)
     Endpoint.objects.update(status=2)
     with transaction.atomic():

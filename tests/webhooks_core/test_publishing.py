@@ -58,7 +58,7 @@ def test_nothing_is_called_before_the_commit(calls):
     assert EndpointQueue.objects.get().next_due_at is not None
 
 
-def test_a_wake_up_that_fails_fails_nobody(monkeypatch):
+def test_a_failing_wake_up_fails_no_caller(monkeypatch):
     def explode(*_: object, **__: object) -> None:
         raise RuntimeError("anything")
 
@@ -68,7 +68,7 @@ def test_a_wake_up_that_fails_fails_nobody(monkeypatch):
     assert only_delivery().status == Delivery.Status.PENDING
 
 
-def test_the_bytes_are_made_once():
+def test_the_body_is_serialised_once():
     EndpointFactory.create(url=URL)
     stored = publish(
         profile="plain", owner="alice", event_type="thing.made", data={"t": "é\0\u2028"}
@@ -119,7 +119,7 @@ def test_an_unknown_type_stores_nothing():
 
 
 @pytest.mark.parametrize("data", [{"x": object()}, {"x": "\ud800"}, {"x": 2**70}])
-def test_what_is_not_json_stores_nothing_and_leaves_the_transaction_usable(data):
+def test_data_that_is_not_json_stores_nothing_and_leaves_the_transaction_usable(data):
     EndpointFactory.create(url=URL)
     with transaction.atomic():
         with pytest.raises(TypeError):
@@ -164,7 +164,7 @@ class TestDedupeKey:
         publish_event(dedupe_key="k")
         assert (Event.objects.count(), Delivery.objects.count()) == (1, 1)
 
-    def test_a_race_makes_one_event_and_fails_nobody(self):
+    def test_a_race_creates_one_event_and_fails_no_publisher(self):
         EndpointFactory.create(url=URL)
         together = threading.Barrier(6)
 
@@ -181,7 +181,7 @@ class TestDedupeKey:
         assert len(ids) == 1
         assert (Event.objects.count(), Delivery.objects.count()) == (1, 1)
 
-    def test_a_conflict_that_is_no_race_is_raised(self, monkeypatch):
+    def test_another_conflict_is_raised(self, monkeypatch):
         known = publish_event()
         monkeypatch.setattr(formats, "public_id", lambda _: known.public_id)
         with pytest.raises(IntegrityError):
@@ -206,7 +206,7 @@ class TestFanOut:
         )
         assert Event.objects.get().fanout_after is None
 
-    def test_who_subscribes_after_the_event_gets_none_of_it(self):
+    def test_an_endpoint_created_after_the_event_does_not_receive_it(self):
         for _ in range(5):
             EndpointFactory.create(url=URL)
         publish_event()
@@ -227,7 +227,7 @@ class TestFanOut:
             pass
         assert Delivery.objects.count() == 11
 
-    def test_one_whose_rest_has_gone_does_not_hold_up_the_next(self):
+    def test_a_fan_out_whose_endpoints_are_removed_does_not_delay_the_next(self):
         for _ in range(5):
             EndpointFactory.create(url=URL, event_types=["thing.made", "thing.lost"])
         publish_event()

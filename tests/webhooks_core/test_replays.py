@@ -67,19 +67,19 @@ def test_all_that_failed_is_counted_and_sent_at_a_pace(failed):
     assert set(due.values_list("status", flat=True)) == {1}
 
 
-def test_what_was_replayed_is_not_replayed_again(failed):
+def test_a_replayed_delivery_is_not_replayed_again(failed):
     _, target = failed
     since = timezone.now() - timedelta(minutes=1)
     assert replays.replay_failed(target, since=since) == 3
     assert replays.replay_failed(target, since=since) == 0
 
 
-def test_what_failed_before_is_left_alone(failed):
+def test_earlier_failures_are_not_replayed(failed):
     _, target = failed
     assert replays.failed_since(target, timezone.now()).count() == 0
 
 
-def test_nothing_is_replayed_to_an_endpoint_that_is_gone(failed):
+def test_nothing_is_replayed_to_a_deleted_endpoint(failed):
     _, target = failed
     endpoints.delete(target)
     target.refresh_from_db()
@@ -142,7 +142,7 @@ def test_a_time_of_another_zone_is_shown_in_utc(failed, capsys):
         ({"endpoint": "ep_none"}, "there is no endpoint ep_none"),
     ],
 )
-def test_the_command_names_what_is_not_there(options, words):
+def test_the_command_names_a_missing_id(options, words):
     with pytest.raises(CommandError, match=words):
         call_command("webhooks_replay", **options)
 
@@ -159,7 +159,7 @@ def test_the_command_names_what_is_not_there(options, words):
         ("--per-second=1e-300", "is not a number from 0.01"),
     ],
 )
-def test_the_command_refuses_nonsense(failed, option, words):
+def test_the_command_refuses_invalid_options(failed, option, words):
     _, target = failed
     with pytest.raises(CommandError, match=words):
         call_command("webhooks_replay", "--endpoint", target.public_id, option)
@@ -178,7 +178,7 @@ def test_a_paused_endpoint_gets_nothing_until_it_is_resumed():
     assert only_delivery().status == Delivery.Status.DELIVERED
 
 
-def test_what_fails_again_while_a_replay_goes_on_is_not_replayed_twice(monkeypatch):
+def test_a_replay_that_fails_again_meanwhile_is_not_replayed_twice(monkeypatch):
     monkeypatch.setattr(replays, "BATCH", 1)
     target = EndpointFactory.create(url="http://127.0.0.1:9/hook")
     for _ in range(3):

@@ -25,7 +25,7 @@ def fail() -> None:
     raise SystemExit("not this thread's to heed")
 
 
-def test_what_a_function_returns_or_raises_comes_back(pool: ThreadPool):
+def test_the_caller_gets_what_a_function_returns_or_raises(pool: ThreadPool):
     async def work() -> str:
         with pytest.raises(SystemExit, match="not this thread's"):
             await pool.run(fail)
@@ -34,7 +34,7 @@ def test_what_a_function_returns_or_raises_comes_back(pool: ThreadPool):
     assert asyncio.run(work()).startswith("web-")
 
 
-def test_nobody_waits_for_a_call_that_was_given_up(pool: ThreadPool):
+def test_a_cancelled_call_has_no_effect(pool: ThreadPool):
     begun, gate = threading.Event(), threading.Event()
 
     def wait() -> None:
@@ -52,7 +52,7 @@ def test_nobody_waits_for_a_call_that_was_given_up(pool: ThreadPool):
     assert asyncio.run(work()) == "next"
 
 
-def test_a_loop_that_is_closed_meanwhile_harms_no_thread(pool: ThreadPool):
+def test_a_closed_loop_does_not_stop_a_thread(pool: ThreadPool):
     begun, gate = threading.Event(), threading.Event()
 
     def wait() -> None:
@@ -72,7 +72,7 @@ def test_a_loop_that_is_closed_meanwhile_harms_no_thread(pool: ThreadPool):
     assert asyncio.run(work()) == "next"
 
 
-def test_a_thread_that_waits_keeps_nothing_alive(pool: ThreadPool):
+def test_an_idle_thread_keeps_no_object_alive(pool: ThreadPool):
     class Thing:
         def name(self) -> str:
             return "thing"

@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 DASHBOARD = "/admin/webhooks_core/dispatcherlease/dashboard/"
 
 
-def test_an_idle_system_says_so(admin_client):
+def test_an_idle_system_shows_that_nothing_is_overdue(admin_client):
     text = page(admin_client, DASHBOARD)
     for expected in (
         "nothing is overdue",
@@ -106,7 +106,7 @@ def test_hours_of_the_clock_hold_their_attempts(monkeypatch):
     assert dispatchers.hours(now).attempts == 2
 
 
-def test_the_worst_endpoints_come_first(admin_client):
+def test_the_endpoints_that_fail_most_come_first(admin_client):
     for number in range(12):
         target = EndpointFactory.create(url=f"http://127.0.0.1:{number + 1}/{SCRIPT}")
         Endpoint.objects.filter(pk=target.pk).update(consecutive_failures=number)
@@ -138,7 +138,7 @@ def test_dispatcher_leases_are_listed_and_never_edited(admin_client):
     assert admin_client.post(address, {"host": "x"}).status_code == 403
 
 
-def test_who_may_not_look_sees_nothing(client):
+def test_a_user_without_permission_sees_nothing(client):
     looker(client)
     page(client, DASHBOARD, 403)
     assert "Webhooks dashboard" not in page(client, "/admin/")

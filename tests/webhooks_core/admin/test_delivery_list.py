@@ -43,7 +43,7 @@ def test_the_list_reads_no_bodies_and_counts_nothing_without_a_bound(admin_clien
     assert all(f"LIMIT {base.LISTED_AT_MOST}" in sql for sql in counting)
 
 
-def test_the_list_ends_where_its_pages_end_and_says_so(admin_client, monkeypatch):
+def test_the_list_shows_that_it_is_cut_at_its_last_page(admin_client, monkeypatch):
     make(120)
     assert "120 deliveries" in page(admin_client, LIST)
     monkeypatch.setattr(base, "LISTED_AT_MOST", 100)
@@ -77,7 +77,7 @@ SUSPENDING = [
 
 
 @pytest.mark.parametrize(("change_of", "word"), SUSPENDING)
-def test_what_waits_for_its_endpoint_is_suspended_and_not_due(
+def test_a_delivery_that_waits_for_its_endpoint_is_suspended_and_not_due(
     admin_client, change_of, word
 ):
     make(1)
@@ -96,7 +96,7 @@ def test_what_waits_for_its_endpoint_is_suspended_and_not_due(
 
 
 @pytest.mark.parametrize(("change_of", "word"), SUSPENDING)
-def test_what_is_suspended_is_found_by_its_word_and_is_not_pending(
+def test_a_suspended_delivery_has_its_own_filter_and_is_not_pending(
     admin_client, change_of, word
 ):
     make(2)
@@ -146,7 +146,7 @@ def test_an_unknown_id_finds_nothing(admin_client, term):
 @pytest.mark.parametrize(
     "query", ["q=%00", "error=%00", "type=%00", "status__exact=%00"]
 )
-def test_a_hostile_query_is_no_error_of_ours(admin_client, query):
+def test_a_hostile_query_is_not_a_server_error(admin_client, query):
     assert admin_client.get(f"{LIST}?{query}").status_code in {200, 302}
 
 

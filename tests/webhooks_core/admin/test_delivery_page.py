@@ -30,7 +30,7 @@ def block(text, name) -> str:
     return unescape(match[1])
 
 
-def test_what_came_from_outside_is_shown_escaped(admin_client):
+def test_input_from_outside_is_shown_escaped(admin_client):
     with receiver(500) as server:
         server.answer = SCRIPT.encode()
         EndpointFactory.create(url=f"{server.url}?{SCRIPT}")
@@ -46,7 +46,7 @@ def test_what_came_from_outside_is_shown_escaped(admin_client):
     assert SCRIPT not in page(admin_client, LIST)
 
 
-def test_the_body_is_there_to_the_byte_and_to_read(admin_client):
+def test_the_body_is_shown_exactly_and_formatted(admin_client):
     EndpointFactory.create()
     publish(
         profile="plain", owner="alice", event_type="thing.made", data={"b": 1, "a": "é"}
@@ -61,7 +61,7 @@ def test_the_body_is_there_to_the_byte_and_to_read(admin_client):
     assert answer.headers["Content-Disposition"].startswith("attachment;")
 
 
-def test_a_long_body_is_cut_on_the_page_and_whole_in_the_download(admin_client):
+def test_a_long_body_is_cut_on_the_page_and_complete_in_the_download(admin_client):
     EndpointFactory.create()
     data = {"x": "z" * 100_000}
     publish(profile="plain", owner="alice", event_type="thing.made", data=data)
@@ -73,7 +73,7 @@ def test_a_long_body_is_cut_on_the_page_and_whole_in_the_download(admin_client):
 
 
 @pytest.mark.parametrize("raw", [b"\xff\xfe nonsense", b"[" * 5000, b""])
-def test_a_body_that_is_no_json_is_shown_as_it_is(admin_client, raw):
+def test_a_body_that_is_not_json_is_shown_unchanged(admin_client, raw):
     EndpointFactory.create()
     publish_event()
     Event.objects.update(body=raw)
@@ -115,7 +115,7 @@ def test_neither_secret_nor_ciphertext_nor_own_header_is_ever_shown(admin_client
     assert f"X-Api-Key: {display.HIDDEN}" in unescape(text)
 
 
-def test_an_unreadable_secret_is_shown_and_is_no_error(admin_client, settings):
+def test_an_unreadable_secret_is_shown_without_a_server_error(admin_client, settings):
     EndpointFactory.create()
     publish_event()
     settings.WEBHOOK_SECRET_KEYS = ["A" * 43 + "="]

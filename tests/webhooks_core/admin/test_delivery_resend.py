@@ -16,7 +16,7 @@ from webhooks_core.models import Delivery, Endpoint
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 
 
-def test_history_is_neither_made_nor_edited_nor_deleted(admin_client):
+def test_history_cannot_be_created_changed_or_deleted(admin_client):
     EndpointFactory.create()
     publish_event()
     before = Delivery.objects.values().get()
@@ -73,7 +73,7 @@ def test_too_many_at_once_are_refused(admin_client, monkeypatch):
     assert Delivery.objects.count() == 3
 
 
-def test_nothing_is_resent_to_an_endpoint_that_is_gone(admin_client):
+def test_nothing_is_resent_to_a_deleted_endpoint(admin_client):
     target = EndpointFactory.create()
     publish_event()
     endpoints.delete(target)
@@ -95,7 +95,7 @@ def test_a_get_resends_nothing(admin_client):
     assert Delivery.objects.count() == 1
 
 
-def test_who_may_only_look_sees_all_and_resends_nothing(client):
+def test_a_user_with_view_permission_sees_all_and_resends_nothing(client):
     EndpointFactory.create()
     publish_event()
     looker(client, ["view_delivery"])
@@ -108,7 +108,7 @@ def test_who_may_only_look_sees_all_and_resends_nothing(client):
     assert Delivery.objects.count() == 1
 
 
-def test_who_may_not_look_sees_nothing(client):
+def test_a_user_without_permission_sees_nothing(client):
     EndpointFactory.create()
     publish_event()
     looker(client)
@@ -121,13 +121,13 @@ def test_who_may_not_look_sees_nothing(client):
 
 
 @pytest.mark.parametrize("pk", [999, 2**63, 2**200])
-def test_what_is_not_there_is_not_found(admin_client, pk):
+def test_a_missing_delivery_is_a_404(admin_client, pk):
     assert admin_client.post(f"{LIST}{pk}/resend/").status_code == 404
     assert admin_client.get(f"{LIST}{pk}/body/").status_code == 404
     assert admin_client.get(f"{LIST}{pk}/change/").status_code == 302
 
 
-def test_the_page_answers_without_a_product_of_its_name(admin_client):
+def test_the_page_works_without_its_product(admin_client):
     EndpointFactory.create()
     publish_event()
     Endpoint.objects.update(profile="gone")

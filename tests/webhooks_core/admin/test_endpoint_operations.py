@@ -23,7 +23,7 @@ from webhooks_core.signing.secrets import PREFIX
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 
 
-def test_a_test_event_goes_out_and_its_answer_shows_on_its_page(admin_client):
+def test_a_test_event_is_sent_and_its_page_shows_the_response(admin_client):
     with receiver(200) as server:
         server.answer = b"thanks"
         target = EndpointFactory.create(url=server.url, event_types=["thing.lost"])
@@ -40,7 +40,9 @@ def test_a_test_event_goes_out_and_its_answer_shows_on_its_page(admin_client):
     assert message == f"Sent the test event {only_delivery().event.public_id}."
 
 
-def test_no_test_goes_to_an_endpoint_that_gets_none(admin_client, use_profile):
+def test_no_test_event_is_sent_to_an_endpoint_that_receives_nothing(
+    admin_client, use_profile
+):
     target = EndpointFactory.create()
     use_profile(enabled=False)
     assert "Nothing was sent" in operate(admin_client, target, "send-test")
@@ -72,7 +74,7 @@ def test_limits_are_set_and_shown(admin_client):
 
 
 @pytest.mark.parametrize("value", ["", "0", "513", "-1", "many", "²"])
-def test_limits_that_cannot_be_change_nothing(admin_client, value):
+def test_invalid_limits_change_nothing(admin_client, value):
     target = EndpointFactory.create()
     text = operate(admin_client, target, "set-limits", max_in_flight=value, in_order="")
     assert "Nothing was changed: max_in_flight" in text
@@ -97,7 +99,9 @@ def test_an_endpoint_is_paused_and_resumed(admin_client, calls):
 
 
 @pytest.mark.spec("recording", "an operator may enable a disabled endpoint")
-def test_a_disabled_endpoint_is_enabled_and_gets_what_waited(admin_client):
+def test_a_disabled_endpoint_is_enabled_and_receives_its_waiting_deliveries(
+    admin_client,
+):
     with receiver(204) as server:
         target = EndpointFactory.create(url=server.url)
         publish_event()
@@ -138,7 +142,7 @@ def test_a_new_secret_is_shown_once_and_the_old_one_overlaps(admin_client):
 CONFIRM = LIST + "{}/rotate-secret/confirm/"
 
 
-def test_a_rotation_is_asked_for_on_a_page_of_its_own(admin_client):
+def test_a_rotation_is_confirmed_on_its_own_page(admin_client):
     target = EndpointFactory.create()
     assert CONFIRM.format(target.pk) in page(admin_client, change(target))
     asked = page(admin_client, CONFIRM.format(target.pk))
@@ -148,7 +152,7 @@ def test_a_rotation_is_asked_for_on_a_page_of_its_own(admin_client):
     assert EndpointSecret.objects.count() == 1
 
 
-def test_where_one_secret_signs_no_overlap_is_offered_and_the_effect_is_said(
+def test_a_product_with_one_signature_offers_no_overlap_and_explains_the_effect(
     admin_client, use_profile
 ):
     use_profile(signature_scheme="sha256")
@@ -169,7 +173,7 @@ def followed(client, address) -> str:
     return unescape(client.get(address, follow=True).content.decode())
 
 
-def test_a_rotation_that_cannot_be_is_not_asked_for(admin_client, client):
+def test_an_impossible_rotation_has_no_confirmation_page(admin_client, client):
     target = EndpointFactory.create()
     address = CONFIRM.format(target.pk)
     assert client.get(address).status_code == 302
@@ -190,7 +194,7 @@ def test_the_endpoint_of_a_product_that_is_not_installed_is_rotated(admin_client
 
 
 @pytest.mark.parametrize("hours", ["", "-1", "169", "1.5", "²", "9" * 40, "\0"])
-def test_a_faulty_overlap_rotates_nothing(admin_client, hours):
+def test_an_invalid_overlap_rotates_nothing(admin_client, hours):
     target = EndpointFactory.create()
     text = operate(admin_client, target, "rotate-secret", hours=hours)
     assert "0 to 168 whole hours" in text
@@ -262,7 +266,7 @@ def test_nothing_is_replayed_to_a_disabled_endpoint(admin_client, failed):
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_nothing_is_done_to_what_is_deleted(admin_client, name):
+def test_a_deleted_endpoint_has_no_operations(admin_client, name):
     target = EndpointFactory.create()
     endpoints.delete(target)
     before = Endpoint.objects.values().get()
@@ -274,7 +278,7 @@ def test_nothing_is_done_to_what_is_deleted(admin_client, name):
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_who_may_only_look_and_a_get_do_nothing(client, admin_client, name):
+def test_view_permission_and_get_requests_change_nothing(client, admin_client, name):
     target = EndpointFactory.create()
     before = Endpoint.objects.values().get()
     address = f"{LIST}{target.pk}/{name}/"
@@ -287,7 +291,7 @@ def test_who_may_only_look_and_a_get_do_nothing(client, admin_client, name):
     assert not LogEntry.objects.exists()
 
 
-def test_an_endpoint_is_neither_made_nor_edited_nor_deleted(admin_client):
+def test_an_endpoint_cannot_be_created_changed_or_deleted(admin_client):
     target = EndpointFactory.create()
     before = Endpoint.objects.values().get()
     for address in (change(target), f"{LIST}add/", f"{LIST}{target.pk}/delete/"):
@@ -295,7 +299,7 @@ def test_an_endpoint_is_neither_made_nor_edited_nor_deleted(admin_client):
     assert Endpoint.objects.values().get() == before
 
 
-def test_who_may_not_look_sees_nothing(client):
+def test_a_user_without_permission_sees_nothing(client):
     target = EndpointFactory.create()
     looker(client)
     for address in (LIST, change(target)):

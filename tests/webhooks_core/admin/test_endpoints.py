@@ -47,7 +47,7 @@ STATES: dict[Health, dict[str, object]] = {
 }
 
 
-def test_the_word_and_the_filter_agree(admin_client):
+def test_the_health_and_its_filter_agree(admin_client):
     targets = {}
     for number, (state, fields) in enumerate(STATES.items()):
         target = EndpointFactory.create(url=f"http://127.0.0.1:{number + 1}/")
@@ -63,7 +63,7 @@ def test_the_word_and_the_filter_agree(admin_client):
 
 
 @pytest.mark.parametrize("query", ["health=x", "health=%00", "product=%00", "q=%00"])
-def test_a_hostile_query_is_no_error_of_ours(admin_client, query):
+def test_a_hostile_query_is_not_a_server_error(admin_client, query):
     assert admin_client.get(f"{LIST}?{query}").status_code == 200
 
 
@@ -93,7 +93,7 @@ def test_a_day_looks_at_the_newest_deliveries_alone():
     assert health.days([], now=timezone.now(), deliveries=1) == {}
 
 
-def test_one_failure_among_many_is_never_rounded_away():
+def test_one_failure_among_many_is_always_visible():
     day = Day(ok=[0] * 23 + [99_999], failed=[0] * 23 + [1])
     assert day.success == "99.9 %"
     last = day.bars[-1]
@@ -185,7 +185,7 @@ def test_the_page_shows_the_state_of_the_endpoint(admin_client):
         ({"paused_at": NOW}, "Resume it."),
     ],
 )
-def test_the_page_says_what_lets_it_deliver_again_and_how_much_waits(
+def test_the_page_shows_how_to_deliver_again_and_how_much_waits(
     admin_client, fields, words
 ):
     target = EndpointFactory.create()
@@ -198,7 +198,7 @@ def test_the_page_says_what_lets_it_deliver_again_and_how_much_waits(
     assert only_delivery().public_id in page(admin_client, unescape(link))
 
 
-def test_what_the_page_says_of_a_disabled_endpoint_is_true(admin_client):
+def test_the_advice_for_a_disabled_endpoint_is_true(admin_client):
     target = EndpointFactory.create(url="http://127.0.0.1:9/before")
     publish_event()
     Endpoint.objects.update(status=Endpoint.Status.DISABLED, consecutive_failures=3)
@@ -213,7 +213,7 @@ def test_what_the_page_says_of_a_disabled_endpoint_is_true(admin_client):
     assert Delivery.objects.filter(next_attempt_at__lte=timezone.now()).exists()
 
 
-def test_what_waits_is_counted_no_further_than_it_must(admin_client, monkeypatch):
+def test_waiting_deliveries_are_counted_up_to_a_limit(admin_client, monkeypatch):
     target = EndpointFactory.create()
     publish_event()
     publish_event()
@@ -223,7 +223,7 @@ def test_what_waits_is_counted_no_further_than_it_must(admin_client, monkeypatch
     assert ">2 or more deliveries wait</a>" in page(admin_client, change(target))
 
 
-def test_what_came_from_outside_is_shown_escaped(admin_client):
+def test_input_from_outside_is_shown_escaped(admin_client):
     target = EndpointFactory.create(
         url=f"{NOWHERE}{SCRIPT}", owner=SCRIPT, description=SCRIPT
     )
@@ -246,7 +246,9 @@ def test_the_secret_is_shown_nowhere(admin_client):
         assert secret.ciphertext not in text
 
 
-def test_unreadable_headers_and_an_unknown_product_are_no_error(admin_client, settings):
+def test_unreadable_headers_and_an_unknown_product_are_not_server_errors(
+    admin_client, settings
+):
     target = EndpointFactory.create()
     endpoints.set_custom_headers(target, {"X-Key": "k"})
     Endpoint.objects.update(profile="gone")

@@ -77,7 +77,7 @@ def test_the_catalogue_shows_every_type_of_every_product(admin_client):
     assert '"audio_id": "aud_2481"' in text
 
 
-def test_the_catalogue_asks_no_table_of_ours(admin_client):
+def test_the_catalogue_queries_no_table_of_the_engine(admin_client):
     EndpointFactory.create()
     publish_event()
     assert not any(
@@ -85,7 +85,7 @@ def test_the_catalogue_asks_no_table_of_ours(admin_client):
     )
 
 
-def test_the_catalogue_says_what_is_switched_off(admin_client, use_profile):
+def test_the_catalogue_shows_which_products_are_switched_off(admin_client, use_profile):
     assert "Switched off" not in page(admin_client, CATALOGUE)
     off = use_profile(enabled=False, retry=replace(use_profile().retry, delays=()))
     assert not off.enabled
@@ -94,7 +94,7 @@ def test_the_catalogue_says_what_is_switched_off(admin_client, use_profile):
     assert "tried again after never" not in text
 
 
-def test_who_may_not_look_sees_nothing(client):
+def test_a_user_without_permission_sees_nothing(client):
     looker(client)
     page(client, LIST, 403)
     page(client, CATALOGUE, 403)

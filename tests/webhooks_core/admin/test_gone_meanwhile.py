@@ -23,7 +23,7 @@ def endpoint():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_delivery_that_is_gone_is_not_sent_again(endpoint):
+def test_a_deleted_delivery_is_not_sent_again(endpoint):
     publishing.publish(**OWNER, event_type="summary.completed", data={})
     delivery = Delivery.objects.select_related("endpoint").get()
     remove_owner(**OWNER)
@@ -33,7 +33,7 @@ def test_a_delivery_that_is_gone_is_not_sent_again(endpoint):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_secret_of_an_endpoint_that_is_gone_is_not_rotated(endpoint):
+def test_the_secret_of_a_removed_endpoint_is_not_rotated(endpoint):
     remove_owner(**OWNER)
     with pytest.raises(Endpoint.DoesNotExist):
         endpoints.rotate_secret(endpoint)
@@ -42,7 +42,7 @@ def test_a_secret_of_an_endpoint_that_is_gone_is_not_rotated(endpoint):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("operation", ["pause", "set-trusted", "rotate-secret"])
-def test_the_admin_answers_that_an_endpoint_is_gone(
+def test_the_admin_reports_that_an_endpoint_is_removed(
     endpoint, operation, admin_client, monkeypatch
 ):
     row = EndpointAdmin.row

@@ -48,16 +48,14 @@ def many(monkeypatch) -> list[str]:
         "status__exact=suspended&trigger__exact=replay&error=tls&type=thing.made",
     ],
 )
-def test_what_is_rare_is_found_behind_thousands_of_newer_rows(
-    admin_client, many, query
-):
+def test_rare_rows_are_found_behind_thousands_of_newer_rows(admin_client, many, query):
     assert shown_ids(page(admin_client, f"{LIST}?{query}")) == many
 
 
 @pytest.mark.parametrize(
     "query", ["error=tls", "status__exact=2", "status__exact=suspended"]
 )
-def test_a_second_filter_narrows_what_the_rarest_leaves(admin_client, many, query):
+def test_a_second_filter_narrows_the_rows_of_the_rarest_one(admin_client, many, query):
     assert shown_ids(page(admin_client, f"{LIST}?{query}&type=thing.lost")) == []
     assert shown_ids(page(admin_client, f"{LIST}?{query}&trigger__exact=test")) == []
 
@@ -81,7 +79,7 @@ def test_filters_that_leave_many_say_that_the_newest_are_shown(
         *("q=dlv_5", "type=thing.made&status__exact=2", "error=tls&type=thing.made"),
     ],
 )
-def test_no_list_reads_more_rows_than_it_looks_at(admin_client, many, query):
+def test_no_list_reads_more_rows_than_its_limit(admin_client, many, query):
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     for sql in queries_of(admin_client, f"{LIST}?{query}"):
@@ -98,7 +96,7 @@ def test_pages_of_a_filtered_list_are_complete(admin_client):
     assert seen == [f"dlv_{n}" for n in reversed(range(120))]
 
 
-def test_what_an_endpoint_tries_while_it_is_disabled_is_pending_however_deep(
+def test_an_open_attempt_of_a_disabled_endpoint_is_listed_as_pending(
     admin_client, monkeypatch
 ):
     make(60)

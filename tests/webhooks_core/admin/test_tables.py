@@ -28,13 +28,13 @@ def test_a_table_without_headings_has_no_head():
     assert "<thead>" not in text
 
 
-def test_what_a_row_holds_is_escaped_once():
+def test_the_content_of_a_row_is_escaped_once():
     text = rendered('"Sums"', SCRIPT)
     assert SCRIPT not in text
     assert "<td>&lt;script&gt;alert(1)&lt;/script&gt;</td>" in text
 
 
-def test_no_page_writes_such_a_table_of_its_own():
+def test_every_page_uses_the_shared_table():
     written = [
         path.name
         for path in (settings.BASE_DIR / "webhooks_core" / "templates").rglob("*.html")

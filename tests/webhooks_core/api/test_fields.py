@@ -87,7 +87,7 @@ def test_the_first_wrong_field_decides_the_message(data, message):
         ({"count": "9" * 5000}, 9),
     ],
 )
-def test_a_value_is_taken_as_it_is(data, value):
+def test_a_value_is_not_coerced(data, value):
     form = Form(data=data)
     form.is_valid(raise_exception=True)
     assert [*form.validated_data.values()] == [value]

@@ -33,7 +33,7 @@ def test_one_wrong_character_is_noticed(place, letter):
 
 
 @given(token=st.text(max_size=60))
-def test_what_strangers_send_is_refused_without_an_error(token):
+def test_arbitrary_texts_are_refused_without_an_error(token):
     assert not tokens.is_well_formed(token, PREFIX)
 
 

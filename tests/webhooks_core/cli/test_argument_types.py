@@ -53,6 +53,6 @@ def test_a_command_refuses_a_number_that_it_cannot_work_with(command, options):
         ("web", "--fd=-1", "is not a whole number"),
     ],
 )
-def test_a_command_says_what_its_option_lacks(command, option, words):
+def test_a_command_names_the_fault_of_an_option(command, option, words):
     with pytest.raises(CommandError, match=words):
         call_command(command, option)

@@ -73,7 +73,7 @@ def offline() -> Connectivity:
 
 
 @pytest.mark.parametrize("first", ["kept", "fresh"])
-def test_silence_on_a_kept_connection_shows_no_network(first):
+def test_silence_on_a_kept_connection_does_not_prove_the_network(first):
     """Where everything is swallowed, it is the first that such a network shows."""
 
     def fall_silent(connection: socket.socket, server: Hostile) -> None:
@@ -107,7 +107,7 @@ def test_only_attempts_that_leave_this_machine_are_postponed():
     assert not network.postpones(*A, AllowedNetworks())
 
 
-def test_those_are_probed_first_of_whom_nothing_bad_is_known():
+def test_receivers_without_a_known_failure_are_probed_first():
     network = offline()
     for number in range(20):
         network.postpones(
@@ -122,14 +122,14 @@ def test_those_are_probed_first_of_whom_nothing_bad_is_known():
     assert len(network.probe_targets(NOW + timedelta(seconds=2))) == 1
 
 
-def test_one_attempt_is_made_now_and_then_all_the_same():
+def test_one_trial_attempt_is_made_now_and_then():
     network = offline()
     assert network.trial_queue([1, 2], NOW + timedelta(minutes=9)) is None
     assert network.trial_queue([1, 2], NOW + timedelta(minutes=10)) in {1, 2}
     assert network.trial_queue([1, 2], NOW + timedelta(minutes=10)) is None
 
 
-def test_dispatchers_in_a_row_try_no_more_often_than_one_does():
+def test_dispatchers_in_a_row_make_no_more_trial_attempts_than_one():
     run, tried, runs = timedelta(seconds=20), 0, 6000
     for number in range(runs):
         network, start = Connectivity(NOW), NOW + number * run
@@ -138,7 +138,7 @@ def test_dispatchers_in_a_row_try_no_more_often_than_one_does():
     assert expected / 2 < tried < 2 * expected
 
 
-def test_one_success_ends_it():
+def test_one_success_ends_the_outage():
     network = offline()
     assert network.record(*A, OK, NOW)
     network.mark_online()
@@ -200,9 +200,7 @@ class TestDispatcher:
     def patient(self, use_profile):
         use_profile(disable_after=20)
 
-    def test_without_a_network_what_waits_is_postponed_and_goes_out_when_it_is_back(
-        self, names
-    ):
+    def test_without_a_network_deliveries_are_postponed_until_it_is_back(self, names):
         with receiver(204) as server:
             subscribe(server.url, "alice", "bob")
             for _ in range(20):
@@ -223,7 +221,7 @@ class TestDispatcher:
     def is_postponing(self) -> bool:
         return DispatcherLease.objects.filter(offline_since__isnull=False).exists()
 
-    def test_while_it_lasts_no_count_moves_and_little_is_asked(self, names):
+    def test_during_an_outage_no_failure_counts_and_probes_are_rare(self, names):
         subscribe("http://127.0.0.1:9/", "alice", "bob")
         for _ in range(20):
             publish_event("alice")
@@ -238,7 +236,7 @@ class TestDispatcher:
         assert names.asked - asked <= 4
         assert self.is_postponing()
 
-    def test_receivers_on_this_machine_go_on(self, names):
+    def test_receivers_on_this_machine_are_not_affected(self, names):
         subscribe("http://127.0.0.1:9/", "alice", "bob")
         with receiver(204) as server:
             EndpointFactory.create(url=server.url, owner="carol")

@@ -30,7 +30,7 @@ from webhooks_core.models import (
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 
 
-def test_an_event_arrives_signed_and_the_delivery_says_so():
+def test_an_event_arrives_signed_and_its_delivery_is_delivered():
     with receiver(204) as server:
         created = endpoints.create(
             profile="plain", owner="alice", url=server.url, event_types=["thing.made"]
@@ -97,7 +97,7 @@ def test_a_delivery_fails_for_good_after_its_last_retry():
     assert Attempt.objects.count() == 3
 
 
-def test_an_endpoint_is_disabled_after_so_many_failures_and_what_waits_stays():
+def test_an_endpoint_is_disabled_after_its_limit_of_failures_and_its_deliveries_wait():
     with receiver(500) as server:
         target = EndpointFactory.create(url=server.url, max_in_flight=1)
         for _ in range(5):
@@ -113,7 +113,7 @@ def test_an_endpoint_is_disabled_after_so_many_failures_and_what_waits_stays():
         assert set(Delivery.objects.values_list("status", flat=True)) == {0}
 
 
-def test_what_waited_goes_to_the_new_url_when_a_disabled_endpoint_gets_one():
+def test_waiting_deliveries_are_sent_to_the_new_url_of_a_disabled_endpoint():
     with receiver(500) as broken, receiver(204) as sound:
         target = EndpointFactory.create(url=broken.url)
         for _ in range(3):
@@ -137,7 +137,7 @@ def test_no_more_than_max_in_flight_requests_run_at_once_per_endpoint():
     assert server.peak == 3
 
 
-def test_a_hanging_receiver_holds_up_nobody_else():
+def test_a_hanging_receiver_delays_no_other():
     with receiver(204, delay=30) as hung, receiver(204) as quick:
         EndpointFactory.create(url=hung.url)
         EndpointFactory.create(url=quick.url)
@@ -192,7 +192,7 @@ def test_only_one_dispatcher_takes_a_slot(settings):
     assert server.requests == []
 
 
-def test_what_a_dead_dispatcher_had_claimed_is_sent_again():
+def test_the_claims_of_a_dead_dispatcher_are_sent_again():
     with receiver(204) as server:
         EndpointFactory.create(url=server.url)
         publish_event()

@@ -90,7 +90,7 @@ def test_a_lease_from_before_the_clock_was_set_back_is_void():
     assert not DispatcherLease.objects.live(timezone.now()).exists()
 
 
-def test_five_interruptions_end_a_delivery_and_count_against_nobody():
+def test_five_interruptions_fail_a_delivery_and_do_not_count_as_failures():
     target = EndpointFactory.create(url=URL)
     publish_event()
     for _ in range(5):

@@ -67,7 +67,7 @@ class TestRate:
             assert fourth - first >= timedelta(seconds=1)
         assert claims[-1] - claims[0] == timedelta(seconds=3)  # and not slower either
 
-    def test_what_has_room_below_the_rate_is_claimed_as_the_limit_allows(self, clock):
+    def test_below_the_rate_the_limit_decides_what_is_claimed(self, clock):
         EndpointFactory.create(url=URL, rate_per_second=100, max_in_flight=2)
         events(5)
         dispatcher = ManualDispatcher()
@@ -78,7 +78,7 @@ class TestRate:
         assert len(dispatcher.claim()) == 1  # nothing waits in the sender for its turn
 
     @pytest.mark.parametrize("how", ["leaves", "dies"])
-    def test_it_holds_across_two_dispatchers_in_a_row(self, clock, how):
+    def test_the_rate_holds_across_two_dispatchers_in_a_row(self, clock, how):
         EndpointFactory.create(url=URL, rate_per_second=2, max_in_flight=10)
         events(6)
         first = ManualDispatcher()
@@ -175,7 +175,7 @@ class TestOrder:
         assert sent_of(dispatcher.claim()) == [second]
 
     @pytest.mark.parametrize("how", ["leaves", "dies"])
-    def test_it_holds_when_another_dispatcher_goes_on(self, clock, how):
+    def test_the_order_holds_when_another_dispatcher_continues(self, clock, how):
         EndpointFactory.create(url=URL, in_order=True)
         first, _ = events(2)
         dispatcher = ManualDispatcher()
@@ -191,7 +191,7 @@ class TestOrder:
             leases.expire_dead()
         assert sent_of(ManualDispatcher().claim()) == [first]
 
-    def test_what_was_released_without_an_attempt_is_first_again(self, clock):
+    def test_a_released_delivery_is_the_first_again(self, clock):
         EndpointFactory.create(url=URL, in_order=True)
         first, _ = events(2)
         dispatcher = ManualDispatcher()
@@ -207,7 +207,7 @@ class TestOrder:
         replays.replay(Delivery.objects.get(pk=claimed.key))
         assert sent_of(dispatcher.claim()) == [first]
 
-    def test_what_waits_behind_a_retry_is_neither_forgotten_nor_overdue(self, clock):
+    def test_deliveries_behind_a_retry_are_neither_lost_nor_overdue(self, clock):
         EndpointFactory.create(url=URL, in_order=True)
         events(2)
         dispatcher = ManualDispatcher()
@@ -274,7 +274,7 @@ class TestOrder:
         ("in_order", "perhaps"),
     ],
 )
-def test_a_limit_that_cannot_be_is_refused_and_nothing_changes(name, value):
+def test_an_invalid_limit_is_refused_and_changes_nothing(name, value):
     target = EndpointFactory.create(url=URL)
     with pytest.raises(LimitError, match=name):
         endpoints.update(target, description="new", **{name: value})

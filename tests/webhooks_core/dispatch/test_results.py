@@ -151,7 +151,7 @@ def test_without_a_limit_an_endpoint_is_never_disabled(use_profile):
     assert (target.status, target.consecutive_failures) == (1, 30)
 
 
-def test_what_was_not_tried_is_as_if_it_had_not_been_claimed():
+def test_a_claim_that_was_not_tried_leaves_no_trace():
     target = EndpointFactory.create(url=URL)
     publish_event()
     dispatcher = ManualDispatcher()
@@ -210,7 +210,7 @@ def test_a_retry_after_holds_for_the_delivery_that_got_it_alone(use_profile):
     assert pauses == [10, 17, 10]
 
 
-def test_results_of_a_removed_delivery_spoil_nothing():
+def test_the_result_of_a_removed_delivery_does_not_affect_the_others():
     EndpointFactory.create(url=URL, max_in_flight=2)
     gone = publish_event()
     publish_event()

@@ -52,7 +52,7 @@ class TestUnwritableRow:
         assert set(Delivery.objects.values_list("status", "attempts")) == {(1, 1)}
         assert not Attempt.objects.exclude(response_body=b"").exists()
 
-    def test_one_that_cannot_be_written_at_all_ends_and_the_others_go_on(
+    def test_a_delivery_whose_result_cannot_be_written_fails_and_the_others_are_not_affected(
         self, monkeypatch
     ):
         self.poison(monkeypatch, lambda result: result.status_code == 500)
@@ -81,9 +81,7 @@ class TestUnwritableRow:
 
         monkeypatch.setattr(results, "_insert_attempts", record)
 
-    def test_an_endpoint_that_cannot_be_claimed_from_holds_up_no_other(
-        self, monkeypatch
-    ):
+    def test_an_endpoint_whose_claim_fails_delays_no_other(self, monkeypatch):
         real, asked = queues.due_deliveries, []
         with receiver(204) as server:
             bad = EndpointFactory.create(url=server.url)
@@ -148,7 +146,7 @@ class TestNamesThatHang:
         assert len(server.requests) == 1
         assert len(set(hanging)) == 64
 
-    def test_so_many_that_no_thread_is_left_count_against_nobody_else(
+    def test_names_that_use_up_all_threads_do_not_count_against_other_endpoints(
         self, monkeypatch, plain
     ):
         go, asking, threads = (
@@ -201,7 +199,7 @@ class TestNamesThatHang:
 @pytest.mark.django_db
 @pytest.mark.usefixtures("plain", "commits_at_once")
 class TestDumps:
-    def test_a_secret_comes_back_from_a_dump_as_it_was(self, tmp_path):
+    def test_a_secret_survives_a_dump(self, tmp_path):
         target = endpoints.set_custom_headers(
             EndpointFactory.create(url=URL), {"X-Key": "hidden"}
         )
@@ -220,7 +218,7 @@ class TestDumps:
         assert "hidden" in again.custom_headers.decrypt()
 
     @pytest.mark.parametrize("value", ["whsec_••••••••", "whsec_plain", ""])
-    def test_what_is_no_ciphertext_is_refused(self, value):
+    def test_a_text_that_is_not_a_ciphertext_is_refused(self, value):
         target = EndpointFactory.create(url=URL)
         fields = {"endpoint": target.pk, "value": value}
         row = {"model": "webhooks_core.endpointsecret", "pk": 9, "fields": fields}
@@ -274,7 +272,7 @@ class TestNotifications:
         assert notified == [[target.pk]]
         assert Delivery.objects.count() == 1
 
-    def test_what_is_rolled_back_notifies_nobody(self, notified):
+    def test_a_rolled_back_transaction_sends_no_notification(self, notified):
         EndpointFactory.create(url=URL)
         with transaction.atomic():
             publish_event()
@@ -311,7 +309,7 @@ def test_options_join_a_url_that_does_not_name_them(url, expected):
     assert with_query(url, {"socket_timeout": 4}) == expected
 
 
-def test_a_redis_that_swallows_everything_is_given_up(settings):
+def test_a_redis_that_never_responds_times_out(settings):
     """As django-q2 makes its connection: from the address alone."""
     import redis
 

@@ -66,7 +66,7 @@ def test_all_queues_together_have_a_limit_too_and_all_get_their_turn(monkeypatch
     assert {result.key % 6 for result in results[:12]} == set(range(6))
 
 
-def test_what_waits_behind_a_time_out_is_released():
+def test_requests_that_wait_behind_a_time_out_are_released():
     with receiver(204, delay=1) as server, Sender() as sender:
         sender.submit(
             [request(n, server.url, limit=1, timeout_s=0.1) for n in range(5)]
@@ -79,7 +79,7 @@ def test_what_waits_behind_a_time_out_is_released():
     assert len(server.requests) == 1
 
 
-def test_only_what_was_not_started_is_released():
+def test_only_requests_that_have_not_started_are_released():
     with receiver(204, delay=0.3) as server, Sender() as sender:
         sender.submit([request(n, server.url, limit=1) for n in range(4)])
         for _ in range(100):
@@ -117,7 +117,7 @@ def test_a_queue_that_ends_while_more_is_submitted_does_not_signal_that_all_is_d
         collect(sender, 1)
 
 
-def test_leaving_cancels_what_is_open_and_leaves_no_thread():
+def test_closing_cancels_open_requests_and_leaves_no_thread():
     before = threading.active_count()
     with receiver(204, delay=0.2) as server:
         with Sender() as sender:
@@ -126,7 +126,7 @@ def test_leaving_cancels_what_is_open_and_leaves_no_thread():
     assert threading.active_count() <= before + 1
 
 
-def test_one_that_must_start_at_once_is_given_its_chance_while_all_are_slow(
+def test_an_immediate_request_starts_while_all_others_are_slow(
     monkeypatch,
 ):
     monkeypatch.setattr(module, "MAX_IN_FLIGHT", 2)

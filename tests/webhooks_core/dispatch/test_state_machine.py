@@ -16,7 +16,7 @@ from tests.webhooks_core.dispatch.engine_machine import Engine
 
 
 @pytest.mark.usefixtures("plain", "commits_at_once")
-def test_nothing_is_lost_whatever_happens_in_whatever_order(settings_for_search):
+def test_no_sequence_of_steps_loses_a_delivery(settings_for_search):
     run_state_machine_as_test(Engine, settings=settings_for_search)
 
 

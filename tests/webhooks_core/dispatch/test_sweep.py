@@ -38,7 +38,7 @@ def forget() -> None:
     EndpointQueue.objects.update(next_due_at=None)
 
 
-def test_a_quiet_system_needs_no_repair():
+def test_an_idle_system_needs_no_repair():
     EndpointFactory.create(url=URL)
     publish_event()
     dispatcher = ManualDispatcher()
@@ -76,7 +76,7 @@ def test_a_leased_queue_is_left_to_its_dispatcher():
     assert EndpointQueue.objects.get().leased_by == dispatcher.lease.pk
 
 
-def test_what_waits_for_later_is_not_repaired():
+def test_deliveries_of_a_later_time_are_not_repaired():
     EndpointFactory.create(url=URL)
     publish_event()
     dispatcher = ManualDispatcher()
@@ -98,7 +98,7 @@ def test_what_waits_for_later_is_not_repaired():
         {"active": False},
     ],
 )
-def test_what_waits_for_an_endpoint_that_receives_nothing_is_not_repaired(fields):
+def test_suspended_deliveries_are_not_repaired(fields):
     EndpointFactory.create(url=URL)
     publish_event()
     forget()
@@ -107,7 +107,7 @@ def test_what_waits_for_an_endpoint_that_receives_nothing_is_not_repaired(fields
         assert sweep().repaired_queues == 0
 
 
-def test_what_waits_while_the_product_is_switched_off_is_no_repair(use_profile):
+def test_deliveries_of_a_switched_off_product_are_not_repaired(use_profile):
     EndpointFactory.create(url=URL)
     publish_event()
     forget()
@@ -161,7 +161,7 @@ def test_the_task_wakes_none_when_one_is_live(calls):
     assert calls == []
 
 
-def test_what_was_published_before_the_clock_was_set_back_is_due_at_once():
+def test_events_from_before_the_clock_was_set_back_are_due_at_once():
     EndpointFactory.create(url=URL)
     with later(hours=1):
         publish_event()
@@ -179,7 +179,7 @@ def test_what_was_published_before_the_clock_was_set_back_is_due_at_once():
     assert kept.next_attempt_at == retried.next_attempt_at  # its pause has begun
 
 
-def test_clocks_that_differ_a_little_move_nothing():
+def test_small_differences_of_clocks_change_nothing():
     EndpointFactory.create(url=URL)
     with later(seconds=3):
         publish_event()
@@ -221,7 +221,7 @@ def old(settings):
     return target
 
 
-def test_what_is_over_and_old_is_removed_with_its_attempts_and_the_rest_kept(old):
+def test_old_ended_deliveries_are_removed_with_their_attempts_and_the_others_kept(old):
     fresh = publish_event()
     assert sweep().removed == 2
     assert Attempt.objects.count() == 1
@@ -232,7 +232,7 @@ def test_what_is_over_and_old_is_removed_with_its_attempts_and_the_rest_kept(old
 
 
 @pytest.mark.parametrize("paused", [True, False])
-def test_what_waits_for_a_subscribed_endpoint_is_never_removed(old, paused):
+def test_pending_deliveries_of_a_subscribed_endpoint_are_never_removed(old, paused):
     if paused:
         endpoints.pause(old)
     assert sweep().removed == 2
@@ -242,7 +242,7 @@ def test_what_waits_for_a_subscribed_endpoint_is_never_removed(old, paused):
 
 
 @pytest.mark.parametrize("how", ["disabled", "deleted"])
-def test_what_waits_for_nobody_ends_with_the_retention(old, how):
+def test_pending_deliveries_of_other_endpoints_end_with_the_retention(old, how):
     if how == "disabled":
         Endpoint.objects.update(status=Endpoint.Status.DISABLED)
     else:
@@ -258,7 +258,7 @@ def test_an_event_that_some_endpoints_have_yet_to_get_is_not_removed(old):
     assert Event.objects.count() == 3
 
 
-def test_what_is_being_tried_is_not_removed_during_its_attempt(old):
+def test_a_claimed_delivery_is_not_removed(old):
     with later(seconds=61):
         dispatcher = ManualDispatcher()
         [request] = dispatcher.claim()
@@ -269,7 +269,7 @@ def test_what_is_being_tried_is_not_removed_during_its_attempt(old):
         assert sweep().removed == 1
 
 
-def test_retention_goes_by_small_steps_oldest_first_until_its_time_is_over(
+def test_retention_removes_the_oldest_first_in_small_steps_until_its_time_is_over(
     old, monkeypatch
 ):
     monkeypatch.setattr(retention, "EVENTS", 1)
@@ -318,7 +318,7 @@ def test_retention_begins_anew_after_the_end_of_its_cycle(old, monkeypatch):
     assert sweep().removed == 1
 
 
-def test_a_step_that_its_time_cuts_short_is_looked_at_again(old, monkeypatch):
+def test_an_interrupted_step_is_repeated(old, monkeypatch):
     monkeypatch.setattr(retention, "ROWS", 1)
     endpoints.delete(old)
     steps = [sweep(retention_s=1e-9).removed for _ in range(4)]
@@ -334,13 +334,13 @@ def test_retention_ends_when_a_dispatcher_is_wanted(old, monkeypatch):
     assert sweep().removed == 1
 
 
-def test_a_dispatcher_spends_no_time_on_what_is_old(old):
+def test_a_dispatcher_spends_no_time_on_retention(old):
     with later(seconds=21):
         sweep_if_due()
     assert Event.objects.count() == 3
 
 
-def test_what_is_replayed_while_it_is_removed_stays(old, monkeypatch):
+def test_an_event_that_is_replayed_during_its_removal_is_kept(old, monkeypatch):
     real = retention._kept_events
     delivered = Delivery.objects.get(status=Delivery.Status.DELIVERED)
 
@@ -356,7 +356,7 @@ def test_what_is_replayed_while_it_is_removed_stays(old, monkeypatch):
     assert replayed.trigger == Delivery.Trigger.REPLAY
 
 
-def test_what_was_replayed_lives_on_from_its_replay(old):
+def test_an_event_is_as_old_as_its_latest_replay(old):
     failed = Delivery.objects.get(status=Delivery.Status.FAILED)
     copy = replays.replay(failed)
     Delivery.objects.filter(pk=copy.pk).fail(error="again")

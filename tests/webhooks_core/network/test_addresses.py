@@ -127,7 +127,7 @@ def test_nothing_outside_of_global_unicast_is_public(address):
 
 
 @given(address=st.ip_addresses(v=4))
-def test_a_mapped_address_is_what_it_maps(address):
+def test_a_mapped_address_is_treated_as_the_address_that_it_maps(address):
     mapped = ipaddress.IPv6Address(f"::ffff:{address}")
     assert is_public(mapped) == is_public(address)
     for reach in (AllowedNetworks(), AllowedNetworks(loopback=True)):
@@ -168,7 +168,7 @@ def test_named_networks_are_reached_and_their_neighbours_are_not():
 @pytest.mark.parametrize(
     "text", ["", "localhost", "1.2.3", "08.8.8.8", "8.8.8.8 ", "a.b"]
 )
-def test_what_is_no_address_is_not_reached(text):
+def test_a_text_that_is_not_an_address_is_not_allowed(text):
     assert not AllowedNetworks(loopback=True).allows(text)
 
 
@@ -177,7 +177,7 @@ def test_scoped_addresses_are_not_reached(text):
     assert not AllowedNetworks().allows(text)
 
 
-def test_one_address_that_is_not_public_spoils_them_all():
+def test_one_address_that_is_not_public_blocks_all_addresses_of_a_name():
     assert AllowedNetworks().allows_all(["8.8.8.8", "2606:4700::1"])
     assert not AllowedNetworks().allows_all(["8.8.8.8", "127.0.0.1"])
     assert not AllowedNetworks().allows_all(["10.0.0.1", "8.8.8.8"])

@@ -31,7 +31,7 @@ def deadlines() -> Deadlines:
     return Deadlines(asyncio.get_running_loop())
 
 
-def test_what_takes_too_long_ends_as_a_timeout():
+def test_a_block_that_takes_too_long_raises_a_timeout():
     async def work():
         with deadlines().within(0.01):
             await asyncio.Event().wait()
@@ -40,7 +40,7 @@ def test_what_takes_too_long_ends_as_a_timeout():
         run(work())
 
 
-def test_what_ends_in_time_is_left_alone():
+def test_a_block_that_ends_in_time_is_not_affected():
     async def work():
         kept = deadlines()
         with kept.within(0.1):
@@ -67,7 +67,7 @@ def test_each_task_has_its_own_deadline():
     assert long == "done"
 
 
-def test_a_cancellation_from_elsewhere_stays_one():
+def test_another_cancellation_remains_a_cancellation():
     async def wait(kept):
         with kept.within(60):
             await asyncio.Event().wait()
@@ -97,7 +97,7 @@ def test_a_cancellation_that_meets_the_deadline_is_not_swallowed():
     assert run(work())
 
 
-def test_an_error_of_the_work_itself_goes_through():
+def test_an_error_of_the_block_itself_is_raised():
     async def work():
         with deadlines().within(60):
             raise ConnectionResetError
@@ -118,7 +118,7 @@ def test_an_inner_deadline_ends_without_the_outer_one():
     assert run(work()) == "done"
 
 
-def test_nothing_ticks_when_nothing_is_open():
+def test_without_an_open_deadline_there_is_no_timer():
     async def work():
         kept = deadlines()
         with kept.within(60):

@@ -123,7 +123,7 @@ def test_a_certificate_that_does_not_hold_is_refused(authority, tmp_path, fault,
         (never_reads, Outcome.TIMEOUT),
     ],
 )
-def test_a_handshake_that_does_not_end_well_is_told_as_what_it_was(behave, outcome):
+def test_a_failed_handshake_is_reported_as_what_it_was(behave, outcome):
     with Hostile(behave).running() as server:
         timeout_s = TIMEOUT_S if outcome == Outcome.TIMEOUT else PATIENCE_S
         answer = post(server.url.replace("http:", "https:"), timeout_s=timeout_s)

@@ -150,7 +150,7 @@ def test_ordinary_urls_are_accepted(url):
         ("over-long", "https://hooks.example/" + "a" * 2048),
     ],
 )
-def test_malformed_and_devious_urls_are_refused(_case, url):
+def test_malformed_and_deceptive_urls_are_refused(_case, url):
     for policy in (STRICT, LOCAL):
         with pytest.raises(UrlRefusedError):
             policy.check(url)
@@ -342,7 +342,7 @@ def test_a_name_that_does_not_exist_is_refused(monkeypatch, code):
         TimeoutError("the resolver"),
     ],
 )
-def test_a_resolver_that_fails_refuses_nobody(monkeypatch, error):
+def test_a_resolver_that_fails_refuses_no_url(monkeypatch, error):
     monkeypatch.setattr(socket, "getaddrinfo", failing(error))
     STRICT.check("https://hooks.example/")
 
@@ -355,7 +355,7 @@ def test_a_label_that_is_too_long_is_malformed(monkeypatch):
         STRICT.check("https://" + "a" * 64 + ".example/")
 
 
-def test_a_resolver_that_hangs_holds_up_nobody_and_leaves_no_queue(monkeypatch):
+def test_a_resolver_that_hangs_delays_no_caller_and_leaves_no_queue(monkeypatch):
     release, started = threading.Event(), []
 
     def hang(host, port, **_):
@@ -392,6 +392,6 @@ def test_what_is_accepted_means_the_same_to_both_parsers(middle, scheme):
 
 
 @pytest.mark.parametrize("url", ["http://[", "http://[::1", "https://a:b:c/", "\0"])
-def test_the_reach_of_nonsense_is_nothing_special(url):
+def test_a_malformed_url_allows_no_loopback(url):
     """A row that was written by hand must not stop the dispatcher for the others."""
     assert not LOCAL.allowed_networks(url).loopback

@@ -126,7 +126,7 @@ def test_the_verification_says_which_part_of_a_signature_fails(
     assert words in verification.message
 
 
-def test_a_product_of_somebody_elses_is_verified_by_its_own_profile(shop):
+def test_a_product_of_another_project_is_verified_by_its_own_profile(shop):
     value = signatures.timestamped_signature([SECRET], 1_000, BODY)
     named: dict[str, Any] = {
         "x_shop_signature": value,
@@ -176,7 +176,7 @@ def test_a_body_that_is_no_envelope_has_no_names(body):
         "\ue000",
     ],
 )
-def test_nothing_from_a_stranger_reaches_the_terminal_as_control(hostile):
+def test_no_received_text_reaches_the_terminal_as_a_control_sequence(hostile):
     message = received(
         json.dumps({"id": hostile, "type": hostile}).encode(),
         x_recording_event=hostile,
@@ -199,13 +199,13 @@ def test_a_body_is_indented_and_kept_readable():
     assert "Ärger" in terminal.body(received())
 
 
-def test_a_long_body_is_cut_and_says_so():
+def test_a_long_body_is_cut_with_a_note():
     shown = terminal.body(received(b"x" * (terminal.MAX_SHOWN + 7)))
     assert shown.endswith("… 7 more characters")
 
 
 @pytest.mark.parametrize("depth", [300, 2_000, 1_000_000])
-def test_a_deeply_nested_body_is_shown_as_it_came(depth):
+def test_a_deeply_nested_body_is_shown_unformatted(depth):
     assert terminal.body(received(b"[" * depth + b"]" * depth)).startswith("[[[[[")
 
 
@@ -296,7 +296,7 @@ def test_json_is_one_object_a_line_on_standard_output(listen):
     assert (record["event_id"], record["status"]) == ("evt_1", 204)
 
 
-def test_a_terminal_that_knows_only_ascii_breaks_nothing(listen):
+def test_an_ascii_terminal_is_no_error(listen):
     listener = listen(PYTHONIOENCODING="ascii")
     listener.post(**fresh())
     listener.process.wait_for("\\xc4rger")
@@ -335,7 +335,7 @@ def listener_of_module() -> Iterator[Listener]:
         yield listener
 
 
-def test_a_connection_that_breaks_off_disturbs_nobody(listener_of_module):
+def test_a_broken_connection_does_not_affect_the_next_one(listener_of_module):
     listener = listener_of_module
     with socket.create_connection(("127.0.0.1", listener.port)) as client:
         client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n123")
@@ -355,7 +355,7 @@ def test_a_connection_that_breaks_off_disturbs_nobody(listener_of_module):
         (("--host", "192.0.2.1"), "cannot listen on 192.0.2.1 port 9000"),
     ],
 )
-def test_a_wrong_option_is_a_clear_line(options, words):
+def test_an_invalid_option_is_one_clear_line(options, words):
     arguments = ("manage.py", "webhooks_listen", *options)
     with running(*arguments, environment=environment()) as process:
         assert process.status() != 0

@@ -52,7 +52,7 @@ def parts(received, *secrets: str, **more) -> list[str]:
 both = pytest.mark.parametrize("scheme", ["recording", "gateway"])
 
 
-def test_a_product_of_somebody_elses_is_diagnosed_by_its_own_profile(shop):
+def test_a_product_of_another_project_is_diagnosed_by_its_own_profile(shop):
     value = timestamped_signature([SECRET], AT, BODY)
     headers = {"x-shop-signature": value}
     received = Received(path="/", headers=headers, body=BODY, at=AT + 5.0)
@@ -154,20 +154,20 @@ def test_a_bare_digest_is_blamed_on_the_header():
 
 
 @both
-def test_faults_are_told_together(scheme):
+def test_all_faults_are_reported_together(scheme):
     received = request(scheme, body=BODY + b"\n")
     late = replace(received, at=AT + 301.0)
     assert parts(late, SECRET + " ", tolerance_s=300) == ["secret", "body", "timestamp"]
 
 
 @both
-def test_what_cannot_be_explained_leaves_secret_and_body(scheme):
+def test_an_unexplained_signature_leaves_secret_and_body(scheme):
     assert parts(request(scheme), make()) == ["secret", "body"]
     assert parts(request(scheme, body=b"{}")) == ["secret", "body"]
     assert parts(request(scheme, timestamp=AT + 1)) == ["secret", "body"]
 
 
-def test_no_text_tells_a_secret():
+def test_no_message_contains_a_secret():
     for faults in (
         diagnose(request("recording"), secrets=[SECRET + "\n"]),
         diagnose(request("recording"), secrets=[make()]),
@@ -202,7 +202,7 @@ HEADERS = (
 )
 
 
-def test_the_command_exits_by_what_it_found(file):
+def test_the_exit_status_shows_whether_the_signature_is_genuine(file):
     assert run(file, *HEADERS, "--secret", SECRET) == (0, "The signature holds.\n")
     file.write_bytes(BODY + b"\n")
     code, output = run(file, *HEADERS, "--secret", SECRET)
@@ -221,7 +221,7 @@ def test_the_command_exits_by_what_it_found(file):
         (("--secret", "s", "--delivery", "dlv_1"), "there is no delivery"),
     ],
 )
-def test_what_cannot_be_used_exits_with_2(db, file, options, output):
+def test_unusable_arguments_exit_with_2(db, file, options, output):
     with pytest.raises(CommandError, match=output) as raised:
         run(file, *options)
     assert raised.value.returncode == 2
@@ -256,7 +256,7 @@ def test_a_real_delivery_verifies_with_its_endpoints_secret(delivered):
     assert run(*[delivered[0]], *delivered[1])[0] == 0
 
 
-def test_against_a_delivery_any_change_is_told_exactly(delivered):
+def test_compared_with_a_delivery_every_change_is_reported_exactly(delivered):
     path, options = delivered
     body = path.read_bytes()
     path.write_bytes(body[:10] + b"#" + body[11:])
@@ -269,7 +269,7 @@ def test_against_a_delivery_any_change_is_told_exactly(delivered):
     ]
 
 
-def test_another_time_than_that_of_the_attempts_is_told(delivered):
+def test_a_timestamp_that_no_attempt_has_is_reported(delivered):
     path, (*options, header) = delivered
     signed_at = re.findall(r"t=(\d+)", header)[0]
     other = header.replace(signed_at, str(int(signed_at) - 7))
@@ -279,7 +279,7 @@ def test_another_time_than_that_of_the_attempts_is_told(delivered):
     assert f"was signed at {signed_at}" in text
 
 
-def test_an_unreadable_secret_is_told(delivered, settings):
+def test_an_unreadable_secret_is_reported(delivered, settings):
     EndpointSecret.objects.update(value="nonsense")
     settings.WEBHOOK_SECRET_KEYS = ["A" * 43 + "="]
     with pytest.raises(CommandError, match="WEBHOOK_SECRET_KEYS") as raised:

@@ -271,7 +271,7 @@ def test_each_secret_of_a_rotation_verifies():
         verify_timestamped("whsec_three", signature=signature, body=BODY, now=NOW)
 
 
-def test_a_wrong_signature_is_told_without_the_right_one():
+def test_a_wrong_signature_is_reported_without_the_right_one():
     with pytest.raises(SignatureError) as caught:
         sha256_check(signature="sha256=" + "0" * 64)
     assert DIGEST not in str(caught.value)
@@ -294,7 +294,7 @@ def test_what_is_signed_verifies_and_one_changed_byte_does_not(secret, timestamp
 
 
 @given(signature=st.text(), body=st.binary(max_size=8))
-def test_whatever_a_stranger_sends_is_refused_and_nothing_else(signature, body):
+def test_arbitrary_headers_are_refused_without_another_error(signature, body):
     with pytest.raises(SignatureError):
         verify_timestamped(SECRET, signature=signature, body=body, now=NOW)
     with pytest.raises(SignatureError):
@@ -311,7 +311,7 @@ def test_whatever_a_stranger_sends_is_refused_and_nothing_else(signature, body):
 @pytest.mark.parametrize(
     "value", [None, b"t=1,v1=x", 1, 1.5, True, ["t=1"], {}, object()]
 )
-def test_what_is_no_text_is_refused_like_any_other_signature(value):
+def test_a_value_that_is_not_a_text_is_refused_like_any_other_signature(value):
     with pytest.raises(SignatureError, match="missing or not a text"):
         verify_timestamped(SECRET, signature=value, body=BODY, now=NOW)
     good = sha256_signature(SECRET, NOW, BODY)

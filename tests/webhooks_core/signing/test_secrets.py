@@ -45,7 +45,7 @@ def test_an_encrypted_text_is_decrypted_by_any_of_the_keys(settings):
     ["", "whsec_plain", "é", "gAAAAA", Fernet(OLD).encrypt(b"x").decode()],
     ids=["empty", "plain", "not ascii", "cut", "another key"],
 )
-def test_what_cannot_be_decrypted_is_an_error_and_never_the_ciphertext(
+def test_an_undecryptable_text_is_an_error_and_never_the_ciphertext(
     settings, ciphertext
 ):
     settings.WEBHOOK_SECRET_KEYS = [NEW]
@@ -61,7 +61,7 @@ def test_any_text_survives(text):
     assert EncryptedText.encrypt(text).decrypt() == text
 
 
-def test_a_sealed_text_shows_itself_nowhere(caplog):
+def test_an_encrypted_text_is_shown_nowhere(caplog):
     encrypted = EncryptedText.encrypt("whsec_hidden")
     logging.getLogger("x").warning("made %s %r", encrypted, encrypted)
     shown = [
@@ -78,7 +78,7 @@ def test_a_sealed_text_shows_itself_nowhere(caplog):
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("plain")
-def test_the_database_holds_ciphertext_and_the_model_reveals_it():
+def test_the_database_holds_the_ciphertext_and_the_model_decrypts_it():
     target = EndpointFactory.create(url=URL)
     [row] = EndpointSecret.objects.all()
     with connection.cursor() as cursor:
@@ -95,7 +95,7 @@ def test_the_database_holds_ciphertext_and_the_model_reveals_it():
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("plain")
-def test_one_unreadable_secret_spoils_no_query(settings):
+def test_one_unreadable_secret_fails_no_query(settings):
     settings.WEBHOOK_SECRET_KEYS = [OLD]
     EndpointFactory.create(url=URL)
     settings.WEBHOOK_SECRET_KEYS = [NEW]

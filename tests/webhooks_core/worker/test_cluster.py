@@ -141,7 +141,7 @@ def test_a_signal_to_every_process_at_once_still_lets_the_task_end(start, give, 
     assert cluster.family() == []
 
 
-def test_a_second_signal_ends_a_task_that_does_not_listen(start, give):
+def test_a_second_signal_kills_a_task_that_ignores_the_first(start, give):
     cluster = start()
     signed(give("work_for_ever"))
     os.kill(cluster.pid, signal.SIGTERM)
@@ -158,7 +158,7 @@ def test_no_process_outlives_a_killed_parent(start, give):
     cluster.wait_until_nothing_is_left()
 
 
-def test_a_killed_sentinel_takes_its_children_along_and_is_replaced(start, give):
+def test_a_killed_sentinel_is_replaced_with_its_children(start, give):
     cluster = start()
     signed(give("work_for_ever"))
     before = set(cluster.family()) - {cluster.pid}
@@ -201,13 +201,13 @@ def run_a_task(give: Callable[..., Path]) -> None:
     until(has_run, "a signature")
 
 
-def test_a_killed_busy_worker_is_replaced_and_the_others_go_on(start, give):
+def test_a_killed_busy_worker_is_replaced_and_the_others_continue(start, give):
     cluster = start(workers=1)
     os.kill(signed(give("work_for_ever")), signal.SIGKILL)
     assert signed(give("sign")) in cluster.family()
 
 
-def test_a_cluster_through_which_no_task_gets_is_started_again(start, give):
+def test_a_cluster_is_restarted_if_no_task_gets_through(start, give):
     cluster = start("--unresponsive-after", "2")
     for process in cluster.children(sentinel_of(cluster)):
         os.kill(process, signal.SIGSTOP)
@@ -217,7 +217,7 @@ def test_a_cluster_through_which_no_task_gets_is_started_again(start, give):
 
 
 @pytest.mark.parametrize("who", ["a worker", "the monitor", "the pusher"])
-def test_a_frozen_process_is_killed_and_replaced_and_the_others_go_on(start, give, who):
+def test_a_frozen_process_is_replaced_and_the_others_continue(start, give, who):
     cluster = start("--unresponsive-after", "25")
     parts = cluster.children(sentinel_of(cluster))
     victim = parts[{"a worker": 0, "the monitor": 2, "the pusher": 3}[who]]
@@ -248,7 +248,7 @@ def test_a_cluster_with_long_tasks_in_all_workers_is_not_unresponsive(start, giv
     assert cluster.end() == 0
 
 
-def test_a_pause_of_the_whole_machine_is_nobody_s_fault(start, give):
+def test_a_suspended_machine_is_not_unresponsive(start, give):
     cluster = start("--unresponsive-after", "6")
     before = set(cluster.family())
     for number in (signal.SIGSTOP, signal.SIGCONT):
@@ -279,14 +279,14 @@ def test_a_cluster_that_cannot_start_gives_up_with_a_clear_line(database):
         assert "Traceback" not in cluster.output
 
 
-def test_run_once_does_what_waits_and_ends(variables, give):
+def test_run_once_runs_the_waiting_tasks_and_ends(variables, give):
     file, own = give("sign"), environment(**variables)
     with running("manage.py", "qcluster", "--run-once", environment=own) as cluster:
         assert cluster.status() == 0
         signed(file)
 
 
-def test_a_cluster_whose_starter_is_gone_does_not_stay(database):
+def test_a_cluster_ends_with_its_parent(database):
     variables = environment(DATABASE_URL=f"sqlite:///{database}")
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
@@ -295,7 +295,7 @@ def test_a_cluster_whose_starter_is_gone_does_not_stay(database):
         assert cluster.status() == -signal.SIGKILL
 
 
-def test_only_the_first_process_of_a_cluster_listens_to_a_terminal(start, give):
+def test_only_the_first_process_of_a_cluster_handles_signals_of_a_terminal(start, give):
     cluster = start()
     before = set(cluster.family())
     for pid in before - {cluster.pid}:

@@ -40,7 +40,7 @@ def test_a_fork_inherits_nothing_of_a_lock():
         assert not is_free(lock)
 
 
-def test_a_circle_that_only_the_kernel_sees_is_waited_out(monkeypatch):
+def test_a_deadlock_that_only_the_kernel_sees_is_waited_out(monkeypatch):
     real, refusals = fcntl.lockf, [errno.EDEADLK, errno.EDEADLK]
 
     def refuse(file, how):
@@ -55,7 +55,7 @@ def test_a_circle_that_only_the_kernel_sees_is_waited_out(monkeypatch):
     assert not is_free(lock)
 
 
-def test_any_other_refusal_is_told(monkeypatch):
+def test_any_other_refusal_is_raised(monkeypatch):
     def refuse(_file, _how):
         raise OSError(errno.ENOLCK, "no locks available")
 
