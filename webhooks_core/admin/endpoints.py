@@ -35,6 +35,21 @@ RECENT = 20  # deliveries on the page
 REPLAY_CHOICES = {1: "the last hour", 24: "24 hours", 168: "7 days", 720: "30 days"}
 
 
+@admin.display(description="health")
+def badge(endpoint: Endpoint) -> SafeString:
+    """Return the health of an endpoint as a badge."""
+    state = Health.of(endpoint)
+    return display.badge(state.tone, state.value)
+
+
+@admin.display(description="in a row")
+def failures(endpoint: Endpoint) -> str:
+    """Return `3/20`: failures in a row, and the limit at which the engine disables the endpoint."""
+    profile, count = profiles.find(endpoint.profile), endpoint.consecutive_failures
+    limit = profile and profile.disable_after
+    return f"{count}/{limit}" if limit else f"{count}"
+
+
 @admin.register(Endpoint)
 class EndpointAdmin(RotationAdmin):
     change_form_template = "admin/webhooks_core/endpoint/page.html"
@@ -42,7 +57,10 @@ class EndpointAdmin(RotationAdmin):
         *("send_test", "enable", "pause", "resume"),
         *("set_limits", "set_trusted", "rotate_secret", "replay_failed"),
     )
-    list_display = ("shown_url", "health", "owned_by", "success", "chart", "failures")
+    list_display = (
+        *("shown_url", badge, owners.with_product),
+        *("success", "chart", failures),
+    )
     list_filter = (HealthFilter, ProductFilter)
     search_fields = ("public_id", "owner", "url")
     indexed = ("public_id",)
@@ -72,14 +90,6 @@ class EndpointAdmin(RotationAdmin):
         badge = display.badge("neutral", "From the configuration") if is_static else ""
         return format_html("{}<br><code>{}</code> {}", obj.url, obj.public_id, badge)
 
-    @admin.display
-    def health(self, obj: Endpoint) -> SafeString:
-        return badge(obj)
-
-    @admin.display(description="product, owner")
-    def owned_by(self, obj: Endpoint) -> SafeString:
-        return owners.with_product(obj)
-
     @admin.display(description="success, p95")
     def success(self, obj: Endpoint) -> SafeString | None:
         day = _day(obj)
@@ -90,10 +100,6 @@ class EndpointAdmin(RotationAdmin):
     @admin.display(description="24 h")
     def chart(self, obj: Endpoint) -> SafeString:
         return render_to_string("admin/webhooks_core/chart.html", {"day": _day(obj)})
-
-    @admin.display(description="in a row")
-    def failures(self, obj: Endpoint) -> str:
-        return failures(obj)
 
     # The page.
 
@@ -232,12 +238,6 @@ class EndpointAdmin(RotationAdmin):
         return self._done(request, endpoint, text, log=log)
 
 
-def badge(endpoint: Endpoint) -> SafeString:
-    """Return the health of an endpoint as a badge."""
-    state = Health.of(endpoint)
-    return display.badge(state.tone, state.value)
-
-
 def _count_suspended(endpoint: Endpoint) -> int:
     """Return how many deliveries are suspended, up to MAX_SUSPENDED."""
     if endpoint.is_receiving:
@@ -254,13 +254,6 @@ def _count_replayable(endpoint: Endpoint, since: datetime) -> int:
 def _day(endpoint: Endpoint) -> Day:
     day: Day = vars(endpoint)["day"]
     return day
-
-
-def failures(endpoint: Endpoint) -> str:
-    """Return `3/20`: failures in a row, and the limit at which the engine disables the endpoint."""
-    profile, count = profiles.find(endpoint.profile), endpoint.consecutive_failures
-    limit = profile and profile.disable_after
-    return f"{count}/{limit}" if limit else f"{count}"
 
 
 def limits_of(endpoint: Endpoint) -> str:

@@ -26,7 +26,7 @@ class EventTypeFilter(TypeFilter):
 
 @admin.register(Event)
 class EventAdmin(HistoryAdmin[Event]):
-    list_display = ("id_and_type", "owned_by", "in_bytes", "created")
+    list_display = ("id_and_type", owners.with_product, "in_bytes", "created")
     list_filter = (EventTypeFilter,)
     search_fields = ("public_id",)
     search_help_text = "The complete id of an event"
@@ -70,10 +70,6 @@ class EventAdmin(HistoryAdmin[Event]):
     @admin.display(description="event, type")
     def id_and_type(self, obj: Event) -> SafeString:
         return format_html("{}<br>{}", self.shown_id(obj), obj.type)
-
-    @admin.display(description="product, owner")
-    def owned_by(self, obj: Event) -> SafeString:
-        return owners.with_product(obj)
 
     @admin.display(description="owner")
     def owned(self, obj: Event) -> str:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from django.apps import apps
+from django.contrib import admin
 from django.contrib.admin import AdminSite
 from django.http import HttpRequest
 from django.urls import reverse
@@ -36,6 +37,7 @@ def label(row: Row) -> str:
     return format_html("{} ({})", name, row.owner) if name else row.owner
 
 
+@admin.display(description="product, owner")
 def with_product(row: Row) -> SafeString:
     """Return a cell of a list: the product above the owner."""
     return format_html("{}<br>{}", row.profile, label(row))
