@@ -16,7 +16,7 @@ OTHER_URL = "https://93.184.216.34/other"
 
 
 class Api:
-    """A client with one account's token; `answer` of a call is (status, JSON)."""
+    """A client with one account's personal token."""
 
     def __init__(self, user: User) -> None:
         self.user = user
@@ -49,16 +49,16 @@ class Api:
         return self.send("DELETE", path, **options)
 
     def create(self, url=URL, events=("summary.completed",)):
-        answer = self.post("webhooks", {"url": url, "events": list(events)})
-        assert answer.status_code == 201, answer.content
-        return answer.json()
+        response = self.post("webhooks", {"url": url, "events": list(events)})
+        assert response.status_code == 201, response.content
+        return response.json()
 
 
-def error_of(answer, status, code):
+def error_of(response, status, code):
     """Assert the one shape of every error; return the message."""
-    assert answer.status_code == status, answer.content
-    body = answer.json()
-    assert answer["Content-Type"] == "application/json"
+    assert response.status_code == status, response.content
+    body = response.json()
+    assert response["Content-Type"] == "application/json"
     assert set(body) == {"error"}
     assert set(body["error"]) == {"code", "message"}
     assert body["error"]["code"] == code

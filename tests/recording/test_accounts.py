@@ -92,11 +92,11 @@ def test_deleting_an_account_deletes_its_webhooks_and_no_other_s(
         dispatch()
         theirs = counts()
         api.create(url=server.url)
-        gone = api.create(url=server.url)["endpoint_id"]
-        api.delete(f"webhooks/{gone}")
+        deleted_id = api.create(url=server.url)["endpoint_id"]
+        api.delete(f"webhooks/{deleted_id}")
         ready(api, 3)
         dispatch()
-        seen = len(server.requests)
+        request_count = len(server.requests)
         if way == "instance":
             api.user.delete()
         elif way == "queryset":
@@ -109,7 +109,7 @@ def test_deleting_an_account_deletes_its_webhooks_and_no_other_s(
         Delivery.objects.update(next_attempt_at=timezone.now())
         EndpointQueue.objects.update(next_due_at=timezone.now())
         dispatch()
-        assert len(server.requests) == seen + 2  # the stranger's
+        assert len(server.requests) == request_count + 2  # the stranger's
     assert not Endpoint.objects.exclude(owner=stranger.owner).exists()
 
 
@@ -154,11 +154,11 @@ def test_nothing_is_sent_after_a_deletion_beside_a_dispatcher_with_claims(api, d
             api.user.delete()
             at = time.time()
             assert counts() == [0] * len(ROWS)
-            sent = len(server.requests)
-            assert sent < 300
+            request_count = len(server.requests)
+            assert request_count < 300
             time.sleep(2)
             assert [request for request in server.requests if request.at > at] == []
-            assert len(server.requests) == sent
+            assert len(server.requests) == request_count
     assert counts() == [0] * len(ROWS)
 
 
@@ -188,9 +188,9 @@ def test_a_call_whose_account_was_deleted_meanwhile_creates_nothing(api, monkeyp
         check(url, **options)
 
     monkeypatch.setattr(subscriptions, "check_url", delete_meanwhile)
-    answer = api.post("webhooks", {"url": "https://93.184.216.34/"})
-    error_of(answer, 401, "unauthorized")
-    assert 'error="invalid_token"' in answer["WWW-Authenticate"]
+    response = api.post("webhooks", {"url": "https://93.184.216.34/"})
+    error_of(response, 401, "unauthorized")
+    assert 'error="invalid_token"' in response["WWW-Authenticate"]
     assert counts() == [0] * len(ROWS)
 
 
@@ -220,29 +220,29 @@ def test_pending_deliveries_are_held_and_go_on_when_the_account_is_active_again(
             "date_joined_1": joined.strftime("%H:%M:%S"),
         }
         page = f"/admin/auth/user/{api.user.pk}/change/"
-        answer = admin_client.post(page, form | ({"is_active": "on"} if on else {}))
-        assert answer.status_code == 302, answer.content
+        response = admin_client.post(page, form | ({"is_active": "on"} if on else {}))
+        assert response.status_code == 302, response.content
 
     with receiver(500, 204) as server:
         api.create(url=server.url)
         ready(api, 2)
         Endpoint.objects.update(max_in_flight=1)
         dispatch(stop=lambda: len(server.requests) >= 1)
-        held = Delivery.objects.filter(status=0).count()
-        assert held >= 1
+        pending_count = Delivery.objects.filter(status=0).count()
+        assert pending_count >= 1
         set_active(False)
         error_of(api.get("webhooks"), 401, "unauthorized")
         ready(api)  # published meanwhile: no record
         assert Event.objects.count() == 3
         assert Delivery.objects.count() == 2
-        sent = len(server.requests)
+        request_count = len(server.requests)
         Delivery.objects.filter(status=0).update(next_attempt_at=timezone.now())
         EndpointQueue.objects.update(next_due_at=timezone.now())
         assert dispatch() == 0
-        assert len(server.requests) == sent
+        assert len(server.requests) == request_count
         assert set(Delivery.objects.values_list("status", flat=True)) <= {0, 1}
         set_active(True)
-        assert dispatch() == held
+        assert dispatch() == pending_count
         assert set(Delivery.objects.values_list("status", flat=True)) == {1}
         ready(api)
         assert dispatch() == 1
@@ -318,9 +318,9 @@ def test_an_inactive_account_gets_no_recording_and_no_token(user, tmp_path):
 def test_the_admin_s_import_for_an_inactive_account_is_one_error(user, admin_client):
     switch(user, on=False)
     form = {"account": user.pk, "text": '{"audio_id": "aud_1"}', "publish_event": "on"}
-    answer = admin_client.post("/admin/recording/recording/add/", form)
-    assert answer.status_code == 200
-    [[error]] = answer.context["adminform"].form.errors.values()
+    response = admin_client.post("/admin/recording/recording/add/", form)
+    assert response.status_code == 200
+    [[error]] = response.context["adminform"].form.errors.values()
     assert error == "The account 'ada' is inactive; nothing was stored."
     assert not Recording.objects.exists()
 
@@ -351,7 +351,7 @@ def test_of_two_changes_at_once_the_one_that_is_stored_counts(api, on):
 
 @inactive
 @pytest.mark.django_db(transaction=True)
-def test_a_change_of_an_account_that_is_gone_meanwhile_is_no_error(api):
+def test_a_change_of_an_account_that_was_deleted_meanwhile_is_no_error(api):
     api.create()
     stale = User.objects.get(pk=api.user.pk)
     api.user.delete()

@@ -28,9 +28,9 @@ def imported(user, audio_id, **fields):
 
 
 def page(client, address):
-    answer = client.get(address)
-    assert answer.status_code == 200
-    return answer.content.decode()
+    response = client.get(address)
+    assert response.status_code == 200
+    return response.content.decode()
 
 
 def queries_of(client, address):
@@ -68,7 +68,7 @@ def test_a_list_never_reads_the_documents(admin_client, user):
     assert not any('"document"' in query["sql"] for query in queries)
 
 
-def test_what_strangers_wrote_is_shown_escaped_and_cut(admin_client, user):
+def test_untrusted_text_is_shown_escaped_and_cut(admin_client, user):
     recording = imported(user, "<b>aud</b>", title="<script>x</script>" + "y" * 1900)
     text = page(admin_client, f"{RECORDINGS}{recording.pk}/change/")
     assert "<script>x" not in text
@@ -88,16 +88,16 @@ def test_a_recording_keeps_the_indents_of_its_json(admin_client, user):
 
 def test_times_are_written_as_on_the_pages_of_webhooks(admin_client, user):
     recording = imported(user, "aud_1")
-    shown = f"{recording.created_at:%Y-%m-%d %H:%M:%S}"
-    assert shown in page(admin_client, RECORDINGS)
-    assert shown in page(admin_client, f"{RECORDINGS}{recording.pk}/change/")
+    time = f"{recording.created_at:%Y-%m-%d %H:%M:%S}"
+    assert time in page(admin_client, RECORDINGS)
+    assert time in page(admin_client, f"{RECORDINGS}{recording.pk}/change/")
 
 
 def test_a_recording_cannot_be_edited(admin_client, user):
     recording = imported(user, "aud_1")
     address = f"{RECORDINGS}{recording.pk}/change/"
-    answer = admin_client.post(address, {"account": user.pk, "text": "{}"})
-    assert answer.status_code == 403
+    response = admin_client.post(address, {"account": user.pk, "text": "{}"})
+    assert response.status_code == 403
     assert Recording.objects.get().content == {"audio_id": "aud_1"}
 
 
@@ -106,18 +106,18 @@ def test_a_recording_cannot_be_edited(admin_client, user):
 def test_a_recording_is_imported_by_pasting_or_uploading(admin_client, user, way):
     text = '{"audio_id": "aud_1", "title": "é", "colour": 1}'
     value = text if way == "text" else SimpleUploadedFile("a.json", text.encode())
-    answer = admin_client.post(
+    response = admin_client.post(
         f"{RECORDINGS}add/",
         {"account": user.pk, way: value, "publish_event": "on"},
         follow=True,
     )
-    shown = answer.content.decode()
+    text = response.content.decode()
     assert Recording.objects.get(account=user).content == {
         "audio_id": "aud_1",
         "title": "é",
     }
-    assert Event.objects.get().public_id in shown
-    assert "Ignored unknown fields: colour." in shown
+    assert Event.objects.get().public_id in text
+    assert "Ignored unknown fields: colour." in text
     assert LogEntry.objects.filter(object_id=str(Recording.objects.get().pk)).exists()
 
 
@@ -125,8 +125,10 @@ def test_an_import_may_update_and_publish_nothing(admin_client, user):
     recording = imported(user, "aud_1")
     Event.objects.all().delete()
     text = '{"audio_id": "aud_1", "report_id": "rep_1"}'
-    answer = admin_client.post(f"{RECORDINGS}add/", {"account": user.pk, "text": text})
-    assert answer.status_code == 302
+    response = admin_client.post(
+        f"{RECORDINGS}add/", {"account": user.pk, "text": text}
+    )
+    assert response.status_code == 302
     assert Recording.objects.get(pk=recording.pk).content["report_id"] == "rep_1"
     assert not Event.objects.exists()
 
@@ -144,20 +146,20 @@ def test_an_import_may_update_and_publish_nothing(admin_client, user):
         ("NUL", {"text": '{"audio_id": "a\0"}'}, "Null characters are not allowed"),
     ],
 )
-def test_a_faulty_import_is_told_and_stores_nothing(
+def test_a_faulty_import_is_reported_and_stores_nothing(
     admin_client, user, _case, fields, words
 ):
-    answer = admin_client.post(f"{RECORDINGS}add/", {"account": user.pk} | fields)
-    assert answer.status_code == 200
-    assert words in answer.content.decode()
+    response = admin_client.post(f"{RECORDINGS}add/", {"account": user.pk} | fields)
+    assert response.status_code == 200
+    assert words in response.content.decode()
     assert not Recording.objects.exists()
 
 
 def test_text_and_file_together_are_refused(admin_client, user):
     file = SimpleUploadedFile("a.json", b'{"audio_id": "b"}')
     fields = {"account": user.pk, "text": '{"audio_id": "a"}', "file": file}
-    answer = admin_client.post(f"{RECORDINGS}add/", fields)
-    assert "one of both" in answer.content.decode()
+    response = admin_client.post(f"{RECORDINGS}add/", fields)
+    assert "one of both" in response.content.decode()
     assert not Recording.objects.exists()
 
 
@@ -187,8 +189,8 @@ def test_neither_a_token_nor_its_hash_is_ever_shown(admin_client, created):
         assert created.text not in text
         assert created.token.digest not in text
         assert created.token.display_prefix in text
-    found = page(admin_client, f"{TOKENS}?q={created.token.digest[:20]}")
-    assert created.token.display_prefix not in found
+    text = page(admin_client, f"{TOKENS}?q={created.token.digest[:20]}")
+    assert created.token.display_prefix not in text
 
 
 def test_revoking_ends_a_token_and_is_logged_once(admin_client, created):
@@ -198,14 +200,14 @@ def test_revoking_ends_a_token_and_is_logged_once(admin_client, created):
     assert LogEntry.objects.filter(change_message="Revoked.").count() == 1
 
 
-def test_a_token_is_neither_made_nor_edited_in_the_admin(admin_client, created):
+def test_a_token_is_neither_created_nor_edited_in_the_admin(admin_client, created):
     assert admin_client.get(f"{TOKENS}add/").status_code == 403
     change = f"{TOKENS}{created.token.pk}/change/"
     later = timezone.now() + timedelta(days=999)
     assert admin_client.post(change, {"expires_at": later}).status_code == 403
 
 
-def test_who_may_only_look_cannot_revoke(client, created):
+def test_a_view_permission_does_not_allow_to_revoke(client, created):
     staff = UserFactory.create(staff=True, username="staff")
     staff.user_permissions.add(Permission.objects.get(codename="view_personaltoken"))
     client.force_login(staff)

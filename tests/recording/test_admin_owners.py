@@ -42,7 +42,7 @@ def test_who_may_not_see_users_gets_the_name_alone(client):
 
 
 @pytest.mark.parametrize("owner", ["4711", "nobody", "9" * 30, "²"])
-def test_an_owner_who_is_gone_is_shown_as_it_is(admin_client, owner):
+def test_a_deleted_owner_is_shown_by_its_id(admin_client, owner):
     for address in pages(owner):
         text = page(admin_client, address)
         assert owner in text, address
@@ -72,5 +72,5 @@ def test_all_owners_of_a_page_are_read_at_once(admin_client, address, factory):
 def test_nobody_is_named_without_a_query_for_each(django_assert_num_queries):
     users = UserFactory.create_batch(2)
     with django_assert_num_queries(1):
-        known = owners.describe({str(user.pk) for user in users})
-    assert [owner.name for owner in known.values()] == [user.username for user in users]
+        infos = owners.describe({str(user.pk) for user in users})
+    assert [owner.name for owner in infos.values()] == [user.username for user in users]

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
     "an application connects one account by a personal token",
     "personal tokens use the same Bearer header",
 )
-def test_a_live_token_opens_the_door(api, scheme):
+def test_a_live_token_is_accepted(api, scheme):
     headers = {"Authorization": f"{scheme} {api.token}"}
     assert api.get("webhooks", headers=headers).status_code == 200
 
@@ -58,13 +58,13 @@ def test_anything_else_is_401_with_a_challenge(api, _case, header):
         unknown=opaque.make(tokens.PREFIX),
         other=opaque.make("gw_key_"),
     )
-    answer = api.get("webhooks", headers={"Authorization": header})
-    error_of(answer, 401, "unauthorized")
-    assert answer["WWW-Authenticate"].startswith("Bearer realm=")
-    assert api.token not in answer.content.decode()
+    response = api.get("webhooks", headers={"Authorization": header})
+    error_of(response, 401, "unauthorized")
+    assert response["WWW-Authenticate"].startswith("Bearer realm=")
+    assert api.token not in response.content.decode()
 
 
-def test_the_challenge_tells_a_refused_token_from_a_missing_one(api):
+def test_the_challenge_distinguishes_a_refused_token_from_a_missing_one(api):
     missing = api.get("webhooks", headers={"Authorization": ""})
     refused = api.get("webhooks", headers={"Authorization": "Bearer nonsense"})
     assert "error" not in missing["WWW-Authenticate"]
@@ -72,10 +72,10 @@ def test_the_challenge_tells_a_refused_token_from_a_missing_one(api):
 
 
 def test_a_token_in_the_query_or_a_session_is_no_token(api):
-    answer = api.get(
+    response = api.get(
         f"webhooks?access_token={api.token}", headers={"Authorization": ""}
     )
-    error_of(answer, 401, "unauthorized")
+    error_of(response, 401, "unauthorized")
     client = Client()
     client.force_login(api.user)
     error_of(client.get("/v1/webhooks"), 401, "unauthorized")
@@ -87,7 +87,7 @@ def test_an_inactive_user_is_refused_whatever_a_checker_says(api, monkeypatch):
     error_of(api.get("webhooks"), 401, "unauthorized")
 
 
-def test_checkers_are_asked_in_order_until_one_knows_the_token(
+def test_checkers_are_called_in_order_until_one_knows_the_token(
     api, stranger, monkeypatch
 ):
     checkers = (lambda _: None, lambda _: stranger.user, lambda _: api.user)

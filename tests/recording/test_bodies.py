@@ -131,18 +131,18 @@ def test_what_is_not_a_json_object_is_refused(send_body, method, _case, body):
 @pytest.mark.spec("recording", "wrong media type 415 unsupported_media_type")
 def test_another_media_type_is_refused(send_body, method, media_type):
     body = orjson.dumps({"url": OTHER_URL, "events": []})
-    answer = send_body(method, body, content_type=media_type)
-    error_of(answer, 415, "unsupported_media_type")
+    response = send_body(method, body, content_type=media_type)
+    error_of(response, 415, "unsupported_media_type")
 
 
 @pytest.mark.parametrize("method", WITH_BODY)
 @pytest.mark.parametrize("coding", ["gzip", "br", "GZIP", "identity, gzip"])
 def test_an_encoded_body_is_refused(send_body, method, coding):
     body = gzip.compress(orjson.dumps({"url": OTHER_URL, "events": []}))
-    answer = send_body(method, body, headers={"Content-Encoding": coding})
-    error_of(answer, 415, "unsupported_media_type")
-    assert "Content-Encoding" in answer.json()["error"]["message"]
-    assert answer["Accept-Encoding"] == "identity"
+    response = send_body(method, body, headers={"Content-Encoding": coding})
+    error_of(response, 415, "unsupported_media_type")
+    assert "Content-Encoding" in response.json()["error"]["message"]
+    assert response["Accept-Encoding"] == "identity"
 
 
 @pytest.mark.parametrize(
@@ -150,8 +150,8 @@ def test_an_encoded_body_is_refused(send_body, method, coding):
     ["application/json; charset=utf-8", "APPLICATION/JSON", "application/json;"],
 )
 def test_parameters_and_case_of_the_media_type_do_not_matter(api, media_type):
-    answer = api.post("webhooks", {"url": URL}, content_type=media_type)
-    assert answer.status_code == 201
+    response = api.post("webhooks", {"url": URL}, content_type=media_type)
+    assert response.status_code == 201
 
 
 @pytest.mark.parametrize("method", WITH_BODY)
@@ -177,5 +177,5 @@ def test_of_a_field_named_twice_the_last_counts(api):
 def test_delete_and_test_read_no_body(api, method, tail):
     endpoint_id = api.create()["endpoint_id"]
     path = f"webhooks/{endpoint_id}{tail}"
-    answer = api.send(method, path, b"\xff[[[", content_type="text/plain")
-    assert answer.status_code == 200
+    response = api.send(method, path, b"\xff[[[", content_type="text/plain")
+    assert response.status_code == 200

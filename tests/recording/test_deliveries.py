@@ -46,10 +46,10 @@ def ready(api, count=1):
 
 
 def records(api, endpoint_id, query=""):
-    answer = api.get(f"webhooks/{endpoint_id}/deliveries{query}")
-    assert answer.status_code == 200
-    assert list(answer.json()) == ["items"]
-    return answer.json()["items"]
+    response = api.get(f"webhooks/{endpoint_id}/deliveries{query}")
+    assert response.status_code == 200
+    assert list(response.json()) == ["items"]
+    return response.json()["items"]
 
 
 @pytest.fixture
@@ -104,8 +104,8 @@ def test_a_waiting_delivery_has_exactly_the_fields_of_the_spec(api, endpoint_id)
 def test_pages_are_newest_first(api, endpoint_id, query, expected):
     ready(api, 103)
     newest_first = Delivery.objects.order_by("-id").values_list("public_id", flat=True)
-    shown = [record["id"] for record in records(api, endpoint_id, query)]
-    assert shown == [newest_first[at] for at in expected]
+    ids = [record["id"] for record in records(api, endpoint_id, query)]
+    assert ids == [newest_first[at] for at in expected]
 
 
 WRONG_COUNTS = [
@@ -145,9 +145,9 @@ def test_wrong_pages_are_refused(api, endpoint_id, name, value):
 def test_records_are_those_of_one_subscription(api, endpoint_id):
     other = api.create()["endpoint_id"]
     ready(api)
-    [mine], [others] = records(api, endpoint_id), records(api, other)
-    assert mine["event_id"] == others["event_id"]
-    assert mine["id"] != others["id"]
+    [delivery], [other_delivery] = records(api, endpoint_id), records(api, other)
+    assert delivery["event_id"] == other_delivery["event_id"]
+    assert delivery["id"] != other_delivery["id"]
 
 
 def test_records_cost_the_same_queries_however_many_and_never_read_bodies(
@@ -187,14 +187,14 @@ def dispatch():
 @pytest.mark.spec(
     "recording", "every subscribed url receives a signed POST when an event occurs"
 )
-def test_an_imported_recording_arrives_signed_and_its_record_says_so(api):
-    with receiver(204) as it:
-        created = api.create(url=it.url)
+def test_an_imported_recording_is_delivered_signed_and_recorded_as_delivered(api):
+    with receiver(204) as server:
+        created = api.create(url=server.url)
         recordings.import_recording(
             account=api.user, raw=orjson.dumps(SUMMARY_COMPLETED_SAMPLE)
         )
         assert dispatch() == 1
-    [request] = it.requests
+    [request] = server.requests
     [record] = records(api, created["endpoint_id"])
     assert request.headers["Content-Type"] == "application/json"
     assert request.headers["X-Recording-Event"] == "summary.completed"
@@ -218,8 +218,8 @@ def test_an_imported_recording_arrives_signed_and_its_record_says_so(api):
     "2xx within 5 seconds: delivered, delivered_at set, failures reset",
 )
 def test_a_failure_then_a_success_show_in_the_record_and_the_counter(api):
-    with receiver(500, 204) as it:
-        endpoint_id = api.create(url=it.url)["endpoint_id"]
+    with receiver(500, 204) as server:
+        endpoint_id = api.create(url=server.url)["endpoint_id"]
         ready(api)
         now = timezone.now()
         assert dispatch() == 1
@@ -227,9 +227,9 @@ def test_a_failure_then_a_success_show_in_the_record_and_the_counter(api):
         assert (record["status"], record["attempts"]) == (0, 1)
         assert "500" in record["last_error"]
         assert record["delivered_at"] == ""
-        [shown] = api.get("webhooks").json()["items"]
-        assert shown["consecutive_failures"] == 1
-        assert shown["updated_at"] > shown["created_at"]
+        [subscription] = api.get("webhooks").json()["items"]
+        assert subscription["consecutive_failures"] == 1
+        assert subscription["updated_at"] > subscription["created_at"]
         waits = Delivery.objects.get().next_attempt_at
         assert waits is not None
         assert timedelta(seconds=59) < waits - now < timedelta(seconds=70)
@@ -238,8 +238,8 @@ def test_a_failure_then_a_success_show_in_the_record_and_the_counter(api):
     [record] = records(api, endpoint_id)
     assert (record["status"], record["attempts"]) == (1, 2)
     assert "500" in record["last_error"]  # kept after the success
-    [shown] = api.get("webhooks").json()["items"]
-    assert shown["consecutive_failures"] == 0
+    [subscription] = api.get("webhooks").json()["items"]
+    assert subscription["consecutive_failures"] == 0
 
 
 @pytest.mark.django_db(transaction=True)
@@ -265,8 +265,8 @@ def test_a_refused_connection_is_an_attempt_and_is_retried(api, free_port):
     "recording", "delivery status: 0 pending, 1 delivered, 2 terminal failure"
 )
 def test_after_the_sixth_attempt_a_delivery_has_failed(api):
-    with receiver(500) as it:
-        endpoint_id = api.create(url=it.url)["endpoint_id"]
+    with receiver(500) as server:
+        endpoint_id = api.create(url=server.url)["endpoint_id"]
         ready(api)
         now = timezone.now()
         for minutes in (0, 2, 8, 25, 42, 60):
@@ -274,7 +274,7 @@ def test_after_the_sixth_attempt_a_delivery_has_failed(api):
                 assert dispatch() == 1
     [record] = records(api, endpoint_id)
     assert (record["status"], record["attempts"]) == (2, 6)
-    assert len(it.requests) == 6
+    assert len(server.requests) == 6
 
 
 @pytest.mark.django_db(transaction=True)
@@ -286,14 +286,14 @@ def test_twenty_failures_disable_and_a_new_url_sends_what_waited(api):
         Endpoint.objects.update(max_in_flight=1)
         ready(api, 21)
         dispatch()
-        [shown] = api.get("webhooks").json()["items"]
-        assert shown["status"] == 2
-        assert shown["consecutive_failures"] >= 20
+        [subscription] = api.get("webhooks").json()["items"]
+        assert subscription["status"] == 2
+        assert subscription["consecutive_failures"] >= 20
         ready(api)  # published while disabled: no record
         assert Delivery.objects.count() == 21
         body = {"url": sound.url, "events": ["summary.completed"]}
-        shown = api.patch(f"webhooks/{endpoint_id}", body).json()["item"]
-        assert (shown["status"], shown["consecutive_failures"]) == (1, 0)
+        subscription = api.patch(f"webhooks/{endpoint_id}", body).json()["item"]
+        assert (subscription["status"], subscription["consecutive_failures"]) == (1, 0)
         dispatch()
     assert len(sound.requests) == 21
     assert set(Delivery.objects.values_list("status", flat=True)) == {1}
@@ -302,13 +302,13 @@ def test_twenty_failures_disable_and_a_new_url_sends_what_waited(api):
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.spec("recording", "test queues a signed event of type webhook.ping")
 def test_a_ping_arrives_signed(api):
-    with receiver(204) as it:
-        created = api.create(url=it.url, events=[])
+    with receiver(204) as server:
+        created = api.create(url=server.url, events=[])
         event_id = api.post(f"webhooks/{created['endpoint_id']}/test").json()[
             "event_id"
         ]
         dispatch()
-    [request] = it.requests
+    [request] = server.requests
     assert request.headers["X-Recording-Event"] == "webhook.ping"
     assert orjson.loads(request.body)["id"] == event_id
     verify(request, created["secret"])

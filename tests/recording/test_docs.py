@@ -29,11 +29,11 @@ def test_every_endpoint_is_in_the_table(method, path):
 
 
 def test_the_table_of_errors_is_the_code_s():
-    told = {
+    documented = {
         (int(status), code)
         for status, code in re.findall(r"^\| (\d{3}) \| `(\w+)` \|", PAGE, re.MULTILINE)
     }
-    assert told == {
+    assert documented == {
         (kind.status_code, kind.code) for kind in RecordingError.__subclasses__()
     }
 

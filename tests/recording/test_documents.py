@@ -266,11 +266,11 @@ def test_every_value_is_found_where_it_stands(value, indent):
     text = orjson.dumps(value, option=option).decode()
     for path, member in paths(value):
         line, column = positions.locate(text, path)
-        rest = "\n".join(text.split("\n")[line - 1 :])[column - 1 :]
+        remainder = "\n".join(text.split("\n")[line - 1 :])[column - 1 :]
         if isinstance(member, dict | list):
-            assert rest.startswith("{" if isinstance(member, dict) else "[")
+            assert remainder.startswith("{" if isinstance(member, dict) else "[")
         else:
-            assert rest.startswith(orjson.dumps(member).decode())
+            assert remainder.startswith(orjson.dumps(member).decode())
 
 
 def test_values_deeper_than_a_recording_goes_are_found_too():

@@ -46,27 +46,27 @@ WRONG = [
 @pytest.mark.parametrize("header", ["", "Bearer nonsense"])
 @pytest.mark.spec("recording", "wrong method 405 method_not_allowed, before 401")
 def test_a_wrong_method_is_405_and_names_the_right_ones(api, path, method, header):
-    answer = api.send(method, path, headers={"Authorization": header})
-    assert answer.status_code == 405
-    allowed = {name.strip() for name in answer["Allow"].split(",")}
+    response = api.send(method, path, headers={"Authorization": header})
+    assert response.status_code == 405
+    allowed = {name.strip() for name in response["Allow"].split(",")}
     assert allowed == ROUTES[path] | {"OPTIONS"}
     if method != "HEAD":
-        error_of(answer, 405, "method_not_allowed")
+        error_of(response, 405, "method_not_allowed")
 
 
 @pytest.mark.parametrize("path", ROUTES)
-def test_options_tells_the_methods_without_a_token(path, client):
-    answer = client.options(f"/v1/{path}")
-    assert (answer.status_code, answer.content) == (204, b"")
-    allowed = {name.strip() for name in answer["Allow"].split(",")}
+def test_options_lists_the_methods_without_a_token(path, client):
+    response = client.options(f"/v1/{path}")
+    assert (response.status_code, response.content) == (204, b"")
+    allowed = {name.strip() for name in response["Allow"].split(",")}
     assert allowed == ROUTES[path] | {"OPTIONS"}
 
 
-def test_head_answers_as_get_without_a_body(api):
+def test_head_responds_as_get_without_a_body(api):
     api.create()
-    got, head = api.get("webhooks"), api.send("HEAD", "webhooks")
+    response, head = api.get("webhooks"), api.send("HEAD", "webhooks")
     assert (head.status_code, head.content) == (200, b"")
-    assert head["Content-Type"] == got["Content-Type"]
+    assert head["Content-Type"] == response["Content-Type"]
     anonymous = api.send("HEAD", "webhooks", headers={"Authorization": ""})
     assert (anonymous.status_code, anonymous.content) == (401, b"")
 
@@ -96,17 +96,17 @@ def test_head_answers_as_get_without_a_body(api):
 )
 def test_an_unknown_address_is_404_with_or_without_a_token(api, path, method):
     for header in (f"Bearer {api.token}", ""):
-        answer = api.client.generic(
+        response = api.client.generic(
             method, f"/v1{path}", headers={"Authorization": header}
         )
-        error_of(answer, 404, "not_found")
+        error_of(response, 404, "not_found")
 
 
 @pytest.mark.parametrize("path", ["/v10/webhooks", "/v1webhooks", "/nothing"])
-def test_addresses_of_nobody_keep_django_s_own_page(client, path):
-    answer = client.get(path)
-    assert answer.status_code == 404
-    assert answer["Content-Type"].startswith("text/html")
+def test_addresses_outside_the_api_keep_django_s_own_page(client, path):
+    response = client.get(path)
+    assert response.status_code == 404
+    assert response["Content-Type"].startswith("text/html")
 
 
 @pytest.mark.spec("recording", "order: 401 before object, media type and body")
@@ -114,21 +114,21 @@ def test_addresses_of_nobody_keep_django_s_own_page(client, path):
     ("method", "path"),
     [(method, path) for path, methods in ROUTES.items() for method in sorted(methods)],
 )
-def test_without_a_token_nothing_else_is_told(api, method, path):
-    answer = api.send(
+def test_a_missing_token_is_reported_before_anything_else(api, method, path):
+    response = api.send(
         method,
         path + "?page=x&limit=x",
         b"[[[",
         content_type="text/plain",
         headers={"Authorization": ""},
     )
-    assert answer.status_code == 401
+    assert response.status_code == 401
     if method != "HEAD":
-        error_of(answer, 401, "unauthorized")
+        error_of(response, 401, "unauthorized")
 
 
 @pytest.mark.spec("recording", "order: object 404 before 415 and malformed body")
-def test_an_absent_subscription_is_told_before_a_wrong_body(api):
+def test_an_absent_subscription_is_reported_before_a_wrong_body(api):
     path = f"webhooks/{ABSENT}"
     error_of(api.patch(path, b"[[[", content_type="text/plain"), 404, "not_found")
     error_of(api.patch(path, b"[[["), 404, "not_found")
@@ -137,9 +137,9 @@ def test_an_absent_subscription_is_told_before_a_wrong_body(api):
 
 
 @pytest.mark.spec("recording", "order: 415 before malformed body, body before fields")
-def test_the_media_type_is_told_before_the_body_and_the_body_before_fields(api):
-    answer = api.post("webhooks", b"[[[", content_type="text/plain")
-    error_of(answer, 415, "unsupported_media_type")
+def test_the_media_type_is_reported_before_the_body_and_the_body_before_fields(api):
+    response = api.post("webhooks", b"[[[", content_type="text/plain")
+    error_of(response, 415, "unsupported_media_type")
     assert "JSON" in error_of(api.post("webhooks", b'{"url": '), 400, "bad_request")
 
 
@@ -147,8 +147,8 @@ def test_the_media_type_is_told_before_the_body_and_the_body_before_fields(api):
 @pytest.mark.spec("recording", "Accept is ignored")
 def test_accept_and_format_do_not_matter(api, accept):
     headers = {"Accept": accept, "Authorization": f"Bearer {api.token}"}
-    answer = api.get("webhooks?format=xml", headers=headers)
-    assert (answer.status_code, answer["Content-Type"]) == (200, "application/json")
+    response = api.get("webhooks?format=xml", headers=headers)
+    assert (response.status_code, response["Content-Type"]) == (200, "application/json")
 
 
 # ── Our own faults ──────────────────────────────────────────────────────────────────
@@ -177,9 +177,9 @@ def test_a_needed_service_that_is_away_is_503_and_logged(
     api, monkeypatch, caplog, error
 ):
     fail_with(monkeypatch, error)
-    answer = api.get("webhooks")
-    message = error_of(answer, 503, "unavailable")
-    assert int(answer["Retry-After"]) > 0
+    response = api.get("webhooks")
+    message = error_of(response, 503, "unavailable")
+    assert int(response["Retry-After"]) > 0
     assert "dependency unavailable" in caplog.text
     assert "10.0.0.5" not in message
 
@@ -187,11 +187,11 @@ def test_a_needed_service_that_is_away_is_503_and_logged(
 @pytest.mark.spec("recording", "500 internal, no detail leaks")
 def test_the_unforeseen_is_500_and_leaks_nothing(api, monkeypatch):
     fail_with(monkeypatch, RuntimeError("the secret is whsec_abc"))
-    answer = api.get("webhooks")
-    message = error_of(answer, 500, "internal")
-    assert b"whsec_abc" not in answer.content
+    response = api.get("webhooks")
+    message = error_of(response, 500, "internal")
+    assert b"whsec_abc" not in response.content
     assert message == errors.InternalError.__doc__
-    assert answer["X-Request-Id"]
+    assert response["X-Request-Id"]
 
 
 @pytest.mark.parametrize("kind", [OperationalError, RuntimeError])
@@ -230,9 +230,9 @@ class Broken:
 
 
 def test_a_host_that_is_not_ours_is_400(client):
-    answer = client.get("/v1/webhooks", headers={"Host": "evil.example"})
-    error_of(answer, 400, "bad_request")
-    assert b"evil" not in answer.content
+    response = client.get("/v1/webhooks", headers={"Host": "evil.example"})
+    error_of(response, 400, "bad_request")
+    assert b"evil" not in response.content
     other = client.get("/nothing", headers={"Host": "evil.example"})
     assert other.status_code == 400
     assert other["Content-Type"].startswith("text/html")
@@ -244,10 +244,10 @@ def test_too_many_query_parameters_are_400(api):
 
 
 def test_a_client_that_goes_away_while_sending_is_400(api, monkeypatch):
-    def gone(*_args: object) -> None:
+    def fail(*_args: object) -> None:
         raise UnreadablePostError("reset by peer")
 
-    monkeypatch.setattr(StrictJSONParser, "parse", gone)
+    monkeypatch.setattr(StrictJSONParser, "parse", fail)
     error_of(api.post("webhooks", {"url": URL}), 400, "bad_request")
 
 
@@ -283,11 +283,11 @@ def test_the_codes_are_those_of_the_spec():
     }
 
 
-def test_too_large_a_form_elsewhere_is_told_in_the_shape(rf):
-    answer = config_errors.bad_request(rf.post("/v1/x"), RequestDataTooBig())
-    assert answer.status_code == 413
-    answer = config_errors.bad_request(rf.post("/v1/x"), TooManyFieldsSent())
-    assert answer.status_code == 400
+def test_too_large_a_form_elsewhere_is_reported_in_the_shape(rf):
+    response = config_errors.bad_request(rf.post("/v1/x"), RequestDataTooBig())
+    assert response.status_code == 413
+    response = config_errors.bad_request(rf.post("/v1/x"), TooManyFieldsSent())
+    assert response.status_code == 400
 
 
 ASK = """
@@ -296,11 +296,11 @@ get_wsgi_application()
 from django.conf import settings
 from django.test import Client
 from webhooks_core.api import tokens
-answer = Client(raise_request_exception=False).get(
+response = Client(raise_request_exception=False).get(
     "/v1/webhooks",
     headers={"Authorization": "Bearer " + tokens.make("rec_pat_"), "Host": "localhost"},
 )
-print(answer.status_code, answer["Retry-After"], answer.content.decode())
+print(response.status_code, response["Retry-After"], response.content.decode())
 """
 
 
@@ -308,8 +308,8 @@ print(answer.status_code, answer["Retry-After"], answer.content.decode())
     "url", ["postgres://nobody:hidden@127.0.0.1:1/none", "sqlite:////nowhere/none.db"]
 )
 @pytest.mark.spec("recording", "503 unavailable with Retry-After")
-def test_a_database_that_is_away_is_told_as_503(url):
-    done = subprocess.run(
+def test_an_unavailable_database_is_503(url):
+    process = subprocess.run(
         [sys.executable, "-c", ASK],
         env={"PATH": os.environ["PATH"], "DATABASE_URL": url}
         | {"DJANGO_SETTINGS_MODULE": "config.settings"},
@@ -318,7 +318,7 @@ def test_a_database_that_is_away_is_told_as_503(url):
         text=True,
         check=True,
     )
-    status, retry_after, body = done.stdout.split(maxsplit=2)
+    status, retry_after, body = process.stdout.split(maxsplit=2)
     assert (status, retry_after) == ("503", "5")
     assert orjson.loads(body)["error"]["code"] == "unavailable"
-    assert "hidden" not in done.stdout + done.stderr
+    assert "hidden" not in process.stdout + process.stderr

@@ -14,12 +14,12 @@ OURS = DESCRIBED.include(path_regex=r"^/v1/webhook(?!s/subscriptions)")
 @pytest.mark.usefixtures("no_resolver")
 @OURS.parametrize()
 @bounded
-def test_an_answer_is_as_described(api, case):
+def test_a_response_is_as_documented(api, case):
     mine = Endpoint.objects.of("recording", api.owner)
 
     def existing() -> str:
-        found = mine.values_list("public_id", flat=True).first()
-        return found or api.create()["endpoint_id"]
+        endpoint_id = mine.values_list("public_id", flat=True).first()
+        return endpoint_id or api.create()["endpoint_id"]
 
     token = {"Authorization": f"Bearer {api.token}"}
     assert_as_described(case, existing=existing, headers=token)

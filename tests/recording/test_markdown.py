@@ -36,9 +36,11 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.elements.add(SAME.get(tag, tag))
-        known = dict(attrs)
-        self._text.append(known.get("alt") or "")
-        self.addresses += [known[name] for name in ("href", "src") if known.get(name)]
+        attributes = dict(attrs)
+        self._text.append(attributes.get("alt") or "")
+        self.addresses += [
+            attributes[name] for name in ("href", "src") if attributes.get(name)
+        ]
 
     def handle_data(self, data):
         self._text.append(data)
@@ -114,11 +116,11 @@ def test_the_markdown_shows_the_text_of_the_page_and_no_other_element(source):
     content = from_html(source)
     if content is None:
         return  # blank: the original is sent
-    page, shown = Page(source), Page(RENDERER.render(content))
+    page, markdown_page = Page(source), Page(RENDERER.render(content))
     implied = IMPLIED | ({"code"} if "pre" in page.elements else set())
-    assert shown.text == page.text
-    assert shown.elements - page.elements <= implied
-    assert "javascript:1" not in shown.addresses
+    assert markdown_page.text == page.text
+    assert markdown_page.elements - page.elements <= implied
+    assert "javascript:1" not in markdown_page.addresses
 
 
 @pytest.mark.spec("recording", "HTML to Markdown: text escaped in HTML is escaped")

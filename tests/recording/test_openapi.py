@@ -1,4 +1,4 @@
-"""The OpenAPI document: complete, and true of the answers."""
+"""The OpenAPI document is complete, and true of the responses."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def operation(method, path):
 
 
 def schema_of(method, path, status):
-    answer = operation(method, path)["responses"][str(status)]
-    [media_type] = answer["content"]
+    response = operation(method, path)["responses"][str(status)]
+    [media_type] = response["content"]
     assert media_type == "application/json"
-    return answer["content"][media_type]["schema"]
+    return response["content"][media_type]["schema"]
 
 
 def assert_valid(value, schema):
@@ -61,10 +61,10 @@ def test_an_operation_names_every_status_with_an_example(method, path):
         method, path
     ]
     assert described["security"] == [{"recordingBearer": []}]
-    for status, answer in described["responses"].items():
-        [example] = answer["content"]["application/json"]["examples"].values()
+    for status, response in described["responses"].items():
+        [example] = response["content"]["application/json"]["examples"].values()
         assert_valid(example["value"], schema_of(method, path, status))
-        assert answer["description"]
+        assert response["description"]
 
 
 def test_the_outgoing_events_are_described_with_examples():
@@ -77,8 +77,8 @@ def test_the_outgoing_events_are_described_with_examples():
         assert_valid(example["value"], content["schema"])
 
 
-def test_every_answer_fits_its_schema(api):
-    """One call of each operation, its answer held against the document."""
+def test_every_response_fits_its_schema(api):
+    """One call of each operation, its response checked against the document."""
     post = {"url": URL, "events": ["summary.completed"]}
     created = api.post("webhooks", post)
     endpoint_id = created.json()["endpoint_id"]
@@ -90,7 +90,7 @@ def test_every_answer_fits_its_schema(api):
     )
     template = "/v1/webhooks/{endpoint_id}"
     path = f"webhooks/{endpoint_id}"
-    answers = {
+    responses = {
         ("POST", "/v1/webhooks"): created,
         ("GET", "/v1/webhooks"): api.get("webhooks"),
         ("PATCH", template): api.patch(path, post),
@@ -101,9 +101,9 @@ def test_every_answer_fits_its_schema(api):
         ),
         ("DELETE", template): api.delete(path),
     }
-    assert answers.keys() == OPERATIONS.keys()
-    for (method, where), answer in answers.items():
-        assert_valid(answer.json(), schema_of(method, where, answer.status_code))
+    assert responses.keys() == OPERATIONS.keys()
+    for (method, where), response in responses.items():
+        assert_valid(response.json(), schema_of(method, where, response.status_code))
 
 
 def test_every_error_fits_the_one_shape():

@@ -50,5 +50,5 @@ def test_another_account_s_subscription_is_not_there(api, stranger, method, tail
 @pytest.mark.parametrize(("method", "tail", "body"), WITH_ID)
 @pytest.mark.spec("recording", "404 not_found: subscription id does not exist")
 def test_an_id_that_does_not_exist_is_404(api, method, tail, body, endpoint_id):
-    answer = api.send(method, f"webhooks/{endpoint_id}{tail}", body)
-    error_of(answer, 404, "not_found")
+    response = api.send(method, f"webhooks/{endpoint_id}{tail}", body)
+    error_of(response, 404, "not_found")

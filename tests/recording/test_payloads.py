@@ -80,7 +80,9 @@ def test_summaries_and_plain_fields_are_never_touched(content, target):
 
 @pytest.mark.spec("recording", "segments removed first, then text cut, truncated true")
 @given(content=CONTENT, target=st.integers(0, 4000))
-def test_segments_go_before_the_text_and_truncated_tells_a_cut(content, target):
+def test_segments_are_dropped_before_the_text_and_truncated_marks_a_cut(
+    content, target
+):
     before, after = content["transcript"], build(content, target=target)["transcript"]
     assert before["text"].startswith(after["text"])
     assert after["truncated"] is (after["text"] != before["text"])
@@ -97,11 +99,11 @@ def test_a_body_one_byte_over_the_target_loses_a_character():
 
 @given(text=TEXT, size=st.integers(-5, 500))
 def test_a_prefix_is_the_longest_that_fits(text, size):
-    kept = prefix(text, size=size)
-    assert text.startswith(kept)
-    assert len(orjson.dumps(kept)) - 2 <= max(size, 0)
-    if kept != text:
-        longer = text[: len(kept) + 1]
+    prefix_text = prefix(text, size=size)
+    assert text.startswith(prefix_text)
+    assert len(orjson.dumps(prefix_text)) - 2 <= max(size, 0)
+    if prefix_text != text:
+        longer = text[: len(prefix_text) + 1]
         assert len(orjson.dumps(longer)) - 2 > size
 
 
@@ -197,8 +199,8 @@ def test_html_becomes_markdown():
 @pytest.mark.spec("recording", "unknown formats pass through unchanged")
 @pytest.mark.parametrize("format_", ["markdown", "docx", "HTML+", ""])
 def test_other_formats_pass_unchanged(format_):
-    one = summary("<b>x</b>", format_)
-    assert built(one) == one
+    source = summary("<b>x</b>", format_)
+    assert built(source) == source
 
 
 @pytest.mark.spec("recording", "conversion failures pass through unchanged")

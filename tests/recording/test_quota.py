@@ -40,7 +40,7 @@ def test_the_quota_is_each_account_s_own(api, stranger):
     stranger.create()
 
 
-def test_a_full_quota_is_told_after_the_faults_of_the_fields(api):
+def test_a_full_quota_is_reported_after_the_faults_of_the_fields(api):
     for _ in range(5):
         api.create()
     error_of(api.post("webhooks", {"url": "nonsense"}), 400, "bad_request")
@@ -71,13 +71,13 @@ def test_a_rate_that_is_set_holds_for_each_account(
     settings.RECORDING_RATES = {"create": "", "test": ""} | {scope: "1/hour"}
     path = f"webhooks{tail}"
     assert api.post(path.format(mine), {"url": URL}).status_code < 300
-    answer = api.post(path.format(mine), {"url": URL})
-    message = error_of(answer, 429, "too_many_requests")
-    what = {"create": "new subscriptions", "test": "test events"}[scope]
-    assert message.startswith(f"Too many {what}: an account may ")
-    seconds = answer["Retry-After"]
+    response = api.post(path.format(mine), {"url": URL})
+    message = error_of(response, 429, "too_many_requests")
+    subject = {"create": "new subscriptions", "test": "test events"}[scope]
+    assert message.startswith(f"Too many {subject}: an account may ")
+    seconds = response["Retry-After"]
     assert message.endswith(f" 1 per hour; try again in {seconds} s.")
-    assert 0 < int(answer["Retry-After"]) <= 3601
+    assert 0 < int(response["Retry-After"]) <= 3601
     assert stranger.post(path.format(theirs), {"url": URL}).status_code < 300
     assert api.get("webhooks").status_code == 200
 
@@ -91,6 +91,6 @@ def test_a_rate_that_is_set_holds_for_each_account(
         ("9/day", "9 per day"),
     ],
 )
-def test_a_rate_is_told_in_words(settings, rate, words):
+def test_a_rate_is_written_in_words(settings, rate, words):
     settings.RECORDING_RATES = {"create": rate}
     assert CreateThrottle().limit.endswith(f"an account may create {words}")

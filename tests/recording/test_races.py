@@ -29,8 +29,8 @@ def calls(api, endpoint_id):
     return call
 
 
-def counted(answers):
-    return Counter((method, answer.status_code) for method, answer in answers)
+def counted(responses):
+    return Counter((method, response.status_code) for method, response in responses)
 
 
 def test_of_eight_deletions_one_succeeds_and_frees_one_place(api):
@@ -47,8 +47,8 @@ def test_eight_changes_at_once_all_succeed_and_one_of_them_stands(api):
     endpoint_id = api.create()["endpoint_id"]
     call = calls(api, endpoint_id)
     bodies = [{"url": f"{OTHER_URL}/{n}", "events": []} for n in range(8)]
-    answers = together(*[call("PATCH", body=body) for body in bodies])
-    assert counted(answers) == {("PATCH", 200): 8}
+    responses = together(*[call("PATCH", body=body) for body in bodies])
+    assert counted(responses) == {("PATCH", 200): 8}
     [item] = api.get("webhooks").json()["items"]
     assert {"url": item["url"], "events": item["events"]} in bodies
 

@@ -36,22 +36,22 @@ def data_of(event):
 @pytest.mark.spec("recording", "the first import publishes whatever fields are there")
 @pytest.mark.spec("recording", "summary.completed fires when a summary is ready")
 def test_the_first_import_publishes(user):
-    done = imported(user, {"audio_id": "aud_1"})
-    assert done.is_new
+    result = imported(user, {"audio_id": "aud_1"})
+    assert result.is_new
     event = Event.objects.get()
     assert (event.owner, event.type) == (str(user.pk), "summary.completed")
     assert data_of(event) == {"audio_id": "aud_1"}
-    assert done.event == event
+    assert result.event == event
 
 
 def test_the_payload_is_the_recording_with_html_converted(user):
     html = SUMMARY | {"content": "<h1>x</h1>", "format": "html"}
     content = {"audio_id": "aud_1", "status": 3, "summaries": [html]}
-    done = imported(user, content)
-    assert data_of(done.event) == content | {
+    result = imported(user, content)
+    assert data_of(result.event) == content | {
         "summaries": [SUMMARY | {"content": "# x\n"}]
     }
-    assert done.recording.content == content
+    assert result.recording.content == content
 
 
 @pytest.mark.spec(
@@ -84,10 +84,10 @@ def test_the_payload_is_the_recording_with_html_converted(user):
 )
 def test_a_later_import_replaces_the_recording(user, _case, before, after, publishes):
     imported(user, {"audio_id": "aud_1", **before})
-    done = imported(user, {"audio_id": "aud_1", **after})
-    assert not done.is_new
+    result = imported(user, {"audio_id": "aud_1", **after})
+    assert not result.is_new
     assert Recording.objects.get().content == {"audio_id": "aud_1", **after}
-    assert (done.event is not None) is publishes
+    assert (result.event is not None) is publishes
     assert Event.objects.count() == 1 + publishes
 
 
@@ -147,9 +147,9 @@ def test_the_document_survives_the_database_to_the_letter(user):
 def test_a_long_transcript_is_trimmed_in_the_event_and_whole_in_the_store(user):
     segment = {"speaker": "Ada", "start": 0, "end": 1, "text": "語" * 100}
     transcript = {"text": "語" * 3_000_000, "segments": [segment] * 3000}
-    done = imported(user, {"audio_id": "aud_1", "transcript": transcript})
-    assert payloads.TARGET - 6 < done.event.size <= payloads.TARGET
-    assert data_of(done.event)["transcript"]["truncated"] is True
+    result = imported(user, {"audio_id": "aud_1", "transcript": transcript})
+    assert payloads.TARGET - 6 < result.event.size <= payloads.TARGET
+    assert data_of(result.event)["transcript"]["truncated"] is True
     assert Recording.objects.get().content["transcript"] == transcript
 
 
@@ -180,14 +180,14 @@ def file(tmp_path):
 
 
 @pytest.mark.spec("recording", "import_recording FILE.json --account USER [--no-event]")
-def test_the_command_tells_what_it_did(user, file):
+def test_the_command_prints_what_it_did(user, file):
     out, err = run(str(file), "--account", "ada")
     assert out == f"imported aud_2481: {Event.objects.get().public_id}\n"
     assert err == ""
     assert run(str(file), "--account", "ada")[0] == "updated aud_2481: no event\n"
 
 
-def test_the_command_stores_only_when_told_so(user, file):
+def test_the_command_stores_without_an_event_on_request(user, file):
     out, _ = run(str(file), "--account", "ada", "--no-event")
     assert out == "imported aud_2481: no event\n"
     assert not Event.objects.exists()

@@ -30,9 +30,9 @@ def ready(api, count):
 
 @pytest.mark.spec("recording", "samples: one synthetic payload, prefix evt_sample_")
 def test_without_events_there_is_one_synthetic_sample(api):
-    answer = api.get(PATH + "&limit=10")
-    assert (answer.status_code, answer["Content-Type"]) == (200, "application/json")
-    [sample] = answer.json()
+    response = api.get(PATH + "&limit=10")
+    assert (response.status_code, response["Content-Type"]) == (200, "application/json")
+    [sample] = response.json()
     assert list(sample) == ["id", "type", "created_at", "data"]
     assert sample["id"].startswith("evt_sample_")
     assert sample["type"] == "summary.completed"
@@ -60,10 +60,10 @@ def test_a_synthetic_ping_has_a_ping_s_data(api):
 @pytest.mark.spec("recording", "samples: a top-level array of payloads")
 def test_stored_events_are_shown_to_the_byte_newest_first(api, query, count):
     events = ready(api, 12)
-    answer = api.get(PATH + query)
+    response = api.get(PATH + query)
     newest = [bytes(event.body) for event in reversed(events)][:count]
-    assert answer.content == b"[" + b",".join(newest) + b"]"
-    assert len(answer.json()) == count
+    assert response.content == b"[" + b",".join(newest) + b"]"
+    assert len(response.json()) == count
 
 
 @pytest.mark.spec("recording", "events (pings too) are stored even without subscribers")
@@ -97,24 +97,24 @@ def test_another_account_s_events_are_never_shown(api, stranger):
 )
 @pytest.mark.spec("recording", "samples: event is required; unknown type 400")
 def test_a_missing_or_unknown_type_is_refused(api, query):
-    answer = api.get(f"webhook-events/samples{query}")
-    message = error_of(answer, 400, "bad_request")
+    response = api.get(f"webhook-events/samples{query}")
+    message = error_of(response, 400, "bad_request")
     assert "event" in message
     assert len(message) < 200
 
 
 @pytest.mark.parametrize("query", ["", "?event=", "?limit=0"])
 def test_a_missing_type_is_named_first(api, query):
-    answer = api.get(f"webhook-events/samples{query}")
-    message = error_of(answer, 400, "bad_request")
+    response = api.get(f"webhook-events/samples{query}")
+    message = error_of(response, 400, "bad_request")
     assert message == "event is required: the event type."
 
 
 @pytest.mark.parametrize("value", WRONG_COUNTS)
 @pytest.mark.spec("recording", "samples limit default 3, max 10; below 1: 400")
 def test_a_wrong_limit_is_refused(api, value):
-    answer = api.get(f"{PATH}&limit={value}")
-    assert "limit" in error_of(answer, 400, "bad_request")
+    response = api.get(f"{PATH}&limit={value}")
+    assert "limit" in error_of(response, 400, "bad_request")
 
 
 def test_samples_cost_the_same_queries_however_many(api):

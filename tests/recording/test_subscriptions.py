@@ -40,17 +40,17 @@ def disable(endpoint_id, failures=20):
 
 def item(api, endpoint_id):
     items = api.get("webhooks").json()["items"]
-    return next(one for one in items if one["id"] == endpoint_id)
+    return next(item for item in items if item["id"] == endpoint_id)
 
 
 # ── Create ──────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.spec("recording", "create response")
-def test_create_answers_exactly_the_fields_of_the_spec(api):
-    answer = api.post("webhooks", {"url": URL, "events": ["summary.completed"]})
-    assert answer.status_code == 201
-    body = answer.json()
+def test_create_returns_exactly_the_fields_of_the_spec(api):
+    response = api.post("webhooks", {"url": URL, "events": ["summary.completed"]})
+    assert response.status_code == 201
+    body = response.json()
     assert list(body) == ["endpoint_id", "secret", "url", "events", "status"]
     assert re.fullmatch(r"ep_[0-9a-v]{26}", body["endpoint_id"])
     assert (body["url"], body["events"], body["status"]) == (
@@ -61,21 +61,21 @@ def test_create_answers_exactly_the_fields_of_the_spec(api):
     prefix, secret = body["secret"][:6], body["secret"][6:]
     assert prefix == "whsec_"
     assert len(base64.b64decode(secret, validate=True)) == 32
-    assert answer["Cache-Control"] == "no-store"
+    assert response["Cache-Control"] == "no-store"
 
 
 @pytest.mark.spec("recording", "the secret is returned only once, on creation")
 def test_the_secret_is_nowhere_but_in_the_create_response(api):
     created = api.create()
     path = f"webhooks/{created['endpoint_id']}"
-    answers = [
+    responses = [
         api.get("webhooks"),
         api.patch(path, {}),
         api.get(f"{path}/deliveries"),
         api.post(f"{path}/test"),
     ]
-    assert all(answer.status_code == 200 for answer in answers)
-    assert not any(b"whsec_" in answer.content for answer in answers)
+    assert all(response.status_code == 200 for response in responses)
+    assert not any(b"whsec_" in response.content for response in responses)
 
 
 @pytest.mark.parametrize("body", [{"url": URL}, {"url": URL, "events": []}])
@@ -117,10 +117,10 @@ def test_unknown_fields_are_ignored(api):
 )
 def test_the_list_shows_each_subscription_with_exactly_the_fields_of_the_spec(api):
     first, second = api.create(), api.create(url=OTHER_URL, events=[])
-    answer = api.get("webhooks")
-    assert answer.status_code == 200
-    assert list(answer.json()) == ["items"]
-    newest, oldest = answer.json()["items"]
+    response = api.get("webhooks")
+    assert response.status_code == 200
+    assert list(response.json()) == ["items"]
+    newest, oldest = response.json()["items"]
     assert list(oldest) == [
         "id",
         "url",
@@ -161,16 +161,19 @@ def test_the_list_costs_the_same_queries_however_long(api):
 
 
 @pytest.mark.spec("recording", "PATCH answers 200 {item: Subscription}")
-def test_an_update_answers_the_subscription_as_lists_show_it(api):
+def test_an_update_returns_the_subscription_as_lists_show_it(api):
     endpoint_id = api.create()["endpoint_id"]
-    answer = api.patch(
+    response = api.patch(
         f"webhooks/{endpoint_id}", {"url": OTHER_URL, "events": ["webhook.ping"]}
     )
-    assert answer.status_code == 200
-    assert answer.json() == {"item": item(api, endpoint_id)}
-    shown = answer.json()["item"]
-    assert (shown["url"], shown["events"]) == (OTHER_URL, ["webhook.ping"])
-    assert shown["updated_at"] > shown["created_at"]
+    assert response.status_code == 200
+    assert response.json() == {"item": item(api, endpoint_id)}
+    subscription = response.json()["item"]
+    assert (subscription["url"], subscription["events"]) == (
+        OTHER_URL,
+        ["webhook.ping"],
+    )
+    assert subscription["updated_at"] > subscription["created_at"]
 
 
 @pytest.mark.parametrize(
@@ -179,8 +182,8 @@ def test_an_update_answers_the_subscription_as_lists_show_it(api):
 @pytest.mark.spec("recording", "PATCH rules 1 and 3: omitted or [] clears the events")
 def test_omitted_or_empty_events_clear_the_list(api, body):
     endpoint_id = api.create()["endpoint_id"]
-    answer = api.patch(f"webhooks/{endpoint_id}", body)
-    assert answer.json()["item"]["events"] == []
+    response = api.patch(f"webhooks/{endpoint_id}", body)
+    assert response.json()["item"]["events"] == []
 
 
 @pytest.mark.parametrize(
@@ -189,9 +192,9 @@ def test_omitted_or_empty_events_clear_the_list(api, body):
 @pytest.mark.spec("recording", "PATCH rule 2: omitted or empty url keeps the url")
 def test_an_omitted_or_empty_url_keeps_the_url(api, body):
     endpoint_id = api.create()["endpoint_id"]
-    answer = api.patch(f"webhooks/{endpoint_id}", body)
-    shown = answer.json()["item"]
-    assert (shown["url"], shown["events"]) == (URL, ["webhook.ping"])
+    response = api.patch(f"webhooks/{endpoint_id}", body)
+    subscription = response.json()["item"]
+    assert (subscription["url"], subscription["events"]) == (URL, ["webhook.ping"])
 
 
 @pytest.mark.spec("recording", "PATCH rule 4: a new url re-enables and resets")
@@ -199,8 +202,8 @@ def test_a_new_url_re_enables_a_disabled_subscription(api):
     endpoint_id = api.create()["endpoint_id"]
     disable(endpoint_id)
     body = {"url": OTHER_URL, "events": ["summary.completed"]}
-    shown = api.patch(f"webhooks/{endpoint_id}", body).json()["item"]
-    assert (shown["status"], shown["consecutive_failures"]) == (1, 0)
+    subscription = api.patch(f"webhooks/{endpoint_id}", body).json()["item"]
+    assert (subscription["status"], subscription["consecutive_failures"]) == (1, 0)
 
 
 @pytest.mark.parametrize(
@@ -211,16 +214,18 @@ def test_without_another_url_a_disabled_subscription_stays_disabled(api, _case, 
     endpoint_id = api.create()["endpoint_id"]
     disable(endpoint_id)
     body = {"events": []} | ({} if url is None else {"url": url})
-    shown = api.patch(f"webhooks/{endpoint_id}", body).json()["item"]
-    assert (shown["status"], shown["consecutive_failures"]) == (2, 20)
-    assert shown["events"] == []
+    subscription = api.patch(f"webhooks/{endpoint_id}", body).json()["item"]
+    assert (subscription["status"], subscription["consecutive_failures"]) == (2, 20)
+    assert subscription["events"] == []
 
 
 def test_a_new_url_of_an_active_subscription_keeps_its_counter(api):
     endpoint_id = api.create()["endpoint_id"]
     Endpoint.objects.filter(public_id=endpoint_id).update(consecutive_failures=7)
-    shown = api.patch(f"webhooks/{endpoint_id}", {"url": OTHER_URL}).json()["item"]
-    assert (shown["status"], shown["consecutive_failures"]) == (1, 7)
+    subscription = api.patch(f"webhooks/{endpoint_id}", {"url": OTHER_URL}).json()[
+        "item"
+    ]
+    assert (subscription["status"], subscription["consecutive_failures"]) == (1, 7)
 
 
 def test_what_waited_for_a_disabled_subscription_is_due_when_it_gets_a_new_url(api):
@@ -240,8 +245,8 @@ def test_an_identical_url_is_not_checked_again(api, monkeypatch):
         raise socket.gaierror(socket.EAI_NONAME, "gone meanwhile")
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    answer = api.patch(f"webhooks/{endpoint_id}", {"url": URL, "events": []})
-    assert answer.status_code == 200
+    response = api.patch(f"webhooks/{endpoint_id}", {"url": URL, "events": []})
+    assert response.status_code == 200
 
 
 def test_staff_s_trusted_subscription_may_move_within_the_allowed_networks(
@@ -259,11 +264,11 @@ def test_staff_s_trusted_subscription_may_move_within_the_allowed_networks(
 
 
 @pytest.mark.spec("recording", "DELETE answers 200 {ok: true}")
-def test_a_deleted_subscription_is_gone_and_what_waited_has_failed(api):
+def test_a_deleted_subscription_is_absent_and_its_pending_deliveries_failed(api):
     endpoint_id = api.create()["endpoint_id"]
     ready(api)
-    answer = api.delete(f"webhooks/{endpoint_id}")
-    assert (answer.status_code, answer.json()) == (200, {"ok": True})
+    response = api.delete(f"webhooks/{endpoint_id}")
+    assert (response.status_code, response.json()) == (200, {"ok": True})
     assert api.get("webhooks").json() == {"items": []}
     assert Delivery.objects.get().status == Delivery.Status.FAILED
     error_of(api.delete(f"webhooks/{endpoint_id}"), 404, "not_found")
@@ -305,14 +310,14 @@ def test_a_subscription_disabled_meanwhile_is_enabled_by_the_new_url(api):
 def test_a_ping_goes_to_that_subscription_alone_whatever_its_events(api, events):
     tested = api.create(events=events)["endpoint_id"]
     api.create(events=["webhook.ping", "summary.completed"])
-    answer = api.post(f"webhooks/{tested}/test")
-    assert answer.status_code == 200
-    assert list(answer.json()) == ["event_id", "queued"]
-    assert answer.json()["queued"] is True
+    response = api.post(f"webhooks/{tested}/test")
+    assert response.status_code == 200
+    assert list(response.json()) == ["event_id", "queued"]
+    assert response.json()["queued"] is True
     delivery = Delivery.objects.select_related("event", "endpoint").get()
     assert delivery.endpoint.public_id == tested
     body = orjson.loads(delivery.event.body)
-    assert body["id"] == answer.json()["event_id"] == delivery.event.public_id
+    assert body["id"] == response.json()["event_id"] == delivery.event.public_id
     assert (body["type"], body["data"]) == ("webhook.ping", {"endpoint_id": tested})
 
 
@@ -321,8 +326,8 @@ def test_a_ping_goes_to_that_subscription_alone_whatever_its_events(api, events)
 def test_a_ping_to_a_disabled_subscription_is_accepted_and_skipped(api):
     endpoint_id = api.create()["endpoint_id"]
     disable(endpoint_id)
-    answer = api.post(f"webhooks/{endpoint_id}/test")
-    assert (answer.status_code, answer.json()["queued"]) == (200, True)
+    response = api.post(f"webhooks/{endpoint_id}/test")
+    assert (response.status_code, response.json()["queued"]) == (200, True)
     assert not Delivery.objects.exists()
     assert Event.objects.get().type == "webhook.ping"
 
@@ -332,8 +337,8 @@ def test_times_are_utc_with_microseconds(api):
     with time_machine.travel("2030-01-02T03:04:05.000006Z", tick=False):
         api.token = Api(api.user).token
         api.create()
-        [shown] = api.get("webhooks").json()["items"]
-    assert shown["created_at"] == "2030-01-02T03:04:05.000006Z"
+        [subscription] = api.get("webhooks").json()["items"]
+    assert subscription["created_at"] == "2030-01-02T03:04:05.000006Z"
 
 
 def test_the_profile_is_registered():

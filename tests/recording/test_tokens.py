@@ -50,7 +50,7 @@ def test_a_token_is_stored_as_a_hash_alone(text):
     assert row["display_prefix"] == text[:12]
 
 
-def test_a_live_token_names_its_user(text, user):
+def test_a_live_token_authenticates_its_user(text, user):
     assert authenticate(text) == user
 
 
@@ -93,7 +93,7 @@ def test_an_inactive_user_s_token_does_not_work(text, user):
 
 
 @pytest.mark.parametrize("token", ["", "x", "rec_pat_", "\0", "\ud800", "ü" * 44])
-def test_strangers_texts_are_refused_without_a_query(token, django_assert_num_queries):
+def test_malformed_tokens_are_refused_without_a_query(token, django_assert_num_queries):
     with django_assert_num_queries(0):
         assert authenticate(token) is None
 
@@ -187,12 +187,17 @@ def test_list_of_an_unknown_user_is_an_error(db):
 
 @pytest.mark.spec("recording", "revoke_personal_token ID… | --user USER --all")
 def test_revoke_by_ids_and_by_user(user):
-    made = [tokens.create(user=user, days=1) for _ in range(4)]
-    ids = [str(one.token.pk) for one in made[:2]]
+    created = [tokens.create(user=user, days=1) for _ in range(4)]
+    ids = [str(row.token.pk) for row in created[:2]]
     assert run("revoke_personal_token", *ids) == "revoked 2\n"
-    assert [bool(authenticate(one.text)) for one in made] == [False, False, True, True]
+    assert [bool(authenticate(row.text)) for row in created] == [
+        False,
+        False,
+        True,
+        True,
+    ]
     assert run("revoke_personal_token", "--user", "ada", "--all") == "revoked 2\n"
-    assert not any(authenticate(one.text) for one in made)
+    assert not any(authenticate(row.text) for row in created)
 
 
 @pytest.mark.parametrize(
@@ -212,22 +217,22 @@ def test_revoke_by_ids_and_by_user(user):
     ],
 )
 def test_revoke_refuses_what_is_not_clear_and_revokes_nothing(text, args):
-    known = str(PersonalToken.objects.get().pk)
-    args = [known if arg == "1" else arg for arg in args]
+    token_id = str(PersonalToken.objects.get().pk)
+    args = [token_id if arg == "1" else arg for arg in args]
     with pytest.raises(CommandError):
         run("revoke_personal_token", *args)
     assert authenticate(text)
 
 
 def test_revoke_with_one_absent_id_revokes_none(text):
-    known = PersonalToken.objects.get().pk
-    with pytest.raises(CommandError, match=f"id {known + 1}; nothing"):
-        run("revoke_personal_token", str(known), str(known + 1))
+    token_id = PersonalToken.objects.get().pk
+    with pytest.raises(CommandError, match=f"id {token_id + 1}; nothing"):
+        run("revoke_personal_token", str(token_id), str(token_id + 1))
     assert authenticate(text)
 
 
 @pytest.mark.spec("recording", "prune_personal_tokens")
-def test_prune_deletes_the_dead_alone(text, user):
+def test_prune_deletes_ended_tokens_only(text, user):
     expired = tokens.create(user=user, days=1).token
     revoked = tokens.create(user=user, days=9).token
     PersonalToken.objects.filter(pk=revoked.pk).revoke(timezone.now())
@@ -273,13 +278,13 @@ def test_the_worker_prunes_what_ended_a_month_ago(user):
 
 
 def test_programs_get_tokens_and_lists_as_json(user):
-    made = json.loads(
+    created = json.loads(
         run("create_personal_token", "ada", "--days", "3", "--name", "ü", "--json")
     )
-    assert authenticate(made["token"]) == user
+    assert authenticate(created["token"]) == user
     (listed,) = json.loads(run("list_personal_tokens", "--json"))
-    assert listed["id"] == made["id"]
-    assert listed["expires_at"] == made["expires_at"]
+    assert listed["id"] == created["id"]
+    assert listed["expires_at"] == created["expires_at"]
     assert (listed["user"], listed["name"], listed["state"]) == ("ada", "ü", "live")
     assert listed["last_used_at"] is not None
-    assert made["token"] not in json.dumps(listed)
+    assert created["token"] not in json.dumps(listed)

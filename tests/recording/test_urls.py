@@ -52,7 +52,7 @@ def test_urls_that_are_refused(api, _case, url):
 
 
 @pytest.mark.parametrize(
-    ("_case", "found", "status"),
+    ("_case", "resolved", "status"),
     [
         ("no such name", socket.gaierror(socket.EAI_NONAME, "unknown"), 400),
         ("a private address", [(2, 1, 6, "", ("192.168.0.9", 0))], 400),
@@ -62,16 +62,16 @@ def test_urls_that_are_refused(api, _case, url):
 )
 @pytest.mark.spec("recording", "a definite no-such-name is refused at create")
 def test_names_are_resolved_before_they_are_accepted(
-    api, monkeypatch, _case, found, status
+    api, monkeypatch, _case, resolved, status
 ):
     def resolve(_host, _port, **_options):
-        if isinstance(found, Exception):
-            raise found
-        return found
+        if isinstance(resolved, Exception):
+            raise resolved
+        return resolved
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    answer = api.post("webhooks", {"url": "https://hooks.example.com/"})
-    assert answer.status_code == status
+    response = api.post("webhooks", {"url": "https://hooks.example.com/"})
+    assert response.status_code == status
     assert Endpoint.objects.count() == (status == 201)
 
 

@@ -58,9 +58,9 @@ class App:
             "token_endpoint_auth_method": method,
             "client_name": "Notebook",
         }
-        answer = visitor.post("/oauth/register", metadata | more, "application/json")
-        assert answer.status_code == 201, answer.content
-        body = answer.json()
+        response = visitor.post("/oauth/register", metadata | more, "application/json")
+        assert response.status_code == 201, response.content
+        body = response.json()
         return cls(
             visitor, body["client_id"], body.get("client_secret", ""), method, redirect
         )
@@ -83,10 +83,10 @@ class App:
 
     def decide(self, decision: str = "allow", **changes: Any) -> dict[str, str]:
         """Press a button on the consent page; returns the query that the client receives."""
-        answer = self.visitor.post(self.address(**changes), {decision: "yes"})
-        assert answer.status_code == 303, answer.content
-        assert answer["Location"].startswith(self.redirect), answer["Location"]
-        return query_of(answer["Location"])
+        response = self.visitor.post(self.address(**changes), {decision: "yes"})
+        assert response.status_code == 303, response.content
+        assert response["Location"].startswith(self.redirect), response["Location"]
+        return query_of(response["Location"])
 
     def code(self, **changes: Any) -> str:
         return self.decide(**changes)["code"]
@@ -117,7 +117,7 @@ class App:
         return self.post("/oauth/revoke", {"token": token} | changes)
 
     def tokens(self, **changes: Any) -> dict[str, Any]:
-        answer = self.exchange(self.code(**changes))
-        assert answer.status_code == 200, answer.content
-        body: dict[str, Any] = answer.json()
+        response = self.exchange(self.code(**changes))
+        assert response.status_code == 200, response.content
+        body: dict[str, Any] = response.json()
         return body

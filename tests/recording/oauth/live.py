@@ -23,11 +23,11 @@ class Person:
         assert page.status_code == 200, page.text
         match = CSRF.search(page.text)
         assert match
-        answer = self.session.post(
+        response = self.session.post(
             address,
             data={"csrfmiddlewaretoken": match[1], "allow": "yes"},
             allow_redirects=False,
             timeout=10,
         )
-        assert answer.status_code == 303, answer.text
-        return answer.headers["Location"]
+        assert response.status_code == 303, response.text
+        return response.headers["Location"]

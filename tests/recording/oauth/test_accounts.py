@@ -25,9 +25,9 @@ BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 def test_the_pages_need_a_login():
     for path in ("/accounts/clients",):
-        answer = Client().get(path)
-        assert answer.status_code == 302
-        assert answer["Location"].startswith("/accounts/login")
+        response = Client().get(path)
+        assert response.status_code == 302
+        assert response["Location"].startswith("/accounts/login")
 
 
 def test_an_account_sees_its_connected_clients_alone(app, visitor, account):
@@ -57,17 +57,17 @@ def test_the_page_counts_the_connections_of_this_account_alone(app, visitor):
     for _ in range(3):
         theirs.tokens()
     app.refresh(app.tokens()["refresh_token"])
-    (shown,) = visitor.get("/accounts/clients").context["applications"]
-    assert shown.connections == 3
+    (application,) = visitor.get("/accounts/clients").context["applications"]
+    assert application.connections == 3
 
 
 def test_disconnecting_ends_every_connection_and_waiting_code(app, visitor):
     first, second, waiting = app.tokens(), app.tokens(), app.code()
     other = App.registered(visitor).tokens()
-    answer = visitor.post(
+    response = visitor.post(
         "/accounts/clients", {"client_id": app.client_id}, follow=True
     )
-    assert "Notebook was disconnected." in answer.content.decode()
+    assert "Notebook was disconnected." in response.content.decode()
     for tokens in (first, second):
         assert access.authenticate(tokens["access_token"]) is None
         assert app.refresh(tokens["refresh_token"]).status_code == 400
@@ -86,8 +86,8 @@ def test_nobody_disconnects_for_another_account(app):
 @pytest.mark.parametrize("client_id", ["", "nobody", "a\x00b"])
 def test_disconnecting_something_unknown_changes_nothing(app, visitor, client_id):
     tokens = app.tokens()
-    answer = visitor.post("/accounts/clients", {"client_id": client_id})
-    assert answer.status_code == 404
+    response = visitor.post("/accounts/clients", {"client_id": client_id})
+    assert response.status_code == 404
     assert access.authenticate(tokens["access_token"])
 
 
@@ -140,12 +140,12 @@ def test_an_operator_ends_a_connection(app, staff, table):
     tokens, other = app.tokens(), app.tokens()
     row = {"accesstoken": AccessToken, "refreshtoken": RefreshToken}[table]
     first = row.objects.earliest("pk")
-    answer = staff.post(
+    response = staff.post(
         f"/admin/oauth2_provider/{table}/",
         {"action": "end_connections", "_selected_action": [first.pk]},
         follow=True,
     )
-    assert "The connections were ended." in answer.content.decode()
+    assert "The connections were ended." in response.content.decode()
     assert access.authenticate(tokens["access_token"]) is None
     assert access.authenticate(other["access_token"])
     assert LogEntry.objects.get().change_message == "Connection ended"
@@ -165,11 +165,11 @@ def test_a_list_of_applications_shows_name_id_and_authentication(app, staff):
 def test_the_admin_applies_the_redirect_policy(app, staff):
     application = Application.objects.get()
     address = f"/admin/recording_oauth/application/{application.pk}/change/"
-    answer = staff.post(
+    response = staff.post(
         address, {"name": "x", "redirect_uris": "https://evil.example/"}
     )
-    assert answer.status_code == 200
-    assert "not on the allow-list" in answer.content.decode()
+    assert response.status_code == 200
+    assert "not on the allow-list" in response.content.decode()
     application.refresh_from_db()
     assert application.redirect_uris == REDIRECT
     staff.post(address, {"name": "x", "redirect_uris": "http://localhost/cb"})

@@ -31,18 +31,18 @@ def test_an_access_token_opens_the_api_for_its_account_alone(app, account):
 def test_an_ended_connection_is_a_refused_token(app):
     token = app.tokens()["access_token"]
     app.revoke(token)
-    answer = Client().get("/v1/webhooks", headers=bearer(token))
-    assert answer.status_code == 401
-    assert answer.json()["error"]["code"] == "unauthorized"
-    assert 'error="invalid_token"' in answer["WWW-Authenticate"]
+    response = Client().get("/v1/webhooks", headers=bearer(token))
+    assert response.status_code == 401
+    assert response.json()["error"]["code"] == "unauthorized"
+    assert 'error="invalid_token"' in response["WWW-Authenticate"]
 
 
 @pytest.mark.parametrize("path", [*PATHS, "/v1/webhook-events/samples"])
 @pytest.mark.django_db
 def test_the_challenge_leads_to_the_metadata_of_the_very_address(path):
-    answer = Client().get(path, headers={"host": "localhost"})
-    assert answer.status_code == 401
-    challenge = answer["WWW-Authenticate"]
+    response = Client().get(path, headers={"host": "localhost"})
+    assert response.status_code == 401
+    challenge = response["WWW-Authenticate"]
     assert challenge.startswith("Bearer realm=")
     assert 'scope="mcp:connect"' in challenge
     assert "error=" not in challenge
@@ -55,12 +55,12 @@ def test_the_challenge_leads_to_the_metadata_of_the_very_address(path):
 
 def test_a_token_in_the_query_or_in_a_body_is_no_token(app):
     token = app.tokens()["access_token"]
-    answers = [
+    responses = [
         Client().get(f"/v1/webhooks?access_token={token}"),
         Client().post("/v1/webhooks", f"access_token={token}", FORM),
         Client().post("/v1/webhooks", {"access_token": token}, "application/json"),
     ]
-    assert {answer.status_code for answer in answers} == {401}
+    assert {response.status_code for response in responses} == {401}
 
 
 def test_a_refresh_token_opens_nothing(app):

@@ -22,12 +22,12 @@ PUBLIC = "https://app.example/callback"
 def test_a_replayed_code_revokes_what_it_minted(app):
     code = app.code()
     tokens = app.exchange(code).json()
-    others = app.tokens()
-    answer = app.exchange(code)
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+    other_pair = app.tokens()
+    response = app.exchange(code)
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_grant")
     assert access.authenticate(tokens["access_token"]) is None
     assert app.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
-    assert access.authenticate(others["access_token"])
+    assert access.authenticate(other_pair["access_token"])
 
 
 def test_a_replayed_code_revokes_rotated_tokens_too(app):
@@ -77,8 +77,8 @@ def test_pkce_cannot_be_downgraded(app, changes):
 
 @pytest.mark.parametrize("verifier", ["x", "a" * 42, "a" * 129, "ä" * 43, "a" * 43])
 def test_a_wrong_verifier_gets_nothing(app, verifier):
-    answer = app.exchange(app.code(), {"code_verifier": verifier})
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+    response = app.exchange(app.code(), {"code_verifier": verifier})
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_grant")
     assert not AccessToken.objects.exists()
 
 
@@ -102,9 +102,9 @@ def test_a_short_verifier_is_refused_even_if_it_matches(app):
 )
 @pytest.mark.spec("recording", "GET /oauth/authorize")
 def test_every_error_names_the_issuer_and_returns_the_state(app, changes, error):
-    answer = app.visitor.get(app.address(**changes))
-    assert answer.status_code == 303
-    received = query_of(answer["Location"])
+    response = app.visitor.get(app.address(**changes))
+    assert response.status_code == 303
+    received = query_of(response["Location"])
     assert received["error"] == error
     assert received["iss"] == "http://127.0.0.1:8000"
     assert received["state"] == "a state/with=signs&more"
@@ -120,8 +120,8 @@ def test_a_denial_names_the_issuer_and_leaves_nothing(app):
 
 def test_the_query_of_a_registered_address_is_kept(visitor):
     app = App.registered(visitor, redirect="http://127.0.0.1:4567/cb?tenant=a%20b")
-    answer = visitor.post(app.address(), {"allow": "yes"})
-    assert query_of(answer["Location"])["tenant"] == "a b"
+    response = visitor.post(app.address(), {"allow": "yes"})
+    assert query_of(response["Location"])["tenant"] == "a b"
 
 
 def test_a_response_mode_cannot_move_the_code_elsewhere(app):
@@ -131,15 +131,15 @@ def test_a_response_mode_cannot_move_the_code_elsewhere(app):
 
 
 def test_nobody_is_redirected_before_the_login(app):
-    answer = Client().get(app.address(response_type="token"))
-    assert answer.status_code == 302
-    assert answer["Location"].startswith("/accounts/login?next=/oauth/authorize")
+    response = Client().get(app.address(response_type="token"))
+    assert response.status_code == 302
+    assert response["Location"].startswith("/accounts/login?next=/oauth/authorize")
 
 
 @pytest.mark.parametrize("decision", ["allow", "deny"])
 def test_a_decision_without_a_login_is_no_decision(app, decision):
-    answer = Client().post(app.address(), {decision: "yes"})
-    assert answer["Location"].startswith("/accounts/login")
+    response = Client().post(app.address(), {decision: "yes"})
+    assert response["Location"].startswith("/accounts/login")
     assert not Grant.objects.exists()
 
 
@@ -155,17 +155,17 @@ def test_a_form_without_one_decision_is_refused(app, form):
 def test_consent_needs_the_csrf_token(app, account):
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(account, "django.contrib.auth.backends.ModelBackend")
-    answer = strict.post(app.address(), {"allow": "yes"})
-    assert answer.status_code == 403
-    assert "Nothing was changed." in answer.content.decode()
+    response = strict.post(app.address(), {"allow": "yes"})
+    assert response.status_code == 403
+    assert "Nothing was changed." in response.content.decode()
     assert not Grant.objects.exists()
 
 
 def test_reading_the_consent_page_grants_nothing(app):
-    answer = app.visitor.get(
+    response = app.visitor.get(
         app.address() + "&allow=yes&approval_prompt=auto&prompt=none"
     )
-    assert answer.status_code == 200
+    assert response.status_code == 200
     assert not Grant.objects.exists()
 
 
@@ -177,19 +177,19 @@ def test_consent_is_asked_again_although_a_token_lives(app):
 def test_the_form_cannot_change_what_was_asked(app, visitor):
     other = App.registered(visitor, redirect="http://127.0.0.1:9/evil")
     form = other.authorize_query() | {"allow": "yes"}
-    answer = visitor.post(app.address(), form)
-    assert answer["Location"].startswith(REDIRECT)
+    response = visitor.post(app.address(), form)
+    assert response["Location"].startswith(REDIRECT)
     assert Grant.objects.get().application.client_id == app.client_id
 
 
 def test_the_consent_page_cannot_be_framed_or_kept(app):
-    answer = app.visitor.get(app.address())
-    assert answer["X-Frame-Options"] == "DENY"
-    policy = answer["Content-Security-Policy"]
+    response = app.visitor.get(app.address())
+    assert response["X-Frame-Options"] == "DENY"
+    policy = response["Content-Security-Policy"]
     assert "frame-ancestors 'none'" in policy
     assert "form-action 'self' http://127.0.0.1:4567;" in policy + ";"
-    assert "no-store" in answer["Cache-Control"]
-    assert answer["Referrer-Policy"] == "same-origin"
+    assert "no-store" in response["Cache-Control"]
+    assert response["Referrer-Policy"] == "same-origin"
 
 
 def test_the_clients_name_is_text_and_nothing_else(visitor):
@@ -239,8 +239,8 @@ def test_the_clients_name_stands_apart_from_our_own_words(visitor):
 @pytest.mark.django_db
 def test_a_name_that_could_deceive_is_refused(name):
     body = {"redirect_uris": [REDIRECT], "client_name": name}
-    answer = Client().post("/oauth/register", body, "application/json")
-    assert answer.json()["error"] == "invalid_client_metadata"
+    response = Client().post("/oauth/register", body, "application/json")
+    assert response.json()["error"] == "invalid_client_metadata"
 
 
 @pytest.mark.parametrize(
@@ -256,11 +256,11 @@ def test_a_name_that_could_deceive_is_refused(name):
 @pytest.mark.django_db
 def test_an_honest_name_is_kept_on_one_line(name, stored):
     body = {"redirect_uris": [REDIRECT], "client_name": name}
-    answer = Client().post("/oauth/register", body, "application/json")
-    kept = Application.objects.get(client_id=answer.json()["client_id"]).name
+    response = Client().post("/oauth/register", body, "application/json")
+    name = Application.objects.get(client_id=response.json()["client_id"]).name
     assert (
-        kept
-        == answer.json().get("client_name", "")
+        name
+        == response.json().get("client_name", "")
         == (name if stored is None else stored)
     )
 
@@ -278,8 +278,8 @@ def test_the_login_leads_to_no_other_site(account, next_):
     account.set_password("correct horse")
     account.save()
     form = {"username": "ada", "password": "correct horse", "next": next_}
-    answer = Client().post("/accounts/login", form)
-    assert answer["Location"] == "/accounts/clients"
+    response = Client().post("/accounts/login", form)
+    assert response["Location"] == "/accounts/clients"
 
 
 def test_the_login_leads_back_to_a_long_request(app, account):
@@ -319,6 +319,6 @@ def test_a_deleted_user_has_no_exchange(app, account, monkeypatch):
         return bool(validate(*args, **kwargs))
 
     monkeypatch.setattr(Validator, "confirm_redirect_uri", delete_meanwhile)
-    answer = app.exchange(code)
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+    response = app.exchange(code)
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_grant")
     assert not AccessToken.objects.exists()

@@ -24,10 +24,10 @@ ISSUER = "http://127.0.0.1:8000"
     "recording", "metadata: issuer and endpoints", "metadata: what is supported"
 )
 def test_discovery_lists_every_field_of_the_specification():
-    answer = Client().get("/.well-known/oauth-authorization-server")
-    assert answer.status_code == 200
-    assert answer["Content-Type"] == "application/json"
-    body = answer.json()
+    response = Client().get("/.well-known/oauth-authorization-server")
+    assert response.status_code == 200
+    assert response["Content-Type"] == "application/json"
+    body = response.json()
     assert body["issuer"] == ISSUER
     assert body["authorization_endpoint"] == f"{ISSUER}/oauth/authorize"
     assert body["token_endpoint"] == f"{ISSUER}/oauth/token"
@@ -53,7 +53,7 @@ def test_discovery_lists_every_field_of_the_specification():
     "POST /oauth/register",
 )
 def test_only_confidential_clients_receive_a_secret(method):
-    answer = Client().post(
+    response = Client().post(
         "/oauth/register",
         {
             "redirect_uris": [REDIRECT],
@@ -66,9 +66,9 @@ def test_only_confidential_clients_receive_a_secret(method):
         },
         "application/json",
     )
-    assert answer.status_code == 201
-    assert answer["Cache-Control"] == "no-store"
-    body = answer.json()
+    assert response.status_code == 201
+    assert response["Cache-Control"] == "no-store"
+    body = response.json()
     secret = body.pop("client_secret", None)
     assert bool(secret) is (method != "none")
     assert body.pop("client_secret_expires_at", None) == (0 if secret else None)
@@ -93,10 +93,10 @@ def test_only_confidential_clients_receive_a_secret(method):
 )
 def test_missing_metadata_takes_the_defaults_of_the_rfc():
     body = {"redirect_uris": [REDIRECT], "client_name": None}
-    answer = Client().post("/oauth/register", body, "application/json").json()
-    assert answer["token_endpoint_auth_method"] == "client_secret_basic"
-    assert answer["grant_types"] == ["authorization_code", "refresh_token"]
-    assert "client_name" not in answer
+    response = Client().post("/oauth/register", body, "application/json").json()
+    assert response["token_endpoint_auth_method"] == "client_secret_basic"
+    assert response["grant_types"] == ["authorization_code", "refresh_token"]
+    assert "client_name" not in response
 
 
 @spec("recording", "Token response")
@@ -114,11 +114,11 @@ def test_a_code_becomes_the_token_response_of_the_specification(visitor, method)
     received = app.decide()
     assert received["state"] == "a state/with=signs&more"
     assert received["iss"] == ISSUER
-    answer = app.exchange(received["code"])
-    assert answer.status_code == 200
-    assert answer["Content-Type"] == "application/json"
-    assert answer["Cache-Control"] == "no-store"
-    body = answer.json()
+    response = app.exchange(received["code"])
+    assert response.status_code == 200
+    assert response["Content-Type"] == "application/json"
+    assert response["Cache-Control"] == "no-store"
+    body = response.json()
     assert body.pop("access_token").startswith("rec_at_")
     assert body.pop("refresh_token").startswith("rec_rt_")
     assert body == {
@@ -135,9 +135,9 @@ def test_a_code_becomes_the_token_response_of_the_specification(visitor, method)
 def test_a_refresh_rotates_and_keeps_scope_and_email(visitor, method):
     app = App.registered(visitor, method)
     first = app.tokens()
-    answer = app.refresh(first["refresh_token"])
-    assert answer.status_code == 200
-    second = answer.json()
+    response = app.refresh(first["refresh_token"])
+    assert response.status_code == 200
+    second = response.json()
     assert second["refresh_token"] != first["refresh_token"]
     assert second["access_token"] != first["access_token"]
     fixed = ("token_type", "expires_in", "scope", "email")
@@ -184,8 +184,8 @@ def test_a_code_lives_sixty_seconds(app):
     with time_machine.travel(start, tick=False):
         code = app.code()
     with time_machine.travel(start + timedelta(seconds=60), tick=False):
-        answer = app.exchange(code)
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+        response = app.exchange(code)
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_grant")
     assert not AccessToken.objects.exists()
 
 
@@ -208,18 +208,18 @@ def test_another_scope_is_refused_at_the_client(app, scope):
 
 
 def test_a_refresh_cannot_widen_the_scope(app):
-    answer = app.refresh(app.tokens()["refresh_token"], scope="admin")
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_scope")
+    response = app.refresh(app.tokens()["refresh_token"], scope="admin")
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_scope")
 
 
 def test_a_code_exchange_cannot_widen_the_scope(app):
     code = app.code()
-    answer = app.exchange(code, {"scope": "mcp:connect admin"})
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_scope")
+    response = app.exchange(code, {"scope": "mcp:connect admin"})
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_scope")
     assert app.exchange(code).json()["scope"] == "mcp:connect"
 
 
-def test_a_token_without_the_scope_is_nobody(app):
+def test_a_token_without_the_scope_authenticates_nobody(app):
     token = app.tokens()["access_token"]
     AccessToken.objects.update(scope="")
     assert access.authenticate(token) is None
@@ -244,9 +244,9 @@ def test_the_protected_resource_names_itself_as_it_was_asked(path):
     ["/v2/chat/completions", "/v1/webhooks/subscriptions", "/v1/webhooks/", "//evil"],
 )
 def test_nothing_else_is_a_protected_resource(path):
-    answer = Client().get("/.well-known/oauth-protected-resource" + path)
-    assert answer.status_code == 404
-    assert answer.json()["error"]
+    response = Client().get("/.well-known/oauth-protected-resource" + path)
+    assert response.status_code == 404
+    assert response.json()["error"]
 
 
 @pytest.mark.parametrize(
@@ -260,10 +260,10 @@ def test_nothing_else_is_a_protected_resource(path):
     ],
 )
 def test_a_wrong_method_gets_the_right_ones(path, method):
-    answer = Client().generic(method, path)
-    assert answer.status_code == 405
-    assert answer["Allow"]
-    assert answer.json()["error"] == "invalid_request"
+    response = Client().generic(method, path)
+    assert response.status_code == 405
+    assert response["Allow"]
+    assert response.json()["error"] == "invalid_request"
 
 
 @spec("recording", "Errors: OAuth endpoints return a top-level error")
@@ -284,30 +284,30 @@ def test_a_wrong_method_gets_the_right_ones(path, method):
 )
 @pytest.mark.spec("recording", "OAuth errors: a top-level error, error_description")
 def test_the_token_endpoint_names_the_fault(app, form, error):
-    answer = app.post("/oauth/token", form)
-    assert (answer.status_code, answer.json()["error"]) == (400, error)
-    assert isinstance(answer.json()["error_description"], str)
+    response = app.post("/oauth/token", form)
+    assert (response.status_code, response.json()["error"]) == (400, error)
+    assert isinstance(response.json()["error_description"], str)
 
 
 @pytest.mark.parametrize("missing", ["code", "redirect_uri", "code_verifier"])
 def test_a_code_exchange_needs_each_parameter(app, missing):
-    answer = app.exchange(app.code(), {missing: ""})
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
-    assert missing in answer.json()["error_description"]
+    response = app.exchange(app.code(), {missing: ""})
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
+    assert missing in response.json()["error_description"]
 
 
 @pytest.mark.parametrize("changed", ["redirect_uri", "code_verifier", "code"])
 def test_a_wrong_value_is_an_invalid_grant_and_leaves_the_code_usable(app, changed):
     code = app.code()
-    answer = app.exchange(code, {changed: "http://127.0.0.1:4567/other"})
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_grant")
+    response = app.exchange(code, {changed: "http://127.0.0.1:4567/other"})
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_grant")
     assert app.exchange(code).status_code == 200
 
 
 @pytest.mark.django_db
 def test_a_body_that_is_not_a_form_is_an_invalid_request():
-    answer = Client().post("/oauth/token", {"grant_type": "x"}, "application/json")
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
+    response = Client().post("/oauth/token", {"grant_type": "x"}, "application/json")
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -321,12 +321,15 @@ def test_only_the_registered_authentication_is_accepted(visitor, method, used):
     impostor = App(
         visitor, app.client_id, app.secret or "guess", used, verifier=app.verifier
     )
-    answer = impostor.exchange(code)
+    response = impostor.exchange(code)
     if used == method:
-        assert answer.status_code == 200
+        assert response.status_code == 200
     else:
-        assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")
-        assert answer["WWW-Authenticate"].startswith("Basic ")
+        assert (response.status_code, response.json()["error"]) == (
+            401,
+            "invalid_client",
+        )
+        assert response["WWW-Authenticate"].startswith("Basic ")
         assert app.exchange(code).status_code == 200
 
 
@@ -335,19 +338,19 @@ def test_an_unknown_client_learns_no_more_than_a_wrong_secret(confidential):
     wrong = App(
         confidential.visitor, confidential.client_id, "x", "client_secret_basic"
     )
-    answers = [each.refresh("x") for each in (unknown, wrong)]
-    assert {answer.status_code for answer in answers} == {401}
-    assert answers[0].json() == answers[1].json()
+    responses = [each.refresh("x") for each in (unknown, wrong)]
+    assert {response.status_code for response in responses} == {401}
+    assert responses[0].json() == responses[1].json()
 
 
 def test_basic_with_a_secret_in_the_body_is_refused(confidential):
-    answer = confidential.refresh("x", client_secret=confidential.secret)
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
+    response = confidential.refresh("x", client_secret=confidential.secret)
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
 
 
 def test_basic_with_another_client_id_in_the_body_is_refused(confidential, app):
-    answer = confidential.refresh("x", client_id=app.client_id)
-    assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")
+    response = confidential.refresh("x", client_id=app.client_id)
+    assert (response.status_code, response.json()["error"]) == (401, "invalid_client")
 
 
 @pytest.mark.parametrize(
@@ -375,18 +378,18 @@ def test_our_own_resource_indicators_are_served(app, account, resources):
 )
 def test_a_foreign_resource_is_an_invalid_target(app, resource):
     assert app.decide(resource=resource)["error"] == "invalid_target"
-    answer = app.exchange(app.code(), {"resource": resource})
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_target")
+    response = app.exchange(app.code(), {"resource": resource})
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_target")
 
 
 def test_a_token_request_cannot_widen_the_resource(app):
     code = app.code(resource=f"{ISSUER}/v1/webhooks")
-    answer = app.exchange(code, {"resource": ISSUER})
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_target")
+    response = app.exchange(code, {"resource": ISSUER})
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_target")
     assert app.exchange(code).status_code == 200
 
 
-def test_a_token_for_another_resource_is_nobody(app, settings):
+def test_a_token_for_another_resource_authenticates_nobody(app, settings):
     token = app.tokens(resource=ISSUER)["access_token"]
     settings.BASE_URL = "https://moved.example"
     assert access.authenticate(token) is None

@@ -41,40 +41,40 @@ def test_a_preflight_allows_any_header_and_no_credentials(path):
         "access-control-request-method": "POST",
         "access-control-request-headers": "authorization, mcp-protocol-version",
     }
-    answer = Client().options(path, headers=asks)
-    assert (answer.status_code, answer.content) == (204, b"")
-    assert answer["Access-Control-Allow-Origin"] == "*"
-    assert answer["Access-Control-Allow-Methods"] == OPEN[path]
-    assert answer["Access-Control-Allow-Headers"] == "*, Authorization"
-    assert set(OPEN[path].split(", ")) <= set(answer["Allow"].split(", "))
-    assert "Access-Control-Allow-Credentials" not in answer
+    response = Client().options(path, headers=asks)
+    assert (response.status_code, response.content) == (204, b"")
+    assert response["Access-Control-Allow-Origin"] == "*"
+    assert response["Access-Control-Allow-Methods"] == OPEN[path]
+    assert response["Access-Control-Allow-Headers"] == "*, Authorization"
+    assert set(OPEN[path].split(", ")) <= set(response["Allow"].split(", "))
+    assert "Access-Control-Allow-Credentials" not in response
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", OPEN)
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
-def test_every_answer_can_be_read_errors_too(path, method):
-    answer = Client().generic(method, path, b"{", headers=ELSEWHERE)
-    assert answer["Access-Control-Allow-Origin"] == "*"
-    assert "WWW-Authenticate" in answer["Access-Control-Expose-Headers"]
-    assert "Access-Control-Allow-Credentials" not in answer
+def test_every_response_is_readable_for_scripts_errors_too(path, method):
+    response = Client().generic(method, path, b"{", headers=ELSEWHERE)
+    assert response["Access-Control-Allow-Origin"] == "*"
+    assert "WWW-Authenticate" in response["Access-Control-Expose-Headers"]
+    assert "Access-Control-Allow-Credentials" not in response
 
 
 @pytest.mark.django_db
 def test_a_throttled_script_reads_when_to_come_back(settings):
     settings.OAUTH_RATES = settings.OAUTH_RATES | {"token": "1/minute"}
     for _ in range(2):
-        answer = Client().post("/oauth/token", b"", FORM, REMOTE_ADDR="192.0.2.77")
-    assert answer.status_code == 429
-    assert answer["Access-Control-Allow-Origin"] == "*"
-    assert "Retry-After" in answer["Access-Control-Expose-Headers"]
+        response = Client().post("/oauth/token", b"", FORM, REMOTE_ADDR="192.0.2.77")
+    assert response.status_code == 429
+    assert response["Access-Control-Allow-Origin"] == "*"
+    assert "Retry-After" in response["Access-Control-Expose-Headers"]
 
 
 @pytest.mark.parametrize("path", CLOSED)
 @pytest.mark.parametrize("method", ["GET", "OPTIONS", "POST"])
 def test_pages_and_other_products_stay_closed(visitor, path, method):
-    answer = visitor.generic(method, path, headers=ELSEWHERE)
-    assert not [name for name in answer.headers if name.startswith("Access-Control-")]
+    response = visitor.generic(method, path, headers=ELSEWHERE)
+    assert not [name for name in response.headers if name.startswith("Access-Control-")]
 
 
 def test_a_cookie_opens_nothing_that_is_open_to_scripts(visitor):

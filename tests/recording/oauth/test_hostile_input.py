@@ -31,8 +31,8 @@ def test_parameters_in_the_address_of_the_token_endpoint_are_refused(app):
         "client_id": app.client_id,
         "code_verifier": app.verifier,
     }
-    answer = Client().post("/oauth/token?" + urlencode(form), "", FORM)
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
+    response = Client().post("/oauth/token?" + urlencode(form), "", FORM)
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
     assert app.exchange(code).status_code == 200
 
 
@@ -48,8 +48,8 @@ def test_a_repeated_parameter_is_refused(app, name):
             (name, "x"),
         ]
     )
-    answer = Client().post("/oauth/token", body, FORM)
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
+    response = Client().post("/oauth/token", body, FORM)
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ def test_a_repeated_parameter_is_refused(app, name):
     ["client_id", "redirect_uri", "state", "scope", "code_challenge", "response_type"],
 )
 def test_a_repeated_parameter_of_the_address_goes_nowhere(app, name):
-    answer = app.visitor.get(app.address() + f"&{name}=x")
-    assert answer.status_code == 400
+    response = app.visitor.get(app.address() + f"&{name}=x")
+    assert response.status_code == 400
 
 
 # ── Hostile bodies ──────────────────────────────────────────────────────────────────
@@ -95,9 +95,12 @@ BODIES: list[Any] = [
 )
 @pytest.mark.django_db
 def test_a_hostile_registration_changes_nothing(body):
-    answer = Client().post("/oauth/register", body, "application/json")
-    assert answer.status_code == 400
-    assert answer.json()["error"] in {"invalid_client_metadata", "invalid_redirect_uri"}
+    response = Client().post("/oauth/register", body, "application/json")
+    assert response.status_code == 400
+    assert response.json()["error"] in {
+        "invalid_client_metadata",
+        "invalid_redirect_uri",
+    }
     assert not Application.objects.exists()
 
 
@@ -106,8 +109,8 @@ def test_a_hostile_registration_changes_nothing(body):
 @pytest.mark.django_db
 def test_an_oversized_body_is_refused(path, size):
     kind = "application/json" if path == "/oauth/register" else FORM
-    answer = Client().post(path, b"[" * size, kind)
-    assert (answer.status_code, answer.json()["error"]) == (413, "invalid_request")
+    response = Client().post(path, b"[" * size, kind)
+    assert (response.status_code, response.json()["error"]) == (413, "invalid_request")
 
 
 @pytest.mark.parametrize("path", ["/oauth/register", "/oauth/token", "/oauth/revoke"])
@@ -115,9 +118,9 @@ def test_an_oversized_body_is_refused(path, size):
 def test_an_encoded_body_is_refused(path):
     kind = "application/json" if path == "/oauth/register" else FORM
     headers = {"Content-Encoding": "gzip"}
-    answer = Client().post(path, gzip.compress(b"{}"), kind, headers=headers)
-    assert (answer.status_code, answer.json()["error"]) == (415, "invalid_request")
-    assert answer["Access-Control-Allow-Origin"] == "*"
+    response = Client().post(path, gzip.compress(b"{}"), kind, headers=headers)
+    assert (response.status_code, response.json()["error"]) == (415, "invalid_request")
+    assert response["Access-Control-Allow-Origin"] == "*"
 
 
 @pytest.mark.parametrize("path", ["/oauth/token", "/oauth/revoke"])
@@ -137,9 +140,9 @@ def test_an_encoded_body_is_refused(path):
 )
 @pytest.mark.django_db
 def test_a_hostile_form_is_an_error_of_the_client(path, body):
-    answer = Client().post(path, body, FORM)
-    assert answer.status_code in {400, 401}
-    assert answer.json()["error"] in {"invalid_request", "invalid_client"}
+    response = Client().post(path, body, FORM)
+    assert response.status_code in {400, 401}
+    assert response.json()["error"] in {"invalid_request", "invalid_client"}
 
 
 @pytest.mark.parametrize(
@@ -162,9 +165,11 @@ def test_a_hostile_form_is_an_error_of_the_client(path, body):
 @pytest.mark.django_db
 def test_hostile_client_credentials_are_an_invalid_client(value):
     body = "grant_type=refresh_token&refresh_token=x"
-    answer = Client().post("/oauth/token", body, FORM, headers={"authorization": value})
-    assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")
-    assert answer["WWW-Authenticate"].startswith("Basic ")
+    response = Client().post(
+        "/oauth/token", body, FORM, headers={"authorization": value}
+    )
+    assert (response.status_code, response.json()["error"]) == (401, "invalid_client")
+    assert response["WWW-Authenticate"].startswith("Basic ")
 
 
 @pytest.mark.parametrize(
@@ -182,9 +187,9 @@ def test_hostile_client_credentials_are_an_invalid_client(value):
     ],
 )
 def test_a_hostile_address_is_a_page_with_an_error(visitor, query):
-    answer = visitor.get("/oauth/authorize?" + query)
-    assert answer.status_code == 400
-    assert answer["Content-Type"].startswith("text/html")
+    response = visitor.get("/oauth/authorize?" + query)
+    assert response.status_code == 400
+    assert response["Content-Type"].startswith("text/html")
 
 
 @pytest.mark.parametrize("value", ["a\x00b", "a\r\nSet-Cookie: x=1", "a\tb"])
@@ -205,23 +210,23 @@ def test_links_never_follow_the_host_header(settings):
     settings.ALLOWED_HOSTS = ["*"]
     for path in ("authorization-server", "protected-resource"):
         headers = {"host": "evil.example", "x-forwarded-host": "evil.example"}
-        answer = Client().get(f"/.well-known/oauth-{path}", headers=headers)
-        assert "evil.example" not in answer.content.decode()
+        response = Client().get(f"/.well-known/oauth-{path}", headers=headers)
+        assert "evil.example" not in response.content.decode()
 
 
 def test_the_issuer_of_a_redirect_never_follows_the_host_header(app, settings):
     settings.ALLOWED_HOSTS = ["*"]
-    answer = app.visitor.post(
+    response = app.visitor.post(
         app.address(), {"allow": "yes"}, headers={"host": "evil.example"}
     )
-    assert query_of(answer["Location"])["iss"] == "http://127.0.0.1:8000"
+    assert query_of(response["Location"])["iss"] == "http://127.0.0.1:8000"
 
 
 # ── Guessing ────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("name", ["register", "token", "authorize"])
-def test_a_throttle_says_when_to_come_back(app, settings, name):
+def test_a_throttle_says_when_to_try_again(app, settings, name):
     settings.OAUTH_RATES = dict.fromkeys(settings.OAUTH_RATES, "") | {name: "2/minute"}
     settings.CACHES = {"default": settings.CACHES["default"]}
     peer = f"192.0.2.{secrets.randbelow(250)}"
@@ -232,9 +237,13 @@ def test_a_throttle_says_when_to_come_back(app, settings, name):
         "token": lambda: Client().post("/oauth/token", b"", FORM, REMOTE_ADDR=peer),
         "authorize": lambda: app.visitor.get(app.address(), REMOTE_ADDR=peer),
     }[name]
-    answers = [call() for _ in range(3)]
-    assert [answer.status_code == 429 for answer in answers] == [False, False, True]
-    assert 1 <= int(answers[-1]["Retry-After"]) <= 60
+    responses = [call() for _ in range(3)]
+    assert [response.status_code == 429 for response in responses] == [
+        False,
+        False,
+        True,
+    ]
+    assert 1 <= int(responses[-1]["Retry-After"]) <= 60
 
 
 def test_forwarded_addresses_do_not_reset_a_throttle(app, settings):
@@ -263,8 +272,8 @@ def test_ten_wrong_passwords_lock_one_name_for_one_address(account):
         form = {"username": "ada", "password": password}
         return Client().post("/accounts/login", form, REMOTE_ADDR=peer)
 
-    answers = [login("wrong", "192.0.2.1").status_code for _ in range(11)]
-    assert answers[0] == 200
+    responses = [login("wrong", "192.0.2.1").status_code for _ in range(11)]
+    assert responses[0] == 200
     locked = login("correct horse", "192.0.2.1")
     assert locked.status_code == 429
     assert int(locked["Retry-After"]) == 900
@@ -296,9 +305,9 @@ def test_an_address_registers_no_more_clients_than_the_cap(visitor, settings):
     apps = [App.registered(visitor) for _ in range(3)]
     apps[0].tokens()
     body = {"redirect_uris": [REDIRECT]}
-    answer = Client().post("/oauth/register", body, "application/json")
-    assert answer.status_code == 429
-    assert answer["Retry-After"] == "3600"
+    response = Client().post("/oauth/register", body, "application/json")
+    assert response.status_code == 429
+    assert response["Retry-After"] == "3600"
     elsewhere = Client().post(
         "/oauth/register", body, "application/json", REMOTE_ADDR="192.0.2.9"
     )

@@ -30,7 +30,7 @@ def log_in(browser: Client, page: Any, name: str, password: str) -> Any:
 # ── Who asks ────────────────────────────────────────────────────────────────────────
 
 
-def test_the_login_page_says_which_application_asks_and_where_it_is(asker):
+def test_the_login_page_names_the_application_and_its_address(asker):
     page = Client().get(asker.address(), follow=True)
     assert page.wsgi_request.path == LOGIN
     text = page.content.decode()
@@ -44,32 +44,33 @@ def test_the_login_page_says_which_application_asks_and_where_it_is(asker):
     assert 'aria-describedby="request"' in after
 
 
-def test_the_login_page_says_so_of_one_without_a_name_too(visitor):
+def test_the_login_page_also_shows_an_application_without_a_name(visitor):
     nameless = App.registered(visitor, client_name="")
     text = Client().get(nameless.address(), follow=True).content.decode()
     assert "An application asks for access to your account." in text
     assert "It gives no name." in text
 
 
-def test_the_login_page_still_says_so_after_a_wrong_password(asker, account):
+def test_the_login_page_still_names_it_after_a_wrong_password(asker, account):
     browser = Client()
     page = browser.get(asker.address(), follow=True)
-    answer = log_in(browser, page, "ada", "wrong")
-    assert escape(NAME) in answer.content.decode()
-    assert answer.context["next"] == asker.address()
+    response = log_in(browser, page, "ada", "wrong")
+    assert escape(NAME) in response.content.decode()
+    assert response.context["next"] == asker.address()
 
 
 @pytest.mark.parametrize(
-    "wanted", ["", "/docs", "/oauth/authorize", "/oauth/authorize?client_id=nobody"]
+    "next_address",
+    ["", "/docs", "/oauth/authorize", "/oauth/authorize?client_id=nobody"],
 )
 @pytest.mark.django_db
-def test_without_an_application_the_login_page_names_none(wanted):
-    page = Client().get(f"{LOGIN}?next={quote(wanted)}").content.decode()
+def test_without_an_application_the_login_page_names_none(next_address):
+    page = Client().get(f"{LOGIN}?next={quote(next_address)}").content.decode()
     assert "An application" not in page
 
 
 @pytest.mark.parametrize("name", ["Notebook", ""])
-def test_the_consent_says_what_it_opens(visitor, name):
+def test_the_consent_page_names_what_it_gives_access_to(visitor, name):
     page = visitor.get(App.registered(visitor, client_name=name).address())
     text = page.content.decode()
     assert "read your recordings and manage your webhooks" in text
@@ -91,16 +92,16 @@ def test_another_account_takes_over_the_same_request(asker):
     page = browser.post("/accounts/logout", {"next": address}, follow=True)
     assert page.wsgi_request.path == LOGIN
     assert escape(NAME) in page.content.decode()
-    answer = log_in(browser, page, "eve", "correct horse")
-    assert answer["Location"] == address
+    response = log_in(browser, page, "eve", "correct horse")
+    assert response["Location"] == address
     assert "<bdi>eve</bdi>" in browser.get(address).content.decode()
     code = query_of(browser.post(address, {"allow": "yes"})["Location"])["code"]
     assert asker.exchange(code).json()["email"] == "eve@example.org"
 
 
 def test_a_logout_leads_to_no_other_site(visitor):
-    answer = visitor.post("/accounts/logout", {"next": "https://evil.example/"})
-    assert answer["Location"] == LOGIN
+    response = visitor.post("/accounts/logout", {"next": "https://evil.example/"})
+    assert response["Location"] == LOGIN
 
 
 # ── A visitor who is logged in already ──────────────────────────────────────────────
@@ -108,14 +109,18 @@ def test_a_logout_leads_to_no_other_site(visitor):
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_a_logged_in_user_goes_on_from_the_login_page(app, method):
-    for wanted in ("/docs", "/accounts/tokens?a=b", app.address(state="s" * 3000)):
-        answer = app.visitor.generic(method, f"{LOGIN}?next={quote(wanted)}")
-        assert (answer.status_code, answer["Location"]) == (302, wanted)
-        assert "no-store" in answer["Cache-Control"]
+    for next_address in (
+        "/docs",
+        "/accounts/tokens?a=b",
+        app.address(state="s" * 3000),
+    ):
+        response = app.visitor.generic(method, f"{LOGIN}?next={quote(next_address)}")
+        assert (response.status_code, response["Location"]) == (302, next_address)
+        assert "no-store" in response["Cache-Control"]
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "next_address",
     [
         None,
         "",
@@ -132,10 +137,12 @@ def test_a_logged_in_user_goes_on_from_the_login_page(app, method):
         "/accounts/logout",
     ],
 )
-def test_from_the_login_page_nobody_goes_elsewhere_or_in_circles(visitor, wanted):
-    query = "" if wanted is None else f"?next={quote(wanted)}"
-    answer = visitor.get(LOGIN + query)
-    assert (answer.status_code, answer["Location"]) == (302, "/accounts/clients")
+def test_the_login_page_redirects_neither_elsewhere_nor_to_itself(
+    visitor, next_address
+):
+    query = "" if next_address is None else f"?next={quote(next_address)}"
+    response = visitor.get(LOGIN + query)
+    assert (response.status_code, response["Location"]) == (302, "/accounts/clients")
 
 
 def test_a_login_of_somebody_else_still_counts_beside_a_session(visitor):
@@ -145,16 +152,16 @@ def test_a_login_of_somebody_else_still_counts_beside_a_session(visitor):
 
 
 def test_a_person_without_rights_in_the_admin_is_not_sent_in_circles(visitor):
-    answer = visitor.get(f"{LOGIN}?next=/admin/", follow=True)
-    assert answer.status_code == 200
-    assert answer.wsgi_request.path == "/admin/login/"
+    response = visitor.get(f"{LOGIN}?next=/admin/", follow=True)
+    assert response.status_code == 200
+    assert response.wsgi_request.path == "/admin/login/"
 
 
 # ── What was wrong ──────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize(
-    ("address", "shown"),
+    ("address", "shown_address"),
     [
         ("https://evil.example/cb?a=1&b=2", "https://evil.example/cb?a=1&amp;b=2"),
         ('https://x/"><script>alert(1)</script>', None),
@@ -167,16 +174,16 @@ def test_a_person_without_rights_in_the_admin_is_not_sent_in_circles(visitor):
 )
 @pytest.mark.parametrize("logged_in", [True, False])
 def test_the_error_page_shows_the_address_that_was_not_registered(
-    app, logged_in, address, shown
+    app, logged_in, address, shown_address
 ):
     browser = app.visitor if logged_in else Client()
-    answer = browser.get(app.address(redirect_uri=address))
-    assert answer.status_code == 400
-    text = answer.content.decode()
+    response = browser.get(app.address(redirect_uri=address))
+    assert response.status_code == 400
+    text = response.content.decode()
     assert "The application did not register this redirect_uri." in text
-    assert f"<code>{shown or escape(address)}" in text
+    assert f"<code>{shown_address or escape(address)}" in text
     assert "<script" not in text
-    assert address not in text or shown == address
+    assert address not in text or shown_address == address
     assert f'href="{address[:10]}' not in text
 
 

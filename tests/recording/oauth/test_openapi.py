@@ -1,4 +1,4 @@
-"""The OpenAPI document of OAuth: complete, true of real answers and of made-up calls."""
+"""The OpenAPI document of OAuth is complete, and true of real responses and of fuzzed calls."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def test_every_operation_names_every_status():
 def examples():
     for method, path in OPERATIONS:
         operation = DOCUMENT["paths"][path][method]
-        asked = operation.get("requestBody", {"content": {}})
-        for answer in (asked, *operation["responses"].values()):
-            for media in answer.get("content", {}).values():
+        request = operation.get("requestBody", {"content": {}})
+        for response in (request, *operation["responses"].values()):
+            for media in response.get("content", {}).values():
                 for example in media.get("examples", {}).values():
                     yield example["value"], media["schema"]
 
@@ -59,10 +59,10 @@ def test_every_example_fits_its_schema():
         assert_valid(value, schema)
 
 
-def test_every_answer_of_a_connection_fits_its_schema(client, app):
+def test_every_response_of_a_connection_fits_its_schema(client, app):
     def shape(method, path, status="200"):
-        answer = DOCUMENT["paths"][path][method]["responses"][status]
-        return answer["content"]["application/json"]["schema"]
+        response = DOCUMENT["paths"][path][method]["responses"][status]
+        return response["content"]["application/json"]["schema"]
 
     for path in ("/.well-known/oauth-authorization-server", RESOURCE_METADATA):
         assert_valid(client.get(path).json(), shape("get", path))
@@ -79,7 +79,7 @@ def test_every_answer_of_a_connection_fits_its_schema(client, app):
 @pytest.mark.django_db(transaction=True)
 @OURS.parametrize()
 @bounded
-def test_an_answer_is_as_described(case):
+def test_a_response_is_as_documented(case):
     # Before it looks at the method, Django wants a form's token on the page.
     is_page = case.path == "/oauth/authorize"
     assert_as_described(case, beside=[checks.unsupported_method] if is_page else ())
@@ -88,7 +88,7 @@ def test_an_answer_is_as_described(case):
 @pytest.mark.django_db(transaction=True)
 @DESCRIBED.include(path_regex=r"^/oauth/(token|revoke)").parametrize()
 @bounded
-def test_a_known_clients_answer_is_as_described(confidential, case):
+def test_the_response_to_a_known_client_is_as_documented(confidential, case):
     credentials = {"Authorization": basic(confidential.client_id, confidential.secret)}
     assert_as_described(case, headers=credentials)
 
@@ -102,16 +102,16 @@ def test_a_known_clients_answer_is_as_described(confidential, case):
     ],
 )
 def test_an_address_beside_the_endpoints_is_an_error_of_oauth(client, path, status):
-    answer = client.get(path)
-    assert answer.status_code == status
-    assert_valid(answer.json(), {"$ref": "#/components/schemas/OAuthError"})
+    response = client.get(path)
+    assert response.status_code == status
+    assert_valid(response.json(), {"$ref": "#/components/schemas/OAuthError"})
 
 
 @pytest.mark.parametrize("status", [400, 500])
 def test_what_django_refuses_is_an_error_of_oauth(rf, status):
     request = rf.post("/oauth/token")
     refuse = errors.bad_request if status == 400 else errors.server_error
-    answer = refuse(request, *([ValueError()] if status == 400 else []))
-    assert answer.status_code == status
+    response = refuse(request, *([ValueError()] if status == 400 else []))
+    assert response.status_code == status
     code = "invalid_request" if status == 400 else "server_error"
-    assert f'"error": "{code}"'.encode() in answer.content
+    assert f'"error": "{code}"'.encode() in response.content

@@ -38,11 +38,11 @@ def test_an_outage_is_reported_in_the_contracts_shape(
         raise failure
 
     monkeypatch.setattr(api, "_authenticated", fail)
-    answer = Client().post("/oauth/token", b"", FORM)
-    assert (answer.status_code, answer.json()["error"]) == (status, code)
-    assert ("Retry-After" in answer) is (status == 503)
-    assert "secret" not in answer.content.decode()
-    assert "password" not in answer.content.decode()
+    response = Client().post("/oauth/token", b"", FORM)
+    assert (response.status_code, response.json()["error"]) == (status, code)
+    assert ("Retry-After" in response) is (status == 503)
+    assert "secret" not in response.content.decode()
+    assert "password" not in response.content.decode()
 
 
 @pytest.mark.parametrize(
@@ -131,15 +131,15 @@ def test_a_confidential_application_has_a_method_with_a_secret(db):
 
 
 def test_a_wrong_method_at_the_consent_page_gets_the_right_ones(visitor):
-    answer = visitor.put("/oauth/authorize")
-    assert answer.status_code == 405
-    assert answer["Allow"] == "GET, HEAD, POST"
+    response = visitor.put("/oauth/authorize")
+    assert response.status_code == 405
+    assert response["Allow"] == "GET, HEAD, POST"
 
 
 def test_the_login_page_of_an_invalid_request_names_no_application(db):
-    answer = Client().get("/accounts/login?next=/oauth/authorize%3Fclient_id%3Dx")
-    assert answer.status_code == 200
-    assert "form-action 'self';" in answer["Content-Security-Policy"] + ";"
+    response = Client().get("/accounts/login?next=/oauth/authorize%3Fclient_id%3Dx")
+    assert response.status_code == 200
+    assert "form-action 'self';" in response["Content-Security-Policy"] + ";"
 
 
 def test_a_request_without_state_gets_none_back(app):

@@ -27,10 +27,13 @@ def app(transactional_db) -> App:
 def test_of_eight_exchanges_of_one_code_one_succeeds(app):
     for _ in range(5):
         code = app.code()
-        answers = together(*[partial(app.exchange, code)] * 8)
-        assert Counter(answer.status_code for answer in answers) == {200: 1, 400: 7}
-        refused = [answer for answer in answers if answer.status_code == 400]
-        assert {answer.json()["error"] for answer in refused} == {"invalid_grant"}
+        responses = together(*[partial(app.exchange, code)] * 8)
+        assert Counter(response.status_code for response in responses) == {
+            200: 1,
+            400: 7,
+        }
+        refused = [response for response in responses if response.status_code == 400]
+        assert {response.json()["error"] for response in refused} == {"invalid_grant"}
         # The others were replays: what the winner got is revoked.
         assert not RefreshToken.objects.filter(revoked=None).exists()
         assert not AccessToken.objects.exists()
@@ -38,9 +41,9 @@ def test_of_eight_exchanges_of_one_code_one_succeeds(app):
 
 def test_of_eight_refreshes_of_one_token_five_succeed_and_survive(app):
     token = app.tokens()["refresh_token"]
-    answers = together(*[partial(app.refresh, token)] * 8)
-    assert Counter(answer.status_code for answer in answers) == {200: 5, 400: 3}
-    fresh = [answer.json() for answer in answers if answer.status_code == 200]
+    responses = together(*[partial(app.refresh, token)] * 8)
+    assert Counter(response.status_code for response in responses) == {200: 5, 400: 3}
+    fresh = [response.json() for response in responses if response.status_code == 200]
     assert len({pair["refresh_token"] for pair in fresh}) == 5
     assert RefreshToken.objects.values("token_family").distinct().count() == 1
     assert {app.refresh(pair["refresh_token"]).status_code for pair in fresh} == {200}
@@ -50,7 +53,7 @@ def test_no_refresh_slips_past_a_revocation(app):
     for _ in range(8):
         token = app.tokens()["refresh_token"]
         refresh, revoke = partial(app.refresh, token), partial(app.revoke, token)
-        answers = together(*[refresh] * 4, revoke, *[refresh] * 3)
-        assert {answer.status_code for answer in answers} <= {200, 400}
+        responses = together(*[refresh] * 4, revoke, *[refresh] * 3)
+        assert {response.status_code for response in responses} <= {200, 400}
         assert not RefreshToken.objects.filter(revoked=None).exists()
         assert not AccessToken.objects.exists()

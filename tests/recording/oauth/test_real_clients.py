@@ -58,13 +58,13 @@ class Memory:
 
 def provider(person: Person, memory: Memory, method: str) -> OAuthClientProvider:
     """Return the SDK's provider, with a person who allows everything."""
-    sent: list[str] = []
+    queries: list[str] = []
 
     async def redirect(address: str) -> None:
-        sent.append(await asyncio.to_thread(person.allow, address))
+        queries.append(await asyncio.to_thread(person.allow, address))
 
     async def callback() -> AuthorizationCodeResult:
-        return AuthorizationCodeResult(**query_of(sent[-1]))
+        return AuthorizationCodeResult(**query_of(queries[-1]))
 
     return OAuthClientProvider(
         server_url=f"{person.url}/v1/webhooks",
@@ -85,18 +85,20 @@ def test_mcp_goes_from_a_bare_401_to_a_refreshed_token(person, method):
 
     async def use() -> tuple[list[int], list[str]]:
         auth = provider(person, memory, method)
-        statuses, given = [], []
+        statuses, refresh_tokens = [], []
         async with httpx2.AsyncClient(auth=auth, trust_env=False) as client:
             for _ in range(2):
-                answer = await client.get(f"{person.url}/v1/webhooks")
-                statuses.append(answer.status_code)
-                given.append(str(memory.tokens and memory.tokens.refresh_token))
+                response = await client.get(f"{person.url}/v1/webhooks")
+                statuses.append(response.status_code)
+                refresh_tokens.append(
+                    str(memory.tokens and memory.tokens.refresh_token)
+                )
                 auth.context.token_expiry_time = 1  # to the SDK, an hour has passed
-        return statuses, given
+        return statuses, refresh_tokens
 
-    statuses, given = asyncio.run(use())
+    statuses, refresh_tokens = asyncio.run(use())
     assert statuses == [200, 200]
-    assert given[0] != given[1]
+    assert refresh_tokens[0] != refresh_tokens[1]
     assert RefreshToken.objects.count() == 2
     assert RefreshToken.objects.values("token_family").distinct().count() == 1
 
@@ -106,8 +108,8 @@ def test_mcp_goes_from_a_bare_401_to_a_refreshed_token(person, method):
 
 def registered(person: Person, method: str) -> dict[str, Any]:
     body = {"redirect_uris": [REDIRECT], "token_endpoint_auth_method": method}
-    answer = requests.post(f"{person.url}/oauth/register", json=body, timeout=10)
-    document: dict[str, Any] = answer.json()
+    response = requests.post(f"{person.url}/oauth/register", json=body, timeout=10)
+    document: dict[str, Any] = response.json()
     return document
 
 
@@ -144,10 +146,10 @@ def test_authlib_connects_refreshes_and_revokes(person, method):
         assert status(person, token) == 200
         fresh = session.refresh_token(endpoint, token["refresh_token"])
         assert status(person, fresh) == 200
-        answer = session.revoke_token(
+        response = session.revoke_token(
             f"{person.url}/oauth/revoke", fresh["refresh_token"]
         )
-        assert answer.status_code == 200
+        assert response.status_code == 200
         assert status(person, fresh) == 401
 
 
@@ -192,11 +194,11 @@ def node_clients() -> Path:
             if not npm:
                 pytest.skip("the Node clients are not installed, and there is no npm")
             command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-            done = subprocess.run(
+            process = subprocess.run(
                 command, cwd=NODE, capture_output=True, text=True, check=False
             )
-            if done.returncode:
-                pytest.skip(f"npm ci failed: {done.stderr.strip()[-300:]}")
+            if process.returncode:
+                pytest.skip(f"npm ci failed: {process.stderr.strip()[-300:]}")
     return NODE
 
 
@@ -205,7 +207,7 @@ def node_clients() -> Path:
 @pytest.mark.parametrize("script", ["mcp.mjs", "oauth4webapi.mjs", "openid-client.mjs"])
 def test_a_node_client_connects_and_refreshes(person, node_clients, script, method):
     cookies = "; ".join(f"{each.name}={each.value}" for each in person.session.cookies)
-    done = subprocess.run(
+    process = subprocess.run(
         ["node", script, person.url, method, cookies],
         cwd=node_clients,
         capture_output=True,
@@ -213,8 +215,8 @@ def test_a_node_client_connects_and_refreshes(person, node_clients, script, meth
         check=False,
         timeout=50,
     )
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
+    assert process.returncode == 0, process.stderr
+    result = json.loads(process.stdout)
     assert result["statuses"] == [401, 200, 200]
     assert result["first"] != result["second"]
     assert result["scope"] == "mcp:connect"

@@ -52,10 +52,10 @@ VARIANTS = [
 
 @pytest.mark.parametrize("address", VARIANTS)
 def test_no_variant_of_a_registered_address_is_followed(public, address):
-    answer = public.visitor.get(public.address(redirect_uri=address))
-    assert answer.status_code == 400
-    assert "Location" not in answer
-    assert answer["Content-Type"].startswith("text/html")
+    response = public.visitor.get(public.address(redirect_uri=address))
+    assert response.status_code == 400
+    assert "Location" not in response
+    assert response["Content-Type"].startswith("text/html")
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,11 @@ def test_no_variant_of_a_registered_address_is_followed(public, address):
 def test_registration_refuses_addresses_outside_the_policy(public, address):
     before = Application.objects.count()
     body = {"redirect_uris": [REDIRECT, address]}
-    answer = Client().post("/oauth/register", body, "application/json")
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_redirect_uri")
+    response = Client().post("/oauth/register", body, "application/json")
+    assert (response.status_code, response.json()["error"]) == (
+        400,
+        "invalid_redirect_uri",
+    )
     assert Application.objects.count() == before
 
 
@@ -163,10 +166,10 @@ UNLISTED = [
 
 def test_registration_leaves_out_what_is_well_formed_and_not_listed(public):
     body = {"redirect_uris": [*UNLISTED, REDIRECT, PUBLIC]}
-    answer = Client().post("/oauth/register", body, "application/json")
-    assert answer.status_code == 201
-    assert answer.json()["redirect_uris"] == [REDIRECT, PUBLIC]
-    app = App(public.visitor, answer.json()["client_id"])
+    response = Client().post("/oauth/register", body, "application/json")
+    assert response.status_code == 201
+    assert response.json()["redirect_uris"] == [REDIRECT, PUBLIC]
+    app = App(public.visitor, response.json()["client_id"])
     assert public.visitor.get(app.address()).status_code == 200
     for address in UNLISTED:
         page = public.visitor.get(app.address(redirect_uri=address))
@@ -176,11 +179,14 @@ def test_registration_leaves_out_what_is_well_formed_and_not_listed(public):
 @pytest.mark.parametrize("addresses", [[address] for address in UNLISTED] + [UNLISTED])
 def test_registration_needs_one_address_that_is_allowed(public, addresses):
     before = Application.objects.count()
-    answer = Client().post(
+    response = Client().post(
         "/oauth/register", {"redirect_uris": addresses}, "application/json"
     )
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_redirect_uri")
-    assert "redirect_uris[0]" in answer.json()["error_description"]
+    assert (response.status_code, response.json()["error"]) == (
+        400,
+        "invalid_redirect_uri",
+    )
+    assert "redirect_uris[0]" in response.json()["error_description"]
     assert Application.objects.count() == before
 
 

@@ -39,22 +39,22 @@ def test_within_the_leeway_a_second_refresh_mints_a_sibling(app):
 
 def test_a_retired_token_has_four_siblings_and_one_more_harms_nobody(app):
     first = app.tokens()["refresh_token"]
-    answers = [app.refresh(first) for _ in range(8)]
-    assert [answer.status_code for answer in answers] == [200] * 5 + [400] * 3
-    assert {answer.json()["error"] for answer in answers[5:]} == {"invalid_grant"}
-    pairs = [answer.json() for answer in answers[:5]]
+    responses = [app.refresh(first) for _ in range(8)]
+    assert [response.status_code for response in responses] == [200] * 5 + [400] * 3
+    assert {response.json()["error"] for response in responses[5:]} == {"invalid_grant"}
+    pairs = [response.json() for response in responses[:5]]
     assert all(access.authenticate(pair["access_token"]) for pair in pairs)
     fresh = [app.refresh(pair["refresh_token"]) for pair in pairs]
-    assert {answer.status_code for answer in fresh} == {200}
+    assert {response.status_code for response in fresh} == {200}
     assert RefreshToken.objects.values("token_family").distinct().count() == 1
 
 
 def test_each_retired_token_has_siblings_of_its_own(app):
     token = app.tokens()["refresh_token"]
     for _ in range(3):
-        answers = [app.refresh(token) for _ in range(MAX_SIBLINGS + 2)]
-        assert [answer.status_code for answer in answers] == [200] * 5 + [400]
-        token = answers[0].json()["refresh_token"]
+        responses = [app.refresh(token) for _ in range(MAX_SIBLINGS + 2)]
+        assert [response.status_code for response in responses] == [200] * 5 + [400]
+        token = responses[0].json()["refresh_token"]
 
 
 def test_the_alarm_after_the_leeway_is_the_same_after_five_refreshes(app):
@@ -63,8 +63,8 @@ def test_the_alarm_after_the_leeway_is_the_same_after_five_refreshes(app):
     with time_machine.travel(timezone.now() + timedelta(seconds=61)):
         assert app.refresh(first).json()["error"] == "invalid_grant"
         for pair in pairs[:5]:
-            answer = app.refresh(pair["refresh_token"])
-            assert answer.json()["error"] == "invalid_grant"
+            response = app.refresh(pair["refresh_token"])
+            assert response.json()["error"] == "invalid_grant"
 
 
 @pytest.mark.parametrize("owner_is_first", [True, False])

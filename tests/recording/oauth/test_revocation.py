@@ -13,8 +13,8 @@ CARRIERS = ["client_secret_basic", "client_secret_post"]
 @pytest.mark.parametrize("token", ["access_token", "refresh_token"])
 def test_revoking_either_token_ends_the_connection(app, token):
     tokens = app.tokens()
-    answer = app.revoke(tokens[token], token_type_hint="nonsense")
-    assert (answer.status_code, answer.content) == (200, b"")
+    response = app.revoke(tokens[token], token_type_hint="nonsense")
+    assert (response.status_code, response.content) == (200, b"")
     assert access.authenticate(tokens["access_token"]) is None
     assert app.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
 
@@ -55,6 +55,6 @@ def test_a_client_without_a_secret_revokes_without_one(app, used):
 
 def test_a_revocation_with_two_secrets_is_refused(confidential):
     token = confidential.tokens()["access_token"]
-    answer = confidential.revoke(token, client_secret=confidential.secret)
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
+    response = confidential.revoke(token, client_secret=confidential.secret)
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_request")
     assert access.authenticate(token)

@@ -102,10 +102,10 @@ def test_no_admin_page_shows_a_secret(visitor, method):
         "oauth2_provider/accesstoken",
         "oauth2_provider/refreshtoken",
     ):
-        answer = staff.get(f"/admin/{model}/")
-        assert answer.status_code == 200
-        pages += answer.content.decode()
-        for row in answer.context["cl"].queryset:
+        response = staff.get(f"/admin/{model}/")
+        assert response.status_code == 200
+        pages += response.content.decode()
+        for row in response.context["cl"].queryset:
             detail = staff.get(f"/admin/{model}/{row.pk}/change/")
             assert detail.status_code == 200
             pages += detail.content.decode()

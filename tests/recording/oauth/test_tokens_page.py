@@ -16,13 +16,13 @@ from tests.factories import UserFactory
 PAGE = "/accounts/tokens"
 
 
-def test_a_token_is_made_and_shown_once(visitor, account):
-    answer = visitor.post(PAGE, {"name": "build <b>server</b>", "days": "30"})
-    assert answer.status_code == 200
-    assert "no-store" in answer["Cache-Control"]
-    text = answer.context["created"].text
-    assert text in answer.content.decode()
-    assert "<b>server" not in answer.content.decode()
+def test_a_token_is_created_and_shown_once(visitor, account):
+    response = visitor.post(PAGE, {"name": "build <b>server</b>", "days": "30"})
+    assert response.status_code == 200
+    assert "no-store" in response["Cache-Control"]
+    text = response.context["created"].text
+    assert text in response.content.decode()
+    assert "<b>server" not in response.content.decode()
     assert tokens.authenticate(text) == account
     assert text not in visitor.get(PAGE).content.decode()
     row = PersonalToken.objects.get()
@@ -46,10 +46,10 @@ def test_a_token_is_made_and_shown_once(visitor, account):
         {"days": "30", "name": "a\u202eb"},
     ],
 )
-def test_a_bad_form_makes_no_token_and_says_why(visitor, form):
-    answer = visitor.post(PAGE, form)
-    assert answer.status_code == 400
-    assert 'role="alert"' in answer.content.decode()
+def test_an_invalid_form_creates_no_token_and_names_the_fault(visitor, form):
+    response = visitor.post(PAGE, form)
+    assert response.status_code == 400
+    assert 'role="alert"' in response.content.decode()
     assert not PersonalToken.objects.exists()
 
 
@@ -61,7 +61,7 @@ def test_an_account_revokes_its_own_token(visitor, account):
     assert tokens.authenticate(created.text) is None
 
 
-def test_revoking_a_second_time_changes_nothing_and_says_nothing(visitor, account):
+def test_revoking_a_second_time_changes_nothing_without_a_message(visitor, account):
     created = tokens.create(user=account, days=1)
     times = []
     for _ in range(2):
@@ -76,8 +76,8 @@ def test_nobody_sees_or_revokes_the_tokens_of_another(visitor, account):
         user=UserFactory.create(username="eve"), days=1, name="theirs"
     )
     assert "theirs" not in visitor.get(PAGE).content.decode()
-    answer = visitor.post(f"{PAGE}/revoke", {"token": theirs.token.pk})
-    assert answer.status_code == 404
+    response = visitor.post(f"{PAGE}/revoke", {"token": theirs.token.pk})
+    assert response.status_code == 404
     assert tokens.authenticate(theirs.text)
 
 

@@ -40,7 +40,7 @@ def test_no_private_name_of_a_library_is_overridden() -> None:
     assert not any(overrides.values()), overrides
 
 
-def test_a_private_override_is_noticed() -> None:
+def test_a_private_override_is_detected() -> None:
     class Careless(Validator):
         def _create_authorization_code(self) -> None: ...
 
