@@ -47,7 +47,7 @@ class Command(BaseCommand):
         steps, client = Steps(self._say), Client(_origin(url))
         try:
             with steps.step(f"The instance at {client.url} answers"):
-                client.answer("GET", "/healthz")
+                client.request("GET", "/healthz")
             account = _account(user)
             with recording.personal_token(steps, account) as client.token:
                 catalogue.run(steps, client)
@@ -56,9 +56,9 @@ class Command(BaseCommand):
                     client,
                     user=account,
                     failing=options["failing"],
-                    patience_s=options["timeout"],
+                    timeout_s=options["timeout"],
                 )
-            gateway.run(steps, client.url, patience_s=options["timeout"])
+            gateway.run(steps, client.url, timeout_s=options["timeout"])
         except StepError as error:
             raise CommandError(str(error)) from error
         except DatabaseError as error:

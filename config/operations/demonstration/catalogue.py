@@ -21,22 +21,21 @@ def run(steps: Steps, client: Client) -> None:
     """Raises StepError."""
     with steps.step("A book is added over GraphQL"):
         author = _ask(client, ADD_AUTHOR, author=AUTHOR)["addAuthor"]["id"]
-        wanted = BOOK | {"authorId": int(author)}
-        book = _ask(client, ADD_BOOK, book=wanted)["addBook"]["id"]
-        steps.saw("book id", book)
+        columns = BOOK | {"authorId": int(author)}
+        book = _ask(client, ADD_BOOK, book=columns)["addBook"]["id"]
+        steps.show("book id", book)
     with steps.step("It is read with its author in one query"):
         read = _ask(client, READ_BOOK, id=book)["getBookById"]
         if read != BOOK | {"author": AUTHOR | {"bookCount": 1}}:
             raise StepError(f"the book was read as {read}")
-        steps.saw("book", f"{read['name']}, {read['pageCount']} pages")
+        steps.show("book", f"{read['name']}, {read['pageCount']} pages")
     with steps.step("Both are deleted again"):
         _ask(client, DELETE, book=book, author=author)
 
 
 def _ask(client: Client, query: str, **variables: Any) -> dict[str, Any]:
-    answer = client.call(
-        "POST", "/graphql", json={"query": query, "variables": variables}
-    )
-    if answer.get("errors") or not isinstance(data := answer.get("data"), dict):
-        raise StepError(f"/graphql answered {answer}")
+    request = {"query": query, "variables": variables}
+    response = client.call("POST", "/graphql", json=request)
+    if response.get("errors") or not isinstance(data := response.get("data"), dict):
+        raise StepError(f"/graphql answered {response}")
     return data

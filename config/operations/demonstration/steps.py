@@ -1,4 +1,4 @@
-"""What `manage.py demo` is made of: steps that are told with a tick and a time, and HTTP calls."""
+"""The parts of `manage.py demo`: steps that are printed with a mark and a time, and HTTP calls."""
 
 from __future__ import annotations
 
@@ -17,41 +17,37 @@ SHOWN = 300
 
 
 class StepError(Exception):
-    """A step failed; the message says what was seen and, where it is known, what to do."""
+    """A step failed; the message says what happened and, where it is known, what to do."""
 
 
 @dataclass(slots=True)
 class Steps:
-    """Tells of steps as they end, and of what was seen in each."""
+    """Prints each step when it ends, and the values of that step."""
 
     say: Callable[[str], None]
-    _seen: list[str] = field(default_factory=list)
+    _values: list[str] = field(default_factory=list)
 
     @contextmanager
-    def step(self, told: str) -> Iterator[None]:
-        """Do something; tell whether it went well and how long it took."""
-        began = time.monotonic()
+    def step(self, title: str) -> Iterator[None]:
+        """Print whether the block succeeded, and how long it took."""
+        started, mark = time.monotonic(), "✘"
         try:
             yield
-        except BaseException:
-            self._tell("✘", told, began)
-            raise
-        self._tell("✔", told, began)
+            mark = "✔"
+        finally:
+            self.say(f"{mark} {title} ({time.monotonic() - started:.2f} s)")
+            for line in self._values:
+                self.say(line)
+            self._values.clear()
 
-    def saw(self, name: str, value: object) -> None:
-        """Show a value under the step that is being done."""
-        self._seen.append(f"    {name:<10} {value}")
-
-    def _tell(self, mark: str, told: str, began: float) -> None:
-        self.say(f"{mark} {told} ({time.monotonic() - began:.2f} s)")
-        for line in self._seen:
-            self.say(line)
-        self._seen.clear()
+    def show(self, name: str, value: object) -> None:
+        """Print a value below the step that ends next."""
+        self._values.append(f"    {name:<10} {value}")
 
 
 @dataclass(slots=True)
 class Client:
-    """Calls an instance over HTTP, and takes nothing but the expected answer."""
+    """Calls an instance over HTTP."""
 
     url: str
     token: str = ""
@@ -60,39 +56,39 @@ class Client:
     def call(
         self, method: str, path: str, *, expect: int = 200, json: Any = None
     ) -> dict[str, Any]:
-        """Return the object that was answered. Raises StepError."""
-        answer = self.answer(method, path, json=json)
-        if answer.status_code != expect:
+        """Return the JSON object of a response with this status. Raises StepError."""
+        response = self.request(method, path, json=json)
+        if response.status_code != expect:
             raise StepError(
-                f"{method} {path} answered {answer.status_code}, not {expect}: "
-                f"{answer.text[:SHOWN]}"
+                f"{method} {path} answered {response.status_code}, not {expect}: "
+                f"{response.text[:SHOWN]}"
             )
         try:
-            body = answer.json()
+            body = response.json()
         except ValueError:
             body = None
         if not isinstance(body, dict):
             raise StepError(
-                f"{method} {path} answered no JSON object: {answer.text[:SHOWN]}"
+                f"{method} {path} answered no JSON object: {response.text[:SHOWN]}"
             )
         return body
 
     def lines(self, path: str, *, json: Any) -> Iterator[bytes]:
-        """Yield the lines of a streamed answer as they come. Raises StepError."""
-        with self.answer("POST", path, json=json, stream=True) as answer:
-            if answer.status_code != 200:
+        """Yield the lines of a streamed response as they arrive. Raises StepError."""
+        with self.request("POST", path, json=json, stream=True) as response:
+            if response.status_code != 200:
                 raise StepError(
-                    f"POST {path} answered {answer.status_code}: {answer.text[:SHOWN]}"
+                    f"POST {path} answered {response.status_code}: {response.text[:SHOWN]}"
                 )
             try:
-                yield from answer.iter_lines()
+                yield from response.iter_lines()
             except requests.RequestException as error:
                 raise StepError(f"the stream of {path} was cut off") from error
 
-    def answer(
+    def request(
         self, method: str, path: str, *, json: Any = None, stream: bool = False
     ) -> requests.Response:
-        """Return whatever was answered. Raises StepError when nothing was."""
+        """Return any response. Raises StepError if there is none."""
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         try:
             return self._session.request(
