@@ -1,4 +1,4 @@
-"""Signed webhooks on the catalogue's changes: event types, envelope, headers, retries."""
+"""Signed webhooks on the catalogue's changes: event types, headers, retries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 from webhooks_core import publishing
 from webhooks_core.network.url_policy import UrlPolicy, own_listener
 from webhooks_core.profiles import (
-    EventContext,
     EventType,
     SigningContext,
     WebhookProfile,
@@ -46,15 +45,6 @@ def matches(event_types: Sequence[str], event_type: str) -> bool:
     return not event_types or event_type in event_types
 
 
-def envelope(event: EventContext) -> dict[str, Any]:
-    return {
-        "id": event.id,
-        "type": event.type,
-        "created_at": event.created_at,
-        "data": event.data,
-    }
-
-
 def headers(context: SigningContext) -> dict[str, str]:
     """Return the headers of one attempt in addition to its signature."""
     return {
@@ -70,7 +60,6 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
         name=PROFILE,
         event_types=EVENT_TYPES,
         matches=matches,
-        envelope=envelope,
         # During a rotation both secrets sign.
         signature_scheme="timestamped",
         header_prefix="X-Catalog",

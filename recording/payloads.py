@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 
 from recording import markdown
-from recording.webhooks import SUMMARY_COMPLETED, envelope
-from webhooks_core.profiles import EventContext
+from recording.webhooks import SUMMARY_COMPLETED
+from webhooks_core.profiles import EventContext, plain_envelope
 
 # The target size of a body in bytes (recording, "Payload size").
 TARGET = 1_048_576
@@ -27,7 +27,7 @@ _EMPTY = EventContext(
     data={},
     metadata={},
 )
-ENVELOPE_SIZE = len(orjson.dumps(envelope(_EMPTY))) - len("{}")
+ENVELOPE_SIZE = len(orjson.dumps(plain_envelope(_EMPTY))) - len("{}")
 
 
 def build(content: Mapping[str, Any], *, target: int = TARGET) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Recording's webhook profile: event types, envelope, headers, retries, limits."""
+"""Recording's webhook profile: event types, headers, retries, limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from webhooks_core.api.json_schema import (
 )
 from webhooks_core.network.url_policy import UrlPolicy, own_listener
 from webhooks_core.profiles import (
-    EventContext,
     EventType,
     PingEvent,
     SigningContext,
@@ -119,16 +118,6 @@ def matches(event_types: Sequence[str], event_type: str) -> bool:
     return event_type in event_types and event_type != PING
 
 
-def envelope(event: EventContext) -> dict[str, Any]:
-    """Return the body of a delivery (recording, "Event envelope")."""
-    return {
-        "id": event.id,
-        "type": event.type,
-        "created_at": event.created_at,
-        "data": event.data,
-    }
-
-
 def headers(context: SigningContext) -> dict[str, str]:
     """Return an attempt's headers without the signature's (recording, "Receiving an event")."""
     return {
@@ -136,11 +125,6 @@ def headers(context: SigningContext) -> dict[str, str]:
         "X-Recording-Event": context.event_type,
         "X-Recording-Delivery": context.delivery_id,
     }
-
-
-def ping(endpoint_id: str) -> PingEvent:
-    """Return the test event for an endpoint."""
-    return PingEvent(PING, {"endpoint_id": endpoint_id})
 
 
 def url_policy(*, base_url: str, local: bool) -> UrlPolicy:
@@ -158,7 +142,6 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
         name=PROFILE,
         event_types=EVENT_TYPES,
         matches=matches,
-        envelope=envelope,
         # The newest secret alone signs: a rotation takes effect at once.
         signature_scheme="sha256",
         header_prefix="X-Recording",
@@ -171,6 +154,6 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
         event_prefix="evt_",
         delivery_prefix="dlv_",
         disable_after=20,
-        ping=ping,
+        ping=lambda endpoint_id: PingEvent(PING, {"endpoint_id": endpoint_id}),
         describe_owners=owners.describe,
     )

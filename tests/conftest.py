@@ -99,12 +99,6 @@ PLAIN = WebhookProfile(
         for name in ("thing.made", "thing.lost")
     },
     matches=lambda types, event_type: event_type in types,
-    envelope=lambda it: {
-        "id": it.id,
-        "type": it.type,
-        "created_at": it.created_at,
-        "data": it.data,
-    },
     headers=lambda it: {
         "X-Event": it.event_id,
         "X-Delivery": it.delivery_id,

@@ -35,6 +35,16 @@ class EventContext:
     metadata: Mapping[str, str]
 
 
+def plain_envelope(event: EventContext) -> dict[str, Any]:
+    """Return the body of a delivery as most products send it."""
+    return {
+        "id": event.id,
+        "type": event.type,
+        "created_at": event.created_at,
+        "data": event.data,
+    }
+
+
 class SigningContext(NamedTuple):
     """What the headers of an attempt may depend on; `timestamp` is unix time in seconds.
 
@@ -102,13 +112,13 @@ class WebhookProfile:
     name: str
     event_types: Mapping[str, EventType]
     matches: Callable[[Sequence[str], str], bool]
-    envelope: Callable[[EventContext], dict[str, Any]]
     headers: Callable[[SigningContext], Mapping[str, str]]
     retry: RetryPolicy
     timeout_s: float
     url_policy: UrlPolicy
     quota: int
     endpoint_prefix: str
+    envelope: Callable[[EventContext], dict[str, Any]] = plain_envelope
     event_prefix: str = "evt_"
     delivery_prefix: str = "dlv_"
     signature_scheme: str = "timestamped"

@@ -57,11 +57,11 @@ def read(source: QueryDict) -> Parameters:
         value, *others = source.getlist(name)
         if others:
             raise InvalidRequestError(f"Duplicate {name} parameter.")
-        values[name] = _checked(name, value)
-    resources = [_checked("resource", value) for value in source.getlist("resource")]
+        if _checked(name, value):
+            values[name] = value
+    resources = source.getlist("resource")
     return Parameters(
-        {name: value for name, value in values.items() if value},
-        tuple(value for value in resources if value),
+        values, tuple(uri for uri in resources if _checked("resource", uri))
     )
 
 
