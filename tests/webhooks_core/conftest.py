@@ -26,7 +26,7 @@ def commits_at_once(monkeypatch, db) -> None:
 
 @pytest.fixture
 def shop(monkeypatch, plain) -> WebhookProfile:
-    """A product that somebody else registered; its header prefix is made of its name."""
+    """A product of another project; its header prefix is made of its name."""
     profile: WebhookProfile = replace(plain, name="shop", header_prefix="")
     monkeypatch.setitem(profiles._profiles, "shop", profile)
     return profile

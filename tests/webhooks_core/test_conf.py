@@ -1,4 +1,4 @@
-"""A project that sets the keys alone gets working defaults; a setting counts at once."""
+"""A project that sets only the keys gets working defaults; a changed setting takes effect at once."""
 
 from __future__ import annotations
 

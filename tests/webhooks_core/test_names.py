@@ -94,7 +94,7 @@ def test_names_whose_servers_hang_delay_no_other_name(monkeypatch):
             }
         released.set()
     assert outcomes.pop(1) == Outcome.OK
-    # Not TIMEOUT: nobody was there, which counts when our own network is in doubt.
+    # Not TIMEOUT: no receiver was reached, which counts if our own network is suspect.
     assert set(outcomes.values()) == {Outcome.CONNECT}
     assert len(outcomes) == 60
 

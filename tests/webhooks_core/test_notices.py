@@ -1,4 +1,4 @@
-"""Notices: sent after the commit, once, and never at anybody's cost."""
+"""Notices: sent once after the commit, and an error of the hook fails no caller."""
 
 from __future__ import annotations
 

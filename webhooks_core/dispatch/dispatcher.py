@@ -44,13 +44,9 @@ DATABASE_PATIENCE_S = 60.0
 log = structlog.stdlib.get_logger(__name__)
 
 
-def never() -> bool:
-    return False
-
-
 def dispatch(
     *,
-    stop: Callable[[], bool] = never,
+    stop: Callable[[], bool] = lambda: False,
     linger: timedelta = LINGER,
     run_s: float = RUN_S,
     resident: bool = False,

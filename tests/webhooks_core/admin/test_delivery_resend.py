@@ -1,4 +1,4 @@
-"""Deliveries are history: all that may be done is to resend one, by POST alone."""
+"""Deliveries are history: the only operation is to resend one, by POST."""
 
 from __future__ import annotations
 

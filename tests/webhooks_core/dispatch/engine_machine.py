@@ -211,7 +211,7 @@ class Engine(Invariants):
     @precondition(lambda self: self.dispatchers)
     @rule(pick=picks)
     def lose_network(self, pick: int) -> None:
-        """A minute in which nothing arrives, then claims that reach nobody."""
+        """A minute in which nothing arrives, then claims whose requests reach no receiver."""
         dispatcher = self.dispatcher(pick)
         self.traveller.shift(61)
         for other in self.dispatchers:

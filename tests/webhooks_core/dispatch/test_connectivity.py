@@ -1,4 +1,4 @@
-"""Our own outage: attempts are postponed and nothing is counted, until somebody is reached."""
+"""Our own outage: attempts are postponed and none is counted until a receiver is reached."""
 
 from __future__ import annotations
 

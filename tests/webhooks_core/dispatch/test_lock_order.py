@@ -1,4 +1,4 @@
-"""Whoever locks several endpoints takes them in one order, so that nobody waits in a circle."""
+"""Transactions that lock several endpoints lock them in one order, so that none deadlocks."""
 
 from __future__ import annotations
 

@@ -310,7 +310,7 @@ def test_options_join_a_url_that_does_not_name_them(url, expected):
 
 
 def test_a_redis_that_never_responds_times_out(settings):
-    """As django-q2 makes its connection: from the address alone."""
+    """Connect as django-q2 does: from the address only."""
     import redis
 
     with socket.socket() as hole:

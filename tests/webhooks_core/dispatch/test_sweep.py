@@ -1,4 +1,4 @@
-"""The sweep: what it repairs, what it leaves alone, what is too old."""
+"""The sweep: its repairs, what it does not change, and retention."""
 
 from __future__ import annotations
 
@@ -329,7 +329,7 @@ def test_retention_ends_when_a_dispatcher_is_wanted(old, monkeypatch):
     monkeypatch.setattr(retention, "EVENTS", 1)
     EndpointFactory.create(url=URL)
     publish_event()
-    assert sweep().removed == 1  # work is due and nobody is at it
+    assert sweep().removed == 1  # work is due and no dispatcher is live
     ManualDispatcher()
     assert sweep().removed == 1
 
@@ -360,7 +360,7 @@ def test_an_event_is_as_old_as_its_latest_replay(old):
     failed = Delivery.objects.get(status=Delivery.Status.FAILED)
     copy = replays.replay(failed)
     Delivery.objects.filter(pk=copy.pk).fail(error="again")
-    assert sweep().removed == 1  # the delivered one, which nobody replayed
+    assert sweep().removed == 1  # the delivered one, which was not replayed
     copy.refresh_from_db()
     assert copy.event == failed.event
     with later(days=31):
