@@ -31,6 +31,7 @@ def audits():
             report(f"npm ci failed: {done.stderr.strip()[-300:]}")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_every_audit_passes(audits, live_server):
     done = node("node", "audit.mjs", f"{live_server.url}/graphql")

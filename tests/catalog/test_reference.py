@@ -107,6 +107,7 @@ def test_every_form_of_query_counts_its_rows_equally(shelf, document):
         assert codes(below_limit) == {"RESULT_TOO_LARGE"}
 
 
+@pytest.mark.slow
 def test_most_random_documents_are_executed(shelf):
     outcomes: Counter[str] = Counter()
 

@@ -93,6 +93,7 @@ def test_every_answer_fits_its_schema(acme):
 OURS = DESCRIBED.include(path_regex=r"^/v1/(webhooks/subscriptions|ingest|usage)")
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("no_resolver")
 @OURS.parametrize()

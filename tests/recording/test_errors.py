@@ -304,6 +304,7 @@ print(response.status_code, response["Retry-After"], response.content.decode())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "url", ["postgres://nobody:hidden@127.0.0.1:1/none", "sqlite:////nowhere/none.db"]
 )

@@ -10,6 +10,7 @@ from webhooks_core.models import Endpoint
 OURS = DESCRIBED.include(path_regex=r"^/v1/webhook(?!s/subscriptions)")
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("no_resolver")
 @OURS.parametrize()

@@ -35,6 +35,7 @@ def addresses(patterns: Iterable[Any], prefix: str = "/") -> Iterator[str]:
             yield address.replace("<str:", "<").replace("<path:", "<")
 
 
+@pytest.mark.slow
 def test_every_address_for_programs_is_described():
     described = {path.replace("{", "<").replace("}", ">") for path in DOCUMENT["paths"]}
     mapped = {*addresses(get_resolver().url_patterns)}

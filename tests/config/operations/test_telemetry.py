@@ -159,6 +159,7 @@ def test_without_tracing_nothing_is_stored_or_sent(transactional_db, plain):
         tracing.tracer()
 
 
+@pytest.mark.slow
 def test_without_the_packages_everything_else_works():
     ran = run(
         SETUP.format(before="sys.modules['opentelemetry'] = None")
@@ -186,6 +187,7 @@ def run(program, **environment):
 SETUP = "import django, sys; {before}; django.setup(); "
 
 
+@pytest.mark.slow
 def test_the_variable_switches_it_on_and_spans_reach_the_collector():
     program = SETUP.format(before="0") + (
         "from webhooks_core import tracing\n"
@@ -244,6 +246,7 @@ def test_a_collector_that_hangs_holds_up_no_worker(monkeypatch):
         released.set()
 
 
+@pytest.mark.slow
 def test_without_the_packages_the_variable_is_an_error_that_says_what_to_do():
     program = SETUP.format(before="sys.modules['opentelemetry'] = None")
     ran = run(program, OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:4318")

@@ -225,6 +225,7 @@ def test_a_thousand_offers_in_one_packet_are_answered(echo):
     assert echo.told(offer * 1000 + NEXT).count(b"HTTP/1.1 200 OK") == 1001
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("java"), reason="there is no JDK")
 @pytest.mark.timeout(120)
 def test_javas_client_is_answered_as_it_comes(echo, tmp_path):

@@ -31,6 +31,7 @@ CHAT = schemathesis.openapi.from_dict(_with_existing(deepcopy(DOCUMENT))).includ
 )
 
 
+@pytest.mark.slow
 @CHAT.parametrize()
 @bounded
 @pytest.mark.timeout(300)

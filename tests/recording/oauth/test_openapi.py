@@ -76,6 +76,7 @@ def test_every_response_of_a_connection_fits_its_schema(client, app):
     assert_valid(registered.json(), shape("post", "/oauth/register", "201"))
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @OURS.parametrize()
 @bounded
@@ -85,6 +86,7 @@ def test_a_response_is_as_documented(case):
     assert_as_described(case, beside=[checks.unsupported_method] if is_page else ())
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @DESCRIBED.include(path_regex=r"^/oauth/(token|revoke)").parametrize()
 @bounded

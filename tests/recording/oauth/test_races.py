@@ -49,6 +49,7 @@ def test_of_eight_refreshes_of_one_token_five_succeed_and_survive(app):
     assert {app.refresh(pair["refresh_token"]).status_code for pair in fresh} == {200}
 
 
+@pytest.mark.slow
 def test_no_refresh_slips_past_a_revocation(app):
     for _ in range(8):
         token = app.tokens()["refresh_token"]

@@ -64,6 +64,7 @@ def test_a_batch_counts_as_if_its_results_had_come_one_by_one(results):
     assert (target.status, target.consecutive_failures) == counted_one_by_one(results)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=25,
     deadline=None,

@@ -15,6 +15,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.webhooks_core.dispatch.engine_machine import Engine
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("plain", "commits_at_once")
 def test_no_sequence_of_steps_loses_a_delivery(settings_for_search):
     run_state_machine_as_test(Engine, settings=settings_for_search)
