@@ -98,7 +98,7 @@ OURS = DESCRIBED.include(path_regex=r"^/v1/(webhooks/subscriptions|ingest|usage)
 @pytest.mark.usefixtures("no_resolver")
 @OURS.parametrize()
 @bounded
-def test_an_answer_is_as_described(acme, case):
+def test_a_response_is_as_documented(acme, case):
     mine = Endpoint.objects.of("gateway", "acme")
 
     def existing() -> str:

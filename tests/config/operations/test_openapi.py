@@ -102,6 +102,6 @@ def test_a_product_of_somebody_elses_is_described_too(plain):
 @pytest.mark.django_db(transaction=True)
 @OURS.parametrize()
 @bounded
-def test_an_answer_is_as_described(case):
+def test_a_response_is_as_documented(case):
     # Nothing delivers beside a test, and `?all` says so.
     assert_as_described(case, beside=[not_a_server_error])

@@ -35,7 +35,7 @@ CHAT = schemathesis.openapi.from_dict(_with_existing(deepcopy(DOCUMENT))).includ
 @CHAT.parametrize()
 @bounded
 @pytest.mark.timeout(300)
-def test_an_answer_is_as_described(case, gateway):
+def test_a_response_is_as_documented(case, gateway):
     for name, kind in (("echo", "chat"), ("vectors", "embedding")):
         target = Target("", "echo-0ms")
         gateway.declare(
