@@ -89,3 +89,7 @@ def publish_event(
     return publish(
         profile="plain", owner=owner, event_type=event_type, data={"n": 1}, **fields
     )
+
+
+def publish_events(count: int) -> list[Event]:
+    return [publish_event() for _ in range(count)]

@@ -207,8 +207,7 @@ class TestFanOut:
         assert Event.objects.get().fanout_after is None
 
     def test_an_endpoint_created_after_the_event_does_not_receive_it(self):
-        for _ in range(5):
-            EndpointFactory.create(url=URL)
+        EndpointFactory.create_batch(5, url=URL)
         publish_event()
         late = EndpointFactory.create(url=URL)
         while continue_fan_out():
@@ -217,8 +216,7 @@ class TestFanOut:
         assert not Delivery.objects.filter(endpoint=late).exists()
 
     def test_two_dispatchers_at_once_make_each_delivery_once(self):
-        for _ in range(11):
-            EndpointFactory.create(url=URL)
+        EndpointFactory.create_batch(11, url=URL)
         stored = publish_event()
         stale = Event.objects.get(pk=stored.pk)
         assert continue_fan_out() == 1
@@ -228,8 +226,9 @@ class TestFanOut:
         assert Delivery.objects.count() == 11
 
     def test_a_fan_out_whose_endpoints_are_removed_does_not_delay_the_next(self):
-        for _ in range(5):
-            EndpointFactory.create(url=URL, event_types=["thing.made", "thing.lost"])
+        EndpointFactory.create_batch(
+            5, url=URL, event_types=["thing.made", "thing.lost"]
+        )
         publish_event()
         publish_event(event_type="thing.lost")
         Endpoint.objects.update(event_types=["thing.lost"])

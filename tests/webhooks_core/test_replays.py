@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch, only_delivery
-from tests.webhooks_core.factories import EndpointFactory, publish_event
+from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core import endpoints, replays
 from webhooks_core.models import Delivery, EndpointQueue
 from webhooks_core.replays import NotSubscribedError
@@ -26,8 +26,7 @@ def failed(use_profile):
     use_profile(retry=use_profile().retry.__class__(()), disable_after=None)
     with receiver(500, 500, 500, 204) as server:
         target = EndpointFactory.create(url=server.url)
-        for _ in range(3):
-            publish_event()
+        publish_events(3)
         assert dispatch() == 3
         assert set(Delivery.objects.values_list("status", flat=True)) == {2}
         yield server, target
@@ -181,8 +180,7 @@ def test_a_paused_endpoint_gets_nothing_until_it_is_resumed():
 def test_a_replay_that_fails_again_meanwhile_is_not_replayed_twice(monkeypatch):
     monkeypatch.setattr(replays, "BATCH", 1)
     target = EndpointFactory.create(url="http://127.0.0.1:9/hook")
-    for _ in range(3):
-        publish_event()
+    publish_events(3)
     Delivery.objects.all().fail(error="over")
 
     def fail_at_once(queued: int, total: int) -> None:

@@ -11,7 +11,7 @@ from config.operations import links
 from tests.config.operations.test_health import no_database
 from tests.factories import UserFactory
 from tests.webhooks_core.engine import dispatch
-from tests.webhooks_core.factories import EndpointFactory, publish_event
+from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core import endpoints, stats, tasks
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue
 
@@ -89,12 +89,11 @@ def test_without_a_database_the_page_still_opens(client, db):
 
 def test_the_state_tells_what_waits_and_what_fails(client, db, plain):
     tasks.sweep()
-    for number in range(3):
-        EndpointFactory.create(url=f"http://127.0.0.1:9/{number}")
+    healthy, failing, disabled = EndpointFactory.create_batch(3)
     publish_event()
-    Endpoint.objects.filter(url__endswith="1").update(consecutive_failures=2)
-    Endpoint.objects.filter(url__endswith="2").update(status=Endpoint.Status.DISABLED)
-    Delivery.objects.filter(endpoint__url__endswith="0").update(claimed_by=7)
+    Endpoint.objects.filter(pk=failing.pk).update(consecutive_failures=2)
+    Endpoint.objects.filter(pk=disabled.pk).update(status=Endpoint.Status.DISABLED)
+    Delivery.objects.filter(endpoint=healthy).update(claimed_by=7)
     figures = stats.engine_stats(timezone.now())
     assert (figures.endpoints, figures.failing, figures.disabled) == (3, 1, 1)
     assert (figures.waiting, figures.in_flight, figures.dispatchers) == (2, 1, 0)
@@ -106,11 +105,8 @@ def test_what_waits_is_counted_to_a_bound_and_held_apart(
     db, plain, monkeypatch, few, waiting
 ):
     monkeypatch.setattr(stats, "MAX_READ", few)
-    live, paused = (
-        EndpointFactory.create(url=f"http://127.0.0.1:9/{n}") for n in range(2)
-    )
-    for _ in range(4):
-        publish_event()
+    live, paused = EndpointFactory.create_batch(2)
+    publish_events(4)
     endpoints.pause(paused)
     one = Delivery.objects.filter(endpoint=live).order_by("pk")[:1]
     Delivery.objects.filter(pk__in=list(one.values_list("pk", flat=True))).update(
@@ -138,8 +134,7 @@ def test_the_number_of_queries_does_not_grow(
     client, db, plain, django_assert_max_num_queries
 ):
     tasks.sweep()
-    for number in range(20):
-        EndpointFactory.create(url=f"http://127.0.0.1:9/{number}")
+    EndpointFactory.create_batch(20)
     publish_event()
     with django_assert_max_num_queries(12):
         page(client)

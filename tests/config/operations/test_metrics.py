@@ -23,6 +23,7 @@ from tests.webhooks_core.factories import (
     DispatcherLeaseFactory,
     EndpointFactory,
     publish_event,
+    publish_events,
 )
 from webhooks_core import tasks
 from webhooks_core.dispatch import leases
@@ -65,8 +66,7 @@ def test_deliveries_attempts_and_latency_are_counted(client, transactional_db, p
     with receiver(500, 204, 204) as it:
         EndpointFactory.create(url=it.url)
         scrape(client)
-        for _ in range(3):
-            publish_event()
+        publish_events(3)
         dispatch()
     assert Attempt.objects.count() == 3
     scrape(client)
@@ -208,8 +208,7 @@ def test_the_number_of_queries_does_not_grow(
     client, db, plain, django_assert_max_num_queries
 ):
     scrape(client)
-    for number in range(20):
-        EndpointFactory.create(url=f"http://127.0.0.1:9/{number}")
+    EndpointFactory.create_batch(20)
     publish_event()
     with django_assert_max_num_queries(16):
         scrape(client)

@@ -87,8 +87,7 @@ def test_inactive_rows_are_absent_and_the_configuration_wins():
 
 @pytest.mark.django_db
 def test_loading_takes_two_queries_however_many_there_are(django_assert_num_queries):
-    for number in range(5):
-        ModelEndpointFactory.create(name=f"m{number}")
+    ModelEndpointFactory.create_batch(5)
     with django_assert_num_queries(2):
         load()
 
@@ -269,8 +268,7 @@ def test_lists_take_the_same_queries_for_many_rows(
     staff, page, django_assert_max_num_queries
 ):
     write([ended(principal=f"p{number}") for number in range(50)])
-    for number in range(20):
-        ModelEndpointFactory.create(name=f"m{number}")
+    ModelEndpointFactory.create_batch(20)
     with django_assert_max_num_queries(14):
         assert staff.get(f"/admin/gateway_chat/{page}/").status_code == 200
 

@@ -14,7 +14,7 @@ from tests.receiver import receiver
 from tests.webhooks_core.admin.endpoint_pages import LIST, OPERATIONS, change, operate
 from tests.webhooks_core.admin.looking import looker, page
 from tests.webhooks_core.engine import dispatch, only_delivery
-from tests.webhooks_core.factories import EndpointFactory, publish_event
+from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core import endpoints
 from webhooks_core.admin import endpoints as pages
 from webhooks_core.models import Delivery, Endpoint, EndpointSecret
@@ -216,8 +216,7 @@ def failed(use_profile):
     use_profile(retry=use_profile().retry.__class__(()), disable_after=None)
     with receiver(500) as server:
         target = EndpointFactory.create(url=server.url)
-        for _ in range(3):
-            publish_event()
+        publish_events(3)
         dispatch()
     return target
 

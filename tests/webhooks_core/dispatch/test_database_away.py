@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch
-from tests.webhooks_core.factories import EndpointFactory, publish_event
+from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch import leases, results
 from webhooks_core.dispatch.claims import OpenClaims
@@ -98,8 +98,7 @@ def test_nothing_is_lost_and_nothing_counted_twice_when(outage_at, point, kept):
     with receiver(204) as server, receiver(500) as broken:
         EndpointFactory.create(url=server.url)
         failing = EndpointFactory.create(url=broken.url, max_in_flight=2)
-        for _ in range(2):
-            publish_event()
+        publish_events(2)
         with outage_at(point, kept=kept) as outage:
             dispatch()
         assert outage.happened
@@ -137,8 +136,7 @@ def test_results_survive_an_outage_and_are_written_when_it_is_over(monkeypatch):
     monkeypatch.setattr(results, "_insert_attempts", record)
     with receiver(204) as server:
         EndpointFactory.create(url=server.url)
-        for _ in range(3):
-            publish_event()
+        publish_events(3)
         assert dispatch() == 3
     assert len(server.requests) == 3
     assert failures == []

@@ -16,6 +16,7 @@ from tests.webhooks_core.factories import (
     DispatcherLeaseFactory,
     EndpointFactory,
     publish_event,
+    publish_events,
 )
 from webhooks_core import endpoints
 from webhooks_core.models import (
@@ -100,8 +101,7 @@ def test_a_delivery_fails_for_good_after_its_last_retry():
 def test_an_endpoint_is_disabled_after_its_limit_of_failures_and_its_deliveries_wait():
     with receiver(500) as server:
         target = EndpointFactory.create(url=server.url, max_in_flight=1)
-        for _ in range(5):
-            publish_event()
+        publish_events(5)
         dispatch()
         target.refresh_from_db()
         assert target.status == Endpoint.Status.DISABLED
@@ -116,8 +116,7 @@ def test_an_endpoint_is_disabled_after_its_limit_of_failures_and_its_deliveries_
 def test_waiting_deliveries_are_sent_to_the_new_url_of_a_disabled_endpoint():
     with receiver(500) as broken, receiver(204) as sound:
         target = EndpointFactory.create(url=broken.url)
-        for _ in range(3):
-            publish_event()
+        publish_events(3)
         dispatch()
         target.refresh_from_db()
         assert target.status == Endpoint.Status.DISABLED
@@ -131,8 +130,7 @@ def test_waiting_deliveries_are_sent_to_the_new_url_of_a_disabled_endpoint():
 def test_no_more_than_max_in_flight_requests_run_at_once_per_endpoint():
     with receiver(204, delay=0.02) as server:
         EndpointFactory.create(url=server.url, max_in_flight=3)
-        for _ in range(30):
-            publish_event()
+        publish_events(30)
         assert dispatch() == 30
     assert server.peak == 3
 
@@ -141,8 +139,7 @@ def test_a_hanging_receiver_delays_no_other():
     with receiver(204, delay=30) as hung, receiver(204) as quick:
         EndpointFactory.create(url=hung.url)
         EndpointFactory.create(url=quick.url)
-        for _ in range(40):
-            publish_event()
+        publish_events(40)
         dispatch(run_s=0.8)
         assert len(quick.requests) == 40
         assert len(hung.requests) <= 8

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch, only_delivery
-from tests.webhooks_core.factories import EndpointFactory, publish_event
+from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Delivery, DispatcherLease, EndpointQueue, EngineState
@@ -36,8 +36,7 @@ def test_a_dispatcher_that_sent_everything_wakes_no_successor(calls):
 def test_a_dispatcher_whose_time_is_over_wakes_a_successor_for_the_rest(calls):
     with receiver(204, delay=0.05) as server:
         EndpointFactory.create(url=server.url, max_in_flight=1)
-        for _ in range(20):
-            publish_event()
+        publish_events(20)
         calls.clear()
         attempts = dispatch(run_s=0.2)
         assert 0 < attempts < 20
@@ -61,8 +60,7 @@ def test_stop_releases_what_was_not_started_and_awaits_what_was(calls):
     stopped = threading.Event()
     with receiver(204, delay=0.3) as server:
         EndpointFactory.create(url=server.url, max_in_flight=2)
-        for _ in range(6):
-            publish_event()
+        publish_events(6)
         calls.clear()
 
         def stop() -> bool:

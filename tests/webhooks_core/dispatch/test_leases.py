@@ -18,6 +18,7 @@ from tests.webhooks_core.factories import (
     DispatcherLeaseFactory,
     EndpointFactory,
     publish_event,
+    publish_events,
 )
 from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch import leases
@@ -166,8 +167,7 @@ def test_a_dispatcher_whose_lease_is_lost_stops_and_leaves_the_queues_to_its_suc
     monkeypatch.setattr(engine, "RENEW_EVERY_S", 0.0)
     with receiver(204, delay=0.1) as server:
         EndpointFactory.create(url=server.url, max_in_flight=1)
-        for _ in range(30):
-            publish_event()
+        publish_events(30)
 
         def expire_at_third() -> bool:
             if len(server.requests) == 3:

@@ -17,7 +17,7 @@ from tests.webhooks_core.dispatch.manual_dispatcher import (
     untried,
 )
 from tests.webhooks_core.engine import dispatch
-from tests.webhooks_core.factories import EndpointFactory, publish_event
+from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core import endpoints, publishing, replays, stats
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.sweep import sweep
@@ -43,7 +43,7 @@ def clock():
 
 
 def events(count: int) -> list[int]:
-    return [publish_event().pk for _ in range(count)]
+    return [event.pk for event in publish_events(count)]
 
 
 def sent_of(requests) -> list[int]:
@@ -256,7 +256,7 @@ class TestOrder:
     def test_a_dispatcher_sends_one_after_another(self):
         with receiver(204, delay=0.01) as server:
             EndpointFactory.create(url=server.url, in_order=True, max_in_flight=8)
-            wanted = [publish_event().public_id for _ in range(12)]
+            wanted = [event.public_id for event in publish_events(12)]
             assert dispatch() == 12
         assert server.peak == 1
         assert [one.headers["X-Event"] for one in server.requests] == wanted

@@ -19,7 +19,7 @@ from tests.webhooks_core.dispatch.manual_dispatcher import (
     untried,
 )
 from tests.webhooks_core.engine import only_delivery
-from tests.webhooks_core.factories import EndpointFactory, publish_event
+from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core import endpoints
 from webhooks_core.dispatch import leases
 from webhooks_core.models import Attempt, Delivery, Endpoint
@@ -97,8 +97,7 @@ def test_the_counter_does_not_depend_on_how_results_are_batched(batches):
 def test_an_endpoint_is_disabled_exactly_at_the_limit(use_profile):
     use_profile(disable_after=20)
     target = EndpointFactory.create(url=URL, max_in_flight=30)
-    for _ in range(21):
-        publish_event()
+    publish_events(21)
     dispatcher = ManualDispatcher()
     requests = dispatcher.claim()
     dispatcher.record([failed(request) for request in requests[:19]])
@@ -114,8 +113,7 @@ def test_an_endpoint_is_disabled_exactly_at_the_limit(use_profile):
 
 def test_a_success_that_arrives_after_the_disabling_does_not_enable():
     target = EndpointFactory.create(url=URL, max_in_flight=4)
-    for _ in range(4):
-        publish_event()
+    publish_events(4)
     dispatcher = ManualDispatcher()
     requests = dispatcher.claim()
     dispatcher.record([failed(request) for request in requests[:3]])
@@ -144,8 +142,7 @@ def test_every_attempt_moves_last_attempt_at_alone(result_of):
 def test_without_a_limit_an_endpoint_is_never_disabled(use_profile):
     use_profile(disable_after=None)
     target = EndpointFactory.create(url=URL, max_in_flight=30)
-    for _ in range(30):
-        publish_event()
+    publish_events(30)
     dispatcher = ManualDispatcher()
     dispatcher.record([failed(request) for request in dispatcher.claim()])
     target.refresh_from_db()
@@ -190,8 +187,7 @@ def test_results_of_an_expired_lease_change_nothing():
 def test_a_retry_after_holds_for_the_delivery_that_got_it_alone(use_profile):
     use_profile(retry=RetryPolicy((10, 10), retry_after_cap=30))
     EndpointFactory.create(url=URL, max_in_flight=3)
-    for _ in range(3):
-        publish_event()
+    publish_events(3)
     with time_machine.travel(timezone.now(), tick=False) as clock:
         clock.shift(1)
         dispatcher = ManualDispatcher()

@@ -18,7 +18,7 @@ from django.utils import timezone
 from config.environment import with_query
 from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch
-from tests.webhooks_core.factories import EndpointFactory, publish_event
+from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core import endpoints
 from webhooks_core.dispatch import claims, queues, results
 from webhooks_core.models import (
@@ -46,8 +46,7 @@ class TestUnwritableRow:
             talking.answer = b"bad"
             EndpointFactory.create(url=server.url)
             EndpointFactory.create(url=talking.url)
-            for _ in range(3):
-                publish_event()
+            publish_events(3)
             assert dispatch() == 6
         assert set(Delivery.objects.values_list("status", "attempts")) == {(1, 1)}
         assert not Attempt.objects.exclude(response_body=b"").exists()
@@ -59,8 +58,7 @@ class TestUnwritableRow:
         with receiver(204) as server, receiver(500) as bad:
             EndpointFactory.create(url=server.url)
             failing = EndpointFactory.create(url=bad.url)
-            for _ in range(3):
-                publish_event()
+            publish_events(3)
             dispatch()
         rows = Delivery.objects.filter(endpoint=failing)
         assert set(rows.values_list("status", "last_error")) == {
@@ -94,8 +92,7 @@ class TestUnwritableRow:
                 return real(limits, now)
 
             monkeypatch.setattr(claims, "due_deliveries", broken_for_one)
-            for _ in range(3):
-                publish_event()
+            publish_events(3)
             assert dispatch() == 3
             assert len(asked) < 20  # not again and again
             queue = EndpointQueue.objects.get(pk=bad.pk)
@@ -248,8 +245,7 @@ class TestNotifications:
             EndpointFactory.create(url=URL, owner="bob"),
         )
         with transaction.atomic():
-            for _ in range(5):
-                publish_event()
+            publish_events(5)
             with transaction.atomic():
                 publish_event("bob")
             transaction.on_commit(lambda: None)

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, failed, ok
 from tests.webhooks_core.engine import only_delivery
-from tests.webhooks_core.factories import EndpointFactory, publish_event
+from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core import endpoints, replays, tasks
 from webhooks_core.dispatch import retention
 from webhooks_core.dispatch.sweep import SweepReport, sweep, sweep_if_due
@@ -211,8 +211,7 @@ def old(settings):
     settings.WEBHOOK_RETENTION_DAYS = 30
     target = EndpointFactory.create(url=URL, max_in_flight=3)
     with later(days=-40):
-        for _ in range(3):
-            publish_event()
+        publish_events(3)
     dispatcher = ManualDispatcher()
     first, second, third = dispatcher.claim()
     dispatcher.record([ok(first), failed(second), failed(third)])
@@ -300,7 +299,7 @@ def test_old_events_that_stay_do_not_keep_retention_from_newer_ones(old, monkeyp
     endpoints.pause(paused)
     Endpoint.objects.filter(pk=old.pk).update(active=False)
     with later(days=-50):
-        waiting = [publish_event().pk for _ in range(9)]
+        waiting = [event.pk for event in publish_events(9)]
     steps = [sweep(retention_s=1e-9).removed for _ in range(6)]
     assert sum(steps) == 3
     assert list(Event.objects.order_by("pk").values_list("pk", flat=True)) == waiting

@@ -14,7 +14,7 @@ import pytest
 
 from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch
-from tests.webhooks_core.factories import EndpointFactory, publish_event
+from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from tests.webhooks_core.network.hostile import (
     CLOSED,
     FINE,
@@ -317,8 +317,7 @@ def test_hostile_receivers_hurt_no_other_and_their_answers_can_be_stored(use_pro
             for server in servers:
                 EndpointFactory.create(url=server.url)
             good = EndpointFactory.create(url=sound.url)
-            for _ in range(3):
-                publish_event()
+            publish_events(3)
             dispatch()
     assert len(sound.requests) == 3
     good.refresh_from_db()

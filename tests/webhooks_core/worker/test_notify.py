@@ -11,7 +11,7 @@ from django_q import tasks
 from django_q.brokers.redis_broker import Redis as RedisBroker
 from django_q.conf import Conf
 
-from tests.webhooks_core.factories import EndpointFactory, publish_event
+from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core.dispatch import leases
 from webhooks_core.models import DispatcherLease, EndpointQueue, EngineState
 from webhooks_core.worker import notify
@@ -27,8 +27,7 @@ def later(seconds: float):
 
 def test_a_burst_wakes_one_dispatcher_once(calls):
     EndpointFactory.create(url=URL)
-    for _ in range(50):
-        publish_event()
+    publish_events(50)
     assert len(calls) == 1
 
 
