@@ -18,46 +18,34 @@ from webhooks_core.outcomes import Outcome
 from webhooks_core.stats import has_arrived_since
 
 
+def _result(
+    request: OutgoingRequest, outcome: Outcome | None, code: int | None = None, **fields
+) -> AttemptResult:
+    now = datetime.now(UTC)
+    return AttemptResult(request.key, request.queue, now, outcome, code, **fields)
+
+
 def ok(request: OutgoingRequest) -> AttemptResult:
-    return AttemptResult(request.key, request.queue, datetime.now(UTC), Outcome.OK, 204)
+    return _result(request, Outcome.OK, 204)
 
 
 def failed(
     request: OutgoingRequest, code: int = 500, retry_after: float | None = None
 ) -> AttemptResult:
-    return AttemptResult(
-        request.key,
-        request.queue,
-        datetime.now(UTC),
-        Outcome.HTTP,
-        code,
-        error=f"HTTP {code}",
-        retry_after=retry_after,
-    )
+    error = f"HTTP {code}"
+    return _result(request, Outcome.HTTP, code, error=error, retry_after=retry_after)
 
 
 def timed_out(request: OutgoingRequest) -> AttemptResult:
-    return AttemptResult(
-        request.key,
-        request.queue,
-        datetime.now(UTC),
-        Outcome.TIMEOUT,
-        error="no answer within 1 s",
-    )
+    return _result(request, Outcome.TIMEOUT, error="no answer within 1 s")
 
 
 def unreached(request: OutgoingRequest) -> AttemptResult:
-    return AttemptResult(
-        request.key,
-        request.queue,
-        datetime.now(UTC),
-        Outcome.DNS,
-        error="the host name could not be resolved",
-    )
+    return _result(request, Outcome.DNS, error="the host name could not be resolved")
 
 
 def untried(request: OutgoingRequest) -> AttemptResult:
-    return AttemptResult(request.key, request.queue, datetime.now(UTC), None)
+    return _result(request, None)
 
 
 class ManualDispatcher:
