@@ -91,12 +91,12 @@ class Command(BaseCommand):
             f"{books:,} books, {options['clients']} clients, {options['rounds']} rounds "
             f"of {options['seconds']} s; in brackets Signpost's multiple\n"
         )
-        self.table("requests/s, best round", loads, lambda it: f"{it.rate:,.0f}")
-        if all(it.cpu for found in loads.values() for it in found.values()):
+        self.table("requests/s, best round", loads, lambda row: f"{row.rate:,.0f}")
+        if all(row.cpu for by_name in loads.values() for row in by_name.values()):
             self.table(
                 "ms of the server's CPU per request, all rounds",
                 loads,
-                lambda it: f"{it.cpu_ms:.2f}",
+                lambda row: f"{row.cpu_ms:.2f}",
                 lambda ours, theirs: theirs.cpu_ms / ours.cpu_ms,
             )
 
@@ -105,17 +105,19 @@ class Command(BaseCommand):
         title: str,
         loads: Loads,
         shown: Callable[[Load], str],
-        multiple: Callable[[Load, Load], float] = lambda ours, it: ours.rate / it.rate,
+        multiple: Callable[[Load, Load], float] = lambda ours, theirs: (
+            ours.rate / theirs.rate
+        ),
     ) -> None:
         """Print a table as Markdown."""
         names = list(next(iter(loads.values())))
         self.stdout.write(f"\n{title}\n\n| operation | {' | '.join(names)} |")
         self.stdout.write("|---|" + "---:|" * len(names))
-        for case, found in loads.items():
-            ours = found["Signpost"]
+        for case, by_name in loads.items():
+            ours = by_name["Signpost"]
             cells = [
-                shown(it) + ("" if it is ours else f" ({multiple(ours, it):.2f})")
-                for it in found.values()
+                shown(row) + ("" if row is ours else f" ({multiple(ours, row):.2f})")
+                for row in by_name.values()
             ]
             self.stdout.write(f"| {case} | {' | '.join(cells)} |")
 
@@ -145,11 +147,13 @@ def measure(servers: dict[str, Server], options: dict[str, Any]) -> Loads:
     for case in QUERIES:
         sent = bodies(case, options["books"])
         loads[case] = {name: Load() for name in servers}
-        for it in servers.values():  # to warm up
-            load(it.port, sent, seconds=seconds, clients=clients)
+        for target in servers.values():  # to warm up
+            load(target.port, sent, seconds=seconds, clients=clients)
         for _ in range(options["rounds"]):
-            for name, it in servers.items():
-                before = it.cpu()
-                requests, took = load(it.port, sent, seconds=seconds, clients=clients)
-                loads[case][name].add(requests, took, it.cpu() - before)
+            for name, target in servers.items():
+                before = target.cpu()
+                requests, took = load(
+                    target.port, sent, seconds=seconds, clients=clients
+                )
+                loads[case][name].add(requests, took, target.cpu() - before)
     return loads

@@ -38,10 +38,10 @@ class Client:
         data = b""
         while b"\r\n\r\n" not in data:
             data += self.read()
-        head, _, found = data.partition(b"\r\n\r\n")
+        head, _, rest = data.partition(b"\r\n\r\n")
         fields = head.lower().split(b"\r\n")
         length = next(int(f[15:]) for f in fields if f.startswith(b"content-length:"))
-        parts, missing = [found], length - len(found)
+        parts, missing = [rest], length - len(rest)
         while missing > 0:
             parts.append(self.read())
             missing -= len(parts[-1])

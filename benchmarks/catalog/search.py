@@ -80,7 +80,9 @@ class Command(BaseCommand):
                 started = time.perf_counter()
                 body = executor.answer(request, Context()).body
                 took.append((time.perf_counter() - started) * 1000)
-            self.stdout.write(f"| {name} | {told(body)} | {median(took[1:]):.1f} |")
+            self.stdout.write(
+                f"| {name} | {described(body)} | {median(took[1:]):.1f} |"
+            )
 
 
 def cpu() -> float:
@@ -89,7 +91,7 @@ def cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def told(body: dict[str, Any]) -> str:
+def described(body: dict[str, Any]) -> str:
     """Say what an answer holds: a number of rows, nothing, or the code of a refusal."""
     if errors := body.get("errors"):
         code: str = errors[0]["extensions"]["code"]

@@ -34,10 +34,10 @@ class Server:
 
     def cpu(self) -> float:
         """Return the seconds of CPU that the process has used; 0 where nothing tells them."""
-        told = Path(f"/proc/{self.pid}/stat")
-        if not told.exists():
+        status = Path(f"/proc/{self.pid}/stat")
+        if not status.exists():
             return 0.0
-        fields = told.read_text().rpartition(")")[2].split()
+        fields = status.read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 

@@ -87,7 +87,7 @@ class Command(BaseCommand):
     async def _loads(
         self, servers: list[Server], clients: int, *, stream: bool
     ) -> None:
-        able = [it for it in servers if it.streams or not stream]
+        able = [server for server in servers if server.streams or not stream]
         turns = [await self._turn(able, clients, stream) for _ in range(self.rounds)]
         for server in servers:
             if server not in able:
@@ -134,12 +134,12 @@ def _commit() -> str:
     """Return what is measured; an image has no git."""
     command = "git", "describe", "--always", "--dirty"
     try:
-        told = subprocess.run(  # noqa: S603 - a command of ours
+        description = subprocess.run(  # noqa: S603 - a command of ours
             command, cwd=settings.BASE_DIR, capture_output=True, text=True, check=True
         )
     except (OSError, subprocess.CalledProcessError):
         return "commit unknown"
-    return f"commit {told.stdout.strip()}"
+    return f"commit {description.stdout.strip()}"
 
 
 def _ms(seconds: float) -> str:
@@ -152,18 +152,18 @@ def _percentile(
     """Return a percentile, above another load's; NONE when nothing was answered."""
     if not (taken.first_bytes if first else taken.latencies):
         return NONE
-    found = taken.percentile(percent, first=first)
-    return _ms(found - above.percentile(percent, first=first) if above else found)
+    value = taken.percentile(percent, first=first)
+    return _ms(value - above.percentile(percent, first=first) if above else value)
 
 
 def _multiple(turns: list[Turn], name: str) -> str:
     """Return Signpost's rate as a multiple of another's: within a round, the median of all."""
-    found = [
+    multiples = [
         turn["signpost"].per_second / turn[name].per_second
         for turn in turns
         if "signpost" in turn and turn[name].per_second
     ]
-    return f"{median(found):.2f}" if found else NONE
+    return f"{median(multiples):.2f}" if multiples else NONE
 
 
 def _requests(taken: Taken, straight: Taken) -> Iterator[str]:

@@ -118,19 +118,19 @@ async def _clients(
     server: Server, count: int, request: bytes, taken: Taken, *, once: bool = False
 ) -> list[Client]:
     loop = asyncio.get_running_loop()
-    made = []
+    connected = []
     for _ in range(count):
         _, client = await loop.create_connection(
             lambda: Client(request, taken, once=once), "127.0.0.1", server.port
         )
-        made.append(client)
-    return made
+        connected.append(client)
+    return connected
 
 
 async def load(server: Server, *, clients: int, seconds: float, stream: bool) -> Taken:
     """Return what so many clients at once measure in so many seconds, after a warm-up."""
     taken = Taken()
-    made = await _clients(server, clients, server.request(stream=stream), taken)
+    connected = await _clients(server, clients, server.request(stream=stream), taken)
     await asyncio.sleep(WARM_UP_S)
     taken.latencies.clear()
     taken.first_bytes.clear()
@@ -140,9 +140,9 @@ async def load(server: Server, *, clients: int, seconds: float, stream: bool) ->
     counted = Taken(
         list(taken.latencies), list(taken.first_bytes), taken.events, 0, taken.seconds
     )
-    for client in made:
+    for client in connected:
         client.stop()
-    await asyncio.wait([client.done for client in made], timeout=30)
+    await asyncio.wait([client.done for client in connected], timeout=30)
     counted.failures = taken.failures
     return counted
 
@@ -156,11 +156,11 @@ async def hold(server: Server, count: int) -> tuple[Taken, Taken, Taken, int]:
     idle = await load(server, clients=1, seconds=2.0, stream=False)
     streams = Taken()
     slow = server.request(stream=True, slow=True)
-    made = await _clients(server, count, slow, streams, once=True)
+    connected = await _clients(server, count, slow, streams, once=True)
     await asyncio.sleep(1.0)
     busy = await load(server, clients=1, seconds=2.0, stream=False)
     memory = sum(memory_of(pid) for pid in server.pids)
-    await asyncio.wait([client.done for client in made], timeout=60)
+    await asyncio.wait([client.done for client in connected], timeout=60)
     return idle, busy, streams, memory
 
 

@@ -190,13 +190,13 @@ def all_servers(folder: Path, only: Sequence[str]) -> Iterator[list[Server]]:
     """Start what is installed and was not left out; the upstream comes first."""
     with ExitStack() as stack:
         upstream = stack.enter_context(mock(folder))
-        found: list[Server | None] = [upstream]
-        found += [
+        servers: list[Server | None] = [upstream]
+        servers += [
             stack.enter_context(start(folder, upstream))
             for start in (signpost, litellm, portkey)
             if not only or start.__name__ in only
         ]
-        yield [_checked(server) for server in found if server is not None]
+        yield [_checked(server) for server in servers if server is not None]
 
 
 def _checked(server: Server) -> Server:

@@ -48,9 +48,9 @@ async def _post(
     session: aiohttp.ClientSession, url: str, waiting: list[Signed]
 ) -> None:
     while waiting:
-        it = waiting.pop()
+        event = waiting.pop()
         async with session.post(
-            url, data=it.body, headers=it.headers, allow_redirects=False
+            url, data=event.body, headers=event.headers, allow_redirects=False
         ) as answer:
             if answer.status != 204:
                 raise RuntimeError(f"the receiver answered {answer.status}")
@@ -66,10 +66,10 @@ async def _post_now_and_then(
 ) -> dict[str, float]:
     begun = {}
     async with client() as session:
-        for it in events:
+        for event in events:
             await asyncio.sleep(pause_s)
-            begun[it.id] = time.monotonic()
-            await _post(session, url, [it])
+            begun[event.id] = time.monotonic()
+            await _post(session, url, [event])
     return begun
 
 
@@ -110,20 +110,20 @@ def _easy(pycurl: Any, url: str) -> Any:
     return easy
 
 
-def _load(pycurl: Any, easy: Any, it: Signed) -> None:
-    headers = {**COMMON, **it.headers, "Expect": ""}
-    easy.setopt(pycurl.POSTFIELDSIZE, len(it.body))
-    easy.setopt(pycurl.READDATA, BytesIO(it.body))
+def _load(pycurl: Any, easy: Any, event: Signed) -> None:
+    headers = {**COMMON, **event.headers, "Expect": ""}
+    easy.setopt(pycurl.POSTFIELDSIZE, len(event.body))
+    easy.setopt(pycurl.READDATA, BytesIO(event.body))
     easy.setopt(pycurl.HTTPHEADER, [f"{name}: {headers[name]}" for name in headers])
 
 
 def raw(url: str, count: int, size: int, in_flight: int, at: float) -> dict[str, float]:
     """Post one request again and again by plain connections: what the receiver can take."""
-    parts, [it] = urlsplit(url), signed(1, size)
-    headers = {"Host": parts.netloc, **COMMON, **it.headers}
-    headers["Content-Length"] = str(len(it.body))
+    parts, [event] = urlsplit(url), signed(1, size)
+    headers = {"Host": parts.netloc, **COMMON, **event.headers}
+    headers["Content-Length"] = str(len(event.body))
     lines = "".join(f"{name}: {headers[name]}\r\n" for name in headers)
-    request = f"POST {parts.path} HTTP/1.1\r\n{lines}\r\n".encode() + it.body
+    request = f"POST {parts.path} HTTP/1.1\r\n{lines}\r\n".encode() + event.body
     return uvloop.run(_raw(parts.port or 80, request, count, in_flight, at))
 
 

@@ -59,7 +59,9 @@ class Bench:
 
     @property
     def postgres(self) -> World | None:
-        return next((it for it in self.worlds if it.name == "PostgreSQL"), None)
+        return next(
+            (world for world in self.worlds if world.name == "PostgreSQL"), None
+        )
 
     @property
     def empty(self) -> Path:
@@ -151,8 +153,8 @@ def median(values: Sequence[float]) -> float:
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    found = sorted(values)
-    return found[min(int(len(found) * percent / 100), len(found) - 1)]
+    ordered = sorted(values)
+    return ordered[min(int(len(ordered) * percent / 100), len(ordered) - 1)]
 
 
 def ms(seconds: float) -> str:

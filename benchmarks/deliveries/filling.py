@@ -80,7 +80,7 @@ def make_endpoints(url: str, count: int) -> list[Endpoint]:
     """Make endpoints beyond any quota, each with a secret and a lane."""
     dialect = profiles.get(PROFILE)
     with transaction.atomic():
-        made = Endpoint.objects.bulk_create(
+        rows = Endpoint.objects.bulk_create(
             Endpoint(
                 public_id=formats.public_id(dialect.endpoint_prefix),
                 profile=PROFILE,
@@ -90,10 +90,12 @@ def make_endpoints(url: str, count: int) -> list[Endpoint]:
             for _ in range(count)
         )
         EndpointSecret.objects.bulk_create(
-            EndpointSecret(endpoint=it, value=SECRET) for it in made
+            EndpointSecret(endpoint=endpoint, value=SECRET) for endpoint in rows
         )
-        EndpointQueue.objects.bulk_create(EndpointQueue(endpoint=it) for it in made)
-    return made
+        EndpointQueue.objects.bulk_create(
+            EndpointQueue(endpoint=endpoint) for endpoint in rows
+        )
+    return rows
 
 
 def fill(groups: Sequence[Mapping[str, Any]], size: int) -> list[int]:
@@ -105,7 +107,7 @@ def fill(groups: Sequence[Mapping[str, Any]], size: int) -> list[int]:
 
 
 def _fill(size: int, *, url: str, endpoints: int, deliveries: int) -> list[int]:
-    made, pad = make_endpoints(url, endpoints), padding(size)
+    targets, pad = make_endpoints(url, endpoints), padding(size)
     pks: list[int] = []
     for start in range(0, deliveries, AT_ONCE):
         numbers = range(start, min(start + AT_ONCE, deliveries))
@@ -115,12 +117,12 @@ def _fill(size: int, *, url: str, endpoints: int, deliveries: int) -> list[int]:
                 Delivery(
                     public_id=formats.public_id("dlv_"),
                     event=event,
-                    endpoint=made[number % endpoints],
+                    endpoint=targets[number % endpoints],
                 )
                 for number, event in zip(numbers, events, strict=True)
             )
         pks += [row.pk for row in rows]
-    EndpointQueue.objects.mark_due([it.pk for it in made], at=timezone.now())
+    EndpointQueue.objects.mark_due([target.pk for target in targets], at=timezone.now())
     return pks
 
 
@@ -174,14 +176,14 @@ FROM webhooks_core_event e CROSS JOIN webhooks_core_endpoint p WHERE e.id > %s""
 
 def state() -> dict[str, int]:
     """Return how many deliveries there are of each status, claimed ones by themselves."""
-    found = dict(
+    counts = dict(
         Delivery.objects.values_list("status").annotate(count=Count("pk")).order_by()
     )
     claimed = Delivery.objects.exclude(claimed_by=None).count()
     return {
         "events": Event.objects.count(),
-        "waiting": found.get(0, 0),
-        "delivered": found.get(1, 0),
-        "failed": found.get(2, 0),
+        "waiting": counts.get(0, 0),
+        "delivered": counts.get(1, 0),
+        "failed": counts.get(2, 0),
         "claimed": claimed,
     }

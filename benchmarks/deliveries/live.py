@@ -65,26 +65,28 @@ def latency(bench: Bench) -> None:
     times, pause_s = bench.options.either(6, 100), 0.3
     given = {"times": times, "pause_s": pause_s}
     hand, url = bench.sqlite.hand(1), bench.receiver.url("timed")
-    found = {"bare POST": _spans(bench, hand.do("post_now_and_then", url=url, **given))}
+    spans_by_name = {
+        "bare POST": _spans(bench, hand.do("post_now_and_then", url=url, **given))
+    }
     for setting in settings(bench):
         with setting.cluster(), _hand(setting) as publisher:
             setting.lead_to(url)
             # The first one finds a cluster that has just started.
             publisher.do("publish_now_and_then", times=2, pause_s=1.0)
             committed = publisher.do("publish_now_and_then", **given)
-            found[setting.name] = _spans(bench, committed)
-        bench.say(f"{setting.name}: p50 {ms(median(found[setting.name]))}")
+            spans_by_name[setting.name] = _spans(bench, committed)
+        bench.say(f"{setting.name}: p50 {ms(median(spans_by_name[setting.name]))}")
     rows = [
         (name, *(ms(percentile(spans, percent)) for percent in PERCENTS))
-        for name, spans in found.items()
+        for name, spans in spans_by_name.items()
     ]
     columns = ("", *(f"p{percent}" for percent in PERCENTS))
     title = "From the commit to the receiver's first byte, idle system"
     bench.report.tables.append(Table(title, columns, rows))
-    bench.report.figures["latency"] = found
-    bare = median(found["bare POST"])
+    bench.report.figures["latency"] = spans_by_name
+    bare = median(spans_by_name["bare POST"])
     for setting in settings(bench):
-        added = (median(found[setting.name]) - bare) * 1e3
+        added = (median(spans_by_name[setting.name]) - bare) * 1e3
         wanted = 15 if setting.name.startswith("Redis") else 60
         what = f"latency p50 above the bare POST, {setting.name}"
         bench.report.at_most(what, added, wanted, "ms")
@@ -102,11 +104,11 @@ def _hand(setting: Setting) -> Iterator[Hand]:
 def _spans(bench: Bench, begun: dict[str, float]) -> list[float]:
     """Return the seconds from each beginning to the first byte at the receiver."""
     until(
-        lambda: begun.keys() <= bench.receiver.told()["began"].keys(),
+        lambda: begun.keys() <= bench.receiver.stats()["began"].keys(),
         "the last event",
         every_s=0.1,
     )
-    arrived = bench.receiver.told("reset")["began"]
+    arrived = bench.receiver.stats("reset")["began"]
     return [arrived[event] - at for event, at in begun.items()]
 
 
@@ -145,7 +147,7 @@ def _kill(bench: Bench, setting: Setting) -> dict[str, int]:
         claimed = publisher.do("state")["claimed"]
         with setting.cluster():
             until(lambda: publisher.do("state")["waiting"] == 0, "the rest")
-    seen = bench.receiver.told()["seen"]
+    seen = bench.receiver.stats()["seen"]
     return {
         "published": total,
         "delivered": len(seen),
@@ -173,11 +175,11 @@ def ingest(bench: Bench) -> None:
     rows = [
         (
             name,
-            ms(median(it)),
-            ms(percentile(it, 95)),
-            f"{median(it) / median(none):.2f}",
+            ms(median(part)),
+            ms(percentile(part, 95)),
+            f"{median(part) / median(none):.2f}",
         )
-        for name, it in took.items()
+        for name, part in took.items()
     ]
     columns = ("the tenant has", "p50", "p95", "of without")
     bench.report.tables.append(Table("POST /v1/ingest", columns, rows))

@@ -31,7 +31,7 @@ class Notes:
         self.seen: Counter[str] = Counter()
         self.open = 0
 
-    def told(self) -> dict[str, Any]:
+    def stats(self) -> dict[str, Any]:
         return vars(self)
 
 
@@ -104,7 +104,7 @@ class Connection(asyncio.Protocol):
         notes.last[kind] = time.monotonic()
 
     def _tell(self) -> None:
-        body = json.dumps(notes.told()).encode()
+        body = json.dumps(notes.stats()).encode()
         if self._kind == "reset":
             notes.__init__()  # type: ignore[misc] # all of it, in place
         head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n"

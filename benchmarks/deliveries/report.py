@@ -87,8 +87,8 @@ class Report:
         }
 
     def as_markdown(self) -> Iterator[str]:
-        it = about()
-        yield f"{it['at']}, commit {it['commit']}, {it['machine']}; `{self.command}`"
+        facts = about()
+        yield f"{facts['at']}, commit {facts['commit']}, {facts['machine']}; `{self.command}`"
         yield ""
         for table in (*self.tables, self._met()):
             yield from table.lines()
@@ -116,10 +116,10 @@ def about() -> dict[str, str]:
 def _commit() -> str:
     git = ("git", "-C", str(settings.BASE_DIR), "describe", "--always", "--dirty")
     try:
-        found = subprocess.run(git, capture_output=True, text=True, check=True)  # noqa: S603
+        completed = subprocess.run(git, capture_output=True, text=True, check=True)  # noqa: S603
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    return found.stdout.strip()
+    return completed.stdout.strip()
 
 
 def _processor() -> str:

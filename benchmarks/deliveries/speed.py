@@ -34,9 +34,9 @@ class Contender(NamedTuple):
 
 
 def taken(measured: list[dict[str, float]]) -> Taken:
-    count = sum(it["count"] for it in measured)
-    seconds = max(it["seconds"] for it in measured)
-    return Taken(count / seconds, sum(it["cpu"] for it in measured) / count)
+    count = sum(row["count"] for row in measured)
+    seconds = max(row["seconds"] for row in measured)
+    return Taken(count / seconds, sum(row["cpu"] for row in measured) / count)
 
 
 def bare(
@@ -68,20 +68,20 @@ def signpost(
     bench: Bench, world: World, size: int, count: int, dispatchers: int = 1
 ) -> Taken:
     world.fill(bench.waits("ok", count), size=size)
-    found = taken(world.dispatch(dispatchers))
+    result = taken(world.dispatch(dispatchers))
     left = world.hand().do("state")
     if left["delivered"] != count:
         raise BenchError(f"not all was delivered: {left}")
-    return found
+    return result
 
 
 def ceiling(bench: Bench) -> None:
     """Measure and tell first what the receiver can take."""
     count = bench.options.either(4_000, 40_000)
-    found = {name: bare(bench, "raw", size, count, 2) for name, size in SIZES.items()}
-    text = ", ".join(f"{it.rate:,.0f}/s at {name}" for name, it in found.items())
+    speeds = {name: bare(bench, "raw", size, count, 2) for name, size in SIZES.items()}
+    text = ", ".join(f"{speed.rate:,.0f}/s at {name}" for name, speed in speeds.items())
     bench.say(f"The receiver takes {text}.")
-    bench.report.figures["receiver"] = {n: it.rate for n, it in found.items()}
+    bench.report.figures["receiver"] = {n: speed.rate for n, speed in speeds.items()}
 
 
 def speed(bench: Bench) -> None:
@@ -105,8 +105,8 @@ def others(bench: Bench) -> None:
             for name, measure in runners.items()
         }
         contenders = ours | theirs
-        found = _rounds(bench, "1 KB", contenders)
-    _tell(bench, "1 KB, one process each", found, contenders)
+        results = _rounds(bench, "1 KB", contenders)
+    _tell(bench, "1 KB, one process each", results, contenders)
 
 
 def _peer(measure: Callable[[], tuple[float, float]]) -> Taken:
@@ -146,66 +146,66 @@ def _has_pycurl(bench: Bench) -> bool:
 def _rounds(
     bench: Bench, size: str, contenders: Mapping[str, Contender]
 ) -> dict[str, list[Taken]]:
-    found: dict[str, list[Taken]] = {name: [] for name in contenders}
+    results: dict[str, list[Taken]] = {name: [] for name in contenders}
     for number in range(bench.options.rounds):
         for name, contender in contenders.items():
-            it = contender.run()
-            found[name].append(it)
-            bench.say(f"{size}, round {number + 1}: {name}: {it.rate:,.0f}/s")
-    return found
+            result = contender.run()
+            results[name].append(result)
+            bench.say(f"{size}, round {number + 1}: {name}: {result.rate:,.0f}/s")
+    return results
 
 
 def ratio(
-    found: Mapping[str, list[Taken]], name: str, other: str, *, cpu: bool = False
+    results: Mapping[str, list[Taken]], name: str, other: str, *, cpu: bool = False
 ) -> float:
     """Return the median of the ratios within each round."""
-    pairs = zip(found[name], found[other], strict=True)
+    pairs = zip(results[name], results[other], strict=True)
     return median([a.cpu / b.cpu if cpu else a.rate / b.rate for a, b in pairs])
 
 
 def _tell(
     bench: Bench,
     size: str,
-    found: Mapping[str, list[Taken]],
+    results: Mapping[str, list[Taken]],
     contenders: Mapping[str, Contender],
 ) -> None:
     rows = []
-    for name, rounds in found.items():
+    for name, rounds in results.items():
         against = contenders[name].against
         rows.append(
             (
                 name,
-                f"{median([it.rate for it in rounds]):,.0f}",
-                f"{ratio(found, name, against):.2f}" if against else "1",
-                f"{median([it.cpu for it in rounds]) * 1e3:.2f} ms",
-                f"{ratio(found, name, BARE[0], cpu=True):.1f}",
+                f"{median([row.rate for row in rounds]):,.0f}",
+                f"{ratio(results, name, against):.2f}" if against else "1",
+                f"{median([row.cpu for row in rounds]) * 1e3:.2f} ms",
+                f"{ratio(results, name, BARE[0], cpu=True):.1f}",
             )
         )
     columns = ("", "deliveries/s", "of the bare loop", "CPU/delivery", "times bare")
     bench.report.tables.append(Table(f"Deliveries of {size}", columns, rows))
     bench.report.figures[f"speed {size}"] = {
-        name: [it._asdict() for it in rounds] for name, rounds in found.items()
+        name: [row._asdict() for row in rounds] for name, rounds in results.items()
     }
     if size == "1 KB":
-        _targets(bench, found)
+        _targets(bench, results)
     else:
-        _multiples(bench, found)
+        _multiples(bench, results)
 
 
-def _targets(bench: Bench, found: Mapping[str, list[Taken]]) -> None:
+def _targets(bench: Bench, results: Mapping[str, list[Taken]]) -> None:
     report, ours = bench.report, OURS
     both = "Signpost, PostgreSQL, 2 dispatchers"
-    report.at_least(f"{ours}, of bare aiohttp", ratio(found, ours, BARE[0]), 0.6, "")
-    if both in found:
-        report.at_least(f"{both}, of two bare", ratio(found, both, BARE[1]), 0.5, "")
+    report.at_least(f"{ours}, of bare aiohttp", ratio(results, ours, BARE[0]), 0.6, "")
+    if both in results:
+        report.at_least(f"{both}, of two bare", ratio(results, both, BARE[1]), 0.5, "")
     report.at_most(
-        f"{ours}, CPU of bare", ratio(found, ours, BARE[0], cpu=True), 3, "times"
+        f"{ours}, CPU of bare", ratio(results, ours, BARE[0], cpu=True), 3, "times"
     )
 
 
-def _multiples(bench: Bench, found: Mapping[str, list[Taken]]) -> None:
-    for name in found:
+def _multiples(bench: Bench, results: Mapping[str, list[Taken]]) -> None:
+    for name in results:
         wanted = next((n for peer, n in WANTED.items() if name.startswith(peer)), 0)
         if wanted and "alone" not in name:
-            measured = ratio(found, OURS, name)
+            measured = ratio(results, OURS, name)
             bench.report.at_least(f"{OURS}, of {name}", measured, wanted, "times")

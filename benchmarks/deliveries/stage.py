@@ -125,21 +125,21 @@ class Receiver:
     def url(self, path: str = "ok") -> str:
         return f"{self.origin}/{path}"
 
-    def told(self, path: str = "stats") -> dict[str, Any]:
+    def stats(self, path: str = "stats") -> dict[str, Any]:
         answer = self._session.get(self.url(path), timeout=60)
-        found: dict[str, Any] = answer.json()
-        return found
+        body: dict[str, Any] = answer.json()
+        return body
 
     def reset(self) -> None:
-        self.told("reset")
+        self.stats("reset")
 
     def answered(self, kind: str = "ok") -> int:
-        return int(self.told()["answered"].get(kind, 0))
+        return int(self.stats()["answered"].get(kind, 0))
 
     def wait_for(self, count: int, kind: str = "ok") -> float:
         """Wait until so many requests were answered; return when the last one was."""
         until(lambda: self.answered(kind) >= count, f"{count} deliveries", every_s=0.05)
-        return float(self.told()["last"][kind])
+        return float(self.stats()["last"][kind])
 
     def close(self) -> None:
         self._session.close()

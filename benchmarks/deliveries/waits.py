@@ -59,7 +59,7 @@ def _healthy(bench: Bench, world: World, *, hung: int) -> float:
 def slow(bench: Bench) -> None:
     """Send to many receivers that take their time, beside the bare loop."""
     count = bench.options.either(1_000, 8_000)
-    found: list[tuple[Taken, Taken]] = []
+    pairs: list[tuple[Taken, Taken]] = []
     group = (bench.receiver.url(f"after/{SLOW_MS}"), SLOW_ENDPOINTS, count)
     for _ in range(bench.options.rounds):
         limit = bare(
@@ -71,10 +71,10 @@ def slow(bench: Bench) -> None:
             in_flight=MAX_IN_FLIGHT,
         )
         bench.sqlite.fill(group)
-        found.append((limit, taken(bench.sqlite.dispatch())))
-    bare_rate, ours = (median([it[n].rate for it in found]) for n in (0, 1))
-    ratio = median([b.rate / a.rate for a, b in found])
-    bench.report.figures["slow"] = [[a._asdict(), b._asdict()] for a, b in found]
+        pairs.append((limit, taken(bench.sqlite.dispatch())))
+    bare_rate, ours = (median([pair[n].rate for pair in pairs]) for n in (0, 1))
+    ratio = median([b.rate / a.rate for a, b in pairs])
+    bench.report.figures["slow"] = [[a._asdict(), b._asdict()] for a, b in pairs]
     rows = [
         ("bare aiohttp", f"{bare_rate:,.0f}", "1"),
         ("Signpost, SQLite, 1 dispatcher", f"{ours:,.0f}", f"{ratio:.2f}"),
@@ -98,10 +98,12 @@ def memory(bench: Bench) -> None:
         # In parts: whoever fills has no 2 GB to spare either.
         world.fill(endpoints, size=BODY, empty=False)
     bench.say(f"{count} bodies of 1 MiB wait")
-    [it] = world.dispatch()
-    peak = it["peak"] / 1e6
-    bench.report.figures["memory"] = {"bodies": count, "peak": it["peak"]}
-    rows = [(f"{count:,}", f"{peak:.0f} MB", f"{it['count'] / it['seconds']:,.0f}")]
+    [report] = world.dispatch()
+    peak = report["peak"] / 1e6
+    bench.report.figures["memory"] = {"bodies": count, "peak": report["peak"]}
+    rows = [
+        (f"{count:,}", f"{peak:.0f} MB", f"{report['count'] / report['seconds']:,.0f}")
+    ]
     columns = ("bodies of 1 MiB", "peak of the dispatcher", "deliveries/s")
     bench.report.tables.append(Table("Memory", columns, rows))
     bench.report.at_most("memory of the dispatcher", peak, 200, "MB")
@@ -138,10 +140,10 @@ def claims(bench: Bench) -> None:
     rows = []
     for world in bench.worlds:
         world.hand().do("clear")
-        found = [_claim(bench, world, size) for size in sizes]
-        ratio = found[-1] / found[0]
-        rows.append((world.name, *map(ms, found), f"{ratio:.2f}"))
-        figures = dict(zip(map(str, sizes), found, strict=True))
+        durations = [_claim(bench, world, size) for size in sizes]
+        ratio = durations[-1] / durations[0]
+        rows.append((world.name, *map(ms, durations), f"{ratio:.2f}"))
+        figures = dict(zip(map(str, sizes), durations, strict=True))
         bench.report.figures.setdefault("claims", {})[world.name] = figures
         what = f"claim at {sizes[-1]:,} waiting, of that at 1,000, {world.name}"
         bench.report.at_most(what, ratio, 2, "times")

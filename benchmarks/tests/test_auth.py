@@ -20,9 +20,9 @@ from recording.oauth.models import Application
 def test_the_benchmark_tells_rates_queries_and_cpu():
     out = StringIO()
     call_command(command("auth"), requests=2, stdout=out)
-    told = out.getvalue()
-    assert re.findall(r"\+(\d) queries", told) == ["0", "1", "1"]
-    assert "ms of CPU" in told
+    output = out.getvalue()
+    assert re.findall(r"\+(\d) queries", output) == ["0", "1", "1"]
+    assert "ms of CPU" in output
     for model in (get_user_model(), Application, AccessToken, PersonalToken):
         assert not model.objects.exists()
 

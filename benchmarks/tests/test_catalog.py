@@ -37,15 +37,15 @@ def test_every_contender_that_is_installed_is_compared_and_agrees():
 @pytest.mark.django_db
 def test_a_large_catalogue_is_imported_and_asked(capfd):
     call_command(command("search"), books=300, times=1)
-    told = capfd.readouterr().out
-    assert "300 books added." in told
+    output = capfd.readouterr().out
+    assert "300 books added." in output
     assert re.search(
-        r"300 books imported from 0 MB of CSV in \d+ s \(\d+ s of CPU\)", told
+        r"300 books imported from 0 MB of CSV in \d+ s \(\d+ s of CPU\)", output
     )
-    assert re.search(r"searchBooks, a rare word \| 10 \| [\d.]+", told)
-    assert re.search(r"searchBooks, no match \| 0 \| [\d.]+", told)
-    assert re.search(r"books, the last 100 by id \| 100 \| [\d.]+", told)
-    assert re.search(r"totalCount \| 300 \| [\d.]+", told)
+    assert re.search(r"searchBooks, a rare word \| 10 \| [\d.]+", output)
+    assert re.search(r"searchBooks, no match \| 0 \| [\d.]+", output)
+    assert re.search(r"books, the last 100 by id \| 100 \| [\d.]+", output)
+    assert re.search(r"totalCount \| 300 \| [\d.]+", output)
     assert not Book.objects.exists()
 
 

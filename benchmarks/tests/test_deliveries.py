@@ -40,34 +40,34 @@ def folder(tmp_path: Path, monkeypatch) -> Path:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_every_figure_is_told_to_machines_and_nothing_is_left_behind(folder):
-    told = json.loads(run("speed", "publishing", "claims"))
-    assert set(told) == {
+    figures = json.loads(run("speed", "publishing", "claims"))
+    assert set(figures) == {
         *("at", "commit", "machine", "command"),
         *("parts", "targets", "skipped"),
     }
-    assert set(told["parts"]) == {
+    assert set(figures["parts"]) == {
         *("receiver", "speed 1 KB", "speed 50 KB", "publishing", "claims")
     }
-    [ours] = told["parts"]["speed 1 KB"]["Signpost, SQLite, 1 dispatcher"]
+    [ours] = figures["parts"]["speed 1 KB"]["Signpost, SQLite, 1 dispatcher"]
     assert ours["rate"] > 0
     assert ours["cpu"] > 0
-    assert set(told["parts"]["claims"]["SQLite"]) == {"1000", "100000"}
-    for target in told["targets"]:
+    assert set(figures["parts"]["claims"]["SQLite"]) == {"1000", "100000"}
+    for target in figures["targets"]:
         assert set(target) == {"what", "wanted", "measured", "met"}
-    assert "PostgreSQL" in told["skipped"]
+    assert "PostgreSQL" in figures["skipped"]
     assert list(folder.iterdir()) == []
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_whole_clusters_and_instances_are_measured_and_then_gone(folder):
-    told = json.loads(run("latency", "kill", "ingest"))["parts"]
-    assert len(told["latency"]["ORM broker, SQLite"]) == 6
-    counts = told["kill"]["ORM broker, SQLite"]
+    parts = json.loads(run("latency", "kill", "ingest"))["parts"]
+    assert len(parts["latency"]["ORM broker, SQLite"]) == 6
+    counts = parts["kill"]["ORM broker, SQLite"]
     assert counts["published"] == counts["delivered"] == 320
     assert counts["lost"] == 0
     assert counts["twice"] <= counts["claimed"]
-    assert set(told["ingest"]) == {
+    assert set(parts["ingest"]) == {
         *("no subscriber", "a healthy one", "a hanging one"),
     }
     assert list(folder.iterdir()) == []
@@ -76,23 +76,23 @@ def test_whole_clusters_and_instances_are_measured_and_then_gone(folder):
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_hanging_and_slow_receivers_and_large_bodies_are_measured(folder):
-    told = json.loads(run("isolation", "slow", "memory"))["parts"]
-    [(alone, beside)] = told["isolation"]["SQLite"]
+    parts = json.loads(run("isolation", "slow", "memory"))["parts"]
+    [(alone, beside)] = parts["isolation"]["SQLite"]
     assert alone > 0
     assert beside > 0
-    [(limit, ours)] = told["slow"]
+    [(limit, ours)] = parts["slow"]
     assert limit["rate"] > 0
     assert ours["rate"] > 0
-    assert told["memory"]["bodies"] == 100
-    assert told["memory"]["peak"] > 0
+    assert parts["memory"]["bodies"] == 100
+    assert parts["memory"]["peak"] > 0
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_what_is_not_installed_or_not_there_is_skipped_with_a_reason(folder):
-    told = json.loads(run("others"))
-    assert {"Celery", "dramatiq, 8 threads"} <= told["skipped"].keys()
-    assert "django-q2" in told["parts"]["speed 1 KB, one process each"]
+    report = json.loads(run("others"))
+    assert {"Celery", "dramatiq, 8 threads"} <= report["skipped"].keys()
+    assert "django-q2" in report["parts"]["speed 1 KB, one process each"]
 
 
 def test_an_unknown_part_is_an_error_before_anything_starts(folder):

@@ -26,9 +26,9 @@ SWEEP = "webhooks_core.tasks.sweep"
 def examine(*, include_reach: bool) -> Iterator[Finding]:
     """Examine everything; `include_reach` also requests BASE_URL over the network."""
     yield from _settings()
-    for name, found in health.examine().items():
-        level = Level.OK if found.is_ok else Level.FAILED
-        yield Finding(name, level, found.message)
+    for name, finding in health.examine().items():
+        level = Level.OK if finding.is_ok else Level.FAILED
+        yield Finding(name, level, finding.message)
     for name, examination in EXAMINATIONS.items():
         try:
             yield Finding(name, *examination())

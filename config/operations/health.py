@@ -185,12 +185,12 @@ def readyz(request: HttpRequest) -> HttpResponse:
     are for those who may see the state.
     """
     findings = examine()
-    faults = {name: found for name, found in findings.items() if not found.is_ok}
+    faults = {name: finding for name, finding in findings.items() if not finding.is_ok}
     if faults:
-        messages = {name: found.message for name, found in faults.items()}
+        messages = {name: finding.message for name, finding in faults.items()}
         log.warning("not ready", **messages)
     status, code, headers = "degraded" if faults else "ok", 200, {}
-    if any(found.is_needed or "all" in request.GET for found in faults.values()):
+    if any(finding.is_needed or "all" in request.GET for finding in faults.values()):
         status, code = "unavailable", 503
         headers = {"Retry-After": str(RETRY_AFTER_S)}
     return JsonResponse(
@@ -208,7 +208,7 @@ def _shown(
     except DatabaseError:  # the check of the database says so
         has_details = False
     return {
-        name: {"status": "ok" if found.is_ok else "failed"}
-        | ({"detail": found.message} if has_details else {})
-        for name, found in findings.items()
+        name: {"status": "ok" if finding.is_ok else "failed"}
+        | ({"detail": finding.message} if has_details else {})
+        for name, finding in findings.items()
     }

@@ -26,8 +26,8 @@ def folder(tmp_path_factory, migrated_file) -> Path:
 
 @pytest.fixture(scope="module")
 def site(folder) -> Iterator[tuple[Running, str]]:
-    with web(local(folder)) as it:
-        yield it
+    with web(local(folder)) as process:
+        yield process
 
 
 @pytest.fixture(scope="module")
@@ -45,5 +45,5 @@ def production(folder) -> Iterator[tuple[Running, str]]:
         "GATEWAY_TRUSTED_PROXIES": "127.0.0.1/32",
         "TRUST_X_FORWARDED_PROTO": "true",
     }
-    with web(environment(**variables)) as it:
-        yield it
+    with web(environment(**variables)) as process:
+        yield process

@@ -15,7 +15,7 @@ from tests.running import Running, environment, free_port, running, until
 CHAT = {"model": "echo", "messages": [{"role": "user", "content": "one two"}]}
 
 
-def told(answer: requests.Response, shape: tuple[Any, ...]) -> Any:
+def error_text(answer: requests.Response, shape: tuple[Any, ...]) -> Any:
     """Return the text of an error that has the shape of its product."""
     if not shape:
         return answer.text
@@ -37,9 +37,9 @@ def local(folder: Path) -> dict[str, str]:
 def web(variables: dict[str, str]) -> Iterator[tuple[Running, str]]:
     port = free_port()
     command = ("manage.py", "web", "--port", str(port), "--skip-checks")
-    with running(*command, environment=variables) as it:
+    with running(*command, environment=variables) as process:
         until(lambda: answers(port), "the web server")
-        yield it, f"http://127.0.0.1:{port}"
+        yield process, f"http://127.0.0.1:{port}"
 
 
 def answers(port: int) -> bool:
@@ -65,9 +65,9 @@ def raw(url: str, path: str, *lines: str) -> tuple[int, bytes]:
     head = [f"GET {path} HTTP/1.1", *lines, "Connection: close", "", ""]
     with socket.create_connection((host, int(port)), 60) as client:
         client.sendall("\r\n".join(head).encode())
-        found = b""
+        data = b""
         with suppress(ConnectionError):
             while part := client.recv(100_000):
-                found += part
-    head_, _, body = found.partition(b"\r\n\r\n")
+                data += part
+    head_, _, body = data.partition(b"\r\n\r\n")
     return int(head_.split()[1]), body

@@ -30,8 +30,9 @@ def groups(client, address) -> dict[str, list[str]]:
 def ours() -> list[str]:
     return [
         reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
-        for model, it in admin.site._registry.items()
-        if model._meta.app_label not in THIRD_PARTIES and type(it) is not HiddenAdmin
+        for model, model_admin in admin.site._registry.items()
+        if model._meta.app_label not in THIRD_PARTIES
+        and type(model_admin) is not HiddenAdmin
     ]
 
 
@@ -44,7 +45,7 @@ def test_the_menu_has_that_group_too_and_the_way_back_its_name(admin_client):
     text = page(admin_client, "/admin/oauth2_provider/accesstoken/")
     assert "Django OAuth Toolkit" not in text
     menu = admin_client.get("/admin/").context["available_apps"]
-    assert [it["name"] for it in menu].count("OAuth") == 1
+    assert [group["name"] for group in menu].count("OAuth") == 1
 
 
 def test_who_may_see_one_of_its_tables_alone_sees_that(client):
@@ -85,8 +86,8 @@ def test_a_list_with_rows_has_no_hint_and_no_count_that_nobody_asked_for(admin_c
 
 def test_no_list_is_counted_without_a_bound():
     pages = admin.site._registry.values()
-    assert all(it.paginator is CappedPaginator for it in pages)
-    assert not any(it.show_full_result_count for it in pages)
+    assert all(model_admin.paginator is CappedPaginator for model_admin in pages)
+    assert not any(model_admin.show_full_result_count for model_admin in pages)
 
 
 def test_a_list_of_more_rows_than_are_counted_says_so(admin_client, monkeypatch):

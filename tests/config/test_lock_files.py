@@ -31,7 +31,7 @@ def test_a_lock_names_no_host_and_no_path(path):
 def test_every_package_of_a_lock_has_hashes(path):
     packages = re.split(r"^(?=[A-Za-z0-9])", path.read_text(), flags=re.MULTILINE)[1:]
     assert packages
-    assert all("==" in it and "--hash=sha256:" in it for it in packages)
+    assert all("==" in package and "--hash=sha256:" in package for package in packages)
 
 
 @pytest.mark.parametrize("path", NODE, ids=lambda path: str(path.relative_to(ROOT)))

@@ -75,8 +75,8 @@ def test_a_deleted_endpoints_secrets_are_missed_by_nobody(kept, settings):
 
 
 def test_a_secret_that_changes_meanwhile_stays_as_it_becomes(kept, monkeypatch):
-    found = list(reencryption.rows())
+    rows = list(reencryption.rows())
     EndpointSecret.objects.update(value="whsec_newer")
-    monkeypatch.setattr(reencryption, "rows", lambda: iter(found))
+    monkeypatch.setattr(reencryption, "rows", lambda: iter(rows))
     assert reencryption.reencrypt() == (2, 0)
     assert EndpointSecret.objects.get().value.decrypt() == "whsec_newer"

@@ -110,13 +110,15 @@ def test_a_page_answers_503(web, admin_user):
     ("program", "limit"), [(IN_A_WEB_PROCESS, "7s"), (ELSEWHERE, "0")]
 )
 def test_web_processes_alone_have_the_limit(program, limit):
-    it = settings.DATABASES["default"]
-    address = f"{it['USER']}:{it['PASSWORD']}@{it['HOST']}:{it['PORT'] or 5432}"
+    database = settings.DATABASES["default"]
+    address = f"{database['USER']}:{database['PASSWORD']}@{database['HOST']}:{database['PORT'] or 5432}"
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={"PATH": os.environ["PATH"], "DJANGO_SETTINGS_MODULE": "config.settings"}
         | {"WEB_STATEMENT_TIMEOUT_S": "7"}
-        | {"DATABASE_URL": f"postgres://{address}/{it['NAME']}?options=-c%20x.y%3D1"},
+        | {
+            "DATABASE_URL": f"postgres://{address}/{database['NAME']}?options=-c%20x.y%3D1"
+        },
         cwd=settings.BASE_DIR,
         capture_output=True,
         text=True,

@@ -48,11 +48,15 @@ def unreleased() -> Iterator[tuple[str, Operation]]:
         for key in graph.forwards_plan(leaf):
             if key not in known and key[0] == label:
                 migration: Migration = graph.nodes[key]
-                yield from ((key[1], it) for it in migration.operations)
+                yield from ((key[1], operation) for operation in migration.operations)
 
 
 def test_no_migration_since_the_release_breaks_its_web_servers():
-    broken = [(name, it) for name, it in unreleased() if not is_compatible(it)]
+    broken = [
+        (name, operation)
+        for name, operation in unreleased()
+        if not is_compatible(operation)
+    ]
     assert broken == [], "split it: add now, remove in the release after the next"
 
 
@@ -60,9 +64,9 @@ def test_from_1_0_on_the_released_migrations_are_named():
     project = tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text())
     is_released = int(project["project"]["version"].partition(".")[0]) >= 1
     labels = {
-        it.label
-        for it in apps.get_app_configs()
-        if it.name.partition(".")[0] in OURS and it.models_module
+        config.label
+        for config in apps.get_app_configs()
+        if config.name.partition(".")[0] in OURS and config.models_module
     }
     assert set(RELEASED) == (labels if is_released else set())
 

@@ -71,8 +71,8 @@ def commands(code: str) -> Iterator[list[str]]:
     for line in code.splitlines():
         words = shlex.split(line, comments=True)
         if "manage.py" in " ".join(words[:2]):
-            at = next(i for i, it in enumerate(words) if it.endswith("manage.py"))
-            yield [it.strip("[]") for it in words[at + 1 :]]
+            at = next(i for i, word in enumerate(words) if word.endswith("manage.py"))
+            yield [word.strip("[]") for word in words[at + 1 :]]
 
 
 def shell(

@@ -34,7 +34,7 @@ OURS = {"catalog", "gateway", "recording", "webhooks_core"}
 def fill(*, endpoints: int, deliveries: int) -> None:
     """Make rows of every kind; of the deliveries a twentieth has failed, and one is held."""
     now = timezone.now()
-    made = Endpoint.objects.bulk_create(
+    endpoint_rows = Endpoint.objects.bulk_create(
         Endpoint(
             public_id=public_id("ep_"),
             profile=PROFILES[number % 2],
@@ -60,17 +60,18 @@ def fill(*, endpoints: int, deliveries: int) -> None:
     rows = Delivery.objects.bulk_create(
         Delivery(
             public_id=public_id("dlv_"),
-            event=it,
-            endpoint=made[number % len(made)],
+            event=event,
+            endpoint=endpoint_rows[number % len(endpoint_rows)],
             status=(status := STATUSES.get(number % 20, 1)),
             attempts=1,
             next_attempt_at=None if status else now,
             delivered_at=now if status == 1 else None,
         )
-        for number, it in enumerate(events)
+        for number, event in enumerate(events)
     )
     Attempt.objects.bulk_create(
-        Attempt(delivery=it, number=1, started_at=now, outcome="ok") for it in rows
+        Attempt(delivery=delivery, number=1, started_at=now, outcome="ok")
+        for delivery in rows
     )
     DispatcherLease.objects.bulk_create(
         DispatcherLease(host="h", pid=1, expires_at=now, ended_at=now)
@@ -95,9 +96,12 @@ def test_the_page_costs_what_the_document_says_whatever_there_is(admin_client):
 
 
 def test_every_list_of_ours_is_in_the_table_and_all_others_are_answered(admin_client):
-    for model, it in admin.site._registry.items():
+    for model, model_admin in admin.site._registry.items():
         meta = model._meta
         address = reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist")
         page(admin_client, address)
-        ours = it.__module__.partition(".")[0] in OURS and type(it) is not HiddenAdmin
+        ours = (
+            model_admin.__module__.partition(".")[0] in OURS
+            and type(model_admin) is not HiddenAdmin
+        )
         assert (address.removeprefix("/admin/") in COSTS) is ours

@@ -128,13 +128,13 @@ READERS: dict[str, Callable[[Block], object]] = {
 }
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=lambda it: it.place)
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.place)
 def test_a_block_is_what_its_language_says(block):
     READERS[block.language](block)
 
 
 def test_nothing_is_called_plain_that_is_code():
-    plain = [it.page for it in BLOCKS if it.language == ""]
+    plain = [block.page for block in BLOCKS if block.language == ""]
     assert {page: plain.count(page) for page in plain} == PLAIN
 
 
@@ -155,10 +155,12 @@ def test_a_shell_that_leads_nowhere_is_refused():
             read_shell(Block("page", 1, "sh", "", code))
 
 
-NAMED = [it for it in BLOCKS if it.name and it.language != "ini"]
+NAMED = [block for block in BLOCKS if block.name and block.language != "ini"]
 
 
-@pytest.mark.parametrize("block", NAMED, ids=lambda it: f"{it.place} {it.name}")
+@pytest.mark.parametrize(
+    "block", NAMED, ids=lambda block: f"{block.place} {block.name}"
+)
 def test_a_block_with_a_name_is_run_by_a_test(block):
     call = re.compile(rf'\b(?:run|sample|python|javascript)\([^()]*"{block.name}"')
-    assert any(call.search(it.read_text()) for it in (ROOT / "tests").rglob("*.py"))
+    assert any(call.search(file.read_text()) for file in (ROOT / "tests").rglob("*.py"))

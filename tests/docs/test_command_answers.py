@@ -33,14 +33,14 @@ SECTION = (
     (DOCS / "operations.md").read_text().split("\n## Every command\n")[1].split("\n## ")
 )[0]
 TABLE = dict(ROW.findall(SECTION))
-SILENT = {name for name, told in TABLE.items() if told.startswith("no `--json`")}
+SILENT = {name for name, cell in TABLE.items() if cell.startswith("no `--json`")}
 RECORDING = shlex.quote(str(DOCS / "samples" / "recording.json"))
 CONFIGURATION = shlex.quote(str(settings.BASE_DIR / "gateway" / "sample.yaml"))
 
 
 @dataclass(frozen=True)
-class Made:
-    """What the commands below are told about."""
+class Prepared:
+    """The rows that the commands below name."""
 
     user: User
     key: int
@@ -51,7 +51,7 @@ class Made:
 
 
 @pytest.fixture
-def made(settings, db, tmp_path) -> Made:
+def prepared(settings, db, tmp_path) -> Prepared:
     settings.CATALOG_EVENTS = True
     user = UserFactory.create(username="ada")
     created = endpoints.create(
@@ -62,7 +62,7 @@ def made(settings, db, tmp_path) -> Made:
     Delivery.objects.all().fail(error="over")
     book = tmp_path / "books.csv"
     book.write_text("name,pageCount,authorFirstName,authorLastName\nEmma,1,Jane,Austen")
-    return Made(
+    return Prepared(
         user=user,
         key=keys.create(tenant="acme", principal="ada").key.pk,
         token=tokens.create(user=user, days=1).token.pk,
@@ -75,30 +75,33 @@ def made(settings, db, tmp_path) -> Made:
 # A command line, and what its answer holds for sure.
 LINES = [
     (
-        "webhooks_verify {made.book} --header=X-Catalog-Signature:t=1,v1=00 --secret=whsec_x",
+        "webhooks_verify {prepared.book} --header=X-Catalog-Signature:t=1,v1=00 --secret=whsec_x",
         {"verified": False},
     ),
-    ("webhooks_replay --endpoint {made.receiver}", {"found": 1, "queued": 1}),
-    ("webhooks_replay --endpoint {made.receiver} --dry-run", {"found": 1, "queued": 0}),
-    ("webhooks_replay --delivery {made.delivery}", {"found": 1, "queued": 1}),
+    ("webhooks_replay --endpoint {prepared.receiver}", {"found": 1, "queued": 1}),
     (
-        "webhooks_replay --delivery {made.delivery} --dry-run",
+        "webhooks_replay --endpoint {prepared.receiver} --dry-run",
+        {"found": 1, "queued": 0},
+    ),
+    ("webhooks_replay --delivery {prepared.delivery}", {"found": 1, "queued": 1}),
+    (
+        "webhooks_replay --delivery {prepared.delivery} --dry-run",
         {"queued": 0, "delivery_id": None},
     ),
     ("webhooks_sweep", {"removed": 0}),
     ("webhooks_reencrypt", {"reencrypted": 1, "unreadable": 0}),
-    ("webhooks_rotate_secret {made.receiver}", {}),
+    ("webhooks_rotate_secret {prepared.receiver}", {}),
     ("create_gateway_key --tenant acme --principal ada", {"expires_at": None}),
     ("create_gateway_key --tenant acme --principal ada --days 1", {}),
     ("list_gateway_keys", {"tenant": "acme", "state": "live"}),
-    ("revoke_gateway_key {made.key}", {"revoked": 1}),
+    ("revoke_gateway_key {prepared.key}", {"revoked": 1}),
     ("emit_event drift.detected --tenant acme", {"type": "drift.detected"}),
     (f"check_gateway_config {CONFIGURATION}", {}),
     ("sync_gateway_config", {"removed": 0}),
     ("prune_gateway", {"decisions": 0, "documents": 0}),
     ("create_personal_token ada --days 1", {}),
     ("list_personal_tokens", {"user": "ada", "last_used_at": None}),
-    ("revoke_personal_token {made.token}", {"revoked": 1}),
+    ("revoke_personal_token {prepared.token}", {"revoked": 1}),
     ("prune_personal_tokens", {"deleted": 0}),
     (
         f"import_recording {RECORDING} --account ada",
@@ -109,14 +112,14 @@ LINES = [
         {"done": "imported", "event_id": None},
     ),
     ("prune_oauth", {"codes": 0}),
-    ("export_catalog {made.book}", {"written": 0}),
-    ("import_catalog {made.book}", {"added": 1}),
+    ("export_catalog {prepared.book}", {"written": 0}),
+    ("import_catalog {prepared.book}", {"added": 1}),
     (
         "catalog_webhooks add http://127.0.0.1:9/",
         {"url": "http://127.0.0.1:9/", "event_types": []},
     ),
     ("catalog_webhooks list", {"event_types": []}),
-    ("catalog_webhooks remove {made.receiver}", {}),
+    ("catalog_webhooks remove {prepared.receiver}", {}),
 ]
 # Told elsewhere: what waits, what looks at the whole deployment, what is measured.
 ELSEWHERE = {"webhooks_listen", "webhooks_dispatch", "doctor"}
@@ -128,7 +131,9 @@ SOMETIMES = {
 
 def ours() -> set[str]:
     labels = {
-        it.name for it in apps.get_app_configs() if "/site-packages/" not in it.path
+        config.name
+        for config in apps.get_app_configs()
+        if "/site-packages/" not in config.path
     }
     return {name for name, app in get_commands().items() if app in labels}
 
@@ -162,15 +167,15 @@ def test_every_answer_is_looked_at():
 
 
 @pytest.mark.parametrize(("line", "held"), LINES)
-def test_json_tells_what_the_table_says_and_nothing_else(made, line, held):
-    command, *arguments = shlex.split(line.format(made=made))
-    status, told = answered(command, *arguments)
+def test_json_tells_what_the_table_says_and_nothing_else(prepared, line, held):
+    command, *arguments = shlex.split(line.format(prepared=prepared))
+    status, document = answered(command, *arguments)
     assert status == (1 if command == "webhooks_verify" else 0)
-    for one in told if isinstance(told, list) else [told]:
+    for one in document if isinstance(document, list) else [document]:
         assert one.keys() <= keys_of(command)
         assert held.items() <= one.items()
         if command == "catalog_webhooks" and "remove" in arguments:
-            assert one == {"removed": made.receiver}
+            assert one == {"removed": prepared.receiver}
         else:
             assert keys_of(command) - one.keys() <= SOMETIMES.get(command, set())
 
@@ -189,6 +194,6 @@ def test_a_received_request_is_told_as_the_table_says():
 
 @pytest.mark.django_db
 def test_the_doctor_answers_as_the_table_says():
-    status, told = answered("doctor")
-    assert told.keys() == keys_of("doctor")
-    assert status == (0 if told["ok"] else 1)
+    status, document = answered("doctor")
+    assert document.keys() == keys_of("doctor")
+    assert status == (0 if document["ok"] else 1)

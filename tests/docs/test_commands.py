@@ -52,7 +52,7 @@ def _options(parser: ArgumentParser) -> Iterator[str]:
                 yield from _options(below)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda it: str(it.relative_to(ROOT)))
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_page_names_benchmarks_and_options_that_exist(path):
     text = path.read_text().replace("\\\n", " ")
     for name, rest in re.findall(r"-m benchmarks ([a-z]+)([^\n`|&]*)", text):
@@ -67,7 +67,7 @@ def test_commands_are_found_however_they_are_written():
     assert [*calls(text)] == [("web", {"--host"}), ("demo", set())]
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda it: str(it.relative_to(ROOT)))
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_page_names_commands_and_options_that_exist(path):
     for command, given in calls(path.read_text()):
         assert command in get_commands()
@@ -85,7 +85,7 @@ def test_the_image_and_compose_set_known_variables_alone():
     given = set(re.findall(r"(?:^|\s)([A-Z][A-Z_]+)=", image))
     for service in compose["services"].values():
         given |= set(service.get("environment", {}))
-    unknown = {it for it in given - documented if not OTHERS.fullmatch(it)}
+    unknown = {word for word in given - documented if not OTHERS.fullmatch(word)}
     assert given & documented
     assert unknown == set()
 

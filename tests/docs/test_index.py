@@ -8,7 +8,7 @@ import pytest
 
 from tests.docs.samples import DOCS
 
-PAGES = sorted(it for it in DOCS.rglob("*.md") if it.name != "README.md")
+PAGES = sorted(path for path in DOCS.rglob("*.md") if path.name != "README.md")
 LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)")
 ROOT_PAGES = [DOCS.parent / name for name in ("README.md", "CONTRIBUTING.md")]
 
@@ -26,6 +26,8 @@ def test_a_page_is_in_the_index(page):
 @pytest.mark.parametrize("page", [*PAGES, *ROOT_PAGES, DOCS / "README.md"], ids=name)
 def test_a_link_leads_somewhere(page):
     missing = [
-        it for it in LINK.findall(page.read_text()) if not (page.parent / it).exists()
+        link
+        for link in LINK.findall(page.read_text())
+        if not (page.parent / link).exists()
     ]
     assert missing == []

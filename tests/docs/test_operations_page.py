@@ -93,4 +93,4 @@ def test_the_figures_to_plan_with_are_those_of_the_benchmarks():
     figures = re.findall(r"^\| [^|]+ \| ([\d,]+(?: MB)?) \|$", section, re.MULTILINE)
     measured = (DOCS / "benchmarks.md").read_text()
     assert len(figures) == 6
-    assert [it for it in figures if f"| {it} |" not in measured] == []
+    assert [figure for figure in figures if f"| {figure} |" not in measured] == []

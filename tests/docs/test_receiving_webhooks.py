@@ -167,10 +167,10 @@ def test_the_javascript_sample_verifies_the_gateway(case, genuine):
 def hostile_recording() -> list[dict[str, object]]:
     """Every combination of one hostile header with a good other one, and headers left out."""
     _, good, _ = recording("nothing")
-    made: list[dict[str, object]] = [{}]
-    made += [{name: value} for name, value in good.items()]
-    made += [{**good, name: value} for name in good for value in HOSTILE_SIGNED]
-    return made
+    cases: list[dict[str, object]] = [{}]
+    cases += [{name: value} for name, value in good.items()]
+    cases += [{**good, name: value} for name in good for value in HOSTILE_SIGNED]
+    return cases
 
 
 def hostile_gateway() -> list[object]:
@@ -196,7 +196,7 @@ def test_the_python_samples_refuse_hostile_headers_of_the_gateway(name, toleranc
 
 def javascript_each(name: str, given: list[object], *more: object) -> list[object]:
     """Return what the sample says of each value; bytes and what JSON lacks are left out."""
-    values = [it for it in given if not has_bytes(it)]
+    values = [value for value in given if not has_bytes(value)]
     script = (
         f"const values = {json.dumps(values)};"
         "values.push(undefined, NaN, Symbol('t'), () => 1, new Map());"
@@ -220,7 +220,7 @@ def javascript_each(name: str, given: list[object], *more: object) -> list[objec
 
 def has_bytes(value: object) -> bool:
     values = value.values() if isinstance(value, dict) else [value]
-    return any(isinstance(it, bytes) for it in values)
+    return any(isinstance(value, bytes) for value in values)
 
 
 @needs_node

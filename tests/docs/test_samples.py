@@ -46,7 +46,7 @@ def test_the_page_of_books_is_answered(client):
     query = {"query": sample("catalog.md", "graphql", "page")}
     answer = client.post("/graphql", query, "application/json").json()
     books = answer["data"]["books"]
-    assert [it["name"] for it in books["nodes"]] == ["War 0", "War 1"]
+    assert [book["name"] for book in books["nodes"]] == ["War 0", "War 1"]
     assert (books["pageInfo"]["hasNextPage"], books["totalCount"]) == (True, 3)
 
 
@@ -54,9 +54,9 @@ def test_a_catalogue_goes_to_a_file_and_comes_back(tmp_path):
     BookFactory.create(name="Emma")
     code = sample("catalog.md", "sh", "files")
     file = str(tmp_path / "books.csv")
-    told = [run(*it) for it in commands(code.replace("books.csv", file))]
-    assert told == ["1 books written.\n", "1 books added.\n"]
-    assert [it.name for it in Book.objects.all()] == ["Emma", "Emma"]
+    outputs = [run(*words) for words in commands(code.replace("books.csv", file))]
+    assert outputs == ["1 books written.\n", "1 books added.\n"]
+    assert [book.name for book in Book.objects.all()] == ["Emma", "Emma"]
 
 
 def test_a_receiver_of_the_catalogue_is_added_listed_and_removed(settings):
@@ -104,10 +104,10 @@ def test_the_document_is_taken():
 def test_the_models_are_read_as_the_page_shows_them(tmp_path):
     file = tmp_path / "gateway.yaml"
     file.write_text(sample("chat.md", "yaml", "models"))
-    found = configuration.load(file, environ={"ONE_KEY": "one", "TWO_KEY": "two"})
-    [model] = found.models
+    loaded = configuration.load(file, environ={"ONE_KEY": "one", "TWO_KEY": "two"})
+    [model] = loaded.models
     assert model.name == "large"
-    assert [it.model for it in model.targets] == ["big-70b", "big"]
+    assert [target.model for target in model.targets] == ["big-70b", "big"]
 
 
 # ── Recording ───────────────────────────────────────────────────────────────────────
@@ -165,7 +165,9 @@ def test_a_notice_is_handed_on_as_the_page_shows(monkeypatch):
     monkeypatch.setattr("django_q.tasks.async_task", lambda *task: queued.append(task))
     monkeypatch.setattr(profiles, "_profiles", dict(profiles._profiles))
     profile = profiles.get(PROFILE)
-    options = {it.name: getattr(profile, it.name) for it in fields(WebhookProfile)}
+    options = {
+        column.name: getattr(profile, column.name) for column in fields(WebhookProfile)
+    }
     del options["on_notice"]
     namespace: dict[str, Any] = {"options": options}
     exec(sample("delivery-lifecycle.md", "python", "notices"), namespace)  # noqa: S102

@@ -22,8 +22,8 @@ def rows(sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
     if connection.vendor == "sqlite":
         sql = sql.replace("%s", "?")
     driver: Any = connection.connection
-    found: list[tuple[Any, ...]] = driver.execute(sql, arguments).fetchall()
-    return found
+    rows: list[tuple[Any, ...]] = driver.execute(sql, arguments).fetchall()
+    return rows
 
 
 def book(row: tuple[Any, ...]) -> dict[str, Any]:

@@ -56,8 +56,8 @@ def queue_dramatiq_posts(url: str, count: int) -> None:
 
 
 def _queue_posts(url: str, count: int, queue: Callable[..., object]) -> None:
-    for it in signed(count, 1024):
-        queue(url, {**COMMON, **it.headers}, it.body.decode())
+    for event in signed(count, 1024):
+        queue(url, {**COMMON, **event.headers}, event.body.decode())
 
 
 def queue_django_webhook(url: str, count: int) -> None:

@@ -75,7 +75,9 @@ class Runner:
 
     def __init__(self, bench: Bench, world: World, name: str, peer: Peer) -> None:
         self._bench, self._world, self._name, self._peer = bench, world, name, peer
-        slug = "".join(it if it.isalnum() else "-" for it in name.lower())
+        slug = "".join(
+            character if character.isalnum() else "-" for character in name.lower()
+        )
         # Each has a queue of its own: one that stands still would take from another's.
         environment = world.environment | {"BENCH_NAME": f"{bench.name}-{slug}"}
         log = bench.folder / f"{slug}.log"
@@ -115,7 +117,7 @@ class Runner:
 
     def _await(self, count: int) -> float:
         until(lambda: self._is_done(count), f"{count} of {self._name}", every_s=0.05)
-        return float(self._bench.receiver.told()["last"]["ok"])
+        return float(self._bench.receiver.stats()["last"]["ok"])
 
     def _is_done(self, count: int) -> bool:
         self._worker.check()

@@ -27,11 +27,11 @@ def run(*options: str) -> tuple[int, dict[str, list[str]]]:
         code = int(str(end.code))
     answer = json.loads(out.getvalue())
     assert answer["ok"] is (code == 0)
-    found: dict[str, list[str]] = {}
-    for it in answer["findings"]:
-        assert it["message"]
-        found.setdefault(it["name"], []).append(it["level"])
-    return code, found
+    levels: dict[str, list[str]] = {}
+    for finding in answer["findings"]:
+        assert finding["message"]
+        levels.setdefault(finding["name"], []).append(finding["level"])
+    return code, levels
 
 
 def message(of: str) -> str:
@@ -50,10 +50,10 @@ def sound(db):
 
 
 def test_a_sound_deployment_exits_with_0(sound):
-    code, found = run("--strict")
+    code, levels_by_name = run("--strict")
     assert code == 0
-    assert {level for levels in found.values() for level in levels} == {"ok"}
-    assert {"settings", *health.CHECKS, *doctor.EXAMINATIONS} == set(found)
+    assert {level for levels in levels_by_name.values() for level in levels} == {"ok"}
+    assert {"settings", *health.CHECKS, *doctor.EXAMINATIONS} == set(levels_by_name)
 
 
 def test_people_get_a_line_for_each_finding(sound):
@@ -66,17 +66,17 @@ def test_people_get_a_line_for_each_finding(sound):
 
 def test_warnings_fail_only_when_strict(sound):
     User.objects.all().delete()
-    code, found = run()
-    assert (code, found["staff"]) == (0, ["warning"])
+    code, levels = run()
+    assert (code, levels["staff"]) == (0, ["warning"])
     assert run("--strict")[0] == 1
     assert "createsuperuser" in message("staff")
 
 
 def test_a_database_that_is_away_is_told_and_nothing_breaks(db):
     with no_database():
-        code, found = run()
+        code, levels = run()
     assert code == 1
-    assert found["database"] == found["secrets"] == found["schedule"] == ["failed"]
+    assert levels["database"] == levels["secrets"] == levels["schedule"] == ["failed"]
 
 
 def test_a_missing_schedule_is_told(sound):

@@ -26,7 +26,7 @@ def ask(client, path="/readyz", **headers):
 
 
 def statuses(body) -> dict[str, str]:
-    return {name: it["status"] for name, it in body["checks"].items()}
+    return {name: check["status"] for name, check in body["checks"].items()}
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_what_is_due_later_is_not_late(db, plain):
 
 def test_strangers_see_no_details(client, worked):
     _, body = ask(client, REMOTE_ADDR=ELSEWHERE)
-    assert all(set(it) == {"status"} for it in body["checks"].values())
+    assert all(set(check) == {"status"} for check in body["checks"].values())
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])

@@ -31,10 +31,11 @@ def hrefs(html: str) -> list[str]:
 
 
 def test_it_links_to_every_page_and_no_link_is_dead(client, db):
-    found = hrefs(page(client))
-    assert {"/admin/", "/healthz", "/readyz", "/accounts/tokens"} <= set(found)
+    addresses = hrefs(page(client))
+    assert {"/admin/", "/healthz", "/readyz", "/accounts/tokens"} <= set(addresses)
     codes = {
-        path: client.get(path, HTTP_ACCEPT="text/html").status_code for path in found
+        path: client.get(path, HTTP_ACCEPT="text/html").status_code
+        for path in addresses
     }
     assert set(codes.values()) <= {200, 302}, codes
 
@@ -42,7 +43,9 @@ def test_it_links_to_every_page_and_no_link_is_dead(client, db):
 def test_it_names_every_link_that_exists(client, db):
     html = page(client, **ELSEWHERE)
     assert [
-        it.path for it in links.existing() if f"<code>{it.path}</code>" not in html
+        link.path
+        for link in links.existing()
+        if f"<code>{link.path}</code>" not in html
     ] == ["/"]
 
 

@@ -56,15 +56,18 @@ def scrape(client, **headers) -> dict[tuple[str, ...], float]:
     answer = client.get("/metrics", **headers)
     assert answer.status_code == 200
     return {
-        (it.name, *(it.labels[name] for name in sorted(it.labels))): it.value
+        (
+            sample.name,
+            *(sample.labels[name] for name in sorted(sample.labels)),
+        ): sample.value
         for family in text_string_to_metric_families(answer.content.decode())
-        for it in family.samples
+        for sample in family.samples
     }
 
 
 def test_deliveries_attempts_and_latency_are_counted(client, transactional_db, plain):
-    with receiver(500, 204, 204) as it:
-        EndpointFactory.create(url=it.url)
+    with receiver(500, 204, 204) as hook:
+        EndpointFactory.create(url=hook.url)
         scrape(client)
         publish_events(3)
         dispatch()
@@ -86,8 +89,8 @@ def test_deliveries_attempts_and_latency_are_counted(client, transactional_db, p
 def test_what_was_there_before_the_first_scrape_is_not_counted(
     client, transactional_db, plain
 ):
-    with receiver(204) as it:
-        EndpointFactory.create(url=it.url)
+    with receiver(204) as hook:
+        EndpointFactory.create(url=hook.url)
         publish_event()
         dispatch()
     for _ in range(3):
@@ -99,8 +102,8 @@ def test_an_attempt_is_left_for_later_while_commits_may_be_under_way(
     client, transactional_db, plain, monkeypatch
 ):
     monkeypatch.setattr(metrics, "COMMITTED_AFTER_S", 3600.0)
-    with receiver(204) as it:
-        EndpointFactory.create(url=it.url)
+    with receiver(204) as hook:
+        EndpointFactory.create(url=hook.url)
         scrape(client)
         publish_event()
         dispatch()
@@ -217,10 +220,10 @@ def test_the_number_of_queries_does_not_grow(
 def names(client) -> set[str]:
     tasks.sweep()
     answer = client.get("/metrics").content.decode()
-    found = re.findall(
+    types = re.findall(
         r"^# TYPE ((?:signpost|gateway_chat)_\w+) ", answer, re.MULTILINE
     )
-    return {name for name in found if not name.endswith("_created")}
+    return {name for name in types if not name.endswith("_created")}
 
 
 PAGE = (DOCS / "monitoring.md").read_text()
@@ -233,7 +236,7 @@ ELSEWHERE_LABELS = {"le", "job", "instance"}
 
 
 def labels() -> dict[str, set[str]]:
-    return {name: set(re.findall(r"`(\w+)`", told)) for name, told in ROW.findall(PAGE)}
+    return {name: set(re.findall(r"`(\w+)`", cell)) for name, cell in ROW.findall(PAGE)}
 
 
 def test_the_page_names_every_metric_and_no_other(client, db):
@@ -241,8 +244,8 @@ def test_the_page_names_every_metric_and_no_other(client, db):
 
 
 def test_the_page_names_the_labels_of_every_metric(client, transactional_db, plain):
-    with receiver(204) as it:
-        EndpointFactory.create(url=it.url)
+    with receiver(204) as sample:
+        EndpointFactory.create(url=sample.url)
         scrape(client)
         publish_event()
         dispatch()
@@ -250,11 +253,11 @@ def test_the_page_names_the_labels_of_every_metric(client, transactional_db, pla
     answer = client.get("/metrics").content.decode()
     seen = 0
     for family in text_string_to_metric_families(answer):
-        for it in family.samples:
-            name = re.sub(r"_(bucket|sum|count)$", "", it.name)
+        for sample in family.samples:
+            name = re.sub(r"_(bucket|sum|count)$", "", sample.name)
             if name in labels():
                 seen += 1
-                assert set(it.labels) - {"le"} == labels()[name], it
+                assert set(sample.labels) - {"le"} == labels()[name], sample
     assert seen > 50
 
 
@@ -266,7 +269,11 @@ def rules() -> list[str]:
 
 def panels() -> list[str]:
     board = json.loads((DOCS / "monitoring" / "grafana.json").read_text())
-    return [it["expr"] for panel in board["panels"] for it in panel.get("targets", ())]
+    return [
+        target["expr"]
+        for panel in board["panels"]
+        for target in panel.get("targets", ())
+    ]
 
 
 @pytest.mark.parametrize("expression", dict.fromkeys([*rules(), *panels()]))
@@ -278,7 +285,7 @@ def test_alerts_and_dashboard_ask_for_metrics_that_exist(client, db, expression)
     assert exported <= names(client) | ELSEWHERE_NAMED
     known = ELSEWHERE_LABELS.union(*(labels().get(name, set()) for name in exported))
     grouped = re.findall(r"(?:by|without) \(([^)]*)\)", bare)
-    asked = {it.strip() for group in grouped for it in group.split(",")}
+    asked = {label.strip() for group in grouped for label in group.split(",")}
     assert asked | set(re.findall(r"[{,] ?(\w+)[=!]", bare)) <= known
 
 

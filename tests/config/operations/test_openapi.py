@@ -43,10 +43,12 @@ def test_every_address_for_programs_is_described():
 
 
 def test_every_operation_has_a_name_of_its_own_and_a_tag():
-    operations = [it for path in DOCUMENT["paths"].values() for it in path.values()]
-    names = {it["operationId"] for it in operations}
+    operations = [
+        operation for path in DOCUMENT["paths"].values() for operation in path.values()
+    ]
+    names = {operation["operationId"] for operation in operations}
     assert len(names) == len(operations)
-    assert all(it["tags"] and it["summary"] for it in operations)
+    assert all(operation["tags"] and operation["summary"] for operation in operations)
 
 
 def test_readiness_names_every_check():
@@ -60,11 +62,11 @@ def described(webhook) -> tuple[set[str], dict[str, object]]:
     """Return the names of the headers of an outgoing request, and its example."""
     post = webhook["post"]
     [example] = post["requestBody"]["content"]["application/json"]["examples"].values()
-    return {it["name"] for it in post["parameters"]}, example["value"]
+    return {parameter["name"] for parameter in post["parameters"]}, example["value"]
 
 
 def test_the_webhooks_are_the_event_types_of_the_registered_products():
-    names = {name for it in profiles.registered() for name in it.event_types}
+    names = {name for profile in profiles.registered() for name in profile.event_types}
     assert DOCUMENT["webhooks"].keys() == names
     for profile in profiles.registered():
         for name in profile.event_types:
@@ -79,7 +81,10 @@ def test_an_example_of_an_outgoing_request_verifies():
     for name in ("book.created", "summary.completed", "ingest.completed"):
         webhook = DOCUMENT["webhooks"][name]["post"]
         _, example = described(DOCUMENT["webhooks"][name])
-        given = {it["name"].lower(): it["example"] for it in webhook["parameters"]}
+        given = {
+            parameter["name"].lower(): parameter["example"]
+            for parameter in webhook["parameters"]
+        }
         at = int(openapi.SAMPLE_TIMESTAMP)
         body = orjson.dumps(example)
         request = Received(path="/", headers=given, body=body, at=at)

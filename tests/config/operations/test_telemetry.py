@@ -62,12 +62,12 @@ def test_a_trace_goes_from_the_request_to_each_attempt_and_its_receiver(
     transactional_db, traced
 ):
     acme = Api(tenant="acme", principal="ada")
-    with receiver(500, 204) as it:
-        acme.create(it.url)
+    with receiver(500, 204) as hook:
+        acme.create(hook.url)
         acme.call("POST", INGEST, {"text": "A."}, headers={"traceparent": TRACEPARENT})
         dispatch(linger=timedelta(seconds=2))
     ours = [span for span in traced() if hexadecimal(span.context)[0] == TRACE]
-    request, publish, failed, delivered = sorted(ours, key=lambda it: it.start_time)
+    request, publish, failed, delivered = sorted(ours, key=lambda span: span.start_time)
     assert hexadecimal(request.parent) == (TRACE, CALLER)
     assert (request.name, request.kind) == ("POST /v1/ingest", SpanKind.SERVER)
     assert request.attributes["http.response.status_code"] == 201
@@ -81,20 +81,20 @@ def test_a_trace_goes_from_the_request_to_each_attempt_and_its_receiver(
     assert failed.status.status_code == StatusCode.ERROR
     assert failed.attributes["signpost.outcome"] == "http"
     assert delivered.status.is_ok
-    told = [received.headers["traceparent"] for received in it.requests]
-    assert told == [
+    traceparents = [received.headers["traceparent"] for received in hook.requests]
+    assert traceparents == [
         f"00-{'-'.join(hexadecimal(span.context))}-01" for span in (failed, delivered)
     ]
 
 
 def test_an_events_trace_id_is_that_of_its_span(transactional_db, traced):
     acme = Api(tenant="acme", principal="ada")
-    with receiver(204) as it:
-        acme.create(it.url)
+    with receiver(204) as hook:
+        acme.create(hook.url)
         acme.ingest()
         dispatch()
     [request] = [span for span in traced() if span.name == "POST /v1/ingest"]
-    assert hexadecimal(request.context)[0].encode() in it.requests[0].body
+    assert hexadecimal(request.context)[0].encode() in hook.requests[0].body
     assert request.parent is None
 
 
@@ -114,8 +114,8 @@ def test_a_request_that_fails_is_an_error_and_an_unknown_address_has_no_route(
 def test_an_event_before_tracing_begins_a_trace_at_its_attempt(
     transactional_db, plain, request
 ):
-    with receiver(204) as it:
-        EndpointFactory.create(url=it.url)
+    with receiver(204) as hook:
+        EndpointFactory.create(url=hook.url)
         publish_event()
         spans = request.getfixturevalue("spans")
         dispatch()
@@ -139,8 +139,8 @@ def test_only_attempts_that_were_made_have_spans(transactional_db, plain, spans)
 def test_an_attempt_that_was_claimed_before_tracing_ended_is_sent(
     transactional_db, plain, spans
 ):
-    with receiver(204) as it:
-        EndpointFactory.create(url=it.url)
+    with receiver(204) as hook:
+        EndpointFactory.create(url=hook.url)
         publish_event()
         dispatcher = ManualDispatcher()
         [request] = dispatcher.claim()
@@ -149,12 +149,12 @@ def test_an_attempt_that_was_claimed_before_tracing_ended_is_sent(
 
 
 def test_without_tracing_nothing_is_stored_or_sent(transactional_db, plain):
-    with receiver(204) as it:
-        EndpointFactory.create(url=it.url)
+    with receiver(204) as hook:
+        EndpointFactory.create(url=hook.url)
         publish_event()
         dispatch()
     assert not Trace.objects.exists()
-    assert "traceparent" not in {name.lower() for name in it.requests[0].headers}
+    assert "traceparent" not in {name.lower() for name in hook.requests[0].headers}
     with pytest.raises(RuntimeError):
         tracing.tracer()
 
@@ -174,7 +174,7 @@ def run(program, **environment):
     settings = {"DJANGO_SETTINGS_MODULE": "config.settings", "LOG_LEVEL": "ERROR"}
     return subprocess.run(
         [sys.executable, "-c", program],
-        env={it: os.environ[it] for it in INHERITED if it in os.environ}
+        env={name: os.environ[name] for name in INHERITED if name in os.environ}
         | settings
         | environment,
         cwd=ROOT,
@@ -194,11 +194,11 @@ def test_the_variable_switches_it_on_and_spans_reach_the_collector():
         "with tracing.publishing('plain', 'thing.made'): pass\n"
         "tracing.flush()"
     )
-    with receiver(200) as it:
-        collector = it.url.removesuffix("/hook")
+    with receiver(200) as hook:
+        collector = hook.url.removesuffix("/hook")
         ran = run(program, OTEL_EXPORTER_OTLP_ENDPOINT=f"{collector}/")
     assert ran.returncode == 0, ran.stderr
-    [sent] = it.requests
+    [sent] = hook.requests
     assert sent.path == "/v1/traces"
     assert b"publish thing.made" in sent.body
     assert b"signpost" in sent.body
@@ -218,8 +218,8 @@ def test_a_library_that_is_told_to_do_nothing_spoils_no_event(
             Api(tenant="acme", principal="ada").call("GET", "/healthz").status_code
             == 200
         )
-        with receiver(204) as it:
-            EndpointFactory.create(url=it.url)
+        with receiver(204) as hook:
+            EndpointFactory.create(url=hook.url)
             publish_event()
             assert dispatch() == 1
     finally:

@@ -10,7 +10,7 @@ from django.core.exceptions import DisallowedHost
 from django.test import RequestFactory
 
 from config.serving import front
-from tests.config.sites import CHAT, ask, local, raw, told
+from tests.config.sites import CHAT, ask, error_text, local, raw
 from tests.gateway.chat.harness import IDENTITY
 from tests.running import running, until
 
@@ -75,7 +75,7 @@ def test_a_host_that_is_not_ours_is_refused_in_the_shape_of_the_address(site, pa
     before = process.output.count("Host is not allowed")
     answer = ask(url, path, headers={"Host": "evil.example", **IDENTITY})
     assert answer.status_code == 400
-    assert told(answer, SHAPES[path])
+    assert error_text(answer, SHAPES[path])
     until(
         lambda: process.output.count("Host is not allowed") == before + 1, "the warning"
     )
@@ -169,7 +169,7 @@ def test_an_unknown_method_is_405_in_the_shape_of_the_address(url, path, method)
     assert answer.status_code == 405
     assert answer.headers["Allow"]
     if SHAPES[path]:
-        assert told(answer, SHAPES[path])
+        assert error_text(answer, SHAPES[path])
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "FOO"])
@@ -177,7 +177,7 @@ def test_an_unknown_method_is_405_in_the_shape_of_the_address(url, path, method)
 def test_an_unknown_address_answers_like_its_neighbours(url, path, method):
     answer = ask(url, path, method, headers=IDENTITY)
     assert answer.status_code == 404
-    assert told(answer, UNKNOWN[path])
+    assert error_text(answer, UNKNOWN[path])
     neighbour = {
         RECORDING: "/v1/webhooks",
         DETAIL: "/v1/usage",
@@ -196,13 +196,13 @@ def test_an_unknown_address_answers_like_its_neighbours(url, path, method):
 
 def test_the_start_is_told_with_version_environment_and_address(site, folder):
     process, url = site
-    [line] = [it for it in process.lines if "web server starts" in it]
+    [line] = [text for text in process.lines if "web server starts" in text]
     assert "version=0.1.0" in line
     assert "environment=local" in line
     assert f"address={url}" in line
-    with running("manage.py", "qcluster", environment=local(folder)) as it:
-        it.wait_for("task cluster starts")
-        [line] = [one for one in it.lines if "task cluster starts" in one]
+    with running("manage.py", "qcluster", environment=local(folder)) as cluster:
+        cluster.wait_for("task cluster starts")
+        [line] = [one for one in cluster.lines if "task cluster starts" in one]
     assert "version=0.1.0" in line
     assert "environment=local" in line
     assert "address=http://127.0.0.1:8000" in line

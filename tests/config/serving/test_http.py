@@ -62,22 +62,22 @@ class Echo:
                 break
         else:
             return  # gone
-        told = {
+        request = {
             "method": scope["method"],
             "path": scope["path"],
             "headers": {k.decode(): v.decode() for k, v in scope["headers"]},
             "body": body.decode(),
         }
-        self.asked.append(told)
-        await self._answer(told, receive, send)
+        self.asked.append(request)
+        await self._answer(request, receive, send)
 
-    async def _answer(self, told: dict[str, Any], receive: Any, send: Any) -> None:
+    async def _answer(self, request: dict[str, Any], receive: Any, send: Any) -> None:
         head = {"type": "http.response.start", "status": 200, "headers": []}
-        body = {"type": "http.response.body", "body": json.dumps(told).encode()}
-        if told["path"] == "/wait":
+        body = {"type": "http.response.body", "body": json.dumps(request).encode()}
+        if request["path"] == "/wait":
             await self._wait(receive)
         await send(head)
-        if told["path"] == "/stream":
+        if request["path"] == "/stream":
             await send({**body, "more_body": True})
             await self._wait(receive)
         await send(body)
@@ -98,7 +98,7 @@ class Echo:
         host, port = self.url.removeprefix("http://").split(":")
         return socket.create_connection((host, int(port)), 20)
 
-    def told(self, *parts: bytes) -> bytes:
+    def exchange(self, *parts: bytes) -> bytes:
         """Send parts, each in a packet that the server has read, and read to the end."""
         with self.connect() as client:
             for part in parts:
@@ -109,19 +109,19 @@ class Echo:
 
 
 def read(client: socket.socket) -> bytes:
-    found = b""
+    data = b""
     with suppress(ConnectionError):
         while part := client.recv(100_000):
-            found += part
-    return found
+            data += part
+    return data
 
 
 @pytest.fixture
 def echo() -> Iterator[Echo]:
-    it = Echo()
-    with served(it) as it.url:
-        yield it
-        it.go_on.set()
+    server = Echo()
+    with served(server) as server.url:
+        yield server
+        server.go_on.set()
 
 
 TRAILERS = [
@@ -138,8 +138,8 @@ TRAILERS = [
 @pytest.mark.parametrize("is_later", [False, True])
 def test_a_trailer_is_never_a_header(echo, trailer, is_later):
     body, end = b"4\r\nbody\r\n0\r\n", trailer + b"\r\n\r\n" + NEXT
-    echo.told(*([CHUNKED + body, end] if is_later else [CHUNKED + body + end]))
-    assert [it["path"] for it in echo.asked] == ["/here", "/next"]
+    echo.exchange(*([CHUNKED + body, end] if is_later else [CHUNKED + body + end]))
+    assert [request["path"] for request in echo.asked] == ["/here", "/next"]
     assert echo.asked[0]["body"] == "body"
     assert echo.asked[0]["headers"] == {"host": "x", "transfer-encoding": "chunked"}
 
@@ -154,7 +154,7 @@ def test_a_trailer_is_nobodys_identity(handler, path, is_later):
     parts = [start, lines] if is_later else [start + lines]
     application = bridged(wsgi) if handler == "the bridge" else served(own_handler)
     with application as url:
-        answer = Echo(url).told(*parts[:-1], parts[-1] + NEXT)
+        answer = Echo(url).exchange(*parts[:-1], parts[-1] + NEXT)
     assert answer.startswith(b"HTTP/1.1 401 ")
 
 
@@ -169,8 +169,10 @@ async def own_handler(scope: Any, receive: Any, send: Any) -> None:
     "trailer", [b"Content-Length: 5", b"Transfer-Encoding: chunked"]
 )
 def test_a_trailer_that_frames_a_message_is_refused(echo, trailer):
-    answer = echo.told(CHUNKED + b"4\r\nbody\r\n0\r\n" + trailer + b"\r\n\r\n" + NEXT)
-    assert not any(it["headers"].get("content-length") for it in echo.asked)
+    answer = echo.exchange(
+        CHUNKED + b"4\r\nbody\r\n0\r\n" + trailer + b"\r\n\r\n" + NEXT
+    )
+    assert not any(request["headers"].get("content-length") for request in echo.asked)
     assert answer.count(b"/next") == 0
 
 
@@ -210,7 +212,7 @@ def test_an_upgrade_that_is_not_served_is_ignored(echo, offer, rest, size):
         for start in range(0, len(sent), size):
             client.sendall(sent[start : start + size])
         answer = read(client)
-    assert [(it["path"], it["body"]) for it in echo.asked] == [
+    assert [(request["path"], request["body"]) for request in echo.asked] == [
         ("/here", "body"),
         ("/two", ""),
         ("/next", ""),
@@ -222,7 +224,7 @@ def test_an_upgrade_that_is_not_served_is_ignored(echo, offer, rest, size):
 
 def test_a_thousand_offers_in_one_packet_are_answered(echo):
     offer = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"
-    assert echo.told(offer * 1000 + NEXT).count(b"HTTP/1.1 200 OK") == 1001
+    assert echo.exchange(offer * 1000 + NEXT).count(b"HTTP/1.1 200 OK") == 1001
 
 
 @pytest.mark.slow
@@ -234,8 +236,8 @@ def test_javas_client_is_answered_as_it_comes(echo, tmp_path):
     command = ["java", str(file), echo.url + "/here"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.stderr == ""
-    told = [json.loads(line) for line in run.stdout.splitlines()]
-    assert [it["body"] for it in told] == ["first", "second"]
+    requests = [json.loads(line) for line in run.stdout.splitlines()]
+    assert [request["body"] for request in requests] == ["first", "second"]
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="there is no curl")
@@ -260,7 +262,9 @@ def test_a_method_that_nobody_knows_is_the_applications_to_refuse(echo, method, 
         client.sendall(method + b" /b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         read(client)
     name = method.decode()
-    assert [(it["method"], it["path"], it["body"]) for it in echo.asked] == [
+    assert [
+        (request["method"], request["path"], request["body"]) for request in echo.asked
+    ] == [
         (name, "/a", "body"),
         ("POST", "/here", ""),
         (name, "/b", ""),
@@ -272,7 +276,7 @@ def test_a_method_that_nobody_knows_is_the_applications_to_refuse(echo, method, 
     [b"get / HTTP/1.1", b"CONNECT x:1 HTTP/1.1", b"PRI * HTTP/2.0", b"F(O / HTTP/1.1"],
 )
 def test_what_is_no_method_of_http_is_refused(echo, line):
-    assert echo.told(line + b"\r\nHost: x\r\n\r\n").startswith(b"HTTP/1.1 400 ")
+    assert echo.exchange(line + b"\r\nHost: x\r\n\r\n").startswith(b"HTTP/1.1 400 ")
     assert echo.asked == []
 
 
@@ -280,9 +284,9 @@ def test_what_is_no_method_of_http_is_refused(echo, line):
 def test_what_precedes_a_refused_request_is_answered(echo, bad):
     echo.go_on.set()
     sent = b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n" + bad + b"Host: x\r\n\r\n" + NEXT
-    answer = echo.told(sent)
+    answer = echo.exchange(sent)
     assert answer.startswith(b"HTTP/1.1 200 OK")
-    assert [it["path"] for it in echo.asked] == ["/wait"]
+    assert [request["path"] for request in echo.asked] == ["/wait"]
 
 
 def test_the_refusal_of_a_body_waits_for_the_answers_before_it(echo):
@@ -299,7 +303,7 @@ def test_the_refusal_of_a_body_waits_for_the_answers_before_it(echo):
         answers = read(client).split(b"HTTP/1.1 ")
     assert [answer[:3] for answer in answers] == [b"", b"200", b"400"]
     assert b"connection: close" in answers[2]
-    assert [it["path"] for it in echo.asked] == ["/wait"]
+    assert [request["path"] for request in echo.asked] == ["/wait"]
 
 
 LENGTH = b"Content-Length: 5\r\n"
@@ -343,7 +347,7 @@ BODY = b"\r\n5\r\nhello\r\n0\r\n\r\n"
     ],
 )
 def test_a_request_that_two_servers_read_differently_is_refused(echo, _case, request_):
-    answer = echo.told(request_ + NEXT)
+    answer = echo.exchange(request_ + NEXT)
     assert answer.startswith(b"HTTP/1.1 400 ")
     assert answer.count(b"HTTP/1.1") == 1
     assert echo.asked == []
@@ -366,7 +370,7 @@ def test_who_has_sent_everything_is_answered(echo, path, before):
     last = answer[answer.rindex(b"HTTP/1.1 200 OK\r\n") :]
     assert answer.count(b"HTTP/") == 1 + bool(before)
     parts = last.partition(b"\r\n\r\n")[2].split(b"\r\n")
-    assert [int(it, 16) for it in parts[:-2:2]] == [
+    assert [int(size, 16) for size in parts[:-2:2]] == [
         *[len(text)] * (1 + (path == "/stream")),
         0,
     ]

@@ -42,18 +42,18 @@ def served(application) -> Iterator[str]:
 @contextmanager
 def bridged(application, *, threads: int = 1) -> Iterator[str]:
     """Serve a WSGI application through the bridge, which knows nothing of a lifespan."""
-    it = WSGIBridge(application, threads=threads)
+    bridge = WSGIBridge(application, threads=threads)
 
     async def with_lifespan(scope, receive, send):
         if scope["type"] == "http":
-            return await it(scope, receive, send)
+            return await bridge(scope, receive, send)
         while (await receive())["type"] != "lifespan.shutdown":
             await send({"type": "lifespan.startup.complete"})
         return await send({"type": "lifespan.shutdown.complete"})
 
     with served(with_lifespan) as url:
         yield url
-    it.close()
+    bridge.close()
 
 
 @pytest.mark.parametrize("trusted", ["127.0.0.1", "*", None])

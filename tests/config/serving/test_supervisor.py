@@ -39,71 +39,71 @@ sys.exit(it.run())
 @contextmanager
 def supervised(*programs: str, grace_s: float = 30) -> Iterator[Running]:
     arguments = ("-c", SUPERVISE, str(grace_s), *programs)
-    with running(*arguments, environment=environment()) as it:
-        until(lambda: it.output.count("at work") == len(programs), "all at work")
-        yield it
+    with running(*arguments, environment=environment()) as process:
+        until(lambda: process.output.count("at work") == len(programs), "all at work")
+        yield process
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_stop_signal_ends_all_programs_and_counts_as_success(number):
-    with supervised(POLITE, POLITE) as it:
-        assert it.end(number) == 0
-        assert it.family() == []
+    with supervised(POLITE, POLITE) as process:
+        assert process.end(number) == 0
+        assert process.family() == []
 
 
 def test_a_program_may_take_its_time_to_end():
-    with supervised(LATE) as it:
-        assert it.end() == 0
-        assert "done" in it.output
+    with supervised(LATE) as process:
+        assert process.end() == 0
+        assert "done" in process.output
 
 
 def test_a_program_that_ends_by_itself_ends_the_others_and_is_named():
-    with supervised(POLITE, "import time; print('at work'); exit(7)") as it:
-        assert it.status() == 1
-        assert "program 2 ended unexpectedly (exit status 7)" in it.output
-        assert it.family() == []
+    with supervised(POLITE, "import time; print('at work'); exit(7)") as process:
+        assert process.status() == 1
+        assert "program 2 ended unexpectedly (exit status 7)" in process.output
+        assert process.family() == []
 
 
 def test_a_program_that_is_killed_is_named_with_the_signal():
-    with supervised(POLITE, POLITE) as it:
-        os.kill(it.children()[0], signal.SIGKILL)
-        assert it.status() == 1
-        assert "program 1 ended unexpectedly (killed by SIGKILL)" in it.output
-        assert it.family() == []
+    with supervised(POLITE, POLITE) as process:
+        os.kill(process.children()[0], signal.SIGKILL)
+        assert process.status() == 1
+        assert "program 1 ended unexpectedly (killed by SIGKILL)" in process.output
+        assert process.family() == []
 
 
 def test_a_program_that_does_not_end_is_killed_after_the_grace():
-    with supervised(POLITE, STUBBORN, grace_s=0.5) as it:
-        assert it.end() == 1
-        assert "program 2 had to be killed." in it.output
-        assert it.family() == []
+    with supervised(POLITE, STUBBORN, grace_s=0.5) as process:
+        assert process.end() == 1
+        assert "program 2 had to be killed." in process.output
+        assert process.family() == []
 
 
 def test_a_second_signal_does_not_wait_for_the_grace():
-    with supervised(STUBBORN) as it:
-        os.kill(it.pid, signal.SIGINT)
-        it.wait_for("Stopping")
-        assert it.end(signal.SIGINT) == 1
-        assert it.family() == []
+    with supervised(STUBBORN) as process:
+        os.kill(process.pid, signal.SIGINT)
+        process.wait_for("Stopping")
+        assert process.end(signal.SIGINT) == 1
+        assert process.family() == []
 
 
 def test_what_a_program_leaves_in_its_group_goes_too():
-    with supervised(PARENT) as it:
-        assert len(it.family()) == 3
-        it.end()
-        it.wait_until_nothing_is_left()
+    with supervised(PARENT) as process:
+        assert len(process.family()) == 3
+        process.end()
+        process.wait_until_nothing_is_left()
 
 
 def test_a_program_that_cannot_be_started_ends_the_ones_that_were():
     code = SUPERVISE.replace('[sys.executable, "-c", code]', '[code, "600"]')
     arguments = ("-c", code, "30", "sleep", "/nowhere")
-    with running(*arguments, environment=environment()) as it:
-        assert it.status() == 1
-        assert "program 2 cannot be started" in it.output
-        assert it.family() == []
+    with running(*arguments, environment=environment()) as process:
+        assert process.status() == 1
+        assert "program 2 cannot be started" in process.output
+        assert process.family() == []
 
 
 def test_programs_are_no_part_of_the_terminals_group():
-    with supervised(POLITE) as it:
-        [child] = it.children()
+    with supervised(POLITE) as process:
+        [child] = process.children()
         assert os.getpgid(child) == os.getsid(child) == child

@@ -57,11 +57,11 @@ class Served:
 @pytest.fixture
 def client(monkeypatch) -> Iterator[Served]:
     ends: list[HttpProtocol] = []
-    made, lost = HttpProtocol.connection_made, HttpProtocol.connection_lost
+    original_made, lost = HttpProtocol.connection_made, HttpProtocol.connection_lost
 
     def note_made(self: HttpProtocol, transport: Any) -> None:
         ends.append(self)
-        made(self, transport)
+        original_made(self, transport)
 
     def note_lost(self: HttpProtocol, exc: Exception | None) -> None:
         ends.remove(self)

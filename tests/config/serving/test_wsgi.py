@@ -21,11 +21,11 @@ def status(path, content_type="application/json", **headers):
     body = b'{"query": "{ __typename }"}'
     asked = RequestFactory().post(path, body, "application/json", headers=headers)
     environ = asked.environ | {"CONTENT_TYPE": content_type}
-    told: list[str] = []
-    response = application(environ, lambda line, *_: told.append(line))
+    lines: list[str] = []
+    response = application(environ, lambda line, *_: lines.append(line))
     b"".join(response)
     response.close()  # type: ignore[attr-defined]
-    return told[0]
+    return lines[0]
 
 
 @pytest.mark.django_db
