@@ -137,7 +137,7 @@ class ModelPriceAdmin(admin.ModelAdmin[ModelPrice]):
 
 
 class UsedFilter(admin.SimpleListFilter):
-    """Values of a column, from the sums of all usage, not from the list's own large table."""
+    """Values of a column, read from the sums of all usage: the list's own table is large."""
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         name = self.parameter_name or ""
@@ -162,7 +162,7 @@ class StatusFilter(UsedFilter):
 
 
 class UsageAdmin(ReadOnlyAdmin[Any]):
-    """What was used, by whom, and what it cost."""
+    """The tokens, the caller and the cost of usage."""
 
     empty_hint = "Each request that a model endpoint answers is counted."
 

@@ -50,7 +50,7 @@ async def respond(
     send: Send,
     extra_headers: Iterable[Header] = (),
 ) -> None:
-    """Answer one request of ASGI's type http; a client that leaves ends it at once."""
+    """Answer one request of ASGI's type http; it ends at once when the client leaves."""
     started = time.perf_counter()
     headers = join_headers(scope["headers"])
     client = Client(headers.get("content-length", ""), receive)
@@ -69,7 +69,7 @@ async def respond(
         request_id = (b"X-Request-Id", request.request_id.encode())
         await _send(response, (*extra_headers, request_id), send)
     except (ClientGoneError, TimeoutError):
-        # Gone, or not reading: the server closes what was not completed.
+        # The client is gone or does not read: the server closes the connection.
         status = CLIENT_GONE
     except asyncio.CancelledError:
         status = CLIENT_GONE
@@ -98,7 +98,7 @@ def _log_request(request: ChatRequest, status: int, started: float) -> None:
 
 
 class Client:
-    """The client's side of one request: its body, and whether it is still connected."""
+    """The client of one request: its body, and its connection."""
 
     __slots__ = ("_has_left", "_length", "_receive", "_task", "_watcher")
 
@@ -118,7 +118,7 @@ class Client:
             with within(RECEIVE_S):
                 body = await self._read()
         except TimeoutError as error:
-            # What may still come belongs to this request: nothing else can follow it.
+            # What still arrives belongs to this request: the connection cannot be used again.
             raise BadRequestError(
                 "The body took too long to arrive.", headers={"Connection": "close"}
             ) from error

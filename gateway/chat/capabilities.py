@@ -1,4 +1,4 @@
-"""What a model endpoint can be asked for. Pure."""
+"""The capabilities that a request needs of a model endpoint. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gateway.configuration.shapes import ModelEntry
 
 
 def require(endpoint: ModelEntry, inference_type: str, request: ModelRequest) -> None:
-    """Raise UnsupportedInferenceTypeError or UnsupportedRequestError if it cannot serve this."""
+    """Raise UnsupportedInferenceTypeError, or UnsupportedRequestError for a lacking capability."""
     if endpoint.inference_type != inference_type:
         raise UnsupportedInferenceTypeError(endpoint.inference_type)
     if endpoint.supports is None:
@@ -51,7 +51,7 @@ def _needs_reasoning(body: Mapping[str, Any]) -> bool:
     return is_thinking or wants_effort or bool(body.get("reasoning"))
 
 
-# Which bodies need what `supports` may name.
+# The values of `supports`, and whether a body needs them.
 CAPABILITIES: dict[str, Callable[[Mapping[str, Any]], bool]] = {
     "streaming": lambda body: body.get("stream") is True,
     "tools": lambda body: bool(body.get("tools") or body.get("functions")),

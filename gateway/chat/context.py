@@ -1,4 +1,4 @@
-"""The context of one request: a known caller, a known endpoint, and what happened."""
+"""The context of one request: its caller, its endpoint and its result."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ChatContext:
         )
 
     def report(self, value: Mapping[str, Any]) -> None:
-        """Note the usage that an upstream reports beside its chunks, before the stream ends."""
+        """Record the usage that an upstream reports before the stream ends."""
         usage = Usage.read(value)
         if usage is not None and "completion_tokens" not in value:
             usage = replace(usage, completion_tokens=None)
@@ -64,10 +64,10 @@ class ChatContext:
         self.request = self.request.without_body()
 
     def counted(self) -> tuple[Usage | None, bool]:
-        """Return the tokens that the request took, and whether they are in part an estimate.
+        """Return the tokens that the request used, and whether they are in part an estimate.
 
-        What the upstream did not report is estimated for streams, and for requests that
-        the client left; both have taken tokens.
+        What the upstream did not report is estimated for streams, and for requests whose
+        client left; both used tokens.
         """
         usage = self.usage
         if usage is not None and usage.completion_tokens is not None:

@@ -16,7 +16,7 @@ UPSTREAM = "Upstream service error for request_id {request_id}"
 
 @dataclass(frozen=True, slots=True)
 class UpstreamError:
-    """What an upstream said of a failure, validated; OpenAI's shape passes it on."""
+    """The parts of an upstream's error that OpenAI's shape passes on, validated."""
 
     status: int = 0
     fields: Mapping[str, str] = field(default_factory=dict)
@@ -24,7 +24,7 @@ class UpstreamError:
 
 
 class ChatError(Exception):
-    """A failure that the caller is told about; `str()` is its message."""
+    """A failure whose message, its `str()`, is for the caller."""
 
     upstream = UpstreamError()
 
@@ -41,7 +41,7 @@ class InvalidValueError(ChatError):
 
 
 class InvalidRequestError(ChatError):
-    """The body is not a request, or an upstream refused it in the middle of a stream."""
+    """The body is not a request, or an upstream refused the request during a stream."""
 
 
 class UnsupportedRequestError(ChatError):
@@ -53,9 +53,9 @@ class UnsupportedInferenceTypeError(ChatError):
 
 
 class UpstreamServiceError(ChatError):
-    """The upstream failed. The message is for the log alone, never for the caller.
+    """The upstream failed. The message is for the log, never for the caller.
 
-    `retry_after` is the pause in seconds that the upstream asked for.
+    `retry_after` is the pause in seconds that the upstream requested.
     """
 
     def __init__(self, reason: str, *, retry_after: float = 0.0) -> None:
@@ -63,7 +63,7 @@ class UpstreamServiceError(ChatError):
         self.retry_after = retry_after
 
 
-# The rows of a table: classes, status, and the detail, which None makes of the arguments.
+# The rows of a table: classes, status, and the detail; None stands for the arguments.
 Table = tuple[tuple[type[BaseException] | UnionType, int, str | None], ...]
 
 SYNCHRONOUS: Table = (
@@ -96,7 +96,7 @@ def look_up(table: Table, error: BaseException, request_id: str) -> tuple[int, A
 
 
 def arguments(error: BaseException) -> Any:
-    """Return the single argument as it is, several as a list, and the text when there is none."""
+    """Return the single argument as it is, several as a list, or the text if there is none."""
     match error.args:
         case ():
             return str(error)
@@ -109,7 +109,7 @@ def arguments(error: BaseException) -> Any:
 def error_chunk(
     error: BaseException, request_id: str, now: datetime | None = None
 ) -> dict[str, Any]:
-    """Return the stream error chunk, the last event of a stream that fails after it began."""
+    """Return the stream error chunk: the last event of a stream that fails after it began."""
     status, text = look_up(AFTER_FIRST_CHUNK, error, request_id)
     content = {"error": text, "timestamp": pacific(now or datetime.now(UTC))}
     return {

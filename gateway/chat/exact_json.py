@@ -1,4 +1,4 @@
-"""JSON whose numbers keep their text: orjson, and the slower json where orjson would round."""
+"""JSON whose numbers keep their text: orjson, or the slower json where orjson would round."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import orjson
 MAX_DEPTH = 254  # what orjson writes
 LONG_NUMBER = b"0" * 19
 ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
-# With digits, signs and spaces deleted, a number is what its point and exponent leave of it.
+# Without digits, signs and spaces, only the point and the exponent of a number remain.
 DELIMITERS = bytes.maketrans(b":[]{}E", b",,,,,e")
 DELETED = b"0123456789+- \t\r\n"
 
 
 class Number(float):
-    """A number that is written as it was read."""
+    """A number with the text that it was read from."""
 
     __slots__ = ("text",)
     text: str
@@ -52,7 +52,7 @@ def read(raw: bytes) -> Any:
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
-        # Perhaps only a number is too large for orjson.
+        # A number may be too large for orjson.
         return loads(raw)
 
 

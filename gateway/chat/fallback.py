@@ -1,4 +1,4 @@
-"""Calling an endpoint: its targets in turn until one answers, and none after the first chunk."""
+"""Calls of an endpoint: its targets in turn until one succeeds, none after the first chunk."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ log = structlog.stdlib.get_logger(__name__)
 
 @dataclass(slots=True)
 class OpenedStream:
-    """A stream whose first chunk has come. `fault` came right behind that chunk."""
+    """A stream whose first chunk has arrived; `fault` arrived with it, after it."""
 
     transformer: ChunkTransformer
     events: AsyncGenerator[list[bytes]]
     fault: ChatError | None = None
 
     async def read_first_chunk(self) -> None:
-        """Raises what the upstream's failure stands for."""
+        """Raises as Upstream's methods do."""
         while not self.transformer.has_begun:
             try:
                 payloads = await anext(self.events, None)
@@ -95,7 +95,7 @@ class FallbackCaller:
         return await self._first_success(context, call)
 
     async def _first_success(self, context: ChatContext, call: Method[T]) -> T:
-        """Return what the first target that does not fail gives, within the total time."""
+        """Return the result of the first target that succeeds, within the total time."""
         try:
             with within(context.endpoint.timeouts.total_s):
                 return await self._try_targets(context, call)
@@ -138,7 +138,7 @@ class FallbackCaller:
 
 
 def _before_first_chunk(error: ChatError) -> ChatError:
-    """Return a failure as it is raised while nothing was sent: a refusal is a bad value."""
+    """Return a failure as it is raised before the first chunk: a refusal is an invalid value."""
     if not isinstance(error, InvalidRequestError):
         return error
     refusal = InvalidValueError(*error.args)

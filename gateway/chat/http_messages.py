@@ -1,4 +1,4 @@
-"""Requests and responses, the same under ASGI and in a Django view. Pure."""
+"""Requests and responses, the same for every carrier. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 
 import orjson
 
-from gateway import trace_ids
 from gateway.errors import PayloadTooLargeError
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
@@ -42,7 +41,9 @@ class ChatRequest:
 
     def __post_init__(self) -> None:
         given = self.headers.get("x-request-id", "")
-        self.request_id = given if REQUEST_ID.fullmatch(given) else _new_id()
+        is_valid = REQUEST_ID.fullmatch(given)
+        # A generated id is unique, not secret, and needs no system call.
+        self.request_id = given if is_valid else f"{random.getrandbits(128):032x}"
 
     @property
     def is_json(self) -> bool:
@@ -50,15 +51,6 @@ class ChatRequest:
         header = self.headers.get("content-type", "")
         media_type = header.partition(";")[0].strip().lower()
         return media_type in {"", "application/json"} or media_type.endswith("+json")
-
-    @property
-    def trace_id(self) -> str:
-        return trace_ids.trace_id(self.headers.get("traceparent"))
-
-
-def _new_id() -> str:
-    """Return an id that is unique, not secret, and needs no system call."""
-    return f"{random.getrandbits(128):032x}"
 
 
 def check_length(declared: str) -> None:

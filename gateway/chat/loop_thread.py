@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from gateway.chat import runtime
 
-# How long writing what is left may hold up the end of the process.
+# The longest wait for the last writes when the process ends.
 CLOSING_S = 15.0
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""Chat's metrics, read from the database: the same from every process, and none lost with one."""
+"""Chat's metrics, read from the database: the same from every process, and none is lost."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ChatCollector(Collector):
         yield from _histograms()
 
     def describe(self) -> list[Metric]:
-        return []  # registering must not ask the database
+        return []  # registering must not query the database
 
 
 def _counters() -> Iterator[Metric]:

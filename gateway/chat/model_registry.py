@@ -1,4 +1,4 @@
-"""The model endpoints there are: the rows of the admin and the entries of the configuration."""
+"""All model endpoints: the rows of the admin and the entries of the configuration."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from gateway.configuration.shapes import Allow, ModelEntry, Target, Timeouts
 from webhooks_core.encryption import SecretUnreadableError
 from webhooks_core.thread_pool import InThread
 
-# Older than FRESH_S: loaded again while the old one serves. Older than STALE_S: waited for.
+# After FRESH_S requests use the old endpoints while new ones are loaded; after STALE_S they wait.
 FRESH_S = 1.0
 STALE_S = 3.0
-# With the database away, or when loading takes longer than this, the last one serves for so long.
+# They wait so long. Without a database, the old endpoints serve for OUTAGE_S.
 WAIT_S = 5.0
 OUTAGE_S = 60.0
 
@@ -29,30 +29,30 @@ log = structlog.stdlib.get_logger(__name__)
 
 
 class KeyMissingError(Exception):
-    """A target's key cannot be had; the message names the endpoint and why."""
+    """A target's key is not available; the message names the endpoint and the reason."""
 
 
 def load() -> dict[str, ModelEntry]:
     """Return all endpoints by name. A name in the configuration wins over a row's.
 
-    An endpoint whose key cannot be had is left out, and logged.
+    An endpoint without its key is left out, and logged.
     """
-    found: dict[str, ModelEntry] = {}
+    entries: dict[str, ModelEntry] = {}
     rows = ModelEndpoint.objects.filter(is_active=True).prefetch_related("targets")
     for row in rows:
         try:
-            found[row.name] = entry(row)
+            entries[row.name] = entry(row)
         except KeyMissingError as error:
             log.error("model endpoint left out", reason=str(error))  # noqa: TRY400
-    return found | {it.name: it for it in configuration.current().models}
+    return entries | {model.name: model for model in configuration.current().models}
 
 
 def entry(row: ModelEndpoint) -> ModelEntry:
-    """Return a row as what it stands for. Raises KeyMissingError."""
+    """Return a row as an entry of the configuration. Raises KeyMissingError."""
     return ModelEntry(
         name=row.name,
         upstream=row.upstream,
-        targets=tuple(_target(row, it) for it in row.targets.all())
+        targets=tuple(_target(row, target) for target in row.targets.all())
         or (Target("", row.name),),
         inference_type=row.inference_type,
         supports=None if not row.supports else frozenset(row.supports),
@@ -71,18 +71,18 @@ def _principal(text: str) -> tuple[str, str]:
     return tenant, principal
 
 
-def _target(row: ModelEndpoint, it: ModelTarget) -> Target:
+def _target(row: ModelEndpoint, target: ModelTarget) -> Target:
     return Target(
-        base_url=it.base_url.rstrip("/"),
-        model=it.model or row.name,
-        api_key=_key(row, it),
-        weight=it.weight,
+        base_url=target.base_url.rstrip("/"),
+        model=target.model or row.name,
+        api_key=_key(row, target),
+        weight=target.weight,
     )
 
 
-def _key(row: ModelEndpoint, it: ModelTarget) -> str:
+def _key(row: ModelEndpoint, target: ModelTarget) -> str:
     try:
-        text: str = it.api_key.decrypt()
+        text: str = target.api_key.decrypt()
     except SecretUnreadableError as error:
         raise KeyMissingError(f"{row.name}: its key cannot be decrypted") from error
     reference = REFERENCE.fullmatch(text)
@@ -95,7 +95,7 @@ def _key(row: ModelEndpoint, it: ModelTarget) -> str:
 
 @dataclass(slots=True)
 class ModelRegistry:
-    """What load() returned in the last seconds; `in_thread` runs it."""
+    """The result of load(), renewed every FRESH_S; `in_thread` runs it."""
 
     in_thread: InThread
     load: Callable[[], Mapping[str, ModelEntry]] = load
@@ -121,10 +121,10 @@ class ModelRegistry:
         return self._known
 
     async def _wait_for(self, loading: asyncio.Task[None]) -> None:
-        """Raises what the database raises, TimeoutError: it hangs."""
+        """Raises what the database raises; TimeoutError after WAIT_S."""
         left = self._began_at + WAIT_S - self.clock()
         async with asyncio.timeout(max(0.0, left)):
-            await asyncio.shield(loading)  # others wait for it as well
+            await asyncio.shield(loading)  # other requests wait for it too
         if self._failure is not None:
             raise self._failure
 

@@ -1,4 +1,4 @@
-"""A request as it came, and as it goes on to an upstream. Pure."""
+"""A request as a client sends it and as an upstream gets it. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gateway.chat.errors import ChatError, InvalidRequestError, InvalidValueErro
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """A JSON object that names the model endpoint it is for."""
+    """A JSON object that names its model endpoint."""
 
     model: str
     stream: bool

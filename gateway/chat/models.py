@@ -36,7 +36,7 @@ def upstream_choices() -> list[tuple[str, str]]:
 
 
 class ModelEndpoint(models.Model):
-    """A name that callers use, and its upstream; the same as an entry of `models:`."""
+    """A name that callers use, and its upstream; like an entry of `models:`."""
 
     name = models.CharField(max_length=128, unique=True)
     upstream = models.CharField(max_length=32, choices=upstream_choices)
@@ -187,7 +187,7 @@ class Counted(models.Model):
 
 
 class UsageRecord(models.Model):
-    """One request that an endpoint was found for; tokens are null if the upstream reported none.
+    """One request for an existing endpoint; tokens are null if the upstream reported none.
 
     `estimated`: at least one of the counts is an estimate from the length of the text.
     """
@@ -265,7 +265,7 @@ class UsageTotal(Counted):
 
 
 class UsageBucket(models.Model):
-    """One bucket of a histogram: how many values fell into it, and their sum in seconds."""
+    """One bucket of a histogram: the number of its values, and their sum in seconds."""
 
     metric = models.CharField(max_length=32)
     model = models.CharField(max_length=128)

@@ -1,4 +1,4 @@
-"""Which target of an endpoint is called, and which are skipped for a while after failures."""
+"""The order in which an endpoint's targets are called, and the ejection of failing ones."""
 
 from __future__ import annotations
 

@@ -25,14 +25,14 @@ from webhooks_core.thread_pool import InThread, ThreadPool
 T = TypeVar("T")
 
 READERS = 2
-# One, of its own: a slow write must not keep a key from being looked up.
+# A thread of its own: a slow write must not delay the lookup of a key.
 WRITERS = 1
 CLOSING_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """One service and what it runs on. Started and stopped in the loop that it serves."""
+    """One service and its resources, started and stopped in the loop that it serves."""
 
     service: Service
     writer: UsageWriter
@@ -60,7 +60,7 @@ class Runtime:
         return cls(service, writer, client, (readers, writers))
 
     async def stop(self) -> None:
-        """Write what is not written yet and close everything."""
+        """Write what is not written yet, and close everything."""
         await self.writer.stop()
         await self.client.close()
         for pool in self.pools:

@@ -1,4 +1,4 @@
-"""The chat service of one event loop: who asks for what, the response, and the record of it."""
+"""The chat service of one event loop: from a request to its response and its record."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 
@@ -19,7 +19,6 @@ from gateway.chat.errors import (
     SYNCHRONOUS,
     ChatError,
     EndpointNotFoundError,
-    Table,
     look_up,
 )
 from gateway.chat.fallback import FallbackCaller, Method
@@ -31,6 +30,8 @@ from gateway.chat.http_messages import (
     ClientGoneError,
 )
 from gateway.chat.metering.limits import Limits
+from gateway.chat.metering.writer import UsageWriter
+from gateway.chat.model_registry import ModelRegistry
 from gateway.chat.model_request import ModelRequest
 from gateway.chat.streaming.body import events
 from gateway.chat.streaming.transform import ChunkTransformer
@@ -52,25 +53,6 @@ from webhooks_core.thread_pool import InThread
 LOOK_UP_S = 10.0
 
 log = structlog.stdlib.get_logger(__name__)
-
-
-class Registry(Protocol):
-    """Which model endpoints exist."""
-
-    async def endpoints(self) -> Mapping[str, ModelEntry]:
-        """Return all by name."""
-
-
-class Recorder(Protocol):
-    """Keeps what happened; never waits, never fails."""
-
-    def record(self, context: ChatContext) -> None:
-        """Record a request that has ended."""
-
-    def deny(
-        self, *, caller: Caller, action: str, model: str, request: ChatRequest
-    ) -> None:
-        """Record a denied request; `action` is the operation that it asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,37 +84,23 @@ class Service:
     """Answers requests. `in_thread` runs what may use the database."""
 
     calls: FallbackCaller
-    registry: Registry
-    recorder: Recorder
+    registry: ModelRegistry
+    recorder: UsageWriter
     limits: Limits
     in_thread: InThread
 
-    async def answer(self, request: ChatRequest) -> ChatResponse:
-        """Authenticate and serve a request.
+    async def answer(
+        self, request: ChatRequest, caller: Caller | None = None
+    ) -> ChatResponse:
+        """Serve a request; without a caller, check its method and authenticate it first.
 
         Raises nothing but ClientGoneError and a cancellation.
         """
         route = route_of(request.path)
         try:
-            route.check_method(request.method)
-            caller = await self._authenticate(request)
-        except Exception as error:  # noqa: BLE001 - every client gets a response
-            return failure_response(error, request.request_id, route.api_format)
-        return await self.serve(caller, request)
-
-    async def _authenticate(self, request: ChatRequest) -> Caller:
-        caller = authenticate_cached(request.headers, request.peer)
-        if caller is not MISS:
-            return caller
-        look_up = partial(authenticate, request.headers, request.peer)
-        async with asyncio.timeout(LOOK_UP_S):
-            known: Caller = await self.in_thread(look_up)
-        return known
-
-    async def serve(self, caller: Caller, request: ChatRequest) -> ChatResponse:
-        """Serve a request of a known caller, with a method of its route. Raises as answer()."""
-        route = route_of(request.path)
-        try:
+            if caller is None:
+                route.check_method(request.method)
+                caller = await self._authenticate(request)
             await self.limits.admit(caller)
             return await route.handler(self, request, caller, route.api_format)
         except ClientGoneError:
@@ -140,19 +108,24 @@ class Service:
         except Exception as error:  # noqa: BLE001 - every client gets a response
             return failure_response(error, request.request_id, route.api_format)
 
+    async def _authenticate(self, request: ChatRequest) -> Caller:
+        caller = authenticate_cached(request.headers, request.peer)
+        if caller is not MISS:
+            return caller
+        look_up_key = partial(authenticate, request.headers, request.peer)
+        async with asyncio.timeout(LOOK_UP_S):
+            known: Caller = await self.in_thread(look_up_key)
+        return known
+
     async def chat(
         self, request: ChatRequest, caller: Caller, api_format: ApiFormat
     ) -> ChatResponse:
-        context = await self._context(request, caller, api_format, CHAT)
-        if context.request.stream:
-            return await self._run(context, CHAT, BEFORE_FIRST_CHUNK, self._stream)
-        return await self._run(context, CHAT, SYNCHRONOUS, self._complete)
+        return await self._call(request, caller, api_format, CHAT)
 
     async def embeddings(
         self, request: ChatRequest, caller: Caller, api_format: ApiFormat
     ) -> ChatResponse:
-        context = await self._context(request, caller, api_format, EMBEDDINGS)
-        return await self._run(context, EMBEDDINGS, SYNCHRONOUS, self._complete)
+        return await self._call(request, caller, api_format, EMBEDDINGS)
 
     async def models(
         self, _: ChatRequest, caller: Caller, __: ApiFormat
@@ -216,27 +189,30 @@ class Service:
             caller, endpoint, model_request, request.request_id, api_format
         )
 
-    async def _run(
+    async def _call(
         self,
-        context: ChatContext,
+        request: ChatRequest,
+        caller: Caller,
+        api_format: ApiFormat,
         operation: Operation,
-        table: Table,
-        call: Callable[[ChatContext, Operation], Awaitable[ChatResponse]],
     ) -> ChatResponse:
-        """Call the endpoint; a failure becomes what the table says."""
-        self.limits.enter(context.caller)
+        """Call the endpoint; a failure becomes what its table says. Raises as _context()."""
+        context = await self._context(request, caller, api_format, operation)
+        is_stream = context.request.stream and operation is CHAT
+        self.limits.enter(caller)
         try:
             require(context.endpoint, operation.inference_type, context.request)
-            return await call(context, operation)
+            if is_stream:
+                return await self._stream(context)
+            return await self._complete(context, operation)
         except asyncio.CancelledError:
             self._end(context, CLIENT_GONE)
             raise
         except Exception as error:
             if not isinstance(error, ChatError):
                 log.exception("chat failed", request_id=context.request_id)
-            status, body, headers = context.api_format.failure(
-                table, error, context.request_id
-            )
+            table = BEFORE_FIRST_CHUNK if is_stream else SYNCHRONOUS
+            status, body, headers = api_format.failure(table, error, context.request_id)
             self._end(context, status)
             return ChatResponse.json(status, body, headers)
 
@@ -247,7 +223,7 @@ class Service:
         self._end(context, 200)
         return ChatResponse.json(200, body)
 
-    async def _stream(self, context: ChatContext, _: Operation) -> ChatResponse:
+    async def _stream(self, context: ChatContext) -> ChatResponse:
         new_transformer = partial(
             ChunkTransformer,
             context.api_format,
@@ -258,11 +234,11 @@ class Service:
         opened = await self.calls.open_stream(context, new_transformer)
         context.forget_body()
         parts = events(context, opened, self._end)
-        # Begun, so that closing it ends the request even if nobody reads on.
+        # The generator has begun, so that closing it ends the request.
         return ChatResponse(200, EVENT_STREAM, await anext(parts), parts)
 
     def _end(self, context: ChatContext, status: int) -> None:
-        """Note how a request ended; only the first end counts."""
+        """Record how a request ended; only the first end counts."""
         if context.status:
             return
         context.status, context.duration_s = status, context.elapsed()
@@ -273,7 +249,7 @@ class Service:
 def failure_response(
     error: Exception, request_id: str, api_format: ApiFormat
 ) -> ChatResponse:
-    """Return the response to a request that no endpoint was called for."""
+    """Return the response to a request that failed before a call of its endpoint."""
     if isinstance(error, ChatError):
         status, detail = look_up(SYNCHRONOUS, error, request_id)
         return ChatResponse.json(status, api_format.error(status, detail))
@@ -303,7 +279,7 @@ def _model(endpoint: ModelEntry) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": upstream}
 
 
-# Stands in for an endpoint that does not exist: nobody may use it.
+# In place of an endpoint that does not exist; nobody may use it.
 ABSENT = ModelEntry("", "", (), allow=Allow(everyone=False))
 
 Handler = Callable[[Service, ChatRequest, Caller, ApiFormat], Awaitable[ChatResponse]]

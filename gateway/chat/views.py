@@ -1,4 +1,4 @@
-"""Chat under Django's own handlers, WSGI and ASGI, and what a tenant has used."""
+"""Chat under Django's own handlers, WSGI and ASGI, and the usage of a tenant."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ T = TypeVar("T")
 
 
 class ChatView(GatewayView):
-    """Hands a request to the service, which runs on an event loop; this thread waits.
+    """Passes a request to the service on its event loop, and waits.
 
-    The body is read here and refused there, after what comes first.
+    The body is read here; an error of it is raised where the service reads.
     """
 
     schema = None  # gateway.chat.openapi describes it
@@ -112,7 +112,7 @@ def _read_body(request: Request) -> bytes:
 
 
 async def _serve(caller: Caller, request: ChatRequest) -> ChatResponse:
-    return await runtime.current().service.serve(caller, request)
+    return await runtime.current().service.answer(request, caller)
 
 
 def _wait(future: Future[T], *, is_asgi: bool) -> T:
@@ -168,7 +168,7 @@ async def _close(parts: AsyncGenerator[bytes]) -> None:
 def response_for(
     request: HttpRequest, status: int, error: BaseException | None
 ) -> HttpResponse:
-    """Answer what failed outside the views in the shape of the address, if it is one of chat's."""
+    """Answer what failed outside the views; at an address of chat, in its format."""
     if not serves(request.path):
         return HANDLER.response_for(request, status, error)
     failure = HANDLER.translate(error) or HANDLER.kinds[status]()
@@ -177,7 +177,7 @@ def response_for(
 
 
 class UsageView(GatewayView):
-    """GET /v1/usage: what the caller's tenant has used."""
+    """GET /v1/usage: the usage of the caller's tenant."""
 
     @openapi.DESCRIBE_USAGE
     def get(self, request: Request) -> Response:

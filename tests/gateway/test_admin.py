@@ -49,10 +49,10 @@ def deny(**fields) -> PolicyDecision:
 
 
 def test_a_key_is_made_and_its_text_shown_on_this_one_page(admin_client):
-    answer = admin_client.post(f"{KEYS}add/", FORM)
-    assert answer.status_code == 200
-    assert "no-store" in answer["Cache-Control"]
-    shown = unescape(answer.content.decode())
+    response = admin_client.post(f"{KEYS}add/", FORM)
+    assert response.status_code == 200
+    assert "no-store" in response["Cache-Control"]
+    shown = unescape(response.content.decode())
     (text,) = re.findall(r"gw_key_\w{36}", shown)
     row = GatewayKey.objects.get()
     assert row.digest == tokens.digest(text)
@@ -87,8 +87,8 @@ def test_a_key_without_days_never_expires(admin_client):
     ],
 )
 def test_a_key_that_cannot_be_is_not_made(admin_client, changes, words):
-    answer = admin_client.post(f"{KEYS}add/", FORM | changes)
-    assert words in unescape(answer.content.decode())
+    response = admin_client.post(f"{KEYS}add/", FORM | changes)
+    assert words in unescape(response.content.decode())
     assert not GatewayKey.objects.exists()
 
 
@@ -180,8 +180,8 @@ def test_history_is_neither_added_nor_changed_nor_deleted(admin_client, acme, ad
 @pytest.mark.parametrize("query", ["q=%00", "q=x", "p=99", "e=1", "tenant=x"])
 @pytest.mark.parametrize("address", [KEYS, DECISIONS, DOCUMENTS])
 def test_a_hostile_query_is_no_error_of_ours(admin_client, address, query):
-    answer = admin_client.get(f"{address}?{query}", follow=True)
-    assert answer.status_code == 200
+    response = admin_client.get(f"{address}?{query}", follow=True)
+    assert response.status_code == 200
 
 
 def test_a_decision_is_found_by_its_request(admin_client):
@@ -219,7 +219,7 @@ def test_a_long_document_is_cut_and_a_list_reads_no_text(
     assert shown.count("x" * 2000 + "</pre>") == 2
     with CaptureQueriesContext(connection) as queries:
         page(admin_client, DOCUMENTS)
-    assert not [it["sql"] for it in queries if '"content"' in it["sql"]]
+    assert not [query["sql"] for query in queries if '"content"' in query["sql"]]
 
 
 def test_a_list_costs_the_same_whatever_its_length(admin_client, acme):
@@ -257,27 +257,27 @@ def test_a_static_endpoint_says_where_it_is_declared_and_offers_no_change(
     assert "GATEWAY_CONFIG" in shown
     assert "hush-hush" not in shown
     assert "/rotate-secret/" not in shown
-    answer = admin_client.post(
+    response = admin_client.post(
         f"{ENDPOINTS}{endpoint.pk}/rotate-secret/", {"hours": "1"}, follow=True
     )
-    assert settings.GATEWAY_CONFIG in answer.content.decode()
+    assert settings.GATEWAY_CONFIG in response.content.decode()
 
 
 @pytest.mark.spec("gateway", "WEBHOOK_ALLOWED_TARGETS: endpoints that staff marked")
 def test_staff_allow_an_endpoint_the_internal_networks_of_the_settings(
     admin_client, settings, acme
 ):
-    made = acme.create()
+    subscription = acme.create()
     target = Endpoint.objects.get()
     inside = "http://10.1.2.3:8080/hook"
     assert "Allow internal networks" not in page(admin_client, change(target))
     settings.WEBHOOK_ALLOWED_TARGETS = ["10.0.0.0/8"]
     assert "Allow internal networks" in page(admin_client, change(target))
-    acme.patch(made, 400, url=inside)
+    acme.patch(subscription, 400, url=inside)
     told = operate(admin_client, target, "set-trusted", trusted="1")
     assert "allowed: 10.0.0.0/8" in told
-    assert acme.patch(made, url=inside)["url"] == inside
-    acme.patch(made, 400, url="http://192.168.0.1/")
+    assert acme.patch(subscription, url=inside)["url"] == inside
+    acme.patch(subscription, 400, url="http://192.168.0.1/")
     assert "not allowed" in operate(admin_client, target, "set-trusted")
     assert Endpoint.objects.get().trusted is False
 
@@ -290,13 +290,13 @@ def test_another_endpoint_says_nothing_of_a_configuration(admin_client, acme):
 
 
 def test_an_operator_sends_the_test_event_with_all_of_its_fields(acme, admin_client):
-    made = acme.create()
+    subscription = acme.create()
     endpoint = Endpoint.objects.get()
-    answer = admin_client.post(f"{ENDPOINTS}{endpoint.pk}/send-test/")
-    assert answer.status_code == 302
+    response = admin_client.post(f"{ENDPOINTS}{endpoint.pk}/send-test/")
+    assert response.status_code == 302
     delivery = Delivery.objects.select_related("event").get()
     body = orjson.loads(bytes(delivery.event.body))
     assert body["type"] == "webhook.test"
-    assert body["data"] == {"subscription_id": made["id"]}
+    assert body["data"] == {"subscription_id": subscription["id"]}
     assert (body["tenant_id"], body["principal_id"]) == ("acme", "system")
     assert len(body["request_id"]) == len(body["trace_id"]) == 32

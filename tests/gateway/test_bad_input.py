@@ -73,15 +73,20 @@ def test_the_table_is_read():
 def test_a_bad_request_answers_as_the_table_says_and_changes_nothing(acme, ids, row):
     before = facts()
     path = row.path.format(**ids)
-    answer = acme.call(row.method, path, row.body.encode(), content_type=row.media_type)
-    assert (answer.status_code, answer.json()) == (row.status, {"detail": row.detail})
+    response = acme.call(
+        row.method, path, row.body.encode(), content_type=row.media_type
+    )
+    assert (response.status_code, response.json()) == (
+        row.status,
+        {"detail": row.detail},
+    )
     assert facts() == before
 
 
 def test_a_stranger_is_told_of_the_method_at_most():
     stranger = Api(key="nonsense")
     for row in ROWS:
-        answer = stranger.call(
+        response = stranger.call(
             row.method, row.path, row.body.encode(), content_type=row.media_type
         )
-        assert answer.status_code == (405 if row.status == 405 else 401)
+        assert response.status_code == (405 if row.status == 405 else 401)

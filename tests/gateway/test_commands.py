@@ -73,7 +73,7 @@ def test_the_list_shows_states_and_never_a_key():
             dict(zip(heading.split("\t"), row.split("\t"), strict=True)) for row in rows
         ]
         parsed = run("list_gateway_keys", "--json", "--tenant", "globex").splitlines()
-    assert [it["state"] for it in found] == ["live", "expired", "revoked"]
+    assert [item["state"] for item in found] == ["live", "expired", "revoked"]
     assert (found[0]["tenant"], found[0]["name"]) == ("acme", "live one")
     assert found[0]["last used"] != "never"
     assert found[0]["key"] == key[: keys.SHOWN_LENGTH] + "…"

@@ -41,7 +41,9 @@ def test_the_shipped_sample_is_what_a_local_instance_runs_with(settings):
     found = configuration.load(SAMPLE, environ={})
     assert found == configuration.current()
     assert found.webhooks == WebhookSettings()
-    assert [(it.name, it.upstream) for it in found.models] == [("echo", "echo")]
+    assert [(model.name, model.upstream) for model in found.models] == [
+        ("echo", "echo")
+    ]
 
 
 def test_the_examples_in_the_sample_are_sound_too(load):
@@ -53,7 +55,7 @@ def test_the_examples_in_the_sample_are_sound_too(load):
     found = load("\n".join(lines), ACME_WEBHOOK_SECRET="s" * 16, SMALL_API_KEY="key")
     assert len(found.webhooks.subscriptions) == 1
     assert found.webhooks.subscriptions[0].secret == "s" * 16
-    assert [it.name for it in found.models] == ["echo", "small"]
+    assert [model.name for model in found.models] == ["echo", "small"]
 
 
 @pytest.mark.spec("gateway", "a static secret may come from an environment variable")

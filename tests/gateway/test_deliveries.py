@@ -50,14 +50,14 @@ def use_profile(monkeypatch):
 
 @pytest.mark.spec("gateway", "updated_at changes only when the subscription changes")
 def test_an_attempt_moves_last_attempt_at_and_a_change_updated_at(acme):
-    with receiver(204) as it:
-        made = acme.create(it.url)
-        acme.test(made)
+    with receiver(204) as subscriber:
+        subscription = acme.create(subscriber.url)
+        acme.test(subscription)
         dispatch()
-    tried = acme.get(f"/{made['id']}")
-    assert made["last_attempt_at"] is None
-    assert tried["last_attempt_at"] > made["updated_at"] == tried["updated_at"]
-    changed = acme.patch(made, description="new")
+    tried = acme.get(f"/{subscription['id']}")
+    assert subscription["last_attempt_at"] is None
+    assert tried["last_attempt_at"] > subscription["updated_at"] == tried["updated_at"]
+    changed = acme.patch(subscription, description="new")
     assert changed["updated_at"] > tried["last_attempt_at"]
     assert changed["last_attempt_at"] == tried["last_attempt_at"]
     assert acme.get()["items"] == [changed]
@@ -66,9 +66,9 @@ def test_an_attempt_moves_last_attempt_at_and_a_change_updated_at(acme):
 @pytest.mark.spec("gateway", "Webhook event envelope")
 def test_an_ingested_document_arrives_in_an_envelope_of_exactly_eight_fields(acme):
     trace = "4bf92f3577b34da6a3ce929d0e0e4736"
-    with receiver(204) as it:
-        acme.create(it.url)
-        answer = acme.call(
+    with receiver(204) as subscriber:
+        acme.create(subscriber.url)
+        response = acme.call(
             "POST",
             INGEST,
             {"text": "Ships give way.", "title": "Harbour"},
@@ -78,7 +78,7 @@ def test_an_ingested_document_arrives_in_an_envelope_of_exactly_eight_fields(acm
             },
         )
         assert dispatch() == 1
-    body = orjson.loads(it.requests[0].body)
+    body = orjson.loads(subscriber.requests[0].body)
     assert list(body) == ENVELOPE
     assert re.fullmatch(r"evt_[0-9a-v]{26}", body["id"])
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", body["created_at"])
@@ -87,7 +87,7 @@ def test_an_ingested_document_arrives_in_an_envelope_of_exactly_eight_fields(acm
         "type": "ingest.completed",
         "tenant_id": "acme",
         "created_at": "",
-        "data": answer.json(),
+        "data": response.json(),
         "request_id": "req-7",
         "principal_id": "ada",
         "trace_id": trace,
@@ -95,12 +95,12 @@ def test_an_ingested_document_arrives_in_an_envelope_of_exactly_eight_fields(acm
 
 
 def test_ids_of_request_and_trace_are_made_when_the_caller_gives_none(acme):
-    with receiver(204) as it:
-        acme.create(it.url)
-        answer = acme.ingest()
+    with receiver(204) as subscriber:
+        acme.create(subscriber.url)
+        response = acme.ingest()
         dispatch()
-    body = orjson.loads(it.requests[0].body)
-    assert body["request_id"] == answer["X-Request-Id"]
+    body = orjson.loads(subscriber.requests[0].body)
+    assert body["request_id"] == response["X-Request-Id"]
     assert re.fullmatch(r"[0-9a-f]{32}", body["trace_id"])
     assert datetime.fromisoformat(body["created_at"]).utcoffset() == timedelta(0)
 
@@ -109,12 +109,12 @@ def test_ids_of_request_and_trace_are_made_when_the_caller_gives_none(acme):
 @pytest.mark.spec("gateway", "X-Gateway-Signature: t=<unix_ts>,v1=<hex_hmac_sha256>")
 @pytest.mark.spec("gateway", "management paths carry /v1, chat /v2, the signature v1")
 def test_a_delivery_carries_its_headers_and_stripe_verifies_it(acme):
-    with receiver(204) as it:
-        secret = acme.create(it.url)["secret"]
+    with receiver(204) as subscriber:
+        secret = acme.create(subscriber.url)["secret"]
         before = int(time.time())
         acme.ingest()
         dispatch()
-    [request] = it.requests
+    [request] = subscriber.requests
     stamp = request.headers["X-Gateway-Timestamp"]
     assert before <= int(stamp) <= time.time()
     expected = hmac.new(
@@ -131,11 +131,11 @@ def test_a_delivery_carries_its_headers_and_stripe_verifies_it(acme):
 
 @pytest.mark.spec("gateway", "tolerance in seconds; 0 skips the freshness check")
 def test_our_verifying_helper_judges_freshness_by_its_tolerance(acme):
-    with receiver(204) as it:
-        secret = acme.create(it.url, secret="supplied")["secret"]
+    with receiver(204) as subscriber:
+        secret = acme.create(subscriber.url, secret="supplied")["secret"]
         acme.ingest()
         dispatch()
-    [request] = it.requests
+    [request] = subscriber.requests
     signature, stamp = (
         request.headers["X-Gateway-Signature"],
         int(request.headers["X-Gateway-Timestamp"]),
@@ -158,14 +158,14 @@ def test_our_verifying_helper_judges_freshness_by_its_tolerance(acme):
     "failure below max_attempts: retry after exponential backoff",
 )
 def test_two_failures_and_a_success_carry_one_id_and_fresh_timestamps(acme):
-    with receiver(500, 503, 200) as it:
-        made = acme.create(it.url)
+    with receiver(500, 503, 200) as subscriber:
+        subscription = acme.create(subscriber.url)
         acme.ingest()
         now = timezone.now()
         for seconds in (0, 10, 20):
             with time_machine.travel(now + timedelta(seconds=seconds)):
                 assert dispatch() == 1
-                [row] = acme.deliveries(made)
+                [row] = acme.deliveries(subscription)
                 expected = (
                     ("delivered", 3)
                     if seconds == 20
@@ -173,16 +173,25 @@ def test_two_failures_and_a_success_carry_one_id_and_fresh_timestamps(acme):
                 )
                 assert (row["status"], row["attempts"]) == expected
                 assert (row["next_attempt_at"] is None) == (seconds == 20)
-    assert {request.body for request in it.requests} == {it.requests[0].body}
-    assert {request.headers["X-Gateway-Delivery"] for request in it.requests} == {
-        row["event_id"]
+    assert {request.body for request in subscriber.requests} == {
+        subscriber.requests[0].body
     }
-    stamps = [int(request.headers["X-Gateway-Timestamp"]) for request in it.requests]
+    assert {
+        request.headers["X-Gateway-Delivery"] for request in subscriber.requests
+    } == {row["event_id"]}
+    stamps = [
+        int(request.headers["X-Gateway-Timestamp"]) for request in subscriber.requests
+    ]
     assert stamps[0] + 9 <= stamps[1] <= stamps[2] - 9
-    assert len({request.headers["X-Gateway-Signature"] for request in it.requests}) == 3
+    assert (
+        len({request.headers["X-Gateway-Signature"] for request in subscriber.requests})
+        == 3
+    )
     assert row["last_error"] == "HTTP 503"
     assert row["delivered_at"]
-    assert stripe_accepts(it.requests[2], made["secret"], tolerance=None)
+    assert stripe_accepts(
+        subscriber.requests[2], subscription["secret"], tolerance=None
+    )
 
 
 @pytest.mark.spec(
@@ -198,15 +207,15 @@ def test_the_default_policy_is_the_specifications():
 
 @pytest.mark.spec("gateway", "max_attempts reached: failed, failure is logged")
 def test_exhausted_attempts_end_as_failed_and_are_logged(acme, caplog):
-    with receiver(500) as it:
-        made = acme.create(it.url)
+    with receiver(500) as subscriber:
+        subscription = acme.create(subscriber.url)
         acme.ingest()
         now = timezone.now()
         for seconds in (0, 10, 20, 30):
             with time_machine.travel(now + timedelta(seconds=seconds)):
                 dispatch()
-    assert len(it.requests) == 3
-    [row] = acme.deliveries(made)
+    assert len(subscriber.requests) == 3
+    [row] = acme.deliveries(subscription)
     assert (row["status"], row["attempts"], row["last_error"]) == (
         "failed",
         3,
@@ -214,41 +223,41 @@ def test_exhausted_attempts_end_as_failed_and_are_logged(acme, caplog):
     )
     assert row["next_attempt_at"] is row["delivered_at"] is None
     assert "delivery failed" in caplog.text
-    assert acme.get(f"/{made['id']}")["active"] is True
+    assert acme.get(f"/{subscription['id']}")["active"] is True
 
 
 @pytest.mark.spec("gateway", "Inactive subscriptions do not receive events")
 def test_an_inactive_subscription_receives_nothing_then_or_later(acme):
-    with receiver(204) as it:
-        made = acme.create(it.url)
-        acme.patch(made, active=False)
+    with receiver(204) as subscriber:
+        subscription = acme.create(subscriber.url)
+        acme.patch(subscription, active=False)
         acme.ingest("one")
         assert dispatch() == 0
-        acme.patch(made, active=True)
+        acme.patch(subscription, active=True)
         assert dispatch() == 0
         acme.ingest("two")
         assert dispatch() == 1
-    assert acme.deliveries(made)[0]["status"] == "delivered"
-    assert len(it.requests) == len(acme.deliveries(made)) == 1
+    assert acme.deliveries(subscription)[0]["status"] == "delivered"
+    assert len(subscriber.requests) == len(acme.deliveries(subscription)) == 1
 
 
 @pytest.mark.parametrize("end", ["inactive", "deleted"])
 def test_what_waits_ends_as_failed_with_the_reason(acme, end):
-    with receiver(500) as it:
-        made = acme.create(it.url)
+    with receiver(500) as subscriber:
+        subscription = acme.create(subscriber.url)
         acme.ingest()
         dispatch()
         if end == "inactive":
-            acme.patch(made, active=False)
-            acme.patch(made, active=True)
+            acme.patch(subscription, active=False)
+            acme.patch(subscription, active=True)
         else:
-            acme.call("DELETE", f"{PATH}/{made['id']}")
+            acme.call("DELETE", f"{PATH}/{subscription['id']}")
         with time_machine.travel(timezone.now() + timedelta(minutes=1)):
             assert dispatch() == 0
     delivery = Delivery.objects.get()
     assert (delivery.status, delivery.attempts) == (Delivery.Status.FAILED, 1)
     assert delivery.last_error == f"endpoint {end}"
-    assert len(it.requests) == 1
+    assert len(subscriber.requests) == 1
 
 
 @pytest.mark.spec("gateway", "every matching active subscription in the tenant")
@@ -265,27 +274,27 @@ def test_events_go_to_every_matching_subscription_of_the_tenant_alone(acme, glob
 
 @pytest.mark.spec("gateway", "POST …/{id}/test: send a synthetic test event")
 def test_the_test_event_goes_to_that_subscription_whatever_its_event_types(acme):
-    with receiver(204) as it:
-        made = acme.create(it.url, event_types=["drift.detected"])
-        acme.create(it.url)
-        answer = acme.test(made)
-        assert answer.status_code == 202
-        assert answer.json() == {
+    with receiver(204) as subscriber:
+        subscription = acme.create(subscriber.url, event_types=["drift.detected"])
+        acme.create(subscriber.url)
+        response = acme.test(subscription)
+        assert response.status_code == 202
+        assert response.json() == {
             "event_id": Event.objects.get().public_id,
             "queued": True,
         }
         assert dispatch() == 1
-    body = orjson.loads(it.requests[0].body)
+    body = orjson.loads(subscriber.requests[0].body)
     assert list(body) == ENVELOPE
     assert (body["type"], body["principal_id"]) == ("webhook.test", "ada")
-    assert body["data"] == {"subscription_id": made["id"]}
-    assert stripe_accepts(it.requests[0], made["secret"])
-    assert it.requests[0].headers["X-Gateway-Event"] == "webhook.test"
+    assert body["data"] == {"subscription_id": subscription["id"]}
+    assert stripe_accepts(subscriber.requests[0], subscription["secret"])
+    assert subscriber.requests[0].headers["X-Gateway-Event"] == "webhook.test"
 
 
 def test_a_test_of_an_inactive_subscription_is_409_and_stores_nothing(acme):
-    answer = acme.test(acme.create(active=False))
-    assert (answer.status_code, list(answer.json())) == (409, ["detail"])
+    response = acme.test(acme.create(active=False))
+    assert (response.status_code, list(response.json())) == (409, ["detail"])
     assert not Event.objects.exists()
 
 
@@ -294,21 +303,21 @@ def test_switched_off_webhooks_send_nothing_and_leave_the_api_working(
     acme, use_profile
 ):
     use_profile(enabled=False)
-    with receiver(204) as it:
-        made = acme.create(it.url)
+    with receiver(204) as subscriber:
+        subscription = acme.create(subscriber.url)
         assert acme.ingest().status_code == 201
-        assert acme.test(made).status_code == 409
+        assert acme.test(subscription).status_code == 409
         assert dispatch() == 0
-    assert acme.patch(made, description="works")["description"] == "works"
-    assert acme.deliveries(made) == []
-    assert it.requests == []
+    assert acme.patch(subscription, description="works")["description"] == "works"
+    assert acme.deliveries(subscription) == []
+    assert subscriber.requests == []
 
 
 def test_deliveries_are_listed_newest_first_in_pages(acme):
-    made = acme.create()
+    subscription = acme.create()
     for number in range(3):
         acme.ingest(f"text {number}")
-    rows = acme.deliveries(made)
+    rows = acme.deliveries(subscription)
     assert list(rows[0]) == [
         "id",
         "event_id",
@@ -328,20 +337,20 @@ def test_deliveries_are_listed_newest_first_in_pages(acme):
     )
     assert rows[0]["next_attempt_at"]
     assert rows[0]["delivered_at"] is None
-    assert acme.deliveries(made, "?page=2&page_size=2") == rows[2:]
-    assert acme.deliveries(made, "?page=3&page_size=2") == []
+    assert acme.deliveries(subscription, "?page=2&page_size=2") == rows[2:]
+    assert acme.deliveries(subscription, "?page=3&page_size=2") == []
     for query in ("page=0", "page_size=x"):
-        acme.get(f"/{made['id']}/deliveries?{query}", 400)
+        acme.get(f"/{subscription['id']}/deliveries?{query}", 400)
 
 
 def test_the_list_of_deliveries_costs_the_same_whatever_its_length(
     acme, django_assert_num_queries
 ):
-    made = acme.create()
+    subscription = acme.create()
     for number in range(5):
         acme.ingest(f"text {number}")
     with django_assert_num_queries(2):
-        acme.deliveries(made)
+        acme.deliveries(subscription)
 
 
 @pytest.mark.spec("gateway", "Delivery semantics 3")

@@ -39,7 +39,11 @@ def test_every_field_event_type_and_key_is_named():
         *serializers.SubscriptionSerializer().fields,
         *serializers.DeliverySerializer().fields,
         *EVENT_TYPES,
-        *(field for it in EVENT_TYPES.values() for field in it.schema["properties"]),
+        *(
+            field
+            for item in EVENT_TYPES.values()
+            for field in item.schema["properties"]
+        ),
         *configuration.WebhooksSerializer().fields,
         *configuration.SubscriptionSerializer().fields,
         *configuration.ModelSerializer().fields,

@@ -33,14 +33,14 @@ def emit(*arguments: str) -> str:
 
 @pytest.mark.spec("gateway", "Events: every type")
 @pytest.mark.parametrize(
-    "event_type", [it for it in EVENT_TYPES if it != "webhook.test"]
+    "event_type", [item for item in EVENT_TYPES if item != "webhook.test"]
 )
 def test_an_operator_can_emit_every_defined_type(acme, event_type):
-    with receiver(204) as it:
-        made = acme.create(it.url, event_types=[event_type])
+    with receiver(204) as subscriber:
+        subscription = acme.create(subscriber.url, event_types=[event_type])
         event_id = emit(event_type, "--tenant", "acme")
         dispatch()
-    body = orjson.loads(it.requests[0].body)
+    body = orjson.loads(subscriber.requests[0].body)
     assert (body["id"], body["type"], body["tenant_id"]) == (
         event_id,
         event_type,
@@ -50,7 +50,7 @@ def test_an_operator_can_emit_every_defined_type(acme, event_type):
     assert body["data"] == EVENT_TYPES[event_type].sample
     assert body["request_id"]
     assert len(body["trace_id"]) == 32
-    assert stripe_accepts(it.requests[0], made["secret"])
+    assert stripe_accepts(subscriber.requests[0], subscription["secret"])
 
 
 def test_emitted_data_may_be_given_and_come_from_a_file(acme, tmp_path):
@@ -151,7 +151,7 @@ def test_a_fault_in_a_large_value_is_told_in_short(acme):
 
 
 def test_other_tenants_see_nothing_of_an_emitted_event(acme, globex):
-    made = globex.create()
+    subscription = globex.create()
     emit("drift.detected", "--tenant", "acme")
-    assert globex.deliveries(made) == []
+    assert globex.deliveries(subscription) == []
     assert Api(tenant="acme", principal="x").get() == {"items": []}

@@ -27,15 +27,15 @@ pytestmark = pytest.mark.django_db
 )
 def test_a_file_tells_title_and_type(acme, name, declared, expected):
     upload = SimpleUploadedFile(name, "Häfen".encode(), declared)
-    answer = acme.client.post(INGEST, {"file": upload})
-    assert answer.status_code == 201
-    assert answer.json()["title"] == name
-    assert answer.json()["content_type"] == expected
+    response = acme.client.post(INGEST, {"file": upload})
+    assert response.status_code == 201
+    assert response.json()["title"] == name
+    assert response.json()["content_type"] == expected
     assert Document.objects.get().content == "Häfen"
 
 
 def test_fields_beside_a_file_win(acme):
-    answer = acme.client.post(
+    response = acme.client.post(
         INGEST,
         {
             "file": SimpleUploadedFile("a.txt", b"x", "text/plain"),
@@ -44,15 +44,15 @@ def test_fields_beside_a_file_win(acme):
             "metadata": '{"a": 1}',
         },
     )
-    result = answer.json()
+    result = response.json()
     assert (result["title"], result["content_type"]) == ("Mine", "text/markdown")
     assert result["metadata"] == {"a": 1}
 
 
 def test_a_form_may_hold_the_text_as_a_field(acme):
-    answer = acme.client.post(INGEST, {"text": "x", "title": "t"})
-    assert answer.status_code == 201
-    assert answer.json()["content_type"] == "text/plain"
+    response = acme.client.post(INGEST, {"text": "x", "title": "t"})
+    assert response.status_code == 201
+    assert response.json()["content_type"] == "text/plain"
 
 
 FORMS: list[tuple[str, dict[str, Any], str]] = [
@@ -72,9 +72,9 @@ FORMS: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("_case", "form", "words"), FORMS)
 def test_a_bad_form_is_400_and_stores_nothing(acme, _case, form, words):
-    answer = acme.client.post(INGEST, form)
-    assert (answer.status_code, list(answer.json())) == (400, ["detail"])
-    assert words in answer.json()["detail"]
+    response = acme.client.post(INGEST, form)
+    assert (response.status_code, list(response.json())) == (400, ["detail"])
+    assert words in response.json()["detail"]
     assert nothing_stored()
 
 
@@ -102,15 +102,15 @@ def test_a_bad_form_is_400_and_stores_nothing(acme, _case, form, words):
     ],
 )
 def test_a_malformed_form_is_400(acme, content_type, body):
-    answer = acme.call("POST", INGEST, body, content_type=content_type)
-    assert (answer.status_code, list(answer.json())) == (400, ["detail"])
+    response = acme.call("POST", INGEST, body, content_type=content_type)
+    assert (response.status_code, list(response.json())) == (400, ["detail"])
     assert nothing_stored()
 
 
 def test_a_form_field_over_the_frameworks_limit_is_413(acme):
-    answer = acme.client.post(INGEST, {"text": "x" * 1_100_000})
-    assert answer.status_code == 413
-    assert "as a file" in answer.json()["detail"]
+    response = acme.client.post(INGEST, {"text": "x" * 1_100_000})
+    assert response.status_code == 413
+    assert "as a file" in response.json()["detail"]
 
 
 def part(name: str, body: bytes, more: bytes = b"") -> bytes:
@@ -126,9 +126,9 @@ NOT_UTF_8 = b"caf\xe9"
 def test_a_field_that_is_not_utf_8_is_refused_and_not_mended(acme, name):
     fields = {"text": b"A text."} | {name: NOT_UTF_8}
     body = b"".join(part(key, value) for key, value in fields.items()) + b"--x--\r\n"
-    answer = acme.call("POST", INGEST, body, content_type=FORM)
-    assert answer.status_code == 400
-    assert f"{name} is not UTF-8" in answer.json()["detail"]
+    response = acme.call("POST", INGEST, body, content_type=FORM)
+    assert response.status_code == 400
+    assert f"{name} is not UTF-8" in response.json()["detail"]
     assert nothing_stored()
 
 
@@ -137,21 +137,21 @@ def test_a_charset_that_is_claimed_never_counts(acme, charset):
     told = f'; filename="a.txt"\r\nContent-Type: text/plain; charset={charset}'
     for content, status in ((NOT_UTF_8, 400), ("café".encode(), 201)):
         body = part("file", content, told.encode()) + b"--x--\r\n"
-        answer = acme.call("POST", INGEST, body, content_type=FORM)
-        assert answer.status_code == status
+        response = acme.call("POST", INGEST, body, content_type=FORM)
+        assert response.status_code == status
     assert Document.objects.get().content == "café"
 
 
 @pytest.mark.parametrize("more", [b"", b'; filename="a.txt"'])
 def test_ten_thousand_parts_are_400(acme, more):
     body = b"".join(part(f"f{n}", b"1", more) for n in range(10_000)) + b"--x--\r\n"
-    answer = acme.call("POST", INGEST, body, content_type=FORM)
-    assert (answer.status_code, list(answer.json())) == (400, ["detail"])
+    response = acme.call("POST", INGEST, body, content_type=FORM)
+    assert (response.status_code, list(response.json())) == (400, ["detail"])
     assert nothing_stored()
 
 
 def test_a_file_name_is_a_title_without_folders_and_controls(acme):
     told = b'; filename="../../etc/\x00notes.md"'
     body = part("file", b"x", told) + b"--x--\r\n"
-    answer = acme.call("POST", INGEST, body, content_type=FORM)
-    assert answer.json()["title"] == "notes.md"
+    response = acme.call("POST", INGEST, body, content_type=FORM)
+    assert response.json()["title"] == "notes.md"

@@ -37,16 +37,16 @@ RESULT = [
 @pytest.mark.spec("gateway", "ingest.completed: data is a dump of the ingest result")
 @pytest.mark.spec("gateway", "ingest.completed: the ingest route emits")
 def test_a_document_is_stored_answered_and_announced_alike(acme):
-    made = acme.create()
+    subscription = acme.create()
     text = "# Häfen\n\nSchiffe weichen aus. ⚓"
-    answer = acme.ingest(
+    response = acme.ingest(
         text,
         title="Harbour",
         content_type="text/markdown",
         metadata={"source": "intranet", "pages": [1, 2]},
     )
-    assert answer.status_code == 201
-    result = answer.json()
+    assert response.status_code == 201
+    result = response.json()
     assert list(result) == RESULT
     row = Document.objects.get()
     assert result == {
@@ -66,7 +66,7 @@ def test_a_document_is_stored_answered_and_announced_alike(acme):
     event = Event.objects.get()
     assert orjson.loads(bytes(event.body))["data"] == result
     assert (event.type, event.owner) == ("ingest.completed", "acme")
-    [row] = acme.deliveries(made)
+    [row] = acme.deliveries(subscription)
     assert row["event_id"] == event.public_id
 
 
@@ -93,8 +93,8 @@ def test_of_eight_requests_with_one_text_at_once_one_is_first():
         return Api(tenant="acme", principal="ada").ingest("The text.")
 
     answers = at_once(8, send)
-    assert sorted(answer.status_code for answer in answers) == [200] * 7 + [201]
-    assert len({answer.content for answer in answers}) == 1
+    assert sorted(response.status_code for response in answers) == [200] * 7 + [201]
+    assert len({response.content for response in answers}) == 1
     assert Document.objects.count() == Event.objects.count() == 1
 
 
@@ -107,7 +107,7 @@ def test_whoever_loses_the_race_answers_with_the_winners_document(acme, monkeypa
         return rows.none() if len(looks) == 1 else rows
 
     monkeypatch.setattr(
-        "gateway.models.documents.DocumentQuerySet.without_text",
+        "gateway.models.DocumentQuerySet.without_text",
         first_look_sees_nothing,
     )
     again = acme.ingest("The text.")
@@ -141,9 +141,9 @@ BAD: list[tuple[str, Any, str]] = [
 
 @pytest.mark.parametrize(("_case", "body", "words"), BAD)
 def test_bad_json_is_400_and_stores_nothing(acme, _case, body, words):
-    answer = acme.call("POST", INGEST, body)
-    assert (answer.status_code, list(answer.json())) == (400, ["detail"])
-    assert words in answer.json()["detail"]
+    response = acme.call("POST", INGEST, body)
+    assert (response.status_code, list(response.json())) == (400, ["detail"])
+    assert words in response.json()["detail"]
     assert nothing_stored()
 
 
@@ -154,16 +154,16 @@ def test_metadata_may_be_nested_but_not_without_end(acme):
 
     assert acme.call("POST", INGEST, nested(32)).status_code == 201
     for levels in (33, 400):
-        answer = acme.call("POST", INGEST, nested(levels))
-        assert answer.status_code == 400
-        assert "deeper than 32" in answer.json()["detail"]
+        response = acme.call("POST", INGEST, nested(levels))
+        assert response.status_code == 400
+        assert "deeper than 32" in response.json()["detail"]
     assert Document.objects.count() == 1
 
 
 @pytest.mark.parametrize("content_type", ["text/plain", "application/pdf", ""])
 def test_another_media_type_is_415(acme, content_type):
-    answer = acme.call("POST", INGEST, b"text", content_type=content_type)
-    assert (answer.status_code, list(answer.json())) == (415, ["detail"])
+    response = acme.call("POST", INGEST, b"text", content_type=content_type)
+    assert (response.status_code, list(response.json())) == (415, ["detail"])
 
 
 @pytest.mark.parametrize(
@@ -171,10 +171,10 @@ def test_another_media_type_is_415(acme, content_type):
 )
 def test_an_encoded_body_is_415(acme, kind):
     headers = {"Content-Encoding": "gzip"}
-    answer = acme.call(
+    response = acme.call(
         "POST", INGEST, {"text": "x"}, content_type=kind, headers=headers
     )
-    assert (answer.status_code, list(answer.json())) == (415, ["detail"])
+    assert (response.status_code, list(response.json())) == (415, ["detail"])
     assert not Document.objects.exists()
 
 
@@ -186,8 +186,8 @@ def test_a_text_over_the_limit_is_413_whichever_way_it_comes(acme, settings):
             acme.client.post(INGEST, {"file": upload(text.encode())}),
             acme.client.post(INGEST, {"text": text}),
         ]
-        for answer in answers:
-            assert (answer.status_code, list(answer.json())) == (413, ["detail"])
+        for response in answers:
+            assert (response.status_code, list(response.json())) == (413, ["detail"])
     assert nothing_stored()
     assert acme.ingest("é" * 500).status_code == 201
 
@@ -195,22 +195,22 @@ def test_a_text_over_the_limit_is_413_whichever_way_it_comes(acme, settings):
 @pytest.mark.parametrize("content_type", [JSON, "multipart/form-data; boundary=x"])
 def test_a_body_that_the_server_did_not_take_in_is_413(acme, content_type):
     told = {"CONTENT_TYPE": content_type, "CONTENT_LENGTH": "40000000"}
-    answer = acme.call("POST", INGEST, **told)
-    assert (answer.status_code, list(answer.json())) == (413, ["detail"])
-    assert "is over 31522816 bytes" in answer.json()["detail"]
+    response = acme.call("POST", INGEST, **told)
+    assert (response.status_code, list(response.json())) == (413, ["detail"])
+    assert "is over 31522816 bytes" in response.json()["detail"]
     told = {"CONTENT_TYPE": JSON, "CONTENT_LENGTH": "9" * 30}
-    answer = acme.call("POST", PATH, **told)
-    assert (answer.status_code, list(answer.json())) == (413, ["detail"])
+    response = acme.call("POST", PATH, **told)
+    assert (response.status_code, list(response.json())) == (413, ["detail"])
 
 
 @pytest.mark.spec("gateway", "payload size")
 def test_ten_megabytes_are_accepted_and_a_byte_more_is_not(acme):
     text = "word " * (2 * 1024 * 1024)
     assert len(text) == 10 * 1024 * 1024
-    answer = acme.client.post(INGEST, {"file": upload(text.encode())})
-    assert answer.status_code == 201
-    assert answer.json()["size_bytes"] == len(text)
-    assert Chunk.objects.count() == answer.json()["chunk_count"]
+    response = acme.client.post(INGEST, {"file": upload(text.encode())})
+    assert response.status_code == 201
+    assert response.json()["size_bytes"] == len(text)
+    assert Chunk.objects.count() == response.json()["chunk_count"]
     assert acme.ingest(text).status_code == 200
     assert acme.ingest(text + "x").status_code == 413
     assert acme.call("POST", INGEST, b" " * 40_000_000).status_code == 413
@@ -230,9 +230,9 @@ def test_html_is_split_as_what_people_read(acme):
 
 @pytest.mark.parametrize("html", ["<", "<script>x</script>", "<" * 5000, "<b>" * 5000])
 def test_html_that_cannot_be_read_is_split_as_it_is(acme, html):
-    answer = acme.ingest(html, content_type="text/html")
-    assert answer.status_code == 201
-    assert answer.json()["chunk_count"] == Chunk.objects.count() > 0
+    response = acme.ingest(html, content_type="text/html")
+    assert response.status_code == 201
+    assert response.json()["chunk_count"] == Chunk.objects.count() > 0
 
 
 def test_html_that_breaks_the_converter_is_split_as_it_is(acme, monkeypatch):
@@ -254,13 +254,13 @@ def test_html_of_megabytes_is_split_as_it_is(acme, monkeypatch):
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
 def test_another_method_is_405(acme, method):
-    answer = acme.call(method, INGEST)
-    assert (answer.status_code, answer["Allow"]) == (405, "POST, OPTIONS")
+    response = acme.call(method, INGEST)
+    assert (response.status_code, response["Allow"]) == (405, "POST, OPTIONS")
 
 
 def test_without_identity_nothing_is_stored():
-    answer = Api(key="nonsense").ingest()
-    assert (answer.status_code, list(answer.json())) == (401, ["detail"])
+    response = Api(key="nonsense").ingest()
+    assert (response.status_code, list(response.json())) == (401, ["detail"])
     assert nothing_stored()
 
 

@@ -17,9 +17,9 @@ URL = "http://127.0.0.1:9/hook"
 
 def test_the_quota_is_per_tenant_and_freed_by_delete(acme, globex, monkeypatch):
     made = [acme.create() for _ in range(100)]
-    answer = acme.call("POST", PATH, {"url": URL})
-    assert (answer.status_code, list(answer.json())) == (429, ["detail"])
-    assert "100" in answer.json()["detail"]
+    response = acme.call("POST", PATH, {"url": URL})
+    assert (response.status_code, list(response.json())) == (429, ["detail"])
+    assert "100" in response.json()["detail"]
     globex.create()
     acme.call("DELETE", f"{PATH}/{made[0]['id']}")
     acme.create()
@@ -45,13 +45,13 @@ def test_throttles_count_per_key_and_say_when_to_come_back(settings):
         Api(key=keys.create(tenant="acme", principal="ada").text) for _ in range(2)
     )
     made = [first.create(), first.create()][0]
-    for answer in (
+    for response in (
         first.call("POST", PATH, {"url": URL}),
         [first.test(made), first.test(made)][1],
         [first.ingest("one"), first.ingest("two")][1],
     ):
-        assert (answer.status_code, list(answer.json())) == (429, ["detail"])
-        assert 0 < int(answer["Retry-After"]) <= 3601
+        assert (response.status_code, list(response.json())) == (429, ["detail"])
+        assert 0 < int(response["Retry-After"]) <= 3601
     second.create()
     assert Endpoint.objects.count() == 3
     first.get()
@@ -70,6 +70,6 @@ def test_the_create_throttle_counts_what_was_created(acme, settings):
 
 def test_a_longer_secret_is_asked_for_where_the_setting_says_so(acme, settings):
     settings.GATEWAY_MIN_SECRET_LENGTH = 16
-    answer = acme.call("POST", PATH, {"url": URL, "secret": "x" * 15})
-    assert "16 to 256" in answer.json()["detail"]
+    response = acme.call("POST", PATH, {"url": URL, "secret": "x" * 15})
+    assert "16 to 256" in response.json()["detail"]
     acme.create(secret="x" * 16)

@@ -54,11 +54,11 @@ def test_an_operation_names_every_status_with_an_example(method, path):
         {"gatewayKey": []},
         {"gatewayTenant": [], "gatewayPrincipal": []},
     ]
-    for status, answer in found["responses"].items():
-        assert answer["description"]
+    for status, response in found["responses"].items():
+        assert response["description"]
         if status == "204":
             continue
-        content = answer["content"]["application/json"]
+        content = response["content"]["application/json"]
         [example] = content["examples"].values()
         assert_valid(example["value"], content["schema"])
 
@@ -85,9 +85,9 @@ def test_every_answer_fits_its_schema(acme):
         ("GET", f"{ONE}/deliveries"): acme.call("GET", f"{one}/deliveries"),
     }
     assert answers.keys() == OPERATIONS.keys() - {("DELETE", ONE)}
-    for (method, path), answer in answers.items():
-        found = described(method, path)["responses"][str(answer.status_code)]
-        assert_valid(answer.json(), found["content"]["application/json"]["schema"])
+    for (method, path), response in answers.items():
+        found = described(method, path)["responses"][str(response.status_code)]
+        assert_valid(response.json(), found["content"]["application/json"]["schema"])
 
 
 OURS = DESCRIBED.include(path_regex=r"^/v1/(webhooks/subscriptions|ingest|usage)")

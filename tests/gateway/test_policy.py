@@ -109,7 +109,7 @@ def test_a_denial_reaches_the_tenants_subscribers(acme, globex):
         "principal_id": "ada",
         "trace_id": "a" * 32,
     }
-    assert [it["event_id"] for it in acme.deliveries(made)] == [event.public_id]
+    assert [item["event_id"] for item in acme.deliveries(made)] == [event.public_id]
     assert globex.deliveries(theirs) == []
 
 

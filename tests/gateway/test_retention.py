@@ -52,8 +52,8 @@ def test_what_is_older_goes_and_the_rest_stays(acme):
     young = age(acme.ingest("young"), days_ago=9.9)
     assert retention.remove_old() == Removed(decisions=1, documents=1)
     assert list(PolicyDecision.objects.all()) == [kept]
-    assert [it.public_id for it in Document.objects.all()] == [young]
-    assert [it.text for it in Chunk.objects.all()] == ["young"]
+    assert [item.public_id for item in Document.objects.all()] == [young]
+    assert [item.text for item in Chunk.objects.all()] == ["young"]
     assert retention.remove_old() == Removed()
 
 
@@ -86,10 +86,10 @@ def test_a_batch_is_small_and_never_reads_a_text(acme, monkeypatch):
         age(acme.ingest(f"text {number}"), days_ago=11)
     with CaptureQueriesContext(connection) as queries:
         assert retention.remove_old() == Removed(decisions=5, documents=5)
-    statements = [it["sql"] for it in queries]
-    deleted = [it for it in statements if it.startswith("DELETE")]
+    statements = [query["sql"] for query in queries]
+    deleted = [statement for statement in statements if statement.startswith("DELETE")]
     assert len(deleted) == 3 + 3 + 3  # decisions, documents, their chunks
-    assert not [it for it in statements if '"content"' in it]
+    assert not [statement for statement in statements if '"content"' in statement]
 
 
 @pytest.mark.usefixtures("ten_days")

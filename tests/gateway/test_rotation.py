@@ -24,56 +24,56 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.mark.spec("gateway", "X-Gateway-Signature during a rotation: two v1=")
 def test_a_rotated_secret_signs_beside_the_old_one_until_the_overlap_ends(acme):
-    with receiver(204) as it:
-        made = acme.create(it.url)
-        new = rotate(made["id"], overlap=2)
-        acme.test(made)
+    with receiver(204) as subscriber:
+        subscription = acme.create(subscriber.url)
+        new = rotate(subscription["id"], overlap=2)
+        acme.test(subscription)
         dispatch()
         with time_machine.travel(timezone.now() + timedelta(hours=2, seconds=1)):
-            acme.test(made)
+            acme.test(subscription)
             dispatch()
-    both, after = it.requests
+    both, after = subscriber.requests
     assert both.headers["X-Gateway-Signature"].count("v1=") == 2
     assert stripe_accepts(both, new)
-    assert stripe_accepts(both, made["secret"])
+    assert stripe_accepts(both, subscription["secret"])
     assert after.headers["X-Gateway-Signature"].count("v1=") == 1
     assert stripe_accepts(after, new, tolerance=None)
-    assert not stripe_accepts(after, made["secret"], tolerance=None)
+    assert not stripe_accepts(after, subscription["secret"], tolerance=None)
 
 
 def test_without_an_overlap_only_the_new_secret_signs(acme):
-    with receiver(204) as it:
-        made = acme.create(it.url)
-        new = rotate(made["id"])
-        acme.test(made)
+    with receiver(204) as subscriber:
+        subscription = acme.create(subscriber.url)
+        new = rotate(subscription["id"])
+        acme.test(subscription)
         dispatch()
-    assert it.requests[0].headers["X-Gateway-Signature"].count("v1=") == 1
-    assert stripe_accepts(it.requests[0], new)
+    assert subscriber.requests[0].headers["X-Gateway-Signature"].count("v1=") == 1
+    assert stripe_accepts(subscriber.requests[0], new)
 
 
 @pytest.mark.spec("gateway", "A rotation without overlap ends every older secret")
 def test_after_an_overlap_a_rotation_without_one_ends_every_older_secret(acme):
-    with receiver(204) as it:
-        made = acme.create(it.url)
-        second = rotate(made["id"], overlap=1)
-        third = rotate(made["id"])
-        acme.test(made)
+    with receiver(204) as subscriber:
+        subscription = acme.create(subscriber.url)
+        second = rotate(subscription["id"], overlap=1)
+        third = rotate(subscription["id"])
+        acme.test(subscription)
         dispatch()
-    [request] = it.requests
+    [request] = subscriber.requests
     assert request.headers["X-Gateway-Signature"].count("v1=") == 1
     assert stripe_accepts(request, third)
     assert not stripe_accepts(request, second)
-    assert not stripe_accepts(request, made["secret"])
+    assert not stripe_accepts(request, subscription["secret"])
 
 
 def test_of_rotations_at_once_one_secret_is_left(acme):
-    made = acme.create()
+    subscription = acme.create()
     target = Endpoint.objects.get()
     secrets = at_once(4, lambda: endpoints.rotate_secret(target))
     assert len(set(secrets)) == 4
     [left] = target.secrets(now=timezone.now())
     assert left in secrets
-    assert acme.get(f"/{made['id']}")["updated_at"] > made["updated_at"]
+    assert acme.get(f"/{subscription['id']}")["updated_at"] > subscription["updated_at"]
 
 
 def test_a_product_that_signs_with_one_secret_says_that_there_is_no_overlap(plain):
@@ -94,14 +94,14 @@ def rotate(subscription_id: str, **options) -> str:
 
 @pytest.mark.parametrize("overlap", [-1, 721, float("nan"), float("inf")])
 def test_a_rotation_that_cannot_be_changes_nothing(acme, overlap):
-    made = acme.create()
+    subscription = acme.create()
     with pytest.raises(CommandError, match="overlap"):
-        rotate(made["id"], overlap=overlap)
+        rotate(subscription["id"], overlap=overlap)
     with pytest.raises(CommandError, match="no endpoint"):
         rotate("whsub_nonsense")
     endpoint = Endpoint.objects.get()
-    assert endpoint.secrets(now=timezone.now()) == [made["secret"]]
+    assert endpoint.secrets(now=timezone.now()) == [subscription["secret"]]
     endpoint.static_key = "x"
     endpoint.save()
     with pytest.raises(CommandError, match="configuration"):
-        rotate(made["id"])
+        rotate(subscription["id"])

@@ -44,14 +44,14 @@ def declared(url: str = URL, **fields) -> StaticSubscription:
 @pytest.mark.spec("gateway", "Static subscriptions may also be configured")
 @pytest.mark.django_db(transaction=True)
 def test_a_static_subscription_receives_and_leaves_with_its_history(acme, use):
-    with receiver(204) as it:
-        use(declared(it.url, secret="shared secret"))
+    with receiver(204) as subscriber:
+        use(declared(subscriber.url, secret="shared secret"))
         acme.ingest("one")
         assert dispatch() == 1
         use()
         acme.ingest("two")
         assert dispatch() == 0
-    [request] = it.requests
+    [request] = subscriber.requests
     verify_timestamped(
         "shared secret",
         signature=request.headers["X-Gateway-Signature"],
@@ -80,8 +80,8 @@ def test_a_static_subscription_shows_as_read_only(acme, globex, use):
         ("PATCH", b"{"),
         ("DELETE", None),
     ):
-        answer = acme.call(method, f"{PATH}/{shown['id']}", body)
-        assert (answer.status_code, list(answer.json())) == (409, ["detail"])
+        response = acme.call(method, f"{PATH}/{shown['id']}", body)
+        assert (response.status_code, list(response.json())) == (409, ["detail"])
     assert globex.call("DELETE", f"{PATH}/{shown['id']}").status_code == 404
     assert acme.test(shown).status_code == 202
     assert acme.get()["items"] == [shown]
@@ -115,7 +115,7 @@ def test_a_synchronisation_changes_what_changed_and_nothing_else():
     assert list(Endpoint.objects.values_list("public_id", flat=True)) == ids
     moved = declared(tenant_id="globex")
     assert synchronise(moved) == static_subscriptions.SyncReport(created=1, removed=2)
-    assert [it.owner for it in Endpoint.objects.static("gateway")] == ["globex"]
+    assert [item.owner for item in Endpoint.objects.static("gateway")] == ["globex"]
     assert synchronise() == static_subscriptions.SyncReport(removed=1)
 
 

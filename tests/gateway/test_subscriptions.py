@@ -40,11 +40,13 @@ ABSENT = "whsub_" + "0" * 26
     "secret: generated if not supplied, in full once",
 )
 def test_create_returns_the_subscription_with_the_full_secret(acme):
-    answer = acme.call("POST", PATH, {"url": URL, "event_types": ["ingest.completed"]})
-    assert answer.status_code == 201
-    assert answer["Content-Type"] == JSON
-    assert answer["Cache-Control"] == "no-store"
-    body = answer.json()
+    response = acme.call(
+        "POST", PATH, {"url": URL, "event_types": ["ingest.completed"]}
+    )
+    assert response.status_code == 201
+    assert response["Content-Type"] == JSON
+    assert response["Cache-Control"] == "no-store"
+    body = response.json()
     assert list(body) == FIELDS
     row = Endpoint.objects.get()
     assert body | {"secret": ""} == {
@@ -66,30 +68,30 @@ def test_create_returns_the_subscription_with_the_full_secret(acme):
 @pytest.mark.spec("gateway", "secret: masked on every later read")
 @pytest.mark.parametrize("secret", [None, "x", "supplied secret of some length"])
 def test_the_secret_is_masked_alike_on_every_later_read(acme, secret):
-    made = acme.create(secret=secret)
-    assert made["secret"] != MASK
-    assert secret is None or made["secret"] == secret
+    subscription = acme.create(secret=secret)
+    assert subscription["secret"] != MASK
+    assert secret is None or subscription["secret"] == secret
     answers = [
-        acme.get(f"/{made['id']}"),
+        acme.get(f"/{subscription['id']}"),
         acme.get()["items"][0],
-        acme.patch(made, description="new"),
-        acme.patch(made),
+        acme.patch(subscription, description="new"),
+        acme.patch(subscription),
     ]
-    assert {it["secret"] for it in answers} == {"whsec_" + "•" * 8}
+    assert {item["secret"] for item in answers} == {"whsec_" + "•" * 8}
 
 
 def test_create_takes_all_fields(acme):
-    made = acme.create(
+    subscription = acme.create(
         event_types=["drift.detected", "ingest.completed", "drift.detected"],
         description="Ops\n",
         active=False,
         secret="s" * 256,
         unknown={"ignored": True},
     )
-    assert made["event_types"] == ["drift.detected", "ingest.completed"]
-    assert (made["description"], made["active"]) == ("Ops\n", False)
-    assert made["secret"] == "s" * 256
-    assert "unknown" not in made
+    assert subscription["event_types"] == ["drift.detected", "ingest.completed"]
+    assert (subscription["description"], subscription["active"]) == ("Ops\n", False)
+    assert subscription["secret"] == "s" * 256
+    assert "unknown" not in subscription
 
 
 @pytest.mark.spec("gateway", "event_types: an empty list means all")
@@ -100,9 +102,11 @@ def test_event_types_may_be_missing_and_mean_all(acme):
 @pytest.mark.spec("gateway", "GET /v1/webhooks/subscriptions: list")
 def test_lists_are_newest_first_and_may_be_paged(acme):
     made = [acme.create(f"{URL}/{n}")["id"] for n in range(5)]
-    assert [it["id"] for it in acme.get()["items"]] == made[::-1]
+    assert [item["id"] for item in acme.get()["items"]] == made[::-1]
     assert list(acme.get()) == ["items"]
-    assert [it["id"] for it in acme.get("?page=2&page_size=2")["items"]] == made[2:0:-1]
+    assert [item["id"] for item in acme.get("?page=2&page_size=2")["items"]] == made[
+        2:0:-1
+    ]
     assert acme.get("?page=9")["items"] == []
     assert acme.get("?page=999999999999999999999")["items"] == []
     assert len(acme.get("?page_size=1000")["items"]) == 5
@@ -112,8 +116,8 @@ def test_lists_are_newest_first_and_may_be_paged(acme):
 
 @pytest.mark.spec("gateway", "GET /v1/webhooks/subscriptions/{id}: describe one")
 def test_describe_shows_one(acme):
-    made = acme.create(description="mine")
-    assert acme.get(f"/{made['id']}") == made | {"secret": MASK}
+    subscription = acme.create(description="mine")
+    assert acme.get(f"/{subscription['id']}") == subscription | {"secret": MASK}
 
 
 @pytest.mark.spec("gateway", "PATCH: url, event types, description, active toggle")
@@ -129,43 +133,47 @@ def test_describe_shows_one(acme):
     ],
 )
 def test_patch_changes_exactly_what_is_given(acme, field, value):
-    made = acme.create(event_types=["ingest.completed"], description="old")
-    changed = acme.patch(made, **{field: value})
+    subscription = acme.create(event_types=["ingest.completed"], description="old")
+    changed = acme.patch(subscription, **{field: value})
     assert changed[field] == value
-    assert changed["updated_at"] > made["updated_at"]
+    assert changed["updated_at"] > subscription["updated_at"]
     rest = {"secret": MASK, field: value, "updated_at": changed["updated_at"]}
-    assert changed == made | rest
-    assert acme.get(f"/{made['id']}") == changed
+    assert changed == subscription | rest
+    assert acme.get(f"/{subscription['id']}") == changed
 
 
 def test_an_empty_patch_changes_nothing(acme):
-    made = acme.create()
-    assert acme.patch(made, unknown=1) == made | {"secret": MASK}
-    assert acme.patch(made) == acme.get(f"/{made['id']}") == made | {"secret": MASK}
+    subscription = acme.create()
+    assert acme.patch(subscription, unknown=1) == subscription | {"secret": MASK}
+    assert (
+        acme.patch(subscription)
+        == acme.get(f"/{subscription['id']}")
+        == subscription | {"secret": MASK}
+    )
 
 
 def test_a_patch_with_an_unchanged_url_asks_no_resolver(acme, monkeypatch):
-    made = acme.create()
+    subscription = acme.create()
     monkeypatch.setattr("webhooks_core.network.url_policy._resolve", None)
-    acme.patch(made, url=made["url"], active=False)
+    acme.patch(subscription, url=subscription["url"], active=False)
 
 
 def test_patch_refuses_a_secret(acme):
-    made = acme.create()
-    answer = acme.patch(made, 400, secret="another", description="no")
-    assert "secret" in answer["detail"]
-    assert acme.get(f"/{made['id']}")["description"] == ""
+    subscription = acme.create()
+    response = acme.patch(subscription, 400, secret="another", description="no")
+    assert "secret" in response["detail"]
+    assert acme.get(f"/{subscription['id']}")["description"] == ""
 
 
 @pytest.mark.spec("gateway", "DELETE /v1/webhooks/subscriptions/{id}")
 def test_delete_answers_204_once(acme):
-    made = acme.create()
-    answer = acme.call("DELETE", f"{PATH}/{made['id']}")
-    assert (answer.status_code, answer.content) == (204, b"")
-    assert "Content-Type" not in answer
-    assert acme.call("DELETE", f"{PATH}/{made['id']}").status_code == 404
+    subscription = acme.create()
+    response = acme.call("DELETE", f"{PATH}/{subscription['id']}")
+    assert (response.status_code, response.content) == (204, b"")
+    assert "Content-Type" not in response
+    assert acme.call("DELETE", f"{PATH}/{subscription['id']}").status_code == 404
     assert acme.get() == {"items": []}
-    assert acme.get(f"/{made['id']}", 404) == {
+    assert acme.get(f"/{subscription['id']}", 404) == {
         "detail": "There is no such subscription."
     }
 
@@ -209,10 +217,10 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("_case", "body", "words"), BAD)
 def test_create_refuses_bad_input_and_changes_nothing(acme, _case, body, words):
-    answer = acme.call("POST", PATH, body)
-    assert answer.status_code == 400
-    assert list(answer.json()) == ["detail"]
-    assert words in answer.json()["detail"]
+    response = acme.call("POST", PATH, body)
+    assert response.status_code == 400
+    assert list(response.json()) == ["detail"]
+    assert words in response.json()["detail"]
     assert nothing_happened()
 
 
@@ -221,11 +229,13 @@ PATCHABLE = [(case, body, words) for case, body, words in BAD if "secret" not in
 
 @pytest.mark.parametrize(("_case", "body", "words"), PATCHABLE[1:])
 def test_patch_refuses_bad_input_and_changes_nothing(acme, _case, body, words):
-    made = acme.create()
-    answer = acme.call("PATCH", f"{PATH}/{made['id']}", {"description": "x"} | body)
-    assert answer.status_code == 400
-    assert words in answer.json()["detail"]
-    assert acme.get(f"/{made['id']}") == made | {"secret": MASK}
+    subscription = acme.create()
+    response = acme.call(
+        "PATCH", f"{PATH}/{subscription['id']}", {"description": "x"} | body
+    )
+    assert response.status_code == 400
+    assert words in response.json()["detail"]
+    assert acme.get(f"/{subscription['id']}") == subscription | {"secret": MASK}
 
 
 MALFORMED = [
@@ -243,18 +253,18 @@ MALFORMED = [
 
 @pytest.mark.parametrize(("body", "words"), MALFORMED)
 def test_a_malformed_body_is_400(acme, body, words):
-    made = acme.create()
-    for method, path in (("POST", PATH), ("PATCH", f"{PATH}/{made['id']}")):
-        answer = acme.call(method, path, body)
-        assert answer.status_code == 400
-        assert words in answer.json()["detail"]
+    subscription = acme.create()
+    for method, path in (("POST", PATH), ("PATCH", f"{PATH}/{subscription['id']}")):
+        response = acme.call(method, path, body)
+        assert response.status_code == 400
+        assert words in response.json()["detail"]
     assert Endpoint.objects.count() == 1
 
 
 def test_a_body_over_64_kib_is_413(acme):
     body = b'{"url": "' + b"x" * 65_536 + b'"}'
-    answer = acme.call("POST", PATH, body)
-    assert (answer.status_code, list(answer.json())) == (413, ["detail"])
+    response = acme.call("POST", PATH, body)
+    assert (response.status_code, list(response.json())) == (413, ["detail"])
     fits = b'{"url": "%s"}' % URL.encode()
     padded = fits + b" " * (65_536 - len(fits))
     assert acme.call("POST", PATH, padded).status_code == 201
@@ -262,9 +272,9 @@ def test_a_body_over_64_kib_is_413(acme):
 
 def test_an_encoded_body_is_415(acme):
     headers = {"Content-Encoding": "gzip"}
-    answer = acme.call("POST", PATH, {"url": URL}, headers=headers)
-    assert answer.status_code == 415
-    assert "Content-Encoding" in answer.json()["detail"]
+    response = acme.call("POST", PATH, {"url": URL}, headers=headers)
+    assert response.status_code == 415
+    assert "Content-Encoding" in response.json()["detail"]
     assert nothing_happened()
     identity = {"Content-Encoding": "identity"}
     assert acme.call("POST", PATH, {"url": URL}, headers=identity).status_code == 201
@@ -275,15 +285,15 @@ def test_an_encoded_body_is_415(acme):
     ["text/plain", "application/xml", "", "multipart/form-data; boundary=x"],
 )
 def test_another_media_type_is_415(acme, media_type):
-    answer = acme.call("POST", PATH, {"url": URL}, content_type=media_type)
-    assert (answer.status_code, list(answer.json())) == (415, ["detail"])
+    response = acme.call("POST", PATH, {"url": URL}, content_type=media_type)
+    assert (response.status_code, list(response.json())) == (415, ["detail"])
     assert nothing_happened()
 
 
 @pytest.mark.parametrize("media_type", [f"{JSON}; charset=utf-8", "Application/JSON"])
 def test_json_by_any_of_its_names_is_read(acme, media_type):
-    answer = acme.call("POST", PATH, {"url": URL}, content_type=media_type)
-    assert answer.status_code == 201
+    response = acme.call("POST", PATH, {"url": URL}, content_type=media_type)
+    assert response.status_code == 201
 
 
 @pytest.mark.parametrize(
@@ -298,13 +308,15 @@ def test_json_by_any_of_its_names_is_read(acme, media_type):
 )
 @pytest.mark.spec("gateway", "management paths carry /v1, chat /v2, the signature v1")
 def test_a_wrong_method_is_405_and_says_what_is_allowed(acme, method, path, allowed):
-    made = acme.create()
+    subscription = acme.create()
     anonymous = Api(tenant="", principal="")
     for api in (acme, anonymous):
-        answer = api.call(method, PATH + path.format(id=made["id"]))
-        assert (answer.status_code, list(answer.json())) == (405, ["detail"])
+        response = api.call(method, PATH + path.format(id=subscription["id"]))
+        assert (response.status_code, list(response.json())) == (405, ["detail"])
         assert (
-            allowed <= set(answer["Allow"].split(", ")) <= allowed | {"HEAD", "OPTIONS"}
+            allowed
+            <= set(response["Allow"].split(", "))
+            <= allowed | {"HEAD", "OPTIONS"}
         )
 
 
@@ -326,15 +338,15 @@ def test_in_production_loopback_is_refused(acme, monkeypatch):
 
 
 def test_what_is_deleted_meanwhile_is_404(acme, monkeypatch):
-    made = acme.create()
-    found = subscriptions.find("acme", made["id"])
+    subscription = acme.create()
+    found = subscriptions.find("acme", subscription["id"])
     endpoints.delete(found)
     monkeypatch.setattr(subscriptions, "find", lambda *_: found)
-    assert acme.patch(made, 404, active=False)["detail"]
-    assert acme.call("DELETE", f"{PATH}/{made['id']}").status_code == 404
+    assert acme.patch(subscription, 404, active=False)["detail"]
+    assert acme.call("DELETE", f"{PATH}/{subscription['id']}").status_code == 404
 
 
 def test_options_tell_the_methods_without_identity():
-    answer = Api(key="nonsense").call("OPTIONS", PATH)
-    assert answer.status_code == 204
-    assert "POST" in answer["Allow"]
+    response = Api(key="nonsense").call("OPTIONS", PATH)
+    assert response.status_code == 204
+    assert "POST" in response["Allow"]

@@ -44,4 +44,4 @@ def test_anything_else_gives_a_new_trace_each_time(traceparent):
     made = {trace_id(traceparent) for _ in range(3)}
     assert len(made) == 3
     assert TRACE not in made
-    assert all(re.fullmatch(r"[0-9a-f]{32}", it) for it in made)
+    assert all(re.fullmatch(r"[0-9a-f]{32}", item) for item in made)

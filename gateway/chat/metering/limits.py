@@ -1,4 +1,4 @@
-"""How much one caller may ask for: requests per minute, and requests and streams at once."""
+"""The limits of one caller: requests per minute, and requests at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RETRY_BUSY_S = 1
 MAX_KNOWN = 100_000
 KEY = "signpost:chat:rate"
 REDIS_TIMEOUT_S = 0.5
-# So long after a failure Redis is not asked: every request would wait for it.
+# After a failure Redis is not used for so long: every request would wait for it.
 REDIS_PAUSE_S = 5.0
 
 # Counts a request in a window and returns how many there were, this one included.
@@ -69,7 +69,7 @@ class SharedCount:
 
 
 def counter(redis_url: str) -> Count:
-    """Return a counter of requests: for all processes, given a Redis; else for this one."""
+    """Return a counter of requests: of all processes through Redis, otherwise of this one."""
     if not redis_url:
         return LocalCount()
     client = redis.asyncio.Redis.from_url(

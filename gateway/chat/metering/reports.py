@@ -1,4 +1,4 @@
-"""What a tenant has used: sums by day, principal and model."""
+"""The usage of a tenant: sums by day, principal and model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many tokens a request took: as its upstream reports them, or estimated from text. Pure."""
+"""The tokens of a request: as its upstream reports them, or estimated from text. Pure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 CHARACTERS_PER_TOKEN = 4
-# What a column holds; an upstream that reports more reports nonsense.
+# The maximum of a column; an upstream that reports more is wrong.
 MAX_TOKENS = 2**31 - 1
 SUMS = ("prompt_tokens", "completion_tokens")
-# So many parts are looked at: nobody waits for an estimate.
+# The limit of an estimate's work.
 MAX_PARTS = 100_000
-# Where the text of a request is, the last first; and what beside text is there and in chunks.
+# The fields with the text of a request, the last first; and fields without text.
 PROMPT = ("functions", "tools", "system", "input", "prompt", "messages")
 NOT_TEXT = frozenset(
     {
@@ -25,10 +25,10 @@ NOT_TEXT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens that a request took.
+    """The tokens of a request.
 
-    Those of the cache, read and written, are among the prompt's; those of reasoning among
-    the completion's, which are None while the upstream has not reported them.
+    The prompt's include those read from and written to the cache, the completion's those of
+    reasoning. `completion_tokens` is None until the upstream reports it.
     """
 
     prompt_tokens: int
@@ -39,7 +39,7 @@ class Usage:
 
     @classmethod
     def read(cls, value: Any) -> Usage | None:
-        """Return an upstream's `usage`, or None when it tells no sensible numbers.
+        """Return an upstream's `usage`, or None if its numbers are not valid.
 
         The details are OpenAI's, or under Anthropic's names beside the sums.
         """
@@ -70,7 +70,7 @@ class Usage:
 
 
 def count(value: Any) -> int | None:
-    """Return a number of tokens, 0 for null, None for nonsense."""
+    """Return a number of tokens, 0 for null, None for an invalid value."""
     if value is None:
         return 0
     if isinstance(value, bool) or not isinstance(value, int):
@@ -83,7 +83,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def estimate(characters: int) -> int:
-    """Return about how many tokens so much text is, rounded up."""
+    """Return about how many tokens a text of this length has, rounded up."""
     return min(-(-characters // CHARACTERS_PER_TOKEN), MAX_TOKENS)
 
 

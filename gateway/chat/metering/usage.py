@@ -1,4 +1,4 @@
-"""What is written of completed requests: records, sums, histograms, in one transaction."""
+"""Records, sums and histograms of completed requests, written in one transaction."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gateway.chat.context import ChatContext
 from gateway.chat.metering.tokens import Usage
 from gateway.chat.models import ModelPrice, UsageRecord
 
-# Upper bounds in seconds; what is above the last falls into one more bucket.
+# Upper bounds in seconds; one more bucket counts what is above the last.
 BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 FIRST_CHUNK, DURATION = "first_chunk", "duration"
 # The columns of a record: those of a completed request, those of its usage, and others.
@@ -37,7 +37,7 @@ SUMS = (
     *("requests", "failures", "prompt_tokens", "completion_tokens"),
     *("cost_nano", "estimated_requests"),
 )
-# Sums stop growing here, well before the database refuses them.
+# The maximum of a sum, which the database accepts.
 MAX_SUM = 10**18
 PRUNED = 500
 # A price is per million tokens; costs are kept in billionths of its currency.
@@ -48,7 +48,7 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class CompletedRequest:
-    """A request that has ended, without what its context held (the body, above all)."""
+    """A request that has ended; unlike its context, without the body."""
 
     at: datetime
     tenant: str
@@ -88,7 +88,7 @@ class CompletedRequest:
 
     @property
     def outcome(self) -> int:
-        """The status that counts: the error's, where a stream failed after it began."""
+        """The status that counts: the error's if a stream failed after it began."""
         return self.error_status or self.status
 
     @property
@@ -127,7 +127,7 @@ class CompletedRequest:
         )
 
     def durations(self) -> Iterable[tuple[str, float]]:
-        """Return the histograms that the request counts in, and its seconds."""
+        """Yield the histograms that count the request, and its seconds."""
         if self.first_chunk_s is not None:
             yield FIRST_CHUNK, self.first_chunk_s
         yield DURATION, self.duration_s
@@ -168,7 +168,7 @@ def prune(days: int) -> int:
 
 
 def _insert(rows: Sequence[tuple[Any, ...]]) -> None:
-    """Add records. Through bulk_create() they took a tenth of the whole gateway's time."""
+    """Add records. bulk_create() took a tenth of the whole gateway's time."""
     columns, marks = ", ".join(COLUMNS), ", ".join(["%s"] * len(COLUMNS))
     statement = f"INSERT INTO gateway_chat_usagerecord ({columns}) VALUES ({marks})"  # noqa: S608 - names of ours
     with connection.cursor() as cursor:

@@ -19,6 +19,7 @@ from gateway.chat.metering import usage
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.identity import Caller
 from gateway.policy import record_denial
+from gateway.trace_ids import trace_id
 from webhooks_core.thread_pool import InThread
 
 # Denials become events: of these alone the last 100 ms may be lost with the process.
@@ -37,7 +38,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 @dataclass(slots=True)
 class UsageWriter:
-    """Keeps completed requests until a task of the loop has written them by `in_thread`."""
+    """Keeps completed requests until a task of the loop writes them through `in_thread`."""
 
     in_thread: InThread
     write: Callable[[Sequence[CompletedRequest]], None] = usage.write
@@ -66,7 +67,7 @@ class UsageWriter:
             "resource": f"model:{model[:255]}",
             "reason": REASON,
             "request_id": request.request_id,
-            "trace_id": request.trace_id,
+            "trace_id": trace_id(request.headers.get("traceparent")),
         }
         self._keep(self._denials, denial)
 
@@ -144,7 +145,7 @@ class UsageWriter:
                 self.write_denial(**denial)
 
     async def stop(self) -> None:
-        """Write what is kept and end. Logs what could not be written in time."""
+        """Write what is kept and end. Logs what cannot be written in time."""
         self._is_stopping = True
         self._has_work.set()
         try:

@@ -1,4 +1,4 @@
-"""The body of a streamed response: chunks as they come, and a last event when one fails."""
+"""The body of a streamed response: its chunks, and a last event after a failure."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from gateway.chat.fallback import OpenedStream
 from gateway.chat.streaming.timeouts import StreamTimeout
 from gateway.chat.streaming.transform import ChunkTransformer
 
-# How long the usage is awaited after the finish reason, which already completes the stream.
+# The wait for the usage after the finish reason, which already completes the stream.
 USAGE_WAIT_S = 2.0
-# How long an upstream may take to close a stream that it has declared done.
+# The wait for the end of a stream after `[DONE]`.
 CLOSING_S = 0.5
 
 log = structlog.stdlib.get_logger(__name__)
@@ -31,9 +31,10 @@ log = structlog.stdlib.get_logger(__name__)
 async def events(
     context: ChatContext, opened: OpenedStream, end: Callable[[ChatContext, int], None]
 ) -> AsyncGenerator[bytes]:
-    """Yield the framed events of a stream, those together that came together.
+    """Yield the framed events of a stream; those that arrive together stay together.
 
-    In every case the upstream's call is closed, and the first call of `end` says the status.
+    In every case this closes the upstream's call, and calls `end`, first with the status that
+    counts.
     """
     transformer = opened.transformer
     try:
@@ -61,7 +62,7 @@ def _note_tokens(context: ChatContext, transformer: ChunkTransformer) -> None:
 async def _transformed(
     context: ChatContext, opened: OpenedStream
 ) -> AsyncGenerator[bytes]:
-    """Yield what is ready, then read on. Raises what the upstream's failure stands for."""
+    """Yield what is ready, then read more. Raises TimeoutError, or as chunks.understand()."""
     transformer, timeouts = opened.transformer, context.endpoint.timeouts
     try:
         yield transformer.flush()
@@ -81,7 +82,7 @@ async def _transformed(
                 if payloads:
                     received_at = monotonic()
     except (TimeoutError, ChatError) as error:
-        # After the finish reason nothing is missing, except perhaps the usage.
+        # After the finish reason at most the usage is missing.
         if not transformer.has_finished:
             raise
         request_id, reason = context.request_id, str(error)[:200]

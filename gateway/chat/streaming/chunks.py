@@ -1,4 +1,4 @@
-"""Chunks of a stream: parsed only as far as needed, renamed, freed of empty fields. Pure."""
+"""Chunks of a stream: parsed if necessary, renamed, without empty fields. Pure."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def parse(
 
 
 def rename(payload: bytes, model: str) -> bytes:
-    """Return JSON with another name of the model, and otherwise as it was received.
+    """Return JSON with another name of the model, otherwise unchanged.
 
     Raises UpstreamServiceError.
     """
@@ -71,7 +71,7 @@ def rename(payload: bytes, model: str) -> bytes:
 
 
 def understand(value: dict[str, Any]) -> Chunk:
-    """Return what a chunk means. Raises what an error in its place stands for."""
+    """Return a chunk. Raises the failure that an error object stands for."""
     if value.get("error"):
         raise failure_in(value, refusal=InvalidRequestError)
     choices = value.get("choices") or []
@@ -91,7 +91,7 @@ def _is_finish(choice: Any) -> bool:
 
 
 def _is_empty(choice: Any) -> bool:
-    """Return True if a choice holds nothing: some servers put one beside the usage."""
+    """Return True if a choice has only an index: some servers send one with the usage."""
     return isinstance(choice, dict) and not any(
         value for name, value in choice.items() if name != "index"
     )
@@ -114,13 +114,10 @@ def dump_without_nulls(value: dict[str, Any]) -> bytes:
 
 
 def without_nulls(value: Any) -> Any:
-    """Return JSON without the members that are null, at every depth; arrays keep theirs."""
+    """Return JSON without null members at every depth; arrays keep their nulls."""
     if isinstance(value, dict):
-        return {
-            name: without_nulls(member)
-            for name, member in value.items()
-            if member is not None
-        }
+        members = value.items()
+        return {name: without_nulls(item) for name, item in members if item is not None}
     if isinstance(value, list):
         return [without_nulls(item) for item in value]
     return value
@@ -132,8 +129,7 @@ def failure_in(
     """Return the failure that an upstream's error object stands for.
 
     400, 413 and 422 refuse the request, and the caller gets the upstream's message; every
-    other one is a failure of the upstream. `status` is that of the response, if the error
-    came as one.
+    other status is a failure of the upstream. `status` is the response's; 0 in a stream.
     """
     error = value.get("error") if isinstance(value, dict) else None
     fields = error if isinstance(error, dict) else {}
@@ -152,7 +148,7 @@ def failure_in(
 
 
 def _passed_on(value: Any) -> dict[str, str]:
-    """Return what OpenAI's clients look at in an error, which may stand in a field or alone."""
+    """Return the fields of an error that OpenAI's clients read."""
     if not isinstance(value, dict):
         return {}
     error = value.get("error")
@@ -185,10 +181,10 @@ def _message(value: Any) -> str:
 
 
 class Template:
-    """Rewrites chunks that differ from an earlier one in their text alone, without parsing them.
+    """Rewrites chunks that differ from an earlier one only in their text, without parsing them.
 
-    Most chunks of a stream have one form around a changing `"content"`. The changing text
-    must be plain JSON text: no quote, escape or control character.
+    Most chunks of a stream are the same around `"content"`, whose text must need no escape:
+    no quote, backslash or control character.
     """
 
     __slots__ = ("_after", "_before", "_new_after", "_new_before")
@@ -212,7 +208,7 @@ class Template:
         before, after = self._before, self._after
         if not (payload.startswith(before) and payload.endswith(after)):
             return None
-        if len(payload) < len(before) + len(after):
+        if len(payload) < len(before) + len(after):  # they overlap
             return None
         text = payload[len(before) : len(payload) - len(after)]
         length = _plain_length(text)
@@ -222,7 +218,7 @@ class Template:
 
 
 def _split(payload: bytes, mark: bytes) -> tuple[bytes, bytes, bytes] | None:
-    """Return what is before, in and after the only marked text."""
+    """Return the parts before, in and after the only marked text."""
     before, separator, rest = payload.partition(mark)
     text, quote, after = rest.partition(b'"')
     if not separator or not quote or mark in after or _plain_length(text) is None:

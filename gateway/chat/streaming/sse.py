@@ -42,7 +42,7 @@ class EventReader:
             self._has_begun = True
             data = data.removeprefix(BYTE_ORDER_MARK)
         *blocks, rest = data.split(b"\n\n")
-        # Without a check of its size: the events before it must not be lost.
+        # No check of its size here, which would lose the events before it.
         self._parts, self._size, self._tail = [rest] * bool(rest), len(rest), rest[-1:]
         return [payload for block in blocks if (payload := _data(block)) is not None]
 
@@ -63,7 +63,7 @@ class EventReader:
 
 
 def _data(block: bytes) -> bytes | None:
-    """Return the data of an event; `[DONE]` without spaces around it. None: it is empty."""
+    """Return the data of an event, None if it is empty; `[DONE]` without spaces around it."""
     if block.startswith(b"data: ") and b"\n" not in block:
         data = block[6:]
         return data if data.startswith(b"{") else _trimmed(data)

@@ -1,4 +1,4 @@
-"""What happens to the chunks between an upstream and a client. Pure."""
+"""The transformation of an upstream's chunks into the client's. Pure."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from gateway.chat.streaming.sse import DONE, frame
 
 
 class ChunkTransformer:
-    """The state of one stream: takes the upstream's events, keeps the client's until flush().
+    """The state of one stream: feed() takes the upstream's events, flush() returns the client's.
 
     The contract's final chunk carries the usage. So a chunk that finishes all choices is
-    held back until the next event, and usage that comes after it is merged into it.
+    held back until the next event, and usage that follows is merged into it.
     """
 
     def __init__(
@@ -25,7 +25,7 @@ class ChunkTransformer:
         self._api_format = api_format
         self._model = model
         self._wants_usage = wants_usage
-        # OpenAI's format writes no chunk anew, so that its numbers may lose their text.
+        # OpenAI's format never writes a parsed chunk, so that numbers may be rounded.
         self._loads = exact_json.read if api_format.is_openai else exact_json.loads
         self._ready: list[bytes] = []
         self._held: Chunk | None = None
@@ -39,7 +39,7 @@ class ChunkTransformer:
         self.chunks = 0
 
     def feed(self, payloads: list[bytes]) -> None:
-        """Transform events; what came before a fault can still be flushed.
+        """Transform events; those before a fault can still be flushed.
 
         Raises InvalidRequestError, UpstreamServiceError.
         """
@@ -94,9 +94,9 @@ class ChunkTransformer:
             self._ready.append(self._rewrite(chunk, payload))
 
     def _rewrite(self, chunk: Chunk, payload: bytes | None = None) -> bytes:
-        """Return a chunk as it is sent; one that needs no change keeps its bytes.
+        """Return a chunk for the client; one that needs no change keeps its bytes.
 
-        A chunk that was held back has no payload any more.
+        A chunk that was held back has no payload.
         """
         value, has_right_model = chunk.value, True
         if "model" in value and value["model"] != self._model:
@@ -127,7 +127,7 @@ class ChunkTransformer:
 
     @property
     def is_complete(self) -> bool:
-        """True if the upstream said in either way that the stream ends here."""
+        """True if the upstream has declared the end of the stream."""
         return self.is_done or self.has_finished
 
     def flush(self) -> bytes:

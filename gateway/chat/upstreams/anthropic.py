@@ -39,11 +39,7 @@ FINISH_REASONS = {
     "refusal": "content_filter",
 }
 THINKING = ("thinking", "redacted_thinking")
-INPUT_TOKENS = (
-    "input_tokens",
-    "cache_creation_input_tokens",
-    "cache_read_input_tokens",
-)
+WRITTEN, CACHED = "cache_creation_input_tokens", "cache_read_input_tokens"
 
 
 class Anthropic:
@@ -100,7 +96,7 @@ def completion(message: Mapping[str, Any]) -> bytes:
             **_thinking(blocks),
             **({"tool_calls": calls} if calls else {}),
         },
-        "finish_reason": finish_reason(message.get("stop_reason")),
+        "finish_reason": _finish_reason(message.get("stop_reason")),
     }
     return chunks.dump(
         {
@@ -123,15 +119,15 @@ def _thinking(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
     A block that is not among the first has its place in the message as `index`.
     """
-    found = [
+    indexed = [
         (index, block)
         for index, block in enumerate(blocks)
         if block.get("type") in THINKING
     ]
-    text = _join(block.get("thinking") for _, block in found)
+    text = _join(block.get("thinking") for _, block in indexed)
     thinking_blocks = [
         dict(block) if index == place else {**block, "index": index}
-        for place, (index, block) in enumerate(found)
+        for place, (index, block) in enumerate(indexed)
     ]
     return {
         **({"reasoning_content": text} if text else {}),
@@ -139,7 +135,7 @@ def _thinking(blocks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def finish_reason(reason: Any) -> str:
+def _finish_reason(reason: Any) -> str:
     return FINISH_REASONS.get(str(reason), "stop")
 
 
@@ -156,16 +152,15 @@ def _call_of(block: Mapping[str, Any], arguments: str) -> dict[str, Any]:
 def usage(value: Any) -> dict[str, Any]:
     """Return OpenAI's usage; the API counts cached input apart, OpenAI within the prompt."""
     counts = value if isinstance(value, dict) else {}
-    prompt = sum(_number(counts.get(name)) for name in INPUT_TOKENS)
-    completion_tokens = _number(counts.get("output_tokens"))
-    written = _number(counts.get("cache_creation_input_tokens"))
-    cached = _number(counts.get("cache_read_input_tokens"))
+    names = "input_tokens", "output_tokens", WRITTEN, CACHED
+    fresh, completion_tokens, written, cached = (_number(counts.get(n)) for n in names)
+    prompt = fresh + written + cached
     return {
         "prompt_tokens": prompt,
         "completion_tokens": completion_tokens,
         "total_tokens": prompt + completion_tokens,
         "prompt_tokens_details": {"cached_tokens": cached},
-        **({"cache_creation_input_tokens": written} if written else {}),
+        **({WRITTEN: written} if written else {}),
     }
 
 
@@ -232,7 +227,7 @@ class Translation:
                 self._add_usage(event.get("usage"))
                 self._report(usage(self._usage))
                 if delta.get("stop_reason") is not None:
-                    yield self._delta({}, finish_reason(delta["stop_reason"]))
+                    yield self._delta({}, _finish_reason(delta["stop_reason"]))
             case {"type": "message_stop"}:
                 yield chunks.dump(
                     {**self._head, "choices": [], "usage": usage(self._usage)}

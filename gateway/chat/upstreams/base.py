@@ -19,7 +19,7 @@ class Job:
     timeouts: Timeouts
     request_id: str
     ask_usage: bool = True
-    # Gets a usage of OpenAI's shape that the server reports before its stream ends.
+    # Takes a usage of OpenAI's shape that the server reports before its stream ends.
     report: Callable[[Mapping[str, Any]], None] = lambda _: None
 
 

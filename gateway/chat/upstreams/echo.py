@@ -1,4 +1,4 @@
-"""An upstream without a server: it repeats the last message, word by word, at a chosen pace."""
+"""An upstream without a server: repeats the last message, word by word, at a chosen pace."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Echo:
     """Deterministic: the same request has the same response, whose tokens are its words."""
 
     def __init__(self, client: aiohttp.ClientSession | None = None) -> None:
-        """Take the client that every kind gets, which is not used."""
+        """Ignore the client: there is no server."""
 
     async def complete(self, job: Job) -> bytes:
         text = _last_text(job.request.body)

@@ -1,4 +1,4 @@
-"""How upstreams are called over HTTP: one pooled client per event loop, bounded and mapped."""
+"""HTTP calls of upstreams: one pooled client per event loop, limits, and errors."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ ERROR_BODY_S = 5.0
 KEEP_ALIVE_S = 30.0
 MAX_RETRY_AFTER_S = 60.0
 SECONDS = re.compile(r"[0-9]{1,8}", re.ASCII)
-# A close that is seen so soon after sending happened before: the server did no work yet.
+# A close that is seen so soon after sending happened before it: the server did no work.
 CLOSE_SEEN_S = 0.1
 USER_AGENT = "Signpost"
 
 
 def session() -> aiohttp.ClientSession:
-    """Return the client of a running event loop: no cookies, proxies, redirects or surprises."""
+    """Return the client of a running event loop, without cookies, proxies and redirects."""
     return aiohttp.ClientSession(
         connector=Connector(
             limit=0,
@@ -51,8 +51,8 @@ def session() -> aiohttp.ClientSession:
             ssl=client_context(),
         ),
         cookie_jar=aiohttp.DummyCookieJar(),
-        # Some servers compress in spite of `identity`. It is undone in steps of 64 KiB, so that
-        # the limits below hold for what was unpacked.
+        # Some servers compress in spite of `identity`. aiohttp decompresses in steps of 64 KiB,
+        # so that the limits below hold for the decompressed body.
         auto_decompress=True,
         trust_env=False,
         timeout=aiohttp.ClientTimeout(total=None),
@@ -77,15 +77,15 @@ class UpstreamConnection(ResponseHandler):
         self.is_idle = False
 
     def data_received(self, data: bytes) -> None:
-        # aiohttp also calls this without data, to continue with what it holds.
+        # aiohttp also calls this without data, to continue with its buffer.
         self._has_answered = self._has_answered or bool(data)
         if self.is_idle and data:
-            # Nothing was requested, and the next request must not get it as its response.
+            # There is no request, and the next one must not get this as its response.
             self.abort()
         else:
             super().data_received(data)
             if self._payload is not None and (failure := self.exception()):
-                # aiohttp leaves the reader waiting when what follows cannot be parsed.
+                # aiohttp does not end the reader's wait when parsing fails.
                 self._payload.set_exception(aiohttp.ClientPayloadError(repr(failure)))
 
     @property
@@ -189,7 +189,7 @@ async def _send(
 
 
 async def _failure(response: aiohttp.ClientResponse) -> ChatError:
-    """Return what a response other than 200 stands for."""
+    """Return the failure that a response other than 200 stands for."""
     try:
         with within(ERROR_BODY_S):
             body = await _read(response, MAX_ERROR_BYTES)
@@ -217,7 +217,7 @@ async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
 
 
 def retry_after(value: str) -> tuple[float, str]:
-    """Return a `Retry-After` in seconds, and as it is passed on; an invalid one is none."""
+    """Return a `Retry-After` in seconds and as text; an invalid one is 0 and empty."""
     if SECONDS.fullmatch(value):
         return float(value), value
     try:
@@ -246,14 +246,14 @@ async def events(response: aiohttp.ClientResponse) -> AsyncGenerator[list[bytes]
         while data := await content.readany():
             yield reader.feed(data)
     except aiohttp.ClientError:
-        # aiohttp keeps what arrived before a connection broke, without a public way to it.
+        # aiohttp buffers what arrived before the connection broke; no public method reads it.
         if rest := content._read_nowait(-1):  # noqa: SLF001
             yield reader.feed(rest)
         raise
 
 
 def describe(error: BaseException) -> str:
-    """Describe a failure for the log, without the address, which may hold a secret."""
+    """Describe a failure for the log, without the URL, which may contain a secret."""
     cause = getattr(error, "os_error", None) or error.__cause__ or error
     message = str(getattr(cause, "message", ""))
     encoding = message if "content-encoding" in message else ""

@@ -14,30 +14,16 @@ from gateway.chat.upstreams.turns import (
     with_cache_control,
 )
 
-# The API demands a limit; OpenAI's clients seldom set one. Thinking comes on top.
+# The API requires a limit, which OpenAI's clients seldom set. Thinking is added to it.
 DEFAULT_MAX_TOKENS = 4096
 SAME_NAME = ("top_p", "top_k", "cache_control")
 TRANSLATED = frozenset(
     {
-        "model",
-        "messages",
-        "stream",
-        "stream_options",
-        "max_tokens",
-        "max_completion_tokens",
-        "temperature",
-        *SAME_NAME,
-        "stop",
-        "user",
-        "safety_identifier",
-        "metadata",
-        "service_tier",
-        "tools",
-        "tool_choice",
-        "parallel_tool_calls",
-        "response_format",
-        "reasoning_effort",
-        "thinking",
+        *("model", "messages", "stream", "stream_options"),
+        *("max_tokens", "max_completion_tokens", "temperature", *SAME_NAME, "stop"),
+        *("user", "safety_identifier", "metadata", "service_tier"),
+        *("tools", "tool_choice", "parallel_tool_calls", "response_format"),
+        *("reasoning_effort", "thinking"),
     }
 )
 # Values without an effect, which can be left out.
@@ -54,7 +40,7 @@ WITHOUT_EFFECT: Mapping[str, tuple[Any, ...]] = {
     "modalities": (["text"],),
     "verbosity": ("medium",),
 }
-BETTER = {"functions": "functions; use tools"}
+ALTERNATIVES = {"functions": "functions; use tools"}
 TOOL_FIELDS = frozenset(
     {"name", "description", "parameters", "strict", "cache_control"}
 )
@@ -65,7 +51,7 @@ SERVICE_TIERS = {
     "default": "standard_only",
     "standard_only": "standard_only",
 }
-# Tokens to think with. The API wants 1,024 at least, and as many are left to the answer.
+# Tokens for thinking. The API requires at least 1,024; as many remain for the text.
 EFFORTS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 32768}
 MIN_THINKING = 1024
 
@@ -73,8 +59,8 @@ MIN_THINKING = 1024
 def translate(body: Mapping[str, Any], *, model: str, stream: bool) -> dict[str, Any]:
     """Return the body of a call to /v1/messages.
 
-    Raises UnsupportedRequestError for what the API lacks, InvalidValueError for what is not
-    of OpenAI's shape. Values that the API can check are passed on.
+    Raises UnsupportedRequestError for what the API does not have, InvalidValueError for what
+    is not of OpenAI's shape. Values that the API can check are passed on.
     """
     _refuse_untranslatable(body)
     messages = body.get("messages")
@@ -97,7 +83,7 @@ def translate(body: Mapping[str, Any], *, model: str, stream: bool) -> dict[str,
 
 def _refuse_untranslatable(body: Mapping[str, Any]) -> None:
     others = [
-        BETTER.get(name, name)
+        ALTERNATIVES.get(name, name)
         for name, value in body.items()
         if name not in TRANSLATED
         and value is not None

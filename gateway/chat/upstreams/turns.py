@@ -71,19 +71,19 @@ def system(messages: Sequence[Any]) -> dict[str, Any]:
 
 
 def turns(messages: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return the turns; the API wants neighbouring results of tools in one turn."""
-    found: list[dict[str, Any]] = []
+    """Return the turns; the API requires neighbouring results of tools in one turn."""
+    merged: list[dict[str, Any]] = []
     for message in messages:
         role = _role(message)
         if role in SYSTEM:
             continue
         turn_role = "assistant" if role == "assistant" else "user"
         content = _blocks(role, message)
-        if found and found[-1]["role"] == turn_role:
-            found[-1]["content"] += content
+        if merged and merged[-1]["role"] == turn_role:
+            merged[-1]["content"] += content
         else:
-            found.append({"role": turn_role, "content": content})
-    return found
+            merged.append({"role": turn_role, "content": content})
+    return merged
 
 
 def _blocks(role: str, message: Mapping[str, Any]) -> list[Block]:

@@ -24,18 +24,18 @@ from webhooks_core.api import tokens
 
 @pytest.fixture
 def loops() -> Iterator[tuple[Loop, Loop]]:
-    made = Loop(), Loop()
-    yield made
-    for it in made:
-        it.stop()
+    pair = Loop(), Loop()
+    yield pair
+    for loop in pair:
+        loop.stop()
 
 
 @pytest.fixture
 def upstream(loops) -> Iterator[MockUpstream]:
-    it = MockUpstream(loops[1], script=answers({}))
-    it.start()
-    yield it
-    it.stop()
+    server = MockUpstream(loops[1], script=answers({}))
+    server.start()
+    yield server
+    server.stop()
 
 
 @pytest.fixture
@@ -46,9 +46,9 @@ def way(request) -> str:
 
 @pytest.fixture
 def gateway(loops, upstream, way) -> Iterator[Gateway]:
-    with running(Gateway(loops[0], upstream), way) as it:
-        it.declare()
-        yield it
+    with running(Gateway(loops[0], upstream), way) as served:
+        served.declare()
+        yield served
 
 
 @pytest.fixture

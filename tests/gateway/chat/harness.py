@@ -295,8 +295,8 @@ class Gateway:
 
     loop: Loop
     upstream: MockUpstream
-    known: Known = field(default_factory=Known)
-    kept: Kept = field(default_factory=Kept)
+    known: Any = field(default_factory=Known)
+    kept: Any = field(default_factory=Kept)
     limits: Limits = field(default_factory=Limits)
     router: Router = field(default_factory=Router)
     port: int = 0
@@ -343,10 +343,10 @@ class Gateway:
 
     def stream(self, **fields: Any) -> list[Any]:
         """Return the events of a stream, `[DONE]` as text."""
-        answer = self.post(stream=True, **fields)
-        assert answer.status_code == 200, answer.text
-        assert answer.headers["Content-Type"] == "text/event-stream"
-        return events_of(answer.content)
+        response = self.post(stream=True, **fields)
+        assert response.status_code == 200, response.text
+        assert response.headers["Content-Type"] == "text/event-stream"
+        return events_of(response.content)
 
     def settled(self, condition: Callable[[], Any]) -> bool:
         """Wait until something holds, at most twenty seconds."""
@@ -360,8 +360,10 @@ class Gateway:
 def events_of(body: bytes) -> list[Any]:
     *events, rest = body.decode().split("\n\n")
     assert not rest
-    assert all(it.startswith("data: ") and "\n" not in it for it in events)
-    return [it[6:] if it[6:] == "[DONE]" else json.loads(it[6:]) for it in events]
+    assert all(item.startswith("data: ") and "\n" not in item for item in events)
+    return [
+        item[6:] if item[6:] == "[DONE]" else json.loads(item[6:]) for item in events
+    ]
 
 
 # How requests reach the service: past Django, or through one of its handlers.

@@ -117,8 +117,8 @@ def test_usage_is_neither_added_nor_changed_nor_deleted(admin_client, address):
     assert admin_client.get(f"{address}add/").status_code == 403
     for page in ("change", "delete"):
         body = {"post": "yes", "tenant": "forged"}
-        answer = admin_client.post(f"{address}{record.pk}/{page}/", body)
-        assert answer.status_code in (302, 403, 404)
+        response = admin_client.post(f"{address}{record.pk}/{page}/", body)
+        assert response.status_code in (302, 403, 404)
     assert UsageRecord.objects.get().tenant == "acme"
 
 
@@ -164,8 +164,8 @@ def test_a_targets_address_is_checked_before_it_is_saved(admin_client, url, is_g
         "targets-0-model": "big",
         "targets-0-weight": "1",
     }
-    answer = admin_client.post("/admin/gateway_chat/modelendpoint/add/", form)
-    assert answer.status_code == (302 if is_good else 200)
+    response = admin_client.post("/admin/gateway_chat/modelendpoint/add/", form)
+    assert response.status_code == (302 if is_good else 200)
     assert ModelEndpoint.objects.exists() == is_good
 
 

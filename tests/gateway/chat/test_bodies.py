@@ -20,8 +20,8 @@ from webhooks_core.api import tokens
 
 @every_way
 def test_another_media_type_is_refused(gateway, upstream):
-    answer = gateway.post(b"x", headers={**REQUEST_ID, "Content-Type": "text/plain"})
-    assert told(answer)[0] == 415
+    response = gateway.post(b"x", headers={**REQUEST_ID, "Content-Type": "text/plain"})
+    assert told(response)[0] == 415
     assert upstream.asked == []
 
 
@@ -29,9 +29,9 @@ def test_another_media_type_is_refused(gateway, upstream):
 @pytest.mark.parametrize("path", ["/v2/chat/completions", "/v1/embeddings"])
 def test_an_encoded_body_is_refused(gateway, upstream, path):
     body = gzip.compress(b'{"model": "small"}')
-    answer = gateway.post(body, path=path, headers={"Content-Encoding": "gzip"})
-    assert answer.status_code == 415
-    assert b"Content-Encoding" in answer.content
+    response = gateway.post(body, path=path, headers={"Content-Encoding": "gzip"})
+    assert response.status_code == 415
+    assert b"Content-Encoding" in response.content
     assert upstream.asked == []
 
 
@@ -73,9 +73,9 @@ def test_a_body_that_does_not_end_is_a_bad_request(
     with socket.create_connection(("127.0.0.1", gateway.port)) as client:
         client.settimeout(10)
         client.sendall(request)
-        answer = b"".join(iter(lambda: client.recv(10_000), b""))
-    assert answer.startswith(b"HTTP/1.1 400")
-    assert answer.endswith(b'{"detail":"The body took too long to arrive."}')
+        response = b"".join(iter(lambda: client.recv(10_000), b""))
+    assert response.startswith(b"HTTP/1.1 400")
+    assert response.endswith(b'{"detail":"The body took too long to arrive."}')
     assert upstream.asked == []
 
 
@@ -98,7 +98,7 @@ def test_an_unforeseen_failure_of_a_call_tells_nothing_and_is_recorded(
 
     monkeypatch.setattr(Router, "order", fail)
     assert told(gateway.post(headers=REQUEST_ID, stream=stream)) == (500, INTERNAL)
-    assert [it.status for it in gateway.kept.ended] == [500]
+    assert [item.status for item in gateway.kept.ended] == [500]
     assert gateway.limits.running == 0
 
 
@@ -110,7 +110,7 @@ def test_a_database_that_hangs_is_as_good_as_away(gateway, monkeypatch):
     gateway.service = replace(gateway.service, in_thread=hang)
     unknown = {"Authorization": f"Bearer {tokens.make(keys.PREFIX)}"}
 
-    answer = gateway.post(headers={**REQUEST_ID, **unknown})
+    response = gateway.post(headers={**REQUEST_ID, **unknown})
 
-    assert told(answer)[0] == 503
-    assert int(answer.headers["Retry-After"]) > 0
+    assert told(response)[0] == 503
+    assert int(response.headers["Retry-After"]) > 0

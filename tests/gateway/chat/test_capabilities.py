@@ -39,8 +39,8 @@ def part_of_a_message(kind: str) -> dict[str, Any]:
 )
 def test_what_is_asked_for_must_be_supported(gateway, upstream, capability, fields):
     gateway.declare(supports=frozenset({"streaming"}))
-    answer = gateway.post(headers=REQUEST_ID, **fields)
-    assert told(answer) == (400, f"Endpoint does not support request: {capability}")
+    response = gateway.post(headers=REQUEST_ID, **fields)
+    assert told(response) == (400, f"Endpoint does not support request: {capability}")
     assert upstream.asked == []
 
 

@@ -37,11 +37,11 @@ def test_without_stream_one_completion_comes_back_unchanged_but_for_its_model(
 ):
     upstream.script = answers(COMPLETION)
 
-    answer = gateway.post(**stream)
+    response = gateway.post(**stream)
 
-    assert answer.status_code == 200
-    assert answer.headers["Content-Type"] == "application/json"
-    assert answer.json() == {**COMPLETION, "model": "small"}
+    assert response.status_code == 200
+    assert response.headers["Content-Type"] == "application/json"
+    assert response.json() == {**COMPLETION, "model": "small"}
 
 
 @pytest.mark.spec("gateway", "model names the endpoint")
@@ -107,8 +107,8 @@ def test_echo_repeats_the_text_of_a_message_in_parts(gateway):
     gateway.declare(name="echo", upstream="echo", targets=(Target("", "echo-0ms"),))
     parts = [{"type": "text", "text": "one"}, {"type": "image_url"}, 5]
     parts.append({"type": "text", "text": " two"})
-    answer = gateway.post(model="echo", messages=[{"role": "user", "content": parts}])
-    assert answer.json()["choices"][0]["message"]["content"] == "one two"
+    response = gateway.post(model="echo", messages=[{"role": "user", "content": parts}])
+    assert response.json()["choices"][0]["message"]["content"] == "one two"
 
 
 def test_a_chunk_that_needs_no_change_keeps_its_bytes(gateway, upstream):
@@ -117,9 +117,9 @@ def test_a_chunk_that_needs_no_change_keeps_its_bytes(gateway, upstream):
     raw_early = raw.replace(b'"finish_reason":"stop"', b'"index": 0')
     upstream.script = sends(event(raw_early), event(raw), DONE)
 
-    answer = gateway.post(model="upstream-model", stream=True)
+    response = gateway.post(model="upstream-model", stream=True)
 
-    assert answer.content.startswith(event(raw_early))
+    assert response.content.startswith(event(raw_early))
 
 
 def test_a_stream_has_the_headers_that_keep_proxies_from_holding_it_back(
@@ -127,11 +127,11 @@ def test_a_stream_has_the_headers_that_keep_proxies_from_holding_it_back(
 ):
     upstream.script = sends(*WHOLE_STREAM)
 
-    answer = gateway.post(stream=True, headers={"Accept": "application/json"})
+    response = gateway.post(stream=True, headers={"Accept": "application/json"})
 
-    assert answer.headers["Content-Type"] == "text/event-stream"
-    assert answer.headers["Cache-Control"] == "no-cache"
-    assert answer.headers["X-Accel-Buffering"] == "no"
+    assert response.headers["Content-Type"] == "text/event-stream"
+    assert response.headers["Cache-Control"] == "no-cache"
+    assert response.headers["X-Accel-Buffering"] == "no"
 
 
 @pytest.mark.parametrize("accept", ["text/event-stream", "application/json", "*/*"])
@@ -176,10 +176,10 @@ def test_an_answer_without_usage_is_passed_on_without(gateway, upstream, stream)
     whole = {name: it for name, it in COMPLETION.items() if name != "usage"}
     upstream.script = sends(*STREAM, DONE) if stream else answers(whole)
 
-    answer = gateway.post(stream=stream)
+    response = gateway.post(stream=stream)
 
-    assert answer.status_code == 200
-    assert "usage" not in answer.text
+    assert response.status_code == 200
+    assert "usage" not in response.text
     assert gateway.settled(lambda: gateway.kept.ended)
     assert gateway.kept.ended[0].usage is None
 
@@ -193,7 +193,7 @@ def test_usage_is_asked_for_upstream_unless_the_endpoint_says_no(gateway, upstre
     gateway.stream(stream_options=[1])
     gateway.stream(model="silent")
 
-    asked = [it.json.get("stream_options") for it in upstream.asked]
+    asked = [request.json.get("stream_options") for request in upstream.asked]
     assert asked == [
         {"include_usage": True},
         {"x": 1, "include_usage": True},
@@ -219,13 +219,13 @@ def test_without_a_sound_identity_nothing_reaches_the_upstream(
 ):
     body = json.dumps({"model": "small", "messages": MESSAGES})
 
-    answer = requests.post(
+    response = requests.post(
         f"{gateway.url}/v2/chat/completions", data=body, headers=headers, timeout=5
     )
 
-    assert answer.status_code == 401
-    assert set(answer.json()) == {"detail"}
-    assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+    assert response.status_code == 401
+    assert set(response.json()) == {"detail"}
+    assert response.headers["WWW-Authenticate"].startswith("Bearer")
     assert upstream.asked == []
 
 
@@ -246,12 +246,12 @@ def test_identity_headers_given_twice_are_refused(gateway):
 @pytest.mark.spec("gateway", "/chat/completions and /v2/chat/completion")
 @pytest.mark.spec("gateway", "management paths carry /v1, chat /v2, the signature v1")
 def test_other_methods_are_refused(gateway, method):
-    answer = requests.request(
+    response = requests.request(
         method, f"{gateway.url}/v2/chat/completions", headers=IDENTITY, timeout=5
     )
-    assert answer.status_code == 405
-    assert answer.headers["Allow"] == "POST"
-    assert set(answer.json()) == {"detail"}
+    assert response.status_code == 405
+    assert response.headers["Allow"] == "POST"
+    assert set(response.json()) == {"detail"}
 
 
 @pytest.mark.parametrize(
@@ -269,8 +269,8 @@ def test_an_endpoint_is_for_whom_it_allows(gateway, upstream, allow, admitted):
     gateway.declare(allow=allow)
     upstream.script = answers(COMPLETION)
 
-    answer = gateway.post()
+    response = gateway.post()
 
-    assert answer.status_code == (200 if admitted else 404)
+    assert response.status_code == (200 if admitted else 404)
     assert len(upstream.asked) == admitted
     assert len(gateway.kept.denied) == (not admitted)

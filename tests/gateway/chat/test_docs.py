@@ -17,7 +17,7 @@ ROWS = re.findall(
 
 def test_the_table_of_errors_names_tests_that_prove_the_specification():
     for name in re.findall(r"test_\w+", " ".join(ROWS)):
-        marks = {it.name for it in getattr(test_errors, name).pytestmark}
+        marks = {item.name for item in getattr(test_errors, name).pytestmark}
         assert "spec" in marks
 
 

@@ -87,7 +87,7 @@ def test_sync_upstream_failure_names_the_request_and_nothing_else(
 def test_a_redirect_is_not_followed(gateway, upstream, stream):
     upstream.script = answers({}, 307, Location=upstream.url + "/elsewhere")
     assert gateway.post(stream=stream).status_code == 500
-    assert [it.path for it in upstream.asked] == ["/v1/chat/completions"]
+    assert [request.path for request in upstream.asked] == ["/v1/chat/completions"]
 
 
 @pytest.mark.spec("gateway", "synchronous: Endpoint not found or not authorized, 404")
@@ -187,8 +187,8 @@ def test_a_body_nested_too_deeply_to_be_passed_on_is_a_bad_request(gateway, stre
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_upstreams_refusal_keeps_its_message(gateway, upstream, status, stream):
     upstream.script = refusal("messages: too few", status)
-    answer = gateway.post(stream=stream, headers=REQUEST_ID)
-    assert told(answer) == (400, "messages: too few")
+    response = gateway.post(stream=stream, headers=REQUEST_ID)
+    assert told(response) == (400, "messages: too few")
 
 
 @pytest.mark.parametrize(
@@ -233,16 +233,16 @@ def test_the_detail_is_made_of_the_exceptions_arguments(error, detail):
 @pytest.mark.spec("gateway", "synchronous: Endpoint does not support request, 400")
 def test_sync_unsupported_request(gateway, upstream):
     gateway.declare(supports=frozenset({"streaming"}))
-    answer = gateway.post(headers=REQUEST_ID, tools=[{"type": "function"}])
-    assert told(answer) == (400, "Endpoint does not support request: tools")
+    response = gateway.post(headers=REQUEST_ID, tools=[{"type": "function"}])
+    assert told(response) == (400, "Endpoint does not support request: tools")
     assert upstream.asked == []
 
 
 @pytest.mark.spec("gateway", "synchronous: Unsupported inference type, 400")
 def test_sync_unsupported_inference_type(gateway, upstream):
     gateway.declare(inference_type="embedding", supports=frozenset())
-    answer = gateway.post(headers=REQUEST_ID)
-    assert told(answer) == (400, "Unsupported inference type: embedding")
+    response = gateway.post(headers=REQUEST_ID)
+    assert told(response) == (400, "Unsupported inference type: embedding")
     assert upstream.asked == []
 
 
@@ -280,8 +280,8 @@ def test_before_the_first_chunk_every_other_failure_is_internal(
     gateway, upstream, _case, script
 ):
     upstream.script = script
-    answer = gateway.post(stream=True, headers=REQUEST_ID)
-    assert told(answer) == (500, INTERNAL)
+    response = gateway.post(stream=True, headers=REQUEST_ID)
+    assert told(response) == (500, INTERNAL)
     assert gateway.kept.ended[0].status == 500
 
 
@@ -289,8 +289,8 @@ def test_before_the_first_chunk_every_other_failure_is_internal(
 def test_a_refusal_in_place_of_the_first_chunk_is_an_ordinary_error(gateway, upstream):
     error = {"error": {"message": "too long", "code": 400}}
     upstream.script = sends(event(error))
-    answer = gateway.post(stream=True, headers=REQUEST_ID)
-    assert told(answer) == (400, "too long")
+    response = gateway.post(stream=True, headers=REQUEST_ID)
+    assert told(response) == (400, "too long")
 
 
 def test_an_invalid_request_before_the_first_chunk_is_any_other_failure():
@@ -306,7 +306,7 @@ TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d P[SD]T")
 def last_of(gateway, upstream, *parts: Any):
     upstream.script = sends(*parts)
     *chunks, last = gateway.stream(headers=REQUEST_ID)
-    assert [it["choices"][0]["delta"]["content"] for it in chunks] == ["Hel"]
+    assert [chunk["choices"][0]["delta"]["content"] for chunk in chunks] == ["Hel"]
     assert set(last) == {"request_id", "error"}
     assert set(last["error"]) == {"status_code", "content"}
     assert set(last["error"]["content"]) == {"error", "timestamp"}

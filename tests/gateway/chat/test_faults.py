@@ -34,8 +34,8 @@ INTERNAL = "Internal error occurred. Our team has been notified."
 
 
 def text_of(events) -> str:
-    deltas = [it["choices"][0]["delta"] for it in events]
-    return "".join(it.get("content", "") for it in deltas)
+    deltas = [item["choices"][0]["delta"] for item in events]
+    return "".join(item.get("content", "") for item in deltas)
 
 
 @pytest.fixture
@@ -281,7 +281,7 @@ def test_usage_without_a_finish_is_a_chunk_of_its_own(gateway, upstream):
 def test_chunks_after_a_finish_are_not_lost(gateway, upstream):
     upstream.script = sends(STREAM[2], STREAM[0], STREAM[2], event(USAGE_CHUNK), DONE)
     events = gateway.stream()
-    assert [it["choices"][0].get("finish_reason") for it in events] == [
+    assert [item["choices"][0].get("finish_reason") for item in events] == [
         "stop",
         None,
         "stop",

@@ -43,11 +43,11 @@ def model(request, gateway, key) -> ChatOpenAI:
 def test_a_question_is_answered_and_its_tokens_are_told(model, upstream):
     upstream.script = answers(COMPLETION)
 
-    answer = model.invoke([HumanMessage("Say hello")])
+    response = model.invoke([HumanMessage("Say hello")])
 
-    assert answer.content == "Hello"
-    assert answer.usage_metadata["input_tokens"] == 9
-    assert answer.response_metadata["model_name"] == "small"
+    assert response.content == "Hello"
+    assert response.usage_metadata["input_tokens"] == 9
+    assert response.response_metadata["model_name"] == "small"
     asked = upstream.asked[0].json
     assert asked["messages"] == [{"role": "user", "content": "Say hello"}]
 
@@ -57,9 +57,9 @@ def test_a_stream_is_read_to_its_usage(model, upstream):
 
     parts = list(model.stream("Say hello", stream_usage=True))
 
-    assert "".join(it.text for it in parts) == "Hello"
-    told = [it.usage_metadata for it in parts if it.usage_metadata]
-    assert [it["output_tokens"] for it in told] == [2]
+    assert "".join(part.text for part in parts) == "Hello"
+    told = [part.usage_metadata for part in parts if part.usage_metadata]
+    assert [item["output_tokens"] for item in told] == [2]
 
 
 def test_a_tool_is_called_and_its_result_sent_back(model, upstream):
@@ -89,7 +89,7 @@ def test_a_streamed_tool_call_is_put_together(model, upstream):
     first, *rest = model.bind_tools([TIDE]).stream("When?")
     for part in rest:
         first += part
-    assert [(it["name"], it["args"]) for it in first.tool_calls] == [
+    assert [(item["name"], item["args"]) for item in first.tool_calls] == [
         ("tide", {"at": "Brest"})
     ]
 

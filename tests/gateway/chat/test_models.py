@@ -50,8 +50,8 @@ def described(name: str, upstream: str = "openai") -> dict[str, Any]:
 @pytest.mark.parametrize("safe", ["", "/:"])
 def test_a_model_is_described_whatever_its_name_holds(gateway, name, safe):
     gateway.declare(name=name)
-    answer = asked(gateway, "/" + quote(name, safe=safe))
-    assert (answer.status_code, answer.json()) == (200, described(name))
+    response = asked(gateway, "/" + quote(name, safe=safe))
+    assert (response.status_code, response.json()) == (200, described(name))
     assert described(name) in asked(gateway, "").json()["data"]
 
 
@@ -80,8 +80,8 @@ def test_absent_and_forbidden_models_are_answered_byte_for_byte_the_same(gateway
             "code": "model_not_found",
         }
     }
-    for answer in (absent, forbidden):
-        answer.headers.pop("date", None)
+    for response in (absent, forbidden):
+        response.headers.pop("date", None)
     assert absent.headers == forbidden.headers
     # To look is not to ask for an answer: no policy denied one.
     assert gateway.kept.denied == []
@@ -94,28 +94,28 @@ def test_head_has_the_headers_of_get_and_no_body(gateway, path, status):
     get, head = asked(gateway, path), asked(gateway, path, method="HEAD")
     assert (get.status_code, head.status_code) == (status, status)
     assert head.content == b""
-    for answer in (get, head):
-        answer.headers.pop("date", None)
+    for response in (get, head):
+        response.headers.pop("date", None)
     assert head.headers == get.headers
 
 
 @pytest.mark.parametrize("path", ["", "/small", "/absent"])
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 def test_models_are_read_only(gateway, path, method):
-    answer = asked(gateway, path, method=method)
-    assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
-    assert set(answer.json()) == {"error"}
+    response = asked(gateway, path, method=method)
+    assert (response.status_code, response.headers["Allow"]) == (405, "GET, HEAD")
+    assert set(response.json()) == {"error"}
 
 
 @pytest.mark.parametrize("path", ["", "/small", "/absent"])
 def test_models_are_for_callers_who_are_known(gateway, path):
-    answer = asked(gateway, path, headers={})
-    assert answer.status_code == 401
-    assert answer.json()["error"]["code"] == "invalid_api_key"
+    response = asked(gateway, path, headers={})
+    assert response.status_code == 401
+    assert response.json()["error"]["code"] == "invalid_api_key"
 
 
 @pytest.mark.parametrize("path", ["/", "//", "/small/"])
 def test_a_path_that_names_no_model_is_an_absent_one(gateway, path):
-    answer = asked(gateway, path)
-    assert answer.status_code == 404
-    assert answer.json()["error"]["code"] == "model_not_found"
+    response = asked(gateway, path)
+    assert response.status_code == 404
+    assert response.json()["error"]["code"] == "model_not_found"

@@ -59,8 +59,8 @@ def test_a_number_keeps_its_text_on_the_way_to_the_upstream(
 @pytest.mark.spec("gateway", "stream is false or absent: one chat completion response")
 def test_an_answer_keeps_every_byte_but_the_name(gateway, upstream, path):
     upstream.script = answers(completion())
-    answer = gateway.post(path=path)
-    assert answer.content == completion("small")
+    response = gateway.post(path=path)
+    assert response.content == completion("small")
     assert gateway.kept.ended[0].usage.completion_tokens == 2
 
 
@@ -69,7 +69,9 @@ def test_a_chunk_keeps_its_numbers(gateway, upstream, path):
     first = f'{{"model":"there","choices":[],"n":[{NUMBERS}],"null":null}}'
     last = f'{{"model":"there","choices":[{{"finish_reason":"stop","n":[{NUMBERS}]}}]}}'
     usage = f'{{"choices":[],"usage":{{"prompt_tokens":1,"x":[{NUMBERS}]}}}}'
-    upstream.script = sends(*(event(it.encode()) for it in (first, last, usage)), DONE)
+    upstream.script = sends(
+        *(event(item.encode()) for item in (first, last, usage)), DONE
+    )
     body = b'{"model":"small","stream":true,"stream_options":{"include_usage":true}}'
     text = gateway.post(body, path=path).text
     assert text.count(f'"n":[{NUMBERS}]') == 2
@@ -78,10 +80,10 @@ def test_a_chunk_keeps_its_numbers(gateway, upstream, path):
 
 def test_embeddings_keep_their_numbers(gateway, upstream):
     gateway.declare(inference_type="embedding")
-    answer = f'{{"model":"there","data":[{{"embedding":[{NUMBERS}]}}]}}'
-    upstream.script = answers(answer.encode())
+    response = f'{{"model":"there","data":[{{"embedding":[{NUMBERS}]}}]}}'
+    upstream.script = answers(response.encode())
     text = gateway.post(b'{"model":"small"}', path="/v1/embeddings").text
-    assert text == answer.replace("there", "small")
+    assert text == response.replace("there", "small")
 
 
 def test_arguments_of_tools_keep_their_numbers_in_translation(claude, upstream):

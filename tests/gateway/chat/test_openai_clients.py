@@ -37,8 +37,8 @@ V1 = "/v1/chat/completions"
 def client(request, gateway, key):
     with openai.OpenAI(
         base_url=gateway.url + request.param, api_key=key, max_retries=0
-    ) as it:
-        yield it
+    ) as openai_client:
+        yield openai_client
 
 
 def create(client, **fields: Any) -> Any:
@@ -56,7 +56,9 @@ def test_the_client_reads_a_completion(client, upstream):
 def test_the_client_reads_a_stream(client, upstream):
     upstream.script = sends(*WHOLE_STREAM)
     chunks = list(create(client, stream=True, stream_options={"include_usage": True}))
-    text = "".join(it.choices[0].delta.content or "" for it in chunks if it.choices)
+    text = "".join(
+        item.choices[0].delta.content or "" for item in chunks if item.choices
+    )
     assert text == "Hello"
     assert chunks[-1].usage.completion_tokens == 2
 
@@ -66,8 +68,8 @@ def test_the_client_reads_streamed_tool_calls(client, upstream):
     tool = {"type": "function", "function": {"name": "tide", "parameters": {}}}
     calls = [
         call
-        for it in create(client, stream=True, tools=[tool])
-        for call in it.choices[0].delta.tool_calls or ()
+        for item in create(client, stream=True, tools=[tool])
+        for call in item.choices[0].delta.tool_calls or ()
     ]
     assert calls[0].function.name == "tide"
     assert json.loads(calls[1].function.arguments) == {"at": "Brest"}
@@ -101,7 +103,11 @@ def test_the_asynchronous_client_reads_a_stream(gateway, upstream, key):
         async with openai.AsyncOpenAI(base_url=url, api_key=key) as client:
             stream = await create(client, stream=True)
             return "".join(
-                [it.choices[0].delta.content or "" async for it in stream if it.choices]
+                [
+                    item.choices[0].delta.content or ""
+                    async for item in stream
+                    if item.choices
+                ]
             )
 
     assert asyncio.run(read()) == "Hello"
@@ -110,7 +116,7 @@ def test_the_asynchronous_client_reads_a_stream(gateway, upstream, key):
 @pytest.mark.parametrize("client", ["/v1"], indirect=True)
 def test_the_client_lists_the_models_that_it_may_use(gateway, client):
     gateway.declare(name="theirs", allow=Allow(everyone=False))
-    assert [it.id for it in client.models.list()] == ["small"]
+    assert [item.id for item in client.models.list()] == ["small"]
 
 
 @pytest.mark.parametrize("client", ["/v1"], indirect=True)
@@ -141,7 +147,11 @@ def test_v1_keeps_nulls_and_says_done(gateway, upstream):
     upstream.script = sends(*WHOLE_STREAM)
     *chunks, last = gateway.stream(path=V1)
     assert last == "[DONE]"
-    assert [it["choices"][0]["finish_reason"] for it in chunks] == [None, None, "stop"]
+    assert [item["choices"][0]["finish_reason"] for item in chunks] == [
+        None,
+        None,
+        "stop",
+    ]
     assert chunks[0] == {**chunk("Hel"), "model": "small"}
 
 
@@ -158,7 +168,7 @@ def test_v1_forwards_usage_only_to_a_client_that_asked(
 
     events = gateway.stream(path=V1, **options)
 
-    told = [it["usage"] for it in events[:-1] if it.get("usage")]
+    told = [item["usage"] for item in events[:-1] if item.get("usage")]
     assert told == ([USAGE] if wanted else [])
     assert upstream.asked[0].json["stream_options"] == {"include_usage": True}
     assert gateway.settled(lambda: gateway.kept.ended)
@@ -187,18 +197,18 @@ def test_v1_tells_a_broken_stream_as_openai_does(gateway, upstream):
     ],
 )
 def test_v1_errors_have_openais_shape(gateway, fields, status, kind, code, param):
-    answer = gateway.post(path=V1, **fields)
-    error = answer.json()["error"]
-    assert answer.status_code == status
+    response = gateway.post(path=V1, **fields)
+    error = response.json()["error"]
+    assert response.status_code == status
     assert set(error) == {"message", "type", "param", "code"}
     assert (error["type"], error["code"], error["param"]) == (kind, code, param)
     assert isinstance(error["message"], str)
 
 
 def test_v1_without_identity_is_an_authentication_error(gateway):
-    answer = gateway.post(path=V1, headers={"X-Forwarded-For": "10.0.0.1"})
-    assert answer.status_code == 401
-    assert answer.json()["error"]["type"] == "authentication_error"
+    response = gateway.post(path=V1, headers={"X-Forwarded-For": "10.0.0.1"})
+    assert response.status_code == 401
+    assert response.json()["error"]["type"] == "authentication_error"
 
 
 def test_chat_is_not_for_embedding_endpoints_and_the_reverse(gateway, upstream):

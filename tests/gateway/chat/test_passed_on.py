@@ -37,9 +37,9 @@ DATE = "Wed, 21 Oct 2065 07:28:00 GMT"
 @pytest.mark.parametrize("value", ["7", DATE])
 def test_a_limit_of_the_upstream_is_passed_on(gateway, upstream, stream, value):
     upstream.script = answers(LIMITED, 429, Retry_After=value)
-    answer = gateway.post(stream=stream, **V1)
-    assert (answer.status_code, answer.headers["Retry-After"]) == (429, value)
-    assert answer.json() == {
+    response = gateway.post(stream=stream, **V1)
+    assert (response.status_code, response.headers["Retry-After"]) == (429, value)
+    assert response.json() == {
         "error": {
             "message": INTERNAL if stream else UPSTREAM,
             "type": "tokens",
@@ -55,10 +55,10 @@ def test_on_v2_a_limit_of_the_upstream_is_what_the_table_says(
     gateway, upstream, stream
 ):
     upstream.script = answers(LIMITED, 429, Retry_After="7")
-    answer = gateway.post(stream=stream, headers=REQUEST_ID)
-    assert answer.status_code == 500
-    assert answer.json() == {"detail": INTERNAL if stream else UPSTREAM}
-    assert "Retry-After" not in answer.headers
+    response = gateway.post(stream=stream, headers=REQUEST_ID)
+    assert response.status_code == 500
+    assert response.json() == {"detail": INTERNAL if stream else UPSTREAM}
+    assert "Retry-After" not in response.headers
 
 
 @pytest.mark.parametrize(
@@ -67,10 +67,10 @@ def test_on_v2_a_limit_of_the_upstream_is_what_the_table_says(
 )  # fmt: skip
 def test_a_wrong_retry_after_is_not_passed_on(gateway, upstream, value):
     upstream.script = answers({}, 429, Retry_After=value)
-    answer = gateway.post(**V1)
-    assert answer.status_code == 429
-    assert "Retry-After" not in answer.headers
-    assert answer.json()["error"] == {
+    response = gateway.post(**V1)
+    assert response.status_code == 429
+    assert "Retry-After" not in response.headers
+    assert response.json()["error"] == {
         "message": UPSTREAM,
         "type": "rate_limit_error",
         "param": None,
@@ -81,8 +81,8 @@ def test_a_wrong_retry_after_is_not_passed_on(gateway, upstream, value):
 @pytest.mark.parametrize("stream", [False, True])
 def test_the_code_of_a_refusal_is_passed_on(gateway, upstream, stream):
     upstream.script = answers(TOO_LONG, 400)
-    answer = gateway.post(stream=stream, **V1)
-    assert (answer.status_code, answer.json()) == (400, TOO_LONG)
+    response = gateway.post(stream=stream, **V1)
+    assert (response.status_code, response.json()) == (400, TOO_LONG)
 
 
 def test_on_v2_a_refusal_is_its_message_alone(gateway, upstream):
@@ -94,10 +94,10 @@ def test_on_v2_a_refusal_is_its_message_alone(gateway, upstream):
 def test_the_code_of_any_other_failure_is_passed_on(gateway, upstream):
     error = {"type": "overloaded_error", "code": "overloaded", "message": "secret"}
     upstream.script = answers({"error": error}, 503, Retry_After="3")
-    answer = gateway.post(**V1)
-    assert answer.status_code == 500
-    assert "Retry-After" not in answer.headers
-    assert answer.json()["error"] == {
+    response = gateway.post(**V1)
+    assert response.status_code == 500
+    assert "Retry-After" not in response.headers
+    assert response.json()["error"] == {
         "message": UPSTREAM,
         "type": "overloaded_error",
         "param": None,
@@ -135,14 +135,14 @@ def test_what_is_no_name_is_not_passed_on(gateway, upstream, name, value):
 
 def test_a_limit_in_place_of_the_first_chunk_is_passed_on(gateway, upstream):
     upstream.script = sends(event({"error": {"code": 429, "type": "limited"}}))
-    answer = gateway.post(stream=True, **V1)
-    assert (answer.status_code, answer.json()["error"]["type"]) == (429, "limited")
+    response = gateway.post(stream=True, **V1)
+    assert (response.status_code, response.json()["error"]["type"]) == (429, "limited")
 
 
 def test_a_refusal_in_place_of_the_first_chunk_keeps_its_code(gateway, upstream):
     upstream.script = sends(event(TOO_LONG))
-    answer = gateway.post(stream=True, **V1)
-    assert (answer.status_code, answer.json()) == (400, TOO_LONG)
+    response = gateway.post(stream=True, **V1)
+    assert (response.status_code, response.json()) == (400, TOO_LONG)
 
 
 @pytest.mark.parametrize("error", [TOO_LONG, LIMITED])
@@ -164,8 +164,8 @@ def test_the_last_of_several_targets_says_what_is_passed_on(gateway, upstream):
         await answers({}, 503)(asked)
 
     upstream.script = script
-    answer = gateway.post(**V1)
-    assert (answer.status_code, answer.headers["Retry-After"]) == (429, "9")
+    response = gateway.post(**V1)
+    assert (response.status_code, response.headers["Retry-After"]) == (429, "9")
 
 
 def test_openais_client_raises_its_own_errors(gateway, upstream, key):

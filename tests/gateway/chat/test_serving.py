@@ -91,17 +91,17 @@ def rows(folder: Path, statement: str) -> list[Any]:
 
 def test_one_port_serves_chat_and_everything_else(server, folder):
     events = events_of(chat(server, stream=True).content)
-    assert "".join(it["choices"][0]["delta"].get("content", "") for it in events) == (
-        "one two three"
-    )
+    assert "".join(
+        event["choices"][0]["delta"].get("content", "") for event in events
+    ) == ("one two three")
     assert chat(server).json()["choices"][0]["message"]["content"] == "one two three"
     graphql = {"query": "{ __typename }"}
-    answer = requests.post(server.url + "/graphql", json=graphql, timeout=20)
-    assert answer.json() == {"data": {"__typename": "Query"}}
+    response = requests.post(server.url + "/graphql", json=graphql, timeout=20)
+    assert response.json() == {"data": {"__typename": "Query"}}
     unknown = requests.get(server.url + "/v2/other", headers=IDENTITY, timeout=20)
     assert (unknown.status_code, set(unknown.json())) == (404, {"detail"})
     listed = requests.get(server.url + "/v1/models", headers=IDENTITY, timeout=20)
-    assert [it["id"] for it in listed.json()["data"]] == ["echo", "quick"]
+    assert [item["id"] for item in listed.json()["data"]] == ["echo", "quick"]
     for name, status in (("quick", 200), ("no%2Fsuch:model.1", 404)):
         address = f"{server.url}/v1/models/{name}"
         described = requests.get(address, headers=IDENTITY, timeout=20)
@@ -138,8 +138,8 @@ def test_denials_and_usage_are_written_before_the_process_ends(server, folder):
 
 
 def test_a_stream_outlives_the_signal_to_stop(server):
-    with chat(server, "echo", stream=True) as answer:
-        parts = answer.iter_content(None)
+    with chat(server, "echo", stream=True) as response:
+        parts = response.iter_content(None)
         first = next(parts)
         server.terminate()
         body = first + b"".join(parts)
@@ -189,10 +189,10 @@ def test_a_server_that_forks_serves_chat_and_writes_what_was_used(folder, free_p
 
 
 def test_what_a_proxy_says_never_makes_a_peer_local(server):
-    answer = requests.post(
+    response = requests.post(
         server.url + "/v2/chat/completions",
         json={"model": "quick"},
         headers={**IDENTITY, "X-Forwarded-For": "127.0.0.1"},
         timeout=20,
     )
-    assert answer.status_code == 401
+    assert response.status_code == 401

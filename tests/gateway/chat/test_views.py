@@ -68,7 +68,7 @@ def test_chat_is_served_without_the_short_cut(send):
     assert orjson.loads(detail) == {
         "detail": "The specified endpoint could not be found."
     }
-    assert all(it["X-Request-Id"] for it in (response, stream, large, absent))
+    assert all(item["X-Request-Id"] for item in (response, stream, large, absent))
     LOOP_THREAD.stop()  # what is not written yet is
     assert UsageRecord.objects.count() == 2
 
@@ -93,10 +93,10 @@ def test_a_stream_that_nobody_reads_has_ended_when_it_is_closed():
 def test_one_loop_serves_all_requests_of_a_process():
     before = set(threading.enumerate())
     assert [post().status_code for _ in range(3)] == [200] * 3
-    names = [it.name for it in set(threading.enumerate()) - before]
+    names = [item.name for item in set(threading.enumerate()) - before]
     assert names.count("chat-loop") == 1
     LOOP_THREAD.stop()
-    assert not [it for it in threading.enumerate() if it.name.startswith("chat-")]
+    assert not [item for item in threading.enumerate() if item.name.startswith("chat-")]
     assert post().status_code == 200  # a process may go on
 
 
@@ -111,8 +111,8 @@ def test_a_forked_process_has_a_loop_of_its_own():
 
     if (child := os.fork()) == 0:
         is_new = thread.loop is not loop
-        answer = thread.submit(running()).result(10)
-        os._exit(0 if is_new and answer == id(thread.loop) else 1)
+        response = thread.submit(running()).result(10)
+        os._exit(0 if is_new and response == id(thread.loop) else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert thread.submit(running()).result(10) == id(loop)
     thread.stop()

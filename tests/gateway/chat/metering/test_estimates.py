@@ -146,7 +146,7 @@ def test_a_large_prompt_is_forgotten_and_its_length_kept(gateway, upstream):
 
 
 def named(*events: dict[str, Any]) -> list[bytes]:
-    return [f"event: {it['type']}\n".encode() + event(it) for it in events]
+    return [f"event: {item['type']}\n".encode() + event(item) for item in events]
 
 
 BEGUN = (
@@ -191,7 +191,7 @@ def test_nonsense_of_anthropics_breaks_no_answer(
     begun = started(input_tokens=value)
     whole = sends(*named(begun, BEGUN[1], *stopped("end_turn")))
     upstream.script = whole if stream else answers({**message, "usage": usage})
-    answer = claude(stream=stream)
-    assert answer.status_code == 200
-    assert "error" not in answer.text
+    response = claude(stream=stream)
+    assert response.status_code == 200
+    assert "error" not in response.text
     recorded(gateway, status=200)

@@ -19,10 +19,10 @@ def test_a_tenant_sees_its_own_usage(acme: Api, globex: Api):
     usage.write([ended(), ended(tenant="globex"), ended(principal="bob", model="big")])
 
     with time_machine.travel(NOON, tick=False):
-        answer = acme.call("GET", "/v1/usage")
+        response = acme.call("GET", "/v1/usage")
 
-    assert answer.status_code == 200
-    shown = answer.json()
+    assert response.status_code == 200
+    shown = response.json()
     assert (shown["from"], shown["to"]) == ("2026-10-22", "2026-11-20")
     assert shown["items"] == [
         {
@@ -69,7 +69,7 @@ def test_usage_can_be_grouped_and_narrowed(acme: Api, query, rows):
     shown = acme.call("GET", f"/v1/usage?from=2026-11-01&{query}").json()
     groups = {"day", "principal", "model"}
     assert [
-        {k: v for k, v in it.items() if k in groups} for it in shown["items"]
+        {k: v for k, v in item.items() if k in groups} for item in shown["items"]
     ] == rows
 
 
@@ -88,9 +88,9 @@ def test_usage_can_be_grouped_and_narrowed(acme: Api, query, rows):
     ],
 )
 def test_a_bad_question_is_a_bad_request(acme: Api, query):
-    answer = acme.call("GET", f"/v1/usage?{query}")
-    assert answer.status_code == 400
-    assert set(answer.json()) == {"detail"}
+    response = acme.call("GET", f"/v1/usage?{query}")
+    assert response.status_code == 400
+    assert set(response.json()) == {"detail"}
 
 
 @pytest.mark.django_db
@@ -105,4 +105,4 @@ def test_an_answer_of_too_many_rows_is_a_bad_request(acme: Api, monkeypatch):
     span = "from=2026-11-01&to=2026-11-30"
     assert acme.call("GET", f"/v1/usage?{span}").status_code == 400
     shown = acme.call("GET", f"/v1/usage?{span}&group_by=model").json()
-    assert [it["requests"] for it in shown["items"]] == [3]
+    assert [item["requests"] for item in shown["items"]] == [3]

@@ -77,7 +77,7 @@ def test_what_the_database_does_not_take_now_is_written_later(monkeypatch, error
         await writer.stop()
 
     asyncio.run(run())
-    assert [it.request_id for it in sink.batches[0]] == ["0", "1", "2"]
+    assert [batch.request_id for batch in sink.batches[0]] == ["0", "1", "2"]
     assert sink.pruned == 1
 
 
@@ -100,7 +100,7 @@ class Picky(Sink):
     """Refuses a whole batch for one value in it."""
 
     def write(self, batch: Any) -> None:
-        if any(it.request_id == "bad" for it in batch):
+        if any(item.request_id == "bad" for item in batch):
             raise OverflowError("a value it cannot store")
         super().write(batch)
 
@@ -117,7 +117,7 @@ def test_a_value_that_the_database_refuses_costs_no_other_record(monkeypatch):
         return writer.lost
 
     assert asyncio.run(run()) == 2
-    written = [it.request_id for batch in sink.batches for it in batch]
+    written = [item.request_id for batch in sink.batches for item in batch]
     assert written == [name for name in names if name != "bad"]
 
 
@@ -140,7 +140,7 @@ def test_what_is_left_of_a_batch_keeps_its_order_while_the_database_is_away():
         assert writer.lost == 1
 
     asyncio.run(run())
-    written = [it.request_id for batch in sink.batches for it in batch]
+    written = [item.request_id for batch in sink.batches for item in batch]
     assert written == [name for name in names if name != "bad"]
 
 
@@ -156,7 +156,7 @@ def test_the_oldest_are_dropped_when_the_database_stays_away(monkeypatch):
         return writer.lost
 
     assert asyncio.run(run()) == 3
-    assert [it.request_id for it in sink.batches[0]] == ["3", "4"]
+    assert [batch.request_id for batch in sink.batches[0]] == ["3", "4"]
 
 
 @pytest.mark.django_db

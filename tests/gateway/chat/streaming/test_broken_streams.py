@@ -48,11 +48,11 @@ def raw(*parts: bytes) -> Any:
 
 
 def in_chunks(*parts: bytes) -> bytes:
-    return b"".join(b"%x\r\n%b\r\n" % (len(it), it) for it in parts)
+    return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts)
 
 
 def texts(events: list[Any]) -> str:
-    return text_of([it for it in events if it != "[DONE]" and "choices" in it])
+    return text_of([item for item in events if item != "[DONE]" and "choices" in item])
 
 
 # ── In one read with a fault ────────────────────────────────────────────────────────
@@ -129,14 +129,14 @@ def test_text_before_a_broken_connection_in_one_read_arrives(
 
 def test_a_refusal_in_place_of_the_first_event_is_an_ordinary_error(claude, upstream):
     upstream.script = sends(named(FAULTS[1][1]))
-    answer = claude(stream=True)
-    assert (answer.status_code, answer.json()) == (400, {"detail": "no"})
+    response = claude(stream=True)
+    assert (response.status_code, response.json()) == (400, {"detail": "no"})
 
 
 def test_an_error_in_place_of_the_first_event_is_an_ordinary_error(claude, upstream):
     upstream.script = sends(named(FAULTS[0][1]))
-    answer = claude(stream=True)
-    assert (answer.status_code, answer.json()) == (500, {"detail": INTERNAL})
+    response = claude(stream=True)
+    assert (response.status_code, response.json()) == (500, {"detail": INTERNAL})
 
 
 # ── Variants of the format ──────────────────────────────────────────────────────────
@@ -150,7 +150,7 @@ def test_the_end_is_understood_with_any_spaces(gateway, upstream, path, done):
     upstream.script = sends(*STREAM[:2], done)
     events = gateway.stream(path=path)
     assert texts(events) == "Hello"
-    assert all("error" not in it for it in events)
+    assert all("error" not in item for item in events)
 
 
 @PATHS
@@ -160,7 +160,7 @@ def test_the_end_is_understood_with_any_spaces(gateway, upstream, path, done):
 def test_an_event_without_data_is_none(gateway, claude, upstream, path, empty):
     upstream.script = sends(empty, STREAM[0], empty, STREAM[1], STREAM[2], empty, DONE)
     assert texts(gateway.stream(path=path)) == "Hello"
-    named_events = [part for it in TEXT_STREAM for part in (empty, named(it))]
+    named_events = [part for item in TEXT_STREAM for part in (empty, named(item))]
     stop = named({"type": "message_delta", "delta": {"stop_reason": "end_turn"}})
     upstream.script = sends(*named_events, stop, empty, named({"type": "message_stop"}))
     assert texts(events_of(claude(stream=True, path=path).content)) == "Hello harbour"
@@ -170,9 +170,9 @@ def test_a_byte_order_mark_before_an_answer_is_none_of_it(gateway, claude, upstr
     upstream.script = answers(
         MARK + json.dumps({**COMPLETION, "model": "small"}).encode()
     )
-    answer = gateway.post()
-    assert answer.status_code == 200
-    assert answer.content.startswith(b"{")
+    response = gateway.post()
+    assert response.status_code == 200
+    assert response.content.startswith(b"{")
     upstream.script = answers(MARK + json.dumps(MESSAGE).encode())
     assert claude().status_code == 200
 
@@ -206,9 +206,9 @@ def test_an_answer_is_unpacked(gateway, upstream, encoding, pack):
     upstream.script = answers(
         pack(json.dumps(COMPLETION).encode()), Content_Encoding=encoding
     )
-    answer = gateway.post()
-    assert answer.json()["choices"] == COMPLETION["choices"]
-    assert "Content-Encoding" not in answer.headers
+    response = gateway.post()
+    assert response.json()["choices"] == COMPLETION["choices"]
+    assert "Content-Encoding" not in response.headers
     assert upstream.asked[0].headers["accept-encoding"] == "identity"
 
 
@@ -222,7 +222,7 @@ def test_a_refusal_is_unpacked(gateway, upstream, encoding, pack):
 def flushed(parts: tuple[bytes, ...], wbits: int) -> list[bytes]:
     """Each part can be unpacked when it arrives."""
     packer = zlib.compressobj(wbits=wbits)
-    packed = [packer.compress(it) + packer.flush(zlib.Z_SYNC_FLUSH) for it in parts]
+    packed = [packer.compress(part) + packer.flush(zlib.Z_SYNC_FLUSH) for part in parts]
     return [*packed, packer.flush()]
 
 
@@ -245,12 +245,12 @@ def test_a_stream_is_unpacked_as_it_comes(gateway, upstream, encoding, wbits):
         headers=IDENTITY,
         stream=True,
         timeout=20,
-    ) as answer:
-        lines = answer.iter_lines()
+    ) as response:
+        lines = response.iter_lines()
         seen.append(next(lines).decode())
         upstream.loop.loop.call_soon_threadsafe(go_on.set)
         seen += [line.decode() for line in lines if line]
-    assert texts([json.loads(it[6:]) for it in seen]) == "Hello"
+    assert texts([json.loads(item[6:]) for item in seen]) == "Hello"
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -269,9 +269,9 @@ def test_what_cannot_be_unpacked_is_a_failure_of_the_upstream(
     gateway, upstream, stream, _case, encoding, body
 ):
     upstream.script = answers(body, Content_Encoding=encoding)
-    answer = gateway.post(stream=stream, headers={"X-Request-Id": "req-7"})
+    response = gateway.post(stream=stream, headers={"X-Request-Id": "req-7"})
     text = INTERNAL if stream else "Upstream service error for request_id req-7"
-    assert (answer.status_code, answer.json()) == (500, {"detail": text})
+    assert (response.status_code, response.json()) == (500, {"detail": text})
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -321,9 +321,9 @@ def test_what_is_no_answer_is_a_failure_of_the_upstream(
 ):
     upstream.script = raw(data)
     for post in (gateway.post, claude):
-        answer = post(stream=stream, headers={"X-Request-Id": "req-7"})
+        response = post(stream=stream, headers={"X-Request-Id": "req-7"})
         text = INTERNAL if stream else "Upstream service error for request_id req-7"
-        assert (answer.status_code, answer.json()) == (500, {"detail": text})
+        assert (response.status_code, response.json()) == (500, {"detail": text})
 
 
 DEEP = b"[" * 300 + b"]" * 300
@@ -341,8 +341,8 @@ def test_a_message_nested_too_deeply_is_a_failure_of_the_upstream(
 ):
     text = json.dumps({**MESSAGE, "content": [block]}).encode()
     upstream.script = answers(text.replace(b'"DEEP"', DEEP))
-    answer = claude(headers={"X-Request-Id": "req-7"})
-    assert answer.json() == {"detail": "Upstream service error for request_id req-7"}
+    response = claude(headers={"X-Request-Id": "req-7"})
+    assert response.json() == {"detail": "Upstream service error for request_id req-7"}
 
 
 @pytest.mark.parametrize(

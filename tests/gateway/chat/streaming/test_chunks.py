@@ -34,7 +34,9 @@ def raw(text: str, *, ascii_only: bool, **more: Any) -> bytes:
 
 
 @given(
-    st.lists(TEXT.filter(lambda it: it.isascii() or it.isprintable()), max_size=8),
+    st.lists(
+        TEXT.filter(lambda item: item.isascii() or item.isprintable()), max_size=8
+    ),
     st.booleans(),
     JSON,
 )
@@ -54,7 +56,7 @@ def test_recognised_chunks_say_what_parsed_ones_say(texts, ascii_only, odd):
 
 
 def _events(body: bytes) -> list[Any]:
-    return [json.loads(it[6:]) for it in body.split(b"\n\n")[:-1]]
+    return [json.loads(part[6:]) for part in body.split(b"\n\n")[:-1]]
 
 
 def test_a_template_is_used_and_refuses_what_is_not_plain():

@@ -95,9 +95,9 @@ def test_a_client_that_only_ends_its_own_side_gets_the_whole_answer(
     with socket.create_connection(("127.0.0.1", gateway.port)) as client:
         client.sendall(raw_request(stream=stream))
         client.shutdown(socket.SHUT_WR)
-        answer = b"".join(iter(lambda: client.recv(10_000), b""))
-    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
-    assert (b'"stop"' if stream else b'"Hello"') in answer
+        response = b"".join(iter(lambda: client.recv(10_000), b""))
+    assert response.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert (b'"stop"' if stream else b'"Hello"') in response
     assert not upstream.hung_up
     assert gateway.settled(lambda: gateway.kept.ended)
     assert gateway.kept.ended[0].status == 200
@@ -206,10 +206,10 @@ def test_a_stopping_server_lets_streams_finish(gateway, upstream):
         headers=IDENTITY,
         stream=True,
         timeout=5,
-    ) as answer:
+    ) as response:
         gateway.server.should_exit = True
-        assert b'"Hel"' in answer.content
-        assert b'"stop"' in answer.content
+        assert b'"Hel"' in response.content
+        assert b'"stop"' in response.content
 
 
 def test_an_upstream_that_goes_on_after_done_is_left(gateway, upstream, monkeypatch):
@@ -230,8 +230,8 @@ def test_an_error_body_that_never_ends_is_not_waited_for(
         await asyncio.sleep(30)
 
     upstream.script = drip
-    answer = gateway.post()
-    assert (answer.status_code, answer.json()) == (
+    response = gateway.post()
+    assert (response.status_code, response.json()) == (
         400,
         {"detail": "The upstream refused the request."},
     )

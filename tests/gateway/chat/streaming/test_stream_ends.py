@@ -40,7 +40,7 @@ def test_a_reset_after_the_finish_reason_harms_nobody(gateway, upstream):
 def test_a_finish_reason_or_done_completes_a_stream(gateway, upstream, ends):
     upstream.script = sends(*STREAM[:2], *ends)
     events = gateway.stream()
-    assert all("error" not in it for it in events)
+    assert all("error" not in item for item in events)
     assert text_of(events) == "Hello"
 
 
@@ -64,7 +64,7 @@ def test_after_the_finish_reason_a_stream_is_complete(
     monkeypatch.setattr(body, "USAGE_WAIT_S", 0.2)
     upstream.script = sends(*STREAM, *ends)
 
-    events = [it for it in gateway.stream(path=path) if it != "[DONE]"]
+    events = [item for item in gateway.stream(path=path) if item != "[DONE]"]
 
     assert text_of(events) == "Hello"
     assert events[-1]["choices"][0]["finish_reason"] == "stop"
@@ -78,13 +78,13 @@ def test_all_that_came_in_one_read_completes_a_stream_as_well(gateway, upstream)
     upstream.script = sends(b"".join((*STREAM, event(b"{"))))
     events = gateway.stream()
     assert text_of(events) == "Hello"
-    assert all("error" not in it for it in events)
+    assert all("error" not in item for item in events)
 
 
 def test_the_total_time_does_not_make_a_finished_stream_a_failure(gateway, upstream):
     gateway.declare(timeouts={"total_s": 0.5})
     upstream.script = sends(*STREAM, 30.0)
-    assert all("error" not in it for it in gateway.stream())
+    assert all("error" not in item for item in gateway.stream())
 
 
 @END_OF_STREAM
@@ -117,7 +117,7 @@ def test_every_choice_that_was_asked_for_needs_its_finish_reason(
     gateway, upstream, path, parts
 ):
     upstream.script = sends(*parts)
-    events = [it for it in gateway.stream(path=path, n=2) if it != "[DONE]"]
+    events = [item for item in gateway.stream(path=path, n=2) if item != "[DONE]"]
     assert "error" in events[-1]
     assert gateway.kept.ended[0].error_status == 500
 
@@ -135,7 +135,7 @@ def test_a_choice_that_goes_on_longer_than_another_is_not_cut_off(
 
     assert text_of(events) == "abcde"
     assert events[-1]["usage"] == USAGE
-    assert sum("usage" in it for it in events) == 1
+    assert sum("usage" in item for item in events) == 1
 
 
 def test_a_choice_that_has_finished_is_not_held_back_for_the_others(gateway, upstream):
@@ -143,8 +143,8 @@ def test_a_choice_that_has_finished_is_not_held_back_for_the_others(gateway, ups
     asked = {"model": "small", "messages": MESSAGES, "stream": True, "n": 2}
     with requests.post(
         gateway.url + V2, json=asked, headers=IDENTITY, stream=True, timeout=10
-    ) as answer:
-        lines = (line for line in answer.iter_lines() if line)
+    ) as response:
+        lines = (line for line in response.iter_lines() if line)
         assert b'"stop"' in [next(lines) for _ in range(3)][-1]
 
 
@@ -152,7 +152,7 @@ def test_a_choice_that_has_finished_is_not_held_back_for_the_others(gateway, ups
 def test_an_odd_number_of_a_choice_breaks_nothing(gateway, upstream, index):
     odd = {"index": index, "delta": {"content": "x"}, "finish_reason": "stop"}
     upstream.script = sends(event({**HEAD, "choices": [odd, 5, None]}), DONE)
-    assert all("error" not in it for it in gateway.stream())
+    assert all("error" not in item for item in gateway.stream())
 
 
 @pytest.mark.parametrize("n", [0, -1, 1.5, "2", True, None, [2]])

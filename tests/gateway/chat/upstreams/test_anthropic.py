@@ -51,7 +51,9 @@ def stopped(reason: str, tokens: int = 15) -> list[dict[str, Any]]:
 
 def told(*events: dict[str, Any]) -> Any:
     """A stream as the API sends it: each event has its type as a name, too."""
-    return sends(*(f"event: {it['type']}\n".encode() + event(it) for it in events))
+    return sends(
+        *(f"event: {item['type']}\n".encode() + event(item) for item in events)
+    )
 
 
 TEXT_STREAM = (
@@ -279,13 +281,13 @@ def test_a_json_schema_is_translated(claude, upstream):
 def test_a_stream_is_translated_chunk_by_chunk(claude, upstream, gateway):
     upstream.script = told(*TEXT_STREAM, *stopped("end_turn"))
 
-    answer = claude(stream=True)
+    response = claude(stream=True)
 
-    events = [json.loads(it[6:]) for it in answer.text.split("\n\n")[:-1]]
+    events = [json.loads(part[6:]) for part in response.text.split("\n\n")[:-1]]
     assert asked(upstream)["stream"] is True
-    assert {it["model"] for it in events} == {"claude"}
-    assert {it["id"] for it in events} == {MESSAGE["id"]}
-    assert [it["choices"][0]["delta"] for it in events] == [
+    assert {item["model"] for item in events} == {"claude"}
+    assert {item["id"] for item in events} == {MESSAGE["id"]}
+    assert [item["choices"][0]["delta"] for item in events] == [
         {"role": "assistant", "content": ""},
         {"content": "Hello"},
         {"content": " harbour"},
@@ -310,17 +312,17 @@ def test_streamed_tool_calls_are_translated(claude, upstream):
         *stopped("tool_use"),
     )
 
-    answer = claude(stream=True)
+    response = claude(stream=True)
 
-    events = [json.loads(it[6:]) for it in answer.text.split("\n\n")[:-1]]
+    events = [json.loads(part[6:]) for part in response.text.split("\n\n")[:-1]]
     calls = [
         call
-        for it in events
-        for call in it["choices"][0]["delta"].get("tool_calls", ())
+        for item in events
+        for call in item["choices"][0]["delta"].get("tool_calls", ())
     ]
-    assert [it["index"] for it in calls] == [0, 0, 0, 1, 1]
+    assert [call["index"] for call in calls] == [0, 0, 0, 1, 1]
     assert calls[0]["id"] == "toolu_1"
     assert calls[0]["function"] == {"name": "tide", "arguments": ""}
-    text = "".join(it["function"]["arguments"] for it in calls[:3])
+    text = "".join(call["function"]["arguments"] for call in calls[:3])
     assert json.loads(text) == {"at": "Brest"}
     assert events[-1]["choices"][0]["finish_reason"] == "tool_calls"

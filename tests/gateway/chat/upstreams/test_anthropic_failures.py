@@ -81,8 +81,8 @@ from tests.gateway.chat.upstreams.test_anthropic import (
 def test_what_cannot_be_translated_is_refused_before_it_is_sent(
     claude, upstream, fields, detail
 ):
-    answer = claude(**fields)
-    assert (answer.status_code, answer.json()) == (400, {"detail": detail})
+    response = claude(**fields)
+    assert (response.status_code, response.json()) == (400, {"detail": detail})
     assert upstream.asked == []
 
 
@@ -99,9 +99,9 @@ def test_what_cannot_be_translated_is_refused_before_it_is_sent(
 def test_errors_are_told_by_their_status(claude, upstream, status, kind, told_status):
     error = {"type": "error", "error": {"type": kind, "message": "as it is"}}
     upstream.script = answers(error, status)
-    answer = claude()
-    assert answer.status_code == told_status
-    assert (answer.json()["detail"] == "as it is") == (told_status == 400)
+    response = claude()
+    assert response.status_code == told_status
+    assert (response.json()["detail"] == "as it is") == (told_status == 400)
 
 
 @pytest.mark.parametrize(

@@ -45,15 +45,15 @@ def test_the_table_of_the_documentation_has_these_rows():
     page = (settings.BASE_DIR / "docs" / "chat.md").read_text()
     section = page.partition("## Anthropic")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| ([^|]+) \|[^|]+\|[^|]+\|$", section, re.MULTILINE)[1:]
-    assert [it.replace("`", "") for it in rows] == list(CASES)
+    assert [row.replace("`", "") for row in rows] == list(CASES)
 
 
 def test_the_table_names_every_field_that_the_translation_knows():
     named = set(re.findall(r"\w+", " ".join(CASES)))
     known = messages.TRANSLATED | set(messages.WITHOUT_EFFECT)
-    known |= {it for fields in turns.FIELDS.values() for it in fields}
+    known |= {item for fields in turns.FIELDS.values() for item in fields}
     assert known - {"model", "stream", "role", "tool_call_id"} <= named
-    assert {it for it in turns.PARTS if "thinking" not in it} <= named
+    assert {item for item in turns.PARTS if "thinking" not in item} <= named
 
 
 @pytest.mark.parametrize(
@@ -95,9 +95,9 @@ def test_what_has_not_the_shape_of_openai_is_a_bad_request(fields, detail):
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_refusal_says_what_is_not_supported(claude, upstream, stream):
-    answer = claude(stream=stream, seed=5)
+    response = claude(stream=stream, seed=5)
     text = "seed" if stream else "Endpoint does not support request: seed"
-    assert (answer.status_code, answer.json()) == (400, {"detail": text})
+    assert (response.status_code, response.json()) == (400, {"detail": text})
     assert upstream.asked == []
 
 

@@ -32,8 +32,8 @@ def next_turn(claude: Any, upstream: Any, message: Any) -> list[Any]:
     """Return what the API gets for the assistant's turn when a client sends it back."""
     upstream.script = answers(MESSAGE)
     result = {"role": "tool", "tool_call_id": "toolu_1", "content": "low"}
-    answer = claude(messages=[*MESSAGES, message, result], tools=[TOOL])
-    assert answer.status_code == 200, answer.text
+    response = claude(messages=[*MESSAGES, message, result], tools=[TOOL])
+    assert response.status_code == 200, response.text
     turn: list[Any] = asked(upstream)["messages"][1]["content"]
     return turn
 
@@ -86,7 +86,7 @@ def test_a_stream_tells_thoughts_as_they_come_and_blocks_once_they_are_whole(
 ):
     upstream.script = told(*STREAM)
     events = events_of(claude(stream=True, path=path).content)
-    deltas = [it["choices"][0]["delta"] for it in events if it != "[DONE]"]
+    deltas = [event["choices"][0]["delta"] for event in events if event != "[DONE]"]
     assert deltas[1:6] == [
         {"reasoning_content": "H"},
         {"reasoning_content": "m."},
@@ -106,8 +106,10 @@ def test_a_stream_can_be_sent_back(claude, upstream, path):
 def joined(events: list[Any]) -> dict[str, Any]:
     """Return the message that a client makes of a stream."""
     message: dict[str, Any] = {"role": "assistant"}
-    for it in events:
-        for name, part in it["choices"][0]["delta"].items() if it != "[DONE]" else ():
+    for event in events:
+        if event == "[DONE]":
+            continue
+        for name, part in event["choices"][0]["delta"].items():
             if name == "tool_calls" and name in message:
                 text = part[0]["function"]["arguments"]
                 message[name][0]["function"]["arguments"] += text
@@ -123,15 +125,17 @@ def test_a_block_that_comes_whole_is_passed_on_whole(claude, upstream, block_):
     stop = {**END, "index": 0}
     upstream.script = told(started(), block(0, **block_), stop, *stopped("end_turn"))
     events = events_of(claude(stream=True).content)
-    blocks = [it["choices"][0]["delta"].get("thinking_blocks") for it in events]
-    assert [it for it in blocks if it] == [[{"index": 0, **block_}]]
+    blocks = [event["choices"][0]["delta"].get("thinking_blocks") for event in events]
+    assert [item for item in blocks if item] == [[{"index": 0, **block_}]]
 
 
 def test_arguments_that_come_with_their_call_are_not_lost(claude, upstream):
     upstream.script = told(started(), block(0, **USE), *stopped("tool_use"))
     events = events_of(claude(stream=True).content)
     (call,) = next(
-        it for e in events if (it := e["choices"][0]["delta"].get("tool_calls"))
+        calls
+        for event in events
+        if (calls := event["choices"][0]["delta"].get("tool_calls"))
     )
     assert json.loads(call["function"]["arguments"]) == USE["input"]
 

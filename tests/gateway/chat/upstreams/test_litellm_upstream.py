@@ -101,24 +101,24 @@ def declared(gateway, litellm):
 
 
 def test_a_completion_comes_through_with_its_usage(declared):
-    answer = declared.post(model="ships")
+    response = declared.post(model="ships")
 
-    assert answer.status_code == 200
-    assert answer.json()["choices"][0]["message"]["content"] == SAID
-    assert answer.json()["model"] == "ships"
+    assert response.status_code == 200
+    assert response.json()["choices"][0]["message"]["content"] == SAID
+    assert response.json()["model"] == "ships"
     (context,) = declared.kept.ended
     assert context.usage.completion_tokens > 0
 
 
 def test_a_stream_comes_through_and_its_last_chunk_tells_the_usage(declared):
-    answer = declared.post(model="ships", stream=True)
+    response = declared.post(model="ships", stream=True)
 
-    chunks = events_of(answer.content)
-    deltas = [it["choices"][0]["delta"].get("content", "") for it in chunks]
+    chunks = events_of(response.content)
+    deltas = [chunk["choices"][0]["delta"].get("content", "") for chunk in chunks]
     assert "".join(deltas) == SAID
     assert chunks[-1]["choices"][0]["finish_reason"] == "stop"
     assert chunks[-1]["usage"]["completion_tokens"] > 0
-    assert {it["model"] for it in chunks} == {"ships"}
+    assert {chunk["model"] for chunk in chunks} == {"ships"}
 
 
 def test_openais_client_reads_a_stream_from_there(declared, key):
@@ -128,20 +128,22 @@ def test_openais_client_reads_a_stream_from_there(declared, key):
         chunks = list(
             ask(model="ships", messages=MESSAGES, stream=True, stream_options=options)
         )
-    text = "".join(it.choices[0].delta.content or "" for it in chunks if it.choices)
+    text = "".join(
+        chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices
+    )
     assert text == SAID
     assert chunks[-1].usage is not None
 
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_what_it_refuses_is_a_bad_request_with_its_words(declared, stream):
-    answer = declared.post(model="absent", stream=stream)
-    assert answer.status_code == 400
-    assert "nothing" in answer.json()["detail"]
+    response = declared.post(model="absent", stream=stream)
+    assert response.status_code == 400
+    assert "nothing" in response.json()["detail"]
 
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_its_troubles_are_the_upstreams(declared, stream):
-    answer = declared.post(model="busy", stream=stream)
-    assert answer.status_code == 500
-    assert KEY not in answer.text
+    response = declared.post(model="busy", stream=stream)
+    assert response.status_code == 500
+    assert KEY not in response.text

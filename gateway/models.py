@@ -1,11 +1,64 @@
-"""Ingested documents and their chunks."""
+"""Gateway keys (stored as hashes), decisions of policies, and ingested documents."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Self
 
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
+
+from webhooks_core.models.bearer import BearerQuerySet, BearerToken
+
+
+class GatewayKeyQuerySet(BearerQuerySet["GatewayKey"]):
+    def live(self, now: datetime) -> Self:
+        """Return the keys that are neither revoked nor expired."""
+        return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
+
+
+class GatewayKey(BearerToken):
+    """A bearer key of one principal of one tenant."""
+
+    tenant = models.CharField(max_length=128)
+    principal = models.CharField(max_length=128)
+    display_prefix = models.CharField("key", max_length=24)
+    expires_at = models.DateTimeField(null=True, blank=True)
+
+    objects = GatewayKeyQuerySet.as_manager()
+
+    class Meta:
+        indexes = [models.Index(fields=["tenant", "principal"], name="key_of_tenant")]
+
+    def state(self, now: datetime) -> str:
+        """Return `live`, `revoked` or `expired`."""
+        if self.revoked_at is not None:
+            return "revoked"
+        if self.expires_at is not None and self.expires_at <= now:
+            return "expired"
+        return "live"
+
+
+class PolicyDecision(models.Model):
+    """One decision of a policy about a principal, an action and a resource."""
+
+    public_id = models.CharField(max_length=40, unique=True)
+    tenant = models.CharField(max_length=128)
+    principal = models.CharField(max_length=128)
+    action = models.CharField(max_length=128)
+    resource = models.CharField(max_length=255)
+    reason = models.CharField(max_length=255, blank=True)
+    allowed = models.BooleanField()
+    request_id = models.CharField(max_length=128, blank=True)
+    trace_id = models.CharField(max_length=32, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        indexes = [models.Index(fields=["tenant", "-id"], name="decision_of_tenant")]
+
+    def __str__(self) -> str:
+        return self.public_id
 
 
 class DocumentQuerySet(models.QuerySet["Document"]):
