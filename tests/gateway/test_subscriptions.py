@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gateway import subscriptions
+from gateway.viewsets import SubscriptionViewSet
 from gateway.webhooks import url_policy
 from tests.gateway.client import JSON, PATH, Api, nothing_happened
 from webhooks_core import endpoints, profiles
@@ -339,9 +340,9 @@ def test_in_production_loopback_is_refused(acme, monkeypatch):
 
 def test_what_is_deleted_meanwhile_is_404(acme, monkeypatch):
     subscription = acme.create()
-    found = subscriptions.find("acme", subscription["id"])
-    endpoints.delete(found)
-    monkeypatch.setattr(subscriptions, "find", lambda *_: found)
+    row = subscriptions.find("acme", subscription["id"])
+    endpoints.delete(row)
+    monkeypatch.setattr(SubscriptionViewSet, "get_object", lambda _: row)
     assert acme.patch(subscription, 404, active=False)["detail"]
     assert acme.call("DELETE", f"{PATH}/{subscription['id']}").status_code == 404
 
