@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import sqlite3
 import sys
@@ -70,23 +71,33 @@ class Instance:
         return found.group()
 
 
-def started(folder: Path, *options: str) -> Iterator[Instance]:
-    data, port = folder / "demo.sqlite3", free_port()
+def started(data: Path, *options: str) -> Iterator[Instance]:
+    """Start an instance on a file of data, which may be an earlier instance's."""
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
     arguments = ("manage.py", "up", "--port", str(port), *options)
-    variables = environment(DATABASE_URL=f"sqlite:///{data}")
+    variables = environment(DATABASE_URL=f"sqlite:///{data}", BASE_URL=url)
     with running(*arguments, environment=variables) as process:
         process.wait_for("Signpost is ready")
-        yield Instance(process, data, f"http://127.0.0.1:{port}")
+        yield Instance(process, data, url)
 
 
 @pytest.fixture(scope="module")
-def instance(tmp_path_factory) -> Iterator[Instance]:
-    yield from started(tmp_path_factory.mktemp("demo"))
+def instance(tmp_path_factory, migrated_file) -> Iterator[Instance]:
+    folder = tmp_path_factory.mktemp("demo")
+    yield from started(shutil.copy(migrated_file, folder / "demo.sqlite3"))
 
 
 @pytest.fixture(scope="module")
-def without_worker(tmp_path_factory) -> Iterator[Instance]:
-    yield from started(tmp_path_factory.mktemp("demo"), "--no-worker")
+def without_worker(tmp_path_factory, migrated_file) -> Iterator[Instance]:
+    folder = tmp_path_factory.mktemp("demo")
+    data = shutil.copy(migrated_file, folder / "demo.sqlite3")
+    yield from started(data, "--no-worker")
+
+
+@pytest.fixture
+def data(migrated_file, tmp_path) -> Path:
+    return Path(shutil.copy(migrated_file, tmp_path / "demo.sqlite3"))
 
 
 def test_the_signed_event_arrives_and_is_told_as_delivered(instance):
@@ -210,8 +221,8 @@ def ping(instance: Instance, url: str) -> tuple[str, str]:
     return endpoint, session.post(path, timeout=20).json()["event_id"]
 
 
-def test_a_stop_lets_an_attempt_in_progress_end_and_waits_for_no_retry(tmp_path):
-    for instance in started(tmp_path):
+def test_a_stop_lets_an_attempt_in_progress_end_and_waits_for_no_retry(data):
+    for instance in started(data):
         with Hook(500, delay_s=1.5) as hook:
             _, event = ping(instance, hook.url)
             until(lambda: hook.event_ids, "the attempt")
@@ -234,25 +245,23 @@ def test_a_stop_lets_an_attempt_in_progress_end_and_waits_for_no_retry(tmp_path)
 
 
 @pytest.mark.parametrize("word", ["web", "up"])
-def test_what_waits_when_processes_are_killed_arrives_after_the_next_start(
-    tmp_path, word
-):
+def test_what_waits_when_processes_are_killed_arrives_after_the_next_start(data, word):
     with Hook(204) as hook:
-        for instance in started(tmp_path, "--no-worker"):
+        for instance in started(data, "--no-worker"):
             _, event = ping(instance, hook.url)
             it = instance.process
             os.kill(it.pid if word == "up" else it.child(word), signal.SIGKILL)
             it.wait_until_nothing_is_left()
         assert hook.event_ids == []
-        for _ in started(tmp_path):
+        for _ in started(data):
             until(lambda: hook.event_ids, "the event")
     assert hook.event_ids == [event]
 
 
 @pytest.mark.parametrize("word", ["qcluster", "worker"])
-def test_an_attempt_that_a_kill_interrupts_is_made_again(tmp_path, word):
+def test_an_attempt_that_a_kill_interrupts_is_made_again(data, word):
     with Hook(204, delay_s=1) as hook:
-        for instance in started(tmp_path):
+        for instance in started(data):
             _, event = ping(instance, hook.url)
             until(lambda: hook.event_ids, "the first attempt")
             os.kill(victim(instance.process, word), signal.SIGKILL)
@@ -261,7 +270,7 @@ def test_an_attempt_that_a_kill_interrupts_is_made_again(tmp_path, word):
                 break
             until(lambda: len(hook.event_ids) > 1, "the second attempt", seconds=120)
         if word == "qcluster":
-            for _ in started(tmp_path):
+            for _ in started(data):
                 until(
                     lambda: len(hook.event_ids) > 1, "the second attempt", seconds=120
                 )

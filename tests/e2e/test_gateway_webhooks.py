@@ -64,11 +64,12 @@ def instance(tmp_path_factory, migrated_file) -> Iterator[Instance]:
     """An instance as `make run` starts it, called with a gateway key."""
     data, port = tmp_path_factory.mktemp("gateway") / "e2e.sqlite3", free_port()
     shutil.copy(migrated_file, data)
-    variables = environment(DATABASE_URL=f"sqlite:///{data}")
+    url = f"http://127.0.0.1:{port}"
+    variables = environment(DATABASE_URL=f"sqlite:///{data}", BASE_URL=url)
     arguments = ("manage.py", "up", "--port", str(port), "--no-demo")
     with running(*arguments, environment=variables) as process:
         process.wait_for("Signpost is ready")
-        made = Instance(f"http://127.0.0.1:{port}", data)
+        made = Instance(url, data)
         key = made.manage(
             "create_gateway_key", "--tenant", "acme", "--principal", "ada"
         )
