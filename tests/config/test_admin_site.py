@@ -37,25 +37,25 @@ def ours() -> list[str]:
 
 
 @pytest.mark.parametrize("address", ["", "recording_oauth/", "oauth2_provider/"])
-def test_what_two_apps_bring_for_oauth_is_one_group(admin_client, address):
+def test_the_oauth_models_of_two_apps_form_one_group(admin_client, address):
     assert groups(admin_client, f"/admin/{address}")["OAuth"] == OAUTH
 
 
-def test_the_menu_has_that_group_too_and_the_way_back_its_name(admin_client):
+def test_the_menu_and_the_breadcrumbs_name_that_group(admin_client):
     text = page(admin_client, "/admin/oauth2_provider/accesstoken/")
     assert "Django OAuth Toolkit" not in text
     menu = admin_client.get("/admin/").context["available_apps"]
     assert [group["name"] for group in menu].count("OAuth") == 1
 
 
-def test_who_may_see_one_of_its_tables_alone_sees_that(client):
+def test_a_user_with_one_permission_sees_that_table_only(client):
     looker(client, ["view_accesstoken"])
     assert groups(client, "/admin/") == {"OAuth": ["Access tokens"]}
     assert groups(client, "/admin/oauth2_provider/") == {"OAuth": ["Access tokens"]}
     assert client.get("/admin/recording_oauth/").status_code == 200
 
 
-def test_an_empty_list_tells_where_its_rows_come_from(admin_client):
+def test_an_empty_list_says_where_its_rows_come_from(admin_client):
     for address in ours():
         answer = admin_client.get(address)
         hint = answer.context["cl"].model_admin.empty_hint
@@ -77,7 +77,7 @@ def test_a_search_that_finds_nothing_leads_back_to_everything(admin_client):
         assert "There is nothing here yet." not in text
 
 
-def test_a_list_with_rows_has_no_hint_and_no_count_that_nobody_asked_for(admin_client):
+def test_a_list_with_rows_has_no_hint_and_no_full_count(admin_client):
     text = page(admin_client, "/admin/auth/user/")
     assert "There is nothing here yet." not in text
     assert "1 result" not in text

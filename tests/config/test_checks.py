@@ -41,7 +41,7 @@ def test_a_sound_production_passes(production):
         ("E007", "GATEWAY_TRUSTED_PROXIES", ["::/0"]),
     ],
 )
-def test_a_half_configured_production_is_refused(production, number, name, value):
+def test_an_incomplete_production_is_refused(production, number, name, value):
     setattr(production, name, value)
     [error] = check_production()
     assert isinstance(error, checks.Error)

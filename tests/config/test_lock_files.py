@@ -39,7 +39,7 @@ def test_a_node_lock_names_no_registry(path):
     assert '"resolved"' not in path.read_text()
 
 
-def test_what_runs_is_locked_alike_everywhere():
+def test_development_has_the_same_versions_as_production():
     runtime = re.findall(
         r"^[a-z0-9][^ ]*==[^ ]+", (ROOT / "requirements.lock").read_text(), re.MULTILINE
     )

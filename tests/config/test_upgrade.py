@@ -90,7 +90,7 @@ TEXT = models.TextField(default="")
         (operations.SeparateDatabaseAndState([], []), True),
     ],
 )
-def test_what_old_code_can_live_with(operation, compatible):
+def test_operations_that_old_code_tolerates(operation, compatible):
     assert is_compatible(operation) is compatible
 
 

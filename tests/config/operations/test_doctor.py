@@ -56,7 +56,7 @@ def test_a_sound_deployment_exits_with_0(sound):
     assert {"settings", *health.CHECKS, *doctor.EXAMINATIONS} == set(levels_by_name)
 
 
-def test_people_get_a_line_for_each_finding(sound):
+def test_the_text_output_has_a_line_for_each_finding(sound):
     out = StringIO()
     call_command("doctor", stdout=out)
     lines = out.getvalue().splitlines()
@@ -72,24 +72,24 @@ def test_warnings_fail_only_when_strict(sound):
     assert "createsuperuser" in message("staff")
 
 
-def test_a_database_that_is_away_is_told_and_nothing_breaks(db):
+def test_an_unavailable_database_is_a_finding_and_no_error(db):
     with no_database():
         code, levels = run()
     assert code == 1
     assert levels["database"] == levels["secrets"] == levels["schedule"] == ["failed"]
 
 
-def test_a_missing_schedule_is_told(sound):
+def test_a_missing_schedule_is_a_failure(sound):
     Schedule.objects.all().delete()
     assert run()[1]["schedule"] == ["failed"]
 
 
-def test_a_missing_engine_state_is_told(sound):
+def test_a_missing_engine_state_is_a_failure(sound):
     EngineState.objects.all().delete()
     assert run()[1]["schedule"] == ["failed"]
 
 
-def test_secrets_that_no_key_opens_are_told(sound, plain, settings):
+def test_secrets_that_no_key_decrypts_are_a_failure(sound, plain, settings):
     EndpointFactory.create()
     assert run()[1]["secrets"] == ["ok"]
     settings.WEBHOOK_SECRET_KEYS = ["A" * 43 + "="]
@@ -116,20 +116,22 @@ def test_production_needs_its_static_files(sound, settings, tmp_path):
     assert message("static") == "Static files are collected."
 
 
-def test_production_hears_of_unsound_settings(sound, settings):
+def test_production_reports_failed_system_checks(sound, settings):
     settings.LOCAL = False
     settings.DEBUG = True
     assert "signpost.E004" in message("settings")
 
 
-def test_what_is_silenced_on_purpose_is_no_warning(sound, settings):
+def test_a_silenced_check_is_no_finding(sound, settings):
     settings.LOCAL = False
     settings.SILENCED_SYSTEM_CHECKS = ["signpost.E004"]
     settings.DEBUG = True
     assert "signpost.E004" not in message("settings")
 
 
-def test_a_missing_folder_for_temporary_files_is_told(sound, monkeypatch, tmp_path):
+def test_a_missing_folder_for_temporary_files_is_a_failure(
+    sound, monkeypatch, tmp_path
+):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
     assert run()[1]["temporary files"] == ["failed"]
     assert "--tmpfs /tmp" in message("temporary files")

@@ -54,7 +54,7 @@ def test_a_link_that_only_fits_a_pattern_does_not_exist():
     assert not links._exists("/nowhere")
 
 
-def test_strangers_see_links_and_no_state(client, db):
+def test_other_clients_see_links_and_no_state(client, db):
     html = page(client, **ELSEWHERE)
     assert 'id="links"' in html
     assert 'id="state"' not in html
@@ -62,7 +62,7 @@ def test_strangers_see_links_and_no_state(client, db):
 
 
 @pytest.mark.parametrize("header", ["HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED"])
-def test_a_forwarded_request_is_a_strangers(client, db, header):
+def test_a_forwarded_request_sees_no_state(client, db, header):
     assert 'id="state"' not in page(client, **{header: "127.0.0.1"})
 
 
@@ -73,7 +73,7 @@ def test_staff_sees_the_state_from_anywhere(client, db):
     assert 'id="state"' not in page(client, **ELSEWHERE)
 
 
-def test_the_quick_start_holds_the_readers_own_address_and_name(client, db, settings):
+def test_the_quick_start_has_the_address_and_name_of_the_reader(client, db, settings):
     settings.BASE_URL = "http://127.0.0.1:8123"
     client.force_login(UserFactory.create(username="a<b>"))
     html = page(client)
@@ -90,7 +90,7 @@ def test_without_a_database_the_page_still_opens(client, db):
     assert "DATABASE_URL" in html
 
 
-def test_the_state_tells_what_waits_and_what_fails(client, db, plain):
+def test_the_state_shows_what_waits_and_what_fails(client, db, plain):
     tasks.sweep()
     healthy, failing, disabled = EndpointFactory.create_batch(3)
     publish_event()
@@ -104,7 +104,7 @@ def test_the_state_tells_what_waits_and_what_fails(client, db, plain):
 
 
 @pytest.mark.parametrize(("few", "waiting"), [(0, 5), (10_000, 7)])
-def test_what_waits_is_counted_to_a_bound_and_held_apart(
+def test_waiting_and_suspended_deliveries_are_counted_apart_and_to_a_bound(
     db, plain, monkeypatch, few, waiting
 ):
     monkeypatch.setattr(stats, "MAX_READ", few)
@@ -124,7 +124,7 @@ def test_what_waits_is_counted_to_a_bound_and_held_apart(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_attempts_are_told_by_outcome(plain, free_port):
+def test_recent_attempts_are_counted_by_outcome(plain, free_port):
     EndpointFactory.create(url=f"http://127.0.0.1:{free_port}/")
     publish_event()
     dispatch()

@@ -86,7 +86,7 @@ def test_deliveries_attempts_and_latency_are_counted(client, transactional_db, p
     assert scrape(client)["signpost_webhook_attempts_total", "ok", "plain"] == 2
 
 
-def test_what_was_there_before_the_first_scrape_is_not_counted(
+def test_attempts_before_the_first_scrape_are_not_counted(
     client, transactional_db, plain
 ):
     with receiver(204) as hook:
@@ -98,7 +98,7 @@ def test_what_was_there_before_the_first_scrape_is_not_counted(
     assert ("signpost_webhook_attempts_total", "ok", "plain") not in seen
 
 
-def test_an_attempt_is_left_for_later_while_commits_may_be_under_way(
+def test_an_attempt_is_counted_only_when_older_transactions_have_ended(
     client, transactional_db, plain, monkeypatch
 ):
     monkeypatch.setattr(metrics, "COMMITTED_AFTER_S", 3600.0)
@@ -129,7 +129,7 @@ def test_repairs_are_counted(client, db, plain):
     assert seen["signpost_worker_silent_seconds",] < 60
 
 
-def test_requests_are_counted_by_route_and_strangers_make_no_labels(client, db):
+def test_requests_are_counted_by_route_and_clients_create_no_labels(client, db):
     client.get("/v1/webhooks/ep_1/deliveries")
     client.get("/made-up-by-a-stranger")
     client.generic("BREW", "/healthz")
@@ -172,7 +172,7 @@ def test_errors_of_graphql_are_counted_by_operation_and_code(client, db, monkeyp
     assert "Stranger" not in client.get("/metrics").content.decode()
 
 
-def test_without_a_database_the_rest_is_answered(client, db):
+def test_without_a_database_the_other_metrics_remain(client, db):
     assert scrape(client)["signpost_database_up",] == 1
     with no_database():
         seen = scrape(client)
@@ -183,7 +183,7 @@ def test_without_a_database_the_rest_is_answered(client, db):
     assert any(name.startswith("signpost_http") for name, *_ in seen)
 
 
-def test_the_metrics_are_not_for_strangers(client, db, settings):
+def test_metrics_need_a_token_staff_or_loopback(client, db, settings):
     settings.METRICS_TOKEN = TOKEN
     answer = client.get("/metrics", **ELSEWHERE)
     assert answer.status_code == 401
@@ -200,7 +200,7 @@ def test_a_scraper_asks_each_process_over_plain_http(client, db, settings):
     assert client.get("/metrics").status_code == 200
 
 
-def test_openmetrics_is_answered_to_who_asks(client, db):
+def test_openmetrics_is_sent_when_accept_asks_for_it(client, db):
     kind = "application/openmetrics-text; version=1.0.0"
     answer = client.get("/metrics", HTTP_ACCEPT=kind)
     assert answer["Content-Type"].startswith("application/openmetrics-text")

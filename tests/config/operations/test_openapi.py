@@ -42,7 +42,7 @@ def test_every_address_for_programs_is_described():
     assert mapped - {"/v1/models/"} == described  # an empty name is no model's
 
 
-def test_every_operation_has_a_name_of_its_own_and_a_tag():
+def test_every_operation_has_a_unique_id_and_a_tag():
     operations = [
         operation for path in DOCUMENT["paths"].values() for operation in path.values()
     ]
@@ -92,7 +92,7 @@ def test_an_example_of_an_outgoing_request_verifies():
         assert verify(request, secrets=secrets, tolerance_s=300).is_verified
 
 
-def test_a_product_of_somebody_elses_is_described_too(plain):
+def test_a_product_of_another_project_is_described_too(plain):
     twin = replace(plain, name="twin", header_prefix="")
     profiles.register(twin)
     try:

@@ -64,7 +64,7 @@ def test_an_instance_that_is_reached_is_ok_in_every_respect(instance):
         ("another site answers", 200, "<html>", "leads elsewhere"),
     ],
 )
-def test_an_address_that_leads_elsewhere_is_told(
+def test_an_address_of_another_site_fails(
     settings, httpserver, _case, status, body, words
 ):
     settings.BASE_URL = httpserver.url_for("").rstrip("/")
@@ -74,7 +74,7 @@ def test_an_address_that_leads_elsewhere_is_told(
     assert words in message
 
 
-def test_a_site_that_redirects_to_itself_is_told_and_why(site):
+def test_a_site_that_redirects_to_itself_fails_with_the_remedy(site):
     url = site.url_for("/accounts/login")
     site.expect_request("/accounts/login").respond_with_data(
         status=301, headers={"Location": url}
@@ -84,14 +84,14 @@ def test_a_site_that_redirects_to_itself_is_told_and_why(site):
     assert "TRUST_X_FORWARDED_PROTO=true" in message
 
 
-def test_what_the_proxy_does_not_pass_on_is_told(site):
+def test_paths_that_the_proxy_does_not_pass_on_fail(site):
     results = found()
     assert results["address"][0] == Level.OK
     for name in ("page", "static file", "API", "stream"):
         assert results[name][0] == Level.FAILED, name
 
 
-def test_a_proxy_that_drops_the_authorization_is_told(instance, monkeypatch):
+def test_a_proxy_that_drops_the_authorization_fails(instance, monkeypatch):
     class Dropping(requests.Session):
         def send(self, request, **options):
             request.headers.pop("Authorization", None)
@@ -103,7 +103,7 @@ def test_a_proxy_that_drops_the_authorization_is_told(instance, monkeypatch):
     assert "Authorization" in message
 
 
-def test_a_proxy_that_collects_streams_is_told(site):
+def test_a_proxy_that_buffers_streams_fails(site):
     site.expect_request(stream_probe.PATH).respond_with_data("{}\n{}\n")
     level, message = found()["stream"]
     assert level == Level.FAILED
@@ -111,7 +111,7 @@ def test_a_proxy_that_collects_streams_is_told(site):
 
 
 @pytest.mark.parametrize("body", ["", "<html>", "[]\n{}\n", "null"])
-def test_a_stream_of_another_site_is_told(site, body):
+def test_a_stream_of_another_site_fails(site, body):
     site.expect_request(stream_probe.PATH).respond_with_data(body)
     level, message = found()["stream"]
     assert level == Level.FAILED
@@ -135,12 +135,12 @@ def test_a_scheme_that_arrives_and_is_not_trusted_is_a_warning(
 
 
 @pytest.mark.parametrize("token", ["", "?token=", "?token=stream:1:x", "?token=%00"])
-def test_strangers_do_not_get_the_stream(instance, token):
+def test_the_stream_needs_a_signature(instance, token):
     response = requests.get(instance + stream_probe.PATH + token, timeout=5)
     assert (response.status_code, response.content) == (404, b"")
 
 
-def test_the_stream_is_for_our_hosts_alone(instance):
+def test_the_stream_needs_an_allowed_host(instance):
     url = instance + stream_probe.address()
     assert requests.get(url, timeout=5).status_code == 200
     for host in ("evil.example", ""):
@@ -148,7 +148,7 @@ def test_the_stream_is_for_our_hosts_alone(instance):
         assert response.status_code == 400
 
 
-def test_another_secret_key_is_told(instance, monkeypatch):
+def test_another_secret_key_fails_with_the_remedy(instance, monkeypatch):
     monkeypatch.setattr(stream_probe, "address", lambda: stream_probe.PATH)
     assert "same SECRET_KEY" in found()["stream"][1]
 
@@ -163,12 +163,12 @@ def only_message() -> str:
     return results[name][1]
 
 
-def test_a_proxy_that_is_down_is_told(settings, free_port):
+def test_a_proxy_that_does_not_listen_fails(settings, free_port):
     settings.BASE_URL = f"http://127.0.0.1:{free_port}"
     assert "Nothing listens" in only_message()
 
 
-def test_a_name_that_cannot_be_resolved_is_told(settings, monkeypatch):
+def test_a_name_that_cannot_be_resolved_fails(settings, monkeypatch):
     def fail(*_: object, **__: object) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
@@ -195,9 +195,7 @@ def behind_tls(authority: trustme.CA) -> Iterator[str]:
         server.server_close()
 
 
-def test_a_certificate_that_is_not_trusted_is_told_unless_an_operator_adds_it(
-    settings, tmp_path
-):
+def test_an_untrusted_certificate_fails_unless_extra_ca_file_has_it(settings, tmp_path):
     authority = trustme.CA()
     with behind_tls(authority) as settings.BASE_URL:
         message = only_message()

@@ -188,7 +188,7 @@ SETUP = "import django, sys; {before}; django.setup(); "
 
 
 @pytest.mark.slow
-def test_the_variable_switches_it_on_and_spans_reach_the_collector():
+def test_the_variable_enables_tracing_and_spans_reach_the_collector():
     program = SETUP.format(before="0") + (
         "from webhooks_core import tracing\n"
         "with tracing.publishing('plain', 'thing.made'): pass\n"
@@ -204,7 +204,7 @@ def test_the_variable_switches_it_on_and_spans_reach_the_collector():
     assert b"signpost" in sent.body
 
 
-def test_a_library_that_is_told_to_do_nothing_spoils_no_event(
+def test_a_disabled_library_changes_no_event(
     transactional_db, plain, settings, monkeypatch
 ):
     monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
@@ -227,7 +227,7 @@ def test_a_library_that_is_told_to_do_nothing_spoils_no_event(
     assert not Trace.objects.exists()
 
 
-def test_a_collector_that_hangs_holds_up_no_worker(monkeypatch):
+def test_a_collector_that_never_answers_blocks_no_worker(monkeypatch):
     released = threading.Event()
 
     class Hanging(InMemorySpanExporter):

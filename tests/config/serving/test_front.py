@@ -70,7 +70,7 @@ UNKNOWN: dict[str, tuple[Any, ...]] = {
 
 
 @pytest.mark.parametrize("path", SHAPES)
-def test_a_host_that_is_not_ours_is_refused_in_the_shape_of_the_address(site, path):
+def test_a_host_that_is_not_allowed_is_refused_in_the_products_format(site, path):
     process, url = site
     before = process.output.count("Host is not allowed")
     answer = ask(url, path, headers={"Host": "evil.example", **IDENTITY})
@@ -82,7 +82,7 @@ def test_a_host_that_is_not_ours_is_refused_in_the_shape_of_the_address(site, pa
     assert "Traceback" not in process.output
 
 
-def test_who_rebinds_a_name_spends_nobodys_keys(url):
+def test_dns_rebinding_cannot_use_the_identity_of_loopback(url):
     for host, status in (("evil.example", 400), ("localhost:1", 200)):
         headers = {"Host": host, **IDENTITY}
         for path in ("/v1/chat/completions", "/v2/chat/completions"):
@@ -164,7 +164,7 @@ def test_head_has_the_headers_of_get_and_no_body(url, path, accept):
 
 @pytest.mark.parametrize("method", ["FOO", "PROPFIND"])
 @pytest.mark.parametrize("path", SHAPES)
-def test_an_unknown_method_is_405_in_the_shape_of_the_address(url, path, method):
+def test_an_unknown_method_is_405_in_the_products_format(url, path, method):
     answer = ask(url, path, method, headers=IDENTITY)
     assert answer.status_code == 405
     assert answer.headers["Allow"]
@@ -174,7 +174,7 @@ def test_an_unknown_method_is_405_in_the_shape_of_the_address(url, path, method)
 
 @pytest.mark.parametrize("method", ["GET", "POST", "FOO"])
 @pytest.mark.parametrize("path", UNKNOWN)
-def test_an_unknown_address_answers_like_its_neighbours(url, path, method):
+def test_an_unknown_address_is_404_with_the_headers_of_its_product(url, path, method):
     answer = ask(url, path, method, headers=IDENTITY)
     assert answer.status_code == 404
     assert error_text(answer, UNKNOWN[path])
@@ -194,7 +194,7 @@ def test_an_unknown_address_answers_like_its_neighbours(url, path, method):
         assert (name, answer.headers.get(name)) == (name, known.headers.get(name))
 
 
-def test_the_start_is_told_with_version_environment_and_address(site, folder):
+def test_the_start_is_logged_with_version_environment_and_address(site, folder):
     process, url = site
     [line] = [text for text in process.lines if "web server starts" in text]
     assert "version=0.1.0" in line

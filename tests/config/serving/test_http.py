@@ -147,7 +147,7 @@ def test_a_trailer_is_never_a_header(echo, trailer, is_later):
 @pytest.mark.parametrize("path", [b"/v1/webhooks/subscriptions", b"/v1/ingest"])
 @pytest.mark.parametrize("is_later", [False, True])
 @pytest.mark.parametrize("handler", ["the bridge", "Django's own"])
-def test_a_trailer_is_nobodys_identity(handler, path, is_later):
+def test_a_trailer_gives_no_identity(handler, path, is_later):
     lines = b"X-Tenant-Id: acme\r\nX-Principal-Id: ada\r\nHost: evil.example\r\n\r\n"
     start = CHUNKED.replace(b"/here", path).replace(b": x", b": localhost")
     start += b"2\r\n{}\r\n0\r\n"
@@ -177,7 +177,7 @@ def test_a_trailer_that_frames_a_message_is_refused(echo, trailer):
 
 
 @pytest.mark.parametrize("endless", [b"0\r\nX: ", b"0\r\n" + b"X: y\r\n", b"1;"])
-def test_trailers_and_extensions_without_end_are_refused(echo, endless):
+def test_unlimited_trailers_and_extensions_are_refused(echo, endless):
     with echo.connect() as client:
         client.sendall(CHUNKED + endless)
         with suppress(ConnectionError):
@@ -204,7 +204,7 @@ def test_trailers_and_extensions_without_end_are_refused(echo, endless):
     ],
 )
 @pytest.mark.parametrize("size", [1, 30, 10_000])
-def test_an_upgrade_that_is_not_served_is_ignored(echo, offer, rest, size):
+def test_an_unsupported_upgrade_is_ignored(echo, offer, rest, size):
     sent = HEAD + offer + rest + b"GET /two HTTP/1.1\r\nHost: x\r\n" + offer
     sent += b"\r\n\r\n" + NEXT
     with echo.connect() as client:
@@ -230,7 +230,7 @@ def test_a_thousand_offers_in_one_packet_are_answered(echo):
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("java"), reason="there is no JDK")
 @pytest.mark.timeout(120)
-def test_javas_client_is_answered_as_it_comes(echo, tmp_path):
+def test_javas_client_is_answered_with_its_default_settings(echo, tmp_path):
     file = tmp_path / "Ask.java"
     file.write_text(JAVA)
     command = ["java", str(file), echo.url + "/here"]
@@ -249,7 +249,7 @@ def test_curl_that_offers_http_2_is_answered(echo):
 
 @pytest.mark.parametrize("method", [b"FOO", b"PROPFIND", b"F", b"BREW-COFFEE", b"GETS"])
 @pytest.mark.parametrize("size", [1, 10_000])
-def test_a_method_that_nobody_knows_is_the_applications_to_refuse(echo, method, size):
+def test_the_application_refuses_an_unknown_method(echo, method, size):
     request = (
         b"\r\n" + method + b" /a HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"
     )
@@ -275,13 +275,13 @@ def test_a_method_that_nobody_knows_is_the_applications_to_refuse(echo, method, 
     "line",
     [b"get / HTTP/1.1", b"CONNECT x:1 HTTP/1.1", b"PRI * HTTP/2.0", b"F(O / HTTP/1.1"],
 )
-def test_what_is_no_method_of_http_is_refused(echo, line):
+def test_a_malformed_method_is_refused(echo, line):
     assert echo.exchange(line + b"\r\nHost: x\r\n\r\n").startswith(b"HTTP/1.1 400 ")
     assert echo.asked == []
 
 
 @pytest.mark.parametrize("bad", [b"FOO / HTTP/1.1\r\n", b"CONNECT x:1 HTTP/1.1\r\n"])
-def test_what_precedes_a_refused_request_is_answered(echo, bad):
+def test_requests_before_a_refused_one_are_answered(echo, bad):
     echo.go_on.set()
     sent = b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n" + bad + b"Host: x\r\n\r\n" + NEXT
     answer = echo.exchange(sent)
@@ -355,7 +355,7 @@ def test_a_request_that_two_servers_read_differently_is_refused(echo, _case, req
 
 @pytest.mark.parametrize("path", ["/here", "/wait", "/stream"])
 @pytest.mark.parametrize("before", [b"", b"GET /first HTTP/1.1\r\nHost: x\r\n\r\n"])
-def test_who_has_sent_everything_is_answered(echo, path, before):
+def test_a_half_closed_client_is_answered(echo, path, before):
     with echo.connect() as client:
         line = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"
         client.sendall(before + line.encode())
@@ -378,7 +378,7 @@ def test_who_has_sent_everything_is_answered(echo, path, before):
 
 
 @pytest.mark.parametrize("path", ["/wait", "/stream"])
-def test_who_has_gone_is_noticed_while_nothing_is_sent(echo, path):
+def test_a_closed_client_is_noticed_while_nothing_is_sent(echo, path):
     with echo.connect() as client:
         client.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         until(lambda: echo.asked, "the request")
@@ -388,7 +388,7 @@ def test_who_has_gone_is_noticed_while_nothing_is_sent(echo, path):
 
 
 @pytest.mark.parametrize("said", [b"", b"GET / HT", HEAD + LENGTH + b"\r\nhel"])
-def test_who_ends_in_the_middle_is_left(echo, said):
+def test_a_client_that_ends_within_a_request_is_disconnected(echo, said):
     with echo.connect() as client:
         client.sendall(said)
         client.shutdown(socket.SHUT_WR)

@@ -162,7 +162,7 @@ def haproxy(url, tmp_path) -> Iterator[str]:
     "path", ["/v1/ingest", "/v1/webhooks/subscriptions", "/v2/chat/completions"]
 )
 @pytest.mark.parametrize("pause", [False, True])
-def test_trailers_through_a_proxy_that_deletes_identity_headers_are_nobody(
+def test_trailers_through_a_proxy_that_deletes_identity_headers_give_no_identity(
     haproxy, path, pause
 ):
     host, port = haproxy.removeprefix("http://").split(":")

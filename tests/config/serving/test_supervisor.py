@@ -51,7 +51,7 @@ def test_a_stop_signal_ends_all_programs_and_counts_as_success(number):
         assert process.family() == []
 
 
-def test_a_program_may_take_its_time_to_end():
+def test_a_program_may_end_within_the_grace():
     with supervised(LATE) as process:
         assert process.end() == 0
         assert "done" in process.output
@@ -87,14 +87,14 @@ def test_a_second_signal_does_not_wait_for_the_grace():
         assert process.family() == []
 
 
-def test_what_a_program_leaves_in_its_group_goes_too():
+def test_child_processes_of_a_program_end_with_it():
     with supervised(PARENT) as process:
         assert len(process.family()) == 3
         process.end()
         process.wait_until_nothing_is_left()
 
 
-def test_a_program_that_cannot_be_started_ends_the_ones_that_were():
+def test_a_program_that_cannot_be_started_ends_the_others():
     code = SUPERVISE.replace('[sys.executable, "-c", code]', '[code, "600"]')
     arguments = ("-c", code, "30", "sleep", "/nowhere")
     with running(*arguments, environment=environment()) as process:
@@ -103,7 +103,7 @@ def test_a_program_that_cannot_be_started_ends_the_ones_that_were():
         assert process.family() == []
 
 
-def test_programs_are_no_part_of_the_terminals_group():
+def test_programs_are_not_in_the_terminals_process_group():
     with supervised(POLITE) as process:
         [child] = process.children()
         assert os.getpgid(child) == os.getsid(child) == child

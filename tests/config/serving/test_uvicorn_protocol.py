@@ -119,7 +119,9 @@ def short_keep_alive(settings) -> None:
     settings.WEB_KEEP_ALIVE_S = 1
 
 
-def test_a_second_request_may_not_stay_unfinished_either(short_keep_alive, client):
+def test_a_client_with_an_unfinished_second_request_is_disconnected(
+    short_keep_alive, client
+):
     client.send(REQUEST % b"" + b"GET / HT")
     assert b"done" in client.socket.recv(1000)
     client.check()

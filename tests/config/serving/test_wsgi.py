@@ -39,15 +39,13 @@ def status(path, content_type="application/json", **headers):
         ("/nothing", "404 Not Found"),
     ],
 )
-def test_a_content_type_that_nobody_can_read_is_refused_by_the_view(
-    path, header, refused
-):
+def test_an_unreadable_content_type_is_refused_by_the_view(path, header, refused):
     assert status(path, header) == refused
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("header", UNREADABLE)
-def test_an_accept_header_that_nobody_can_read_counts_as_none(header):
+def test_an_unreadable_accept_header_counts_as_missing(header):
     assert status("/graphql", accept=header) == "200 OK"
 
 
@@ -59,7 +57,7 @@ class NotStored(BytesIO):
 
 
 @pytest.mark.django_db
-def test_a_body_that_could_not_be_stored_is_503_in_the_products_shape():
+def test_a_body_that_could_not_be_stored_is_503_in_the_products_format():
     identity = {"X-Tenant-Id": "acme", "X-Principal-Id": "ada"}
     asked = RequestFactory().post(
         "/v1/ingest", b"{}", "application/json", headers=identity

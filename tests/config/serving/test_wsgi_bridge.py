@@ -107,7 +107,7 @@ def test_without_a_length_a_body_is_expected_of_http_2_alone():
     assert declared("1.1", (b"content-length", b"7")) == 7
 
 
-def test_of_a_body_that_is_too_large_the_application_gets_the_length(
+def test_the_application_gets_the_length_of_a_body_that_is_too_large(
     application, url, monkeypatch
 ):
     monkeypatch.setattr(wsgi_bridge, "LARGEST_BYTES", 10)
@@ -117,14 +117,14 @@ def test_of_a_body_that_is_too_large_the_application_gets_the_length(
     assert all(len(call["body"]) < 10 for call in application.calls)
 
 
-def test_large_answers_come_in_parts_and_whole(application, url):
+def test_large_responses_arrive_in_parts_and_complete(application, url):
     application.body, application.parts = b"a" * 100_000, [b"b" * 300_000, b"c"]
     answer = requests.get(url, timeout=5)
     assert answer.content == application.body + b"".join(application.parts)
     until(lambda: application.closed == 1, "the end of the call")
 
 
-def test_an_application_that_fails_is_a_500_and_leaves_its_thread(application, url):
+def test_an_application_that_fails_is_500_and_frees_its_thread(application, url):
     application.parts = [5]
     assert requests.get(url, timeout=5).status_code == 500
     assert application.closed == 1
@@ -132,13 +132,13 @@ def test_an_application_that_fails_is_a_500_and_leaves_its_thread(application, u
     assert requests.get(url, timeout=5).status_code == 201
 
 
-def test_threads_are_few_and_the_same(application, url):
+def test_requests_share_a_fixed_number_of_threads(application, url):
     for _ in range(10):
         requests.get(url, timeout=5)
     assert len(application.threads) <= 2
 
 
-def test_a_client_that_sends_slowly_holds_no_thread(application, url):
+def test_a_client_that_sends_slowly_occupies_no_thread(application, url):
     host, port = url.removeprefix("http://").split(":")
     slow = [socket.create_connection((host, int(port))) for _ in range(5)]
     for client in slow:
@@ -149,7 +149,7 @@ def test_a_client_that_sends_slowly_holds_no_thread(application, url):
         client.close()
 
 
-def test_a_request_that_does_not_end_is_told_so(application, url, monkeypatch):
+def test_a_request_that_does_not_end_is_408(application, url, monkeypatch):
     monkeypatch.setattr(wsgi_bridge, "RECEIVE_S", 0.2)
     host, port = url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port))) as client:
@@ -158,7 +158,7 @@ def test_a_request_that_does_not_end_is_told_so(application, url, monkeypatch):
     assert application.calls == []
 
 
-def test_what_runs_in_a_thread_does_not_hold_up_the_loop(application, url):
+def test_a_running_thread_does_not_block_the_loop(application, url):
     application.gate = threading.Event()
     waiting = threading.Thread(target=requests.get, args=(url,), kwargs={"timeout": 10})
     waiting.start()
@@ -170,7 +170,7 @@ def test_what_runs_in_a_thread_does_not_hold_up_the_loop(application, url):
     waiting.join()
 
 
-def test_reading_a_body_that_could_not_be_stored_raises_why(
+def test_reading_a_body_that_could_not_be_stored_raises_the_cause(
     application, url, monkeypatch, tmp_path
 ):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
@@ -181,7 +181,7 @@ def test_reading_a_body_that_could_not_be_stored_raises_why(
 
 
 @pytest.mark.parametrize("part", [100, 5000, 70_000])
-def test_a_body_that_the_disk_has_no_room_for_fails_where_it_is_read(part):
+def test_a_body_that_does_not_fit_on_the_disk_fails_when_it_is_read(part):
     """Also when the file still holds back what it could not write."""
     asked = f"""
 import resource, signal

@@ -1,4 +1,4 @@
-"""When keys change: everything that is kept encrypted, in every product, goes to the new one."""
+"""A change of keys: every encrypted column of every product can move to the new key."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ HEADERS = '{"X-Ours": "1"}'
 
 
 @pytest.fixture
-def kept(plain, settings):
-    """Something in each sealed column, under the old key."""
+def encrypted(plain, settings):
+    """A value in each encrypted column, under the old key."""
     settings.WEBHOOK_SECRET_KEYS = [OLD]
     endpoint = EndpointFactory.create(custom_headers=HEADERS)
     ModelEndpointFactory.create()
@@ -31,13 +31,13 @@ def kept(plain, settings):
     return endpoint
 
 
-def reseal(*options: str) -> str:
+def run_command(*options: str) -> str:
     out = StringIO()
     call_command("webhooks_reencrypt", *options, stdout=out)
     return out.getvalue()
 
 
-def test_every_sealed_column_is_known():
+def test_every_encrypted_column_is_known():
     assert set(reencryption.columns()) == {
         (Endpoint, "custom_headers"),
         (EndpointSecret, "value"),
@@ -45,9 +45,9 @@ def test_every_sealed_column_is_known():
     }
 
 
-def test_the_old_key_may_go_when_all_is_under_the_new(kept, settings):
+def test_the_old_key_can_be_removed_after_reencryption(encrypted, settings):
     secret = EndpointSecret.objects.get().value.decrypt()
-    assert json.loads(reseal("--json")) == {"reencrypted": 3, "unreadable": 0}
+    assert json.loads(run_command("--json")) == {"reencrypted": 3, "unreadable": 0}
     settings.WEBHOOK_SECRET_KEYS = [NEW]
     assert reencryption.unreadable() == 0
     assert EndpointSecret.objects.get().value.decrypt() == secret
@@ -55,26 +55,28 @@ def test_the_old_key_may_go_when_all_is_under_the_new(kept, settings):
     assert ModelTarget.objects.get().api_key.decrypt() == "sk-1"
 
 
-def test_without_it_the_old_key_is_missed_in_every_column(kept, settings):
+def test_without_reencryption_no_column_can_be_decrypted(encrypted, settings):
     settings.WEBHOOK_SECRET_KEYS = [NEW]
     assert reencryption.unreadable() == 3
 
 
-def test_what_no_key_opens_is_told_and_left_as_it_is(kept, settings):
+def test_values_that_no_key_decrypts_are_counted_and_unchanged(encrypted, settings):
     settings.WEBHOOK_SECRET_KEYS = [NEW]
     with pytest.raises(CommandError, match="3 secrets cannot be decrypted"):
-        reseal()
+        run_command()
     settings.WEBHOOK_SECRET_KEYS = [NEW, OLD]
-    assert reseal() == "3 secrets are encrypted with the first key\n"
+    assert run_command() == "3 secrets are encrypted with the first key\n"
 
 
-def test_a_deleted_endpoints_secrets_are_missed_by_nobody(kept, settings):
+def test_secrets_of_a_deleted_endpoint_do_not_count_as_unreadable(encrypted, settings):
     Endpoint.objects.update(deleted_at=timezone.now())
     settings.WEBHOOK_SECRET_KEYS = [NEW]
     assert reencryption.unreadable() == 1  # the model's key
 
 
-def test_a_secret_that_changes_meanwhile_stays_as_it_becomes(kept, monkeypatch):
+def test_a_secret_that_changes_during_reencryption_keeps_its_new_value(
+    encrypted, monkeypatch
+):
     rows = list(reencryption.rows())
     EndpointSecret.objects.update(value="whsec_newer")
     monkeypatch.setattr(reencryption, "rows", lambda: iter(rows))
