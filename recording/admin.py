@@ -81,7 +81,8 @@ class RecordingAdmin(CappedAdmin[Recording]):
     shown_fields: ClassVar = (*list_display, "json")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Recording]:
-        return Recording.objects.without_document().order_by("-id")
+        # A document has megabytes.
+        return Recording.objects.defer("document").order_by("-id")
 
     def get_fields(self, request: HttpRequest, obj: Recording | None = None) -> Any:
         return self.import_fields if obj is None else self.shown_fields

@@ -83,4 +83,4 @@ def prune(*, days: int = 0) -> int:
     The schedule keeps them for a month, so that users see their state.
     """
     since = timezone.now() - timedelta(days=days)
-    return PersonalToken.objects.dead(since).delete()[0]
+    return PersonalToken.objects.ended(since).delete()[0]

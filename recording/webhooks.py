@@ -127,15 +127,6 @@ def headers(context: SigningContext) -> dict[str, str]:
     }
 
 
-def url_policy(*, base_url: str, local: bool) -> UrlPolicy:
-    """Return the rule for subscription URLs: public https, and loopback http locally."""
-    return UrlPolicy(
-        schemes=frozenset({"https"}),
-        local_schemes=frozenset({"http"} if local else ()),
-        own=own_listener(base_url),
-    )
-
-
 def profile(*, base_url: str, local: bool) -> WebhookProfile:
     """Return the profile that AppConfig.ready registers."""
     return WebhookProfile(
@@ -148,7 +139,12 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
         headers=headers,
         retry=RetryPolicy(delays=(60, 300, 900, 900, 900), jitter=0.1),
         timeout_s=5,
-        url_policy=url_policy(base_url=base_url, local=local),
+        # Public https, and http to loopback on a developer's machine.
+        url_policy=UrlPolicy(
+            schemes=frozenset({"https"}),
+            local_schemes=frozenset({"http"} if local else ()),
+            own=own_listener(base_url),
+        ),
         quota=5,
         endpoint_prefix="ep_",
         event_prefix="evt_",

@@ -12,12 +12,6 @@ from django.utils import timezone
 MAX_ID_LENGTH = 255
 
 
-class RecordingQuerySet(models.QuerySet["Recording"]):
-    def without_document(self) -> RecordingQuerySet:
-        """Leave the documents, megabytes each, in the database."""
-        return self.defer("document")
-
-
 class Recording(models.Model):
     """One recording of an account; `document` is what was imported, as JSON bytes.
 
@@ -31,8 +25,6 @@ class Recording(models.Model):
     size = models.PositiveIntegerField(help_text="Bytes of the document.")
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
-
-    objects = RecordingQuerySet.as_manager()
 
     class Meta:
         constraints = [

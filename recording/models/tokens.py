@@ -15,7 +15,7 @@ INACTIVITY = timedelta(days=90)
 
 
 class PersonalTokenQuerySet(BearerQuerySet["PersonalToken"]):
-    def dead(self, since: datetime) -> Self:
+    def ended(self, since: datetime) -> Self:
         """Select the tokens that had ended by this time, for good."""
         unused = Q(last_used_at__lte=since - INACTIVITY) | Q(
             last_used_at=None, created_at__lte=since - INACTIVITY

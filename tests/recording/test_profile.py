@@ -111,8 +111,8 @@ def test_which_lists_receive(types, event_type, expected):
     ],
 )
 def test_our_own_listener_is_where_the_base_url_points(base_url, own):
-    policy = webhooks.url_policy(base_url=base_url, local=True)
-    assert policy.own == frozenset({own})
+    profile = webhooks.profile(base_url=base_url, local=True)
+    assert profile.url_policy.own == frozenset({own})
 
 
 def test_each_sample_fits_its_schema():

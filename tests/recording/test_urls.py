@@ -76,11 +76,11 @@ def test_names_are_resolved_before_they_are_accepted(
 
 
 def test_in_production_this_machine_is_refused():
-    policy = webhooks.url_policy(base_url="https://signpost.example", local=False)
+    profile = webhooks.profile(base_url="https://signpost.example", local=False)
     for url in (
         "http://localhost:9/",
         "https://127.0.0.1/",
         "https://signpost.example",
     ):
         with pytest.raises(ValueError, match="url must"):
-            policy.check(url)
+            profile.url_policy.check(url)
