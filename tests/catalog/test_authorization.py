@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 
 from catalog.models import Author, Book, Category
 from tests.catalog.factories import AuthorFactory, BookFactory
+from tests.factories import UserFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -25,9 +26,9 @@ CHANGES = [
 def authenticated(settings):
     settings.CATALOG_WRITES = "authenticated"
     settings.CATALOG_TOKEN_AUTHENTICATOR = "tests.catalog.authentication.authenticate"
-    User.objects.create_user("staff", is_staff=True)
-    User.objects.create_user("visitor")
-    User.objects.create_user("gone", is_staff=True, is_active=False)
+    UserFactory.create(username="staff", staff=True)
+    UserFactory.create(username="visitor")
+    UserFactory.create(username="gone", staff=True, is_active=False)
 
 
 @pytest.mark.parametrize("change", CHANGES)

@@ -19,6 +19,7 @@ from catalog.models import Book, Category
 from catalog.schema import mutations
 from catalog.views import executor
 from tests.catalog.factories import AuthorFactory, BookFactory, CategoryFactory
+from tests.factories import UserFactory
 from tests.threads import together
 
 pytestmark = [
@@ -117,7 +118,7 @@ def before_the_answer(monkeypatch):
 
 @pytest.fixture
 def root(db):
-    return User.objects.create_superuser("root")
+    return UserFactory.create(username="root", superuser=True)
 
 
 HAS_BOOKS = {"code": "AUTHOR_HAS_BOOKS", "bookCount": 1}
