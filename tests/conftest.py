@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import sqlite3
@@ -62,12 +63,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
+def pytest_collection_finish() -> None:
+    """Exempt what collection made from garbage collections: it lives as long as the process."""
+    gc.freeze()
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Start two workers more than processors, as slow tests mostly wait; none for a file."""
+    """Start a worker per processor, and two more for slow tests, which mostly wait.
+
+    What names only files runs in this process.
+    """
     if all(".py" in argument for argument in config.args):
         return 0
-    return (os.cpu_count() or 1) + 2
+    return (os.cpu_count() or 1) + (0 if "not slow" in config.option.markexpr else 2)
 
 
 @pytest.hookimpl(optionalhook=True)

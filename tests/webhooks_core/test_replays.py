@@ -44,6 +44,7 @@ def test_a_replay_is_a_new_delivery_of_the_same_bytes(failed):
     assert first.status == Delivery.Status.FAILED
 
 
+@pytest.mark.slow
 def test_all_that_failed_is_counted_and_sent_at_a_pace(failed):
     _, target = failed
     since = timezone.now() - timedelta(minutes=1)

@@ -75,6 +75,7 @@ def test_a_password_is_never_shown(monkeypatch):
     assert service_errors.database() == "postgresql db:5432/signpost"
 
 
+@pytest.mark.slow
 def test_a_command_on_a_missing_database_fails_with_one_line(tmp_path):
     file = tmp_path / "absent" / "x.sqlite3"
     done = manage("prune_gateway", DATABASE_URL=f"sqlite:///{file}", REDIS_URL="")
@@ -83,6 +84,7 @@ def test_a_command_on_a_missing_database_fails_with_one_line(tmp_path):
     assert (done.returncode, done.stdout, done.stderr) == (1, "", message)
 
 
+@pytest.mark.slow
 def test_the_option_traceback_shows_the_traceback(tmp_path):
     url = f"sqlite:///{tmp_path / 'empty.sqlite3'}"
     done = manage("prune_gateway", "--traceback", DATABASE_URL=url, REDIS_URL="")
