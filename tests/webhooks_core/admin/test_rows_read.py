@@ -67,21 +67,18 @@ def test_filters_that_leave_many_say_that_the_newest_are_shown(
 
 
 @pytest.mark.skipif(connection.vendor == "sqlite", reason="reads PostgreSQL's plans")
-@pytest.mark.parametrize(
-    "query",
-    [
+def test_no_list_reads_more_rows_than_its_limit(admin_client, many):
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    for query in (
         *("", "p=1", "status__exact=suspended", "status__exact=0", "status__exact=2"),
         *("trigger__exact=replay", "error=tls", "error=timeout", "type=thing.lost"),
         *("q=dlv_5", "type=thing.made&status__exact=2", "error=tls&type=thing.made"),
-    ],
-)
-def test_no_list_reads_more_rows_than_its_limit(admin_client, many, query):
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE")
-    for sql in queries_of(admin_client, f"{LIST}?{query}"):
-        if sql.startswith("SELECT"):
-            assert rows_read(sql, "webhooks_core_delivery") <= 5 * SHOWN, sql
-            assert rows_read(sql, "webhooks_core_attempt") <= 5 * SHOWN, sql
+    ):
+        for sql in queries_of(admin_client, f"{LIST}?{query}"):
+            if sql.startswith("SELECT"):
+                assert rows_read(sql, "webhooks_core_delivery") <= 5 * SHOWN, sql
+                assert rows_read(sql, "webhooks_core_attempt") <= 5 * SHOWN, sql
 
 
 def test_pages_of_a_filtered_list_are_complete(admin_client):
