@@ -234,6 +234,7 @@ def test_a_frozen_sentinel_is_killed_and_replaced(start, give):
     cluster = start("--unresponsive-after", "25")
     os.kill(sentinel_of(cluster), signal.SIGSTOP)
     cluster.wait_for("the sentinel is frozen")
+    run_a_task(give)
     assert signed(give("sign")) in cluster.family()
     assert cluster.end() == 0
 
