@@ -45,7 +45,7 @@ class BenchError(Exception):
 
 
 class Open(BaseAuthentication):
-    """Lets everybody in as one user, without asking anything."""
+    """Authenticates every request as one user, without a query."""
 
     user: AbstractUser
 
@@ -75,7 +75,7 @@ class Bench:
         }
 
     def clear(self) -> None:
-        """Delete what the benchmark made."""
+        """Delete the rows of the benchmark."""
         self.application.delete()
         Open.user.delete()
 

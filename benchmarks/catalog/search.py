@@ -1,4 +1,4 @@
-"""Time an import, searches and pages in a large catalogue, in a database of its own."""
+"""Time an import, searches and pages in a large catalogue, in its own database."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def cpu() -> float:
 
 
 def described(body: dict[str, Any]) -> str:
-    """Say what an answer holds: a number of rows, nothing, or the code of a refusal."""
+    """Return the number of rows of an answer, or the code of its error."""
     if errors := body.get("errors"):
         code: str = errors[0]["extensions"]["code"]
         return code

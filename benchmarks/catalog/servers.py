@@ -1,4 +1,4 @@
-"""Contenders as servers: each in a process of its own, set up as the whole site is."""
+"""Contenders as servers: each in its own process, with the settings of the whole site."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Server:
     pid: int
 
     def cpu(self) -> float:
-        """Return the seconds of CPU that the process has used; 0 where nothing tells them."""
+        """Return the seconds of CPU that the process has used; 0 where /proc is missing."""
         status = Path(f"/proc/{self.pid}/stat")
         if not status.exists():
             return 0.0

@@ -1,4 +1,4 @@
-"""The clients of the benchmark: keep-alive connections that ask again as soon as they are answered."""
+"""The clients of the benchmark: kept connections that repeat a request once it is answered."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WARM_UP_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Something to ask. `pids` are the processes whose CPU and memory count."""
+    """A server under load. `pids` are the processes whose CPU and memory count."""
 
     name: str
     port: int
@@ -62,7 +62,7 @@ class Taken:
 
 
 class Client(asyncio.Protocol):
-    """One connection: asks, measures, asks again until told to stop."""
+    """One connection: sends a request, measures, and repeats until it is stopped."""
 
     def __init__(self, request: bytes, taken: Taken, *, once: bool = False) -> None:
         self._request, self._taken, self._once = request, taken, once
@@ -148,7 +148,7 @@ async def load(server: Server, *, clients: int, seconds: float, stream: bool) ->
 
 
 async def hold(server: Server, count: int) -> tuple[Taken, Taken, Taken, int]:
-    """Open slow streams and ask beside them.
+    """Open slow streams and send requests beside them.
 
     Returns what requests took before and meanwhile, what the streams took, and the memory
     in bytes while all were open.
@@ -166,7 +166,7 @@ async def hold(server: Server, count: int) -> tuple[Taken, Taken, Taken, int]:
 
 def memory_of(pid: int) -> int:
     """Return the resident bytes of a process."""
-    with open(f"/proc/{pid}/statm") as file:  # noqa: PTH123 - not a file of anybody's
+    with open(f"/proc/{pid}/statm") as file:  # noqa: PTH123 - a file of the kernel
         return int(file.read().split()[1]) * 4096
 
 

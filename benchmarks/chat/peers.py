@@ -82,7 +82,7 @@ def mock(folder: Path) -> Iterator[Server]:
 
 @contextmanager
 def signpost(folder: Path, upstream: Server) -> Iterator[Server]:
-    """One process as `manage.py up` runs it, with a key of its own and usage written.
+    """One process as `manage.py up` runs it, with its own key and with usage written.
 
     With the packages of production, like the others, where these are installed.
     """
@@ -187,7 +187,7 @@ def portkey(folder: Path, upstream: Server) -> Iterator[Server | None]:
 
 @contextmanager
 def all_servers(folder: Path, only: Sequence[str]) -> Iterator[list[Server]]:
-    """Start what is installed and was not left out; the upstream comes first."""
+    """Start the installed servers that are wanted; the upstream is the first."""
     with ExitStack() as stack:
         upstream = stack.enter_context(mock(folder))
         servers: list[Server | None] = [upstream]

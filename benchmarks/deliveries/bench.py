@@ -26,7 +26,7 @@ PER_ENDPOINT = 4
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What is asked for. `dispatchers` is the largest number of them at once."""
+    """The options of a run. `dispatchers` is the largest number of them at once."""
 
     parts: Sequence[str]
     quick: bool = False
@@ -79,7 +79,7 @@ class Bench:
         return min(MAX_IN_FLIGHT, PER_ENDPOINT * self.options.endpoints)
 
     def waits(self, path: str, deliveries: int) -> tuple[str, int, int]:
-        """Return a group of deliveries to all endpoints, which lead to one path."""
+        """Return a group of deliveries to all endpoints, whose URLs have one path."""
         return self.receiver.url(path), self.options.endpoints, deliveries
 
 
@@ -87,7 +87,7 @@ class Bench:
 def staged(
     options: Options, report: Report, say: Callable[[str], None]
 ) -> Iterator[Bench]:
-    """Set the scratch stage, and clear it away at the end."""
+    """Create the scratch stage, and remove it at the end."""
     name = stage.scratch_name()
     with ExitStack() as stack:
         # Whoever ends us politely leaves nothing behind either.

@@ -1,4 +1,4 @@
-"""Measure the delivery engine against the limit of its HTTP client, on a scratch stage of its own.
+"""Measure the delivery engine against the limit of its HTTP client, on its own scratch stage.
 
 Nothing of an operator's is touched: databases, broker keys and processes are made for the run
 and removed after it. Times are worth something as ratios within one run only.
@@ -86,7 +86,7 @@ class Command(BaseCommand):
                 failed = [name for name in options.parts if not _done(bench, name)]
         except BenchError as error:
             raise CommandError(str(error)) from error
-        finally:  # also what was measured until somebody had enough
+        finally:  # after Ctrl-C too
             if report.figures:
                 self._tell(report, as_json=given["json"])
         if failed:
@@ -100,7 +100,7 @@ class Command(BaseCommand):
 
 
 def _done(bench: Bench, name: str) -> bool:
-    """Run a part; what the others measured is told even if it fails."""
+    """Run a part; the results of the others are printed even if it fails."""
     try:
         PARTS[name](bench)
     except BenchError as error:

@@ -10,8 +10,8 @@ from webhooks_core.dispatch.dispatcher import dispatch
 
 
 def dispatch_all(at: float, run_s: float = 600.0) -> dict[str, float]:
-    """Work a shift from a moment on until nothing waits; also tell the peak of memory."""
-    # Linux forgets the peak of before: from here on it is that of the shift.
+    """Dispatch from a moment on until nothing waits; return the peak of memory too."""
+    # Reset the peak of memory, so that it is that of this run.
     Path("/proc/self/clear_refs").write_text("5")
     watch = Watch(at)
     attempts = dispatch(linger=timedelta(0), run_s=run_s)
@@ -23,4 +23,4 @@ def peak_memory() -> int:
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
-    raise RuntimeError("this kernel does not tell VmHWM")
+    raise RuntimeError("this kernel does not report VmHWM")

@@ -1,4 +1,4 @@
-"""A program and all that descends from it: stopped, gone on, measured and killed as one."""
+"""A program and its descendants: stopped, continued, measured and killed together."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from webhooks_core.worker import processes
 
 
 class Worker:
-    """A worker of another library. It stands still whenever it is not measured."""
+    """A worker of another library. It is stopped while it is not measured."""
 
     def __init__(
         self, command: Sequence[str], environment: Mapping[str, str], log: Path
@@ -46,7 +46,7 @@ class Worker:
         return processes.descendants(self.pid)
 
     def signal(self, number: int) -> None:
-        """Send a signal to the process and all that descend from it."""
+        """Send a signal to the process and its descendants."""
         for pid in self.family():
             try:
                 os.kill(pid, number)
@@ -60,7 +60,7 @@ class Worker:
             raise BenchError(f"a worker ended:\n{tail}")
 
     def cpu(self) -> float:
-        """Return the seconds of CPU of the whole family."""
+        """Return the seconds of CPU of the process and its descendants."""
         return sum(map(_cpu_of, self.family()))
 
     def kill(self) -> None:

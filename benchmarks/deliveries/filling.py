@@ -77,7 +77,7 @@ def padding(size: int) -> str:
 
 
 def make_endpoints(url: str, count: int) -> list[Endpoint]:
-    """Make endpoints beyond any quota, each with a secret and a lane."""
+    """Make endpoints beyond any quota, each with a secret and a queue."""
     dialect = profiles.get(PROFILE)
     with transaction.atomic():
         rows = Endpoint.objects.bulk_create(
@@ -99,7 +99,7 @@ def make_endpoints(url: str, count: int) -> list[Endpoint]:
 
 
 def fill(groups: Sequence[Mapping[str, Any]], size: int) -> list[int]:
-    """Make deliveries wait, an event each; return their keys.
+    """Create pending deliveries, an event each; return their keys.
 
     A group names a `url`, how many `endpoints` lead there, and how many `deliveries` they get.
     """
@@ -139,7 +139,7 @@ def _event(size: int, pad: str) -> Event:
 
 
 def grow(url: str, endpoints: int, waiting: int) -> int:
-    """Make so many deliveries wait, or a few less; return how many do.
+    """Create about this number of pending deliveries; return how many.
 
     Every endpoint gets every event. In SQL: a million rows take seconds.
     """
@@ -153,8 +153,8 @@ def grow(url: str, endpoints: int, waiting: int) -> int:
         cursor.execute(_DELIVERIES, [newest])
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
-    lanes = EndpointQueue.objects.values_list("pk", flat=True)
-    EndpointQueue.objects.mark_due(list(lanes), at=timezone.now())
+    queues = EndpointQueue.objects.values_list("pk", flat=True)
+    EndpointQueue.objects.mark_due(list(queues), at=timezone.now())
     return Delivery.objects.count()
 
 
@@ -175,7 +175,7 @@ FROM webhooks_core_event e CROSS JOIN webhooks_core_endpoint p WHERE e.id > %s""
 
 
 def state() -> dict[str, int]:
-    """Return how many deliveries there are of each status, claimed ones by themselves."""
+    """Return how many deliveries there are of each status, claimed ones separately."""
     counts = dict(
         Delivery.objects.values_list("status").annotate(count=Count("pk")).order_by()
     )

@@ -1,4 +1,4 @@
-"""A process that does jobs for the deliveries benchmark, one after another, and tells what they gave.
+"""A process that does jobs for the deliveries benchmark, one after another, and returns their results.
 
 Run as `python -m benchmarks.deliveries.hand PARENT`. It reads a line of JSON for each job and answers
 with one: only such processes touch the scratch databases, never the command itself.
@@ -19,7 +19,7 @@ from webhooks_core.worker import processes
 
 def serve() -> None:
     answers = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # whatever else is printed goes to the log
+    os.dup2(2, 1)  # other output goes to the log
     django.setup()
     from benchmarks.deliveries import jobs
 
@@ -31,7 +31,7 @@ def serve() -> None:
 def _done(jobs: Any, *, job: str, given: dict[str, Any]) -> dict[str, Any]:
     try:
         return {"result": getattr(jobs, job)(**given)}
-    except Exception as error:  # noqa: BLE001 - the command is told and ends
+    except Exception as error:  # noqa: BLE001 - reported to the command, which ends
         traceback.print_exc()
         return {"error": f"{job}: {type(error).__name__}: {error}"}
 

@@ -46,7 +46,7 @@ class Setting:
             worker.kill()
 
     def lead_to(self, *urls: str) -> None:
-        """Empty the database but for an endpoint that leads to each of these."""
+        """Empty the database, and create an endpoint for each of these URLs."""
         self._world.fill(*((url, 1, 0) for url in urls))
 
 
@@ -61,7 +61,7 @@ def settings(bench: Bench) -> list[Setting]:
 
 
 def latency(bench: Bench) -> None:
-    """Time events from their commit to the receiver's first byte, nothing else going on."""
+    """Time events from their commit to the receiver's first byte on an idle system."""
     times, pause_s = bench.options.either(6, 100), 0.3
     given = {"times": times, "pause_s": pause_s}
     hand, url = bench.sqlite.hand(1), bench.receiver.url("timed")
@@ -113,7 +113,7 @@ def _spans(bench: Bench, begun: dict[str, float]) -> list[float]:
 
 
 def kill(bench: Bench) -> None:
-    """Kill a whole cluster in mid-run, start it again, and count what became of each event."""
+    """Kill a whole cluster in mid-run, start it again, and count the deliveries of each event."""
     rows = []
     for setting in settings(bench):
         counts = _kill(bench, setting)
@@ -191,7 +191,7 @@ def ingest(bench: Bench) -> None:
 
 @contextmanager
 def _instance(bench: Bench) -> Iterator[str]:
-    """Run `manage.py up` on a database of its own; give its origin."""
+    """Run `manage.py up` on its own database; yield its origin."""
     port = free_port()
     database = bench.scratch_sqlite("instance")
     variables = environment(database=database, name=f"{bench.name}-up")
@@ -217,7 +217,7 @@ def _is_up(worker: Worker, origin: str) -> bool:
 def _tenant(
     bench: Bench, origin: str, name: str, path: str
 ) -> Iterator[requests.Session]:
-    """Give a session of a tenant of its own, with a subscription when there is a path."""
+    """Return a session of a new tenant, with a subscription when there is a path."""
     with requests.Session() as session:
         session.trust_env = False
         tenant = name.replace(" ", "-")

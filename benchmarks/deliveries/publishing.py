@@ -1,4 +1,4 @@
-"""Jobs that publish and claim, and tell what it took."""
+"""Jobs that publish and claim, and measure it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def publish_now_and_then(times: int, pause_s: float) -> dict[str, float]:
     """Publish one event after another; return when each was committed, by its id."""
     text, committed = padding(512), {}
     for _ in range(times):
-        # Not in step with anybody who looks now and then.
+        # A random pause, so that no periodic process is in step with it.
         time.sleep(pause_s * random.uniform(1, 1.5))  # noqa: S311 - no secret
         event_id, at = _publish_and_stamp(text)
         committed[event_id] = at
@@ -80,7 +80,7 @@ def _publish_and_stamp(text: str) -> tuple[str, float]:
 
 
 def claim_cost(times: int) -> dict[str, Any]:
-    """Return the seconds that each claim took, from the look at the lanes on, and its size."""
+    """Return the seconds that each claim took, from the read of the queues on, and its size."""
     took, sizes = [], []
     for _ in range(times):
         lease = leases.acquire()

@@ -1,4 +1,4 @@
-"""What the deliveries benchmark has to tell: tables for people, figures for machines, targets for both."""
+"""The report of the deliveries benchmark: tables as Markdown, figures as JSON, and targets."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def signpost(
 
 
 def ceiling(bench: Bench) -> None:
-    """Measure and tell first what the receiver can take."""
+    """Measure and print first how much the receiver can take."""
     count = bench.options.either(4_000, 40_000)
     speeds = {name: bare(bench, "raw", size, count, 2) for name, size in SIZES.items()}
     text = ", ".join(f"{speed.rate:,.0f}/s at {name}" for name, speed in speeds.items())
@@ -85,7 +85,7 @@ def ceiling(bench: Bench) -> None:
 
 
 def speed(bench: Bench) -> None:
-    """Let the bare loops and Signpost take turns, and tell the median of each."""
+    """Let the bare loops and Signpost take turns, and print the median of each."""
     ceiling(bench)
     for name, size in SIZES.items():
         contenders = _contenders(bench, size)

@@ -37,7 +37,7 @@ def unusable(option: str, error: Exception) -> BenchError:
 
 
 def until(holds: Callable[[], object], claim: str, *, every_s: float = 0.02) -> None:
-    """Wait until something holds. Raises BenchError with the claim when it never does."""
+    """Wait until a condition is true. Raises BenchError with its name when it never is."""
     end = time.monotonic() + PATIENCE_S
     while not holds():
         if time.monotonic() > end:
@@ -99,7 +99,7 @@ class Hand:
 
 
 class Receiver:
-    """The receiver's process, and what it tells."""
+    """The receiver's process, and its counts."""
 
     def __init__(self, log: Path) -> None:
         with log.open("ab") as out:
@@ -198,7 +198,7 @@ class World:
 def environment(
     *, database: str, name: str, redis: str = "", **more: str
 ) -> dict[str, str]:
-    """Return the environment of scratch processes: no setting of an operator reaches them."""
+    """Return the environment of scratch processes: they have no setting of an operator."""
     inherited = {key: os.environ[key] for key in INHERITED if key in os.environ}
     return {
         **inherited,
@@ -247,7 +247,7 @@ def scratch_keys(url: str, name: str) -> Iterator[str]:
 
 
 def free_port() -> int:
-    """Return a port of this machine that nobody listens on now."""
+    """Return a port of this machine on which no process listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -48,7 +48,7 @@ def _healthy(bench: Bench, world: World, *, hung: int) -> float:
     world.hand(1).begin("dispatch_all", at=at)
     seconds = bench.receiver.wait_for(HEALTHY) - at
     if hung:
-        world.kill_hand(1)  # nobody waits for what hangs
+        world.kill_hand(1)  # no process waits for the hanging ones
         world.hand(1).do("state")
     else:
         world.hand(1).end()
@@ -95,7 +95,7 @@ def memory(bench: Bench) -> None:
     endpoints = (group[0], group[1], min(100, count))
     world.fill(endpoints, size=BODY)
     for _ in range(count // 100 - 1):
-        # In parts: whoever fills has no 2 GB to spare either.
+        # In parts, because this process must not need 2 GB either.
         world.fill(endpoints, size=BODY, empty=False)
     bench.say(f"{count} bodies of 1 MiB wait")
     [report] = world.dispatch()

@@ -1,4 +1,4 @@
-"""The benchmark runs, tells what it should, and leaves nothing behind."""
+"""The benchmark runs, prints its figures, and deletes its rows."""
 
 from __future__ import annotations
 

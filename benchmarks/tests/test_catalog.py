@@ -1,4 +1,4 @@
-"""The benchmarks run, tell what they should, and leave the default database alone."""
+"""The benchmarks run, print their figures, and do not touch the default database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of deliveries measures what it says, on a stage of its own, and leaves nothing behind."""
+"""The benchmark of deliveries runs on its own stage, prints its figures, and removes everything."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 
 from benchmarks.__main__ import command
 
-CLOSED = 9  # discard: nobody listens there
+CLOSED = 9  # discard: no process listens there
 
 
 def run(*parts: str) -> str:

@@ -1,1 +1,1 @@
-"""How times and dates are written wherever a page names no format of its own."""
+"""The formats of times and dates on pages that name no other format."""

@@ -71,14 +71,14 @@ Measured = tuple[float, float]
 
 
 class Runner:
-    """A library's worker, who queues for it, and the database that both use."""
+    """A library's worker, the process that queues for it, and their database."""
 
     def __init__(self, bench: Bench, world: World, name: str, peer: Peer) -> None:
         self._bench, self._world, self._name, self._peer = bench, world, name, peer
         slug = "".join(
             character if character.isalnum() else "-" for character in name.lower()
         )
-        # Each has a queue of its own: one that stands still would take from another's.
+        # Each has its own queue: a stopped worker would take from a shared one.
         environment = world.environment | {"BENCH_NAME": f"{bench.name}-{slug}"}
         log = bench.folder / f"{slug}.log"
         self._queuer = Hand(environment, log)
@@ -130,7 +130,7 @@ class Runner:
 
 @contextmanager
 def peers(bench: Bench) -> Iterator[dict[str, Callable[[], Measured]]]:
-    """Start the workers of what is installed; give a function for each that measures it."""
+    """Start the workers of the installed libraries; yield a function for each that measures it."""
     wanted = RECORDED if bench.options.quick else RECORDED | POSTED
     with ExitStack() as stack:
         world = _world(bench)
