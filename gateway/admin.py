@@ -20,7 +20,7 @@ from webhooks_core.admin import display
 from webhooks_core.admin.base import HistoryAdmin
 
 TONES = {"live": "success", "expired": "neutral", "revoked": "error"}
-# Enough to recognise a document, whose text may have megabytes.
+# Enough to recognise a document: its text may have megabytes.
 SHOWN_CHARACTERS = 20_000
 SHOWN_CHUNKS = 20
 

@@ -67,10 +67,10 @@ def _from_headers(headers: Mapping[str, str], peer: str) -> Caller:
 
 
 def _is_trusted(headers: Mapping[str, str], peer: str) -> bool:
-    """Return True if a peer's identity headers count; what it forwards never makes it trusted.
+    """Return True if a peer's identity headers count; forwarding headers never make it trusted.
 
-    On a local instance, a loopback peer that forwards for somebody else is not trusted:
-    nobody chose that proxy on purpose.
+    On a local instance, a loopback peer that forwards a request is not trusted: no setting
+    names that proxy.
     """
     try:
         address = ip_address(peer.partition("%")[0])
@@ -96,7 +96,7 @@ def _networks(texts: tuple[str, ...]) -> tuple[IPNetwork, ...]:
 
 
 class GatewayAuthentication(BaseAuthentication):
-    """Refuses every request whose caller is unknown; `request.user` is a Caller."""
+    """Refuses every request of an unknown caller; `request.user` is a Caller."""
 
     def authenticate(self, request: Request) -> tuple[Caller, None]:
         peer = request.META.get("REMOTE_ADDR") or ""

@@ -47,7 +47,7 @@ def ingest(
     """
     encoded = text.encode()
     checksum = hashlib.sha256(encoded).hexdigest()
-    same = Document.objects.same_text(tenant=origin.tenant, checksum=checksum)
+    same = Document.objects.filter(tenant=origin.tenant, checksum=checksum)
     if known := same.without_text().first():
         return Ingested(known, is_new=False)
     parts = list(chunks.split(_readable(text, content_type)))

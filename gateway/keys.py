@@ -19,13 +19,13 @@ from webhooks_core.api import tokens
 PREFIX = "gw_key_"
 SHOWN_LENGTH = len(PREFIX) + 4
 MAX_DAYS = 3650
-# How long another process may go on accepting a key that was revoked here.
+# How long another process may still accept a key that was revoked here.
 CACHE_S = 5.0
 CACHE_SIZE = 10_000
 
 
 class Miss(Enum):
-    """The cache knows nothing of a key."""
+    """The cache has no entry for a key."""
 
     MISS = "miss"
 
@@ -39,7 +39,7 @@ class KeyInputError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """A new key and its text, which is shown this once."""
+    """A new key and its text, which is not stored."""
 
     key: GatewayKey
     text: str

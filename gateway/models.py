@@ -62,10 +62,6 @@ class PolicyDecision(models.Model):
 
 
 class DocumentQuerySet(models.QuerySet["Document"]):
-    def same_text(self, *, tenant: str, checksum: str) -> Self:
-        """Return the tenant's document with exactly this text: one or none."""
-        return self.filter(tenant=tenant, checksum=checksum)
-
     def without_text(self) -> Self:
         """Leave the text, which may have megabytes, in the database."""
         return self.defer("content")

@@ -7,11 +7,7 @@ from typing import Any, Literal
 
 import orjson
 from django.conf import settings
-from drf_spectacular.utils import (
-    OpenApiExample,
-    extend_schema_serializer,
-    inline_serializer,
-)
+from drf_spectacular.utils import OpenApiExample, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
@@ -27,6 +23,7 @@ from webhooks_core.api.fields import (
     StrictListField,
     TimeField,
 )
+from webhooks_core.api.json_schema import STRING, object_of
 from webhooks_core.api.pagination import PageQuery
 from webhooks_core.encryption import MASK
 from webhooks_core.endpoints import Created
@@ -287,12 +284,10 @@ class DocumentSerializer(serializers.Serializer[Any]):
         return metadata
 
 
-DOCUMENT_FORM = inline_serializer(
-    "DocumentForm",
-    {
-        "file": serializers.FileField(),
-        "title": serializers.CharField(required=False, max_length=MAX_TITLE),
-        "content_type": serializers.CharField(required=False),
-        "metadata": serializers.CharField(required=False, help_text="A JSON object."),
-    },
+DOCUMENT_FORM = object_of(
+    ["file"],
+    file=STRING | {"format": "binary"},
+    title=STRING | {"maxLength": MAX_TITLE},
+    content_type=STRING,
+    metadata=STRING | {"description": "A JSON object."},
 )

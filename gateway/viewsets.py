@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from drf_spectacular.utils import extend_schema, inline_serializer
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -31,6 +31,7 @@ from gateway.serializers import (
 from gateway.throttles import CreateThrottle, IngestThrottle, TestThrottle
 from gateway.uploads import DocumentFormParser, DocumentJSONParser
 from gateway.webhooks import EVENT_TYPES, INGEST_COMPLETED
+from webhooks_core.api.json_schema import BOOLEAN, STRING, object_of
 from webhooks_core.api.pagination import PageQuery, read_query
 from webhooks_core.api.views import ProductAPIView
 from webhooks_core.api.viewsets import ProductViewSet
@@ -126,15 +127,7 @@ class SubscriptionViewSet(GatewayView, ProductViewSet):
     @extend_schema(
         summary="Queue a signed webhook.test for this subscription alone",
         request=None,
-        responses={
-            202: inline_serializer(
-                "Test",
-                {
-                    "event_id": serializers.CharField(),
-                    "queued": serializers.BooleanField(),
-                },
-            )
-        },
+        responses={202: object_of(event_id=STRING, queued=BOOLEAN)},
         examples=[response_example({"event_id": EVENT_ID, "queued": True})],
     )
     @action(detail=True, methods=["post"], throttle_classes=[TestThrottle])

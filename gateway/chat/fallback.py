@@ -76,13 +76,12 @@ class FallbackCaller:
 
         return await self._first_success(context, call)
 
-    async def open_stream(
-        self, context: ChatContext, new_transformer: Callable[[], ChunkTransformer]
-    ) -> OpenedStream:
+    async def open_stream(self, context: ChatContext) -> OpenedStream:
         """Return a stream once its first chunk has come. Raises as Upstream's methods do."""
 
         async def call(upstream: Upstream, job: Job) -> OpenedStream:
-            opened = OpenedStream(new_transformer(), upstream.stream(job))
+            transformer = ChunkTransformer(context.api_format, context.request)
+            opened = OpenedStream(transformer, upstream.stream(job))
             try:
                 with within(job.timeouts.first_byte_s):
                     await opened.read_first_chunk()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import orjson
@@ -52,16 +50,12 @@ class ApiFormat:
                 headers["Retry-After"] = upstream.retry_after
         return status, openai_error(status, detail, upstream), headers
 
-    def error_event(
-        self, error: BaseException, request_id: str, now: datetime | None = None
-    ) -> bytes:
+    def error_event(self, error: BaseException, request_id: str) -> bytes:
         """Return the last event of a stream that fails after it began."""
-        chunk: Mapping[str, Any] = errors.error_chunk(error, request_id, now)
-        if self.is_openai:
-            status = chunk["error"]["status_code"]
-            text = chunk["error"]["content"]["error"]
-            chunk = openai_error(status, text, _upstream_error(error))
-        return frame(orjson.dumps(chunk))
+        if not self.is_openai:
+            return frame(orjson.dumps(errors.error_chunk(error, request_id)))
+        status, text = errors.look_up(errors.AFTER_FIRST_CHUNK, error, request_id)
+        return frame(orjson.dumps(openai_error(status, text, _upstream_error(error))))
 
 
 CONTRACT, OPENAI = ApiFormat(is_openai=False), ApiFormat(is_openai=True)
@@ -76,12 +70,11 @@ def openai_error(
 ) -> dict[str, Any]:
     """Return an error in OpenAI's shape, with what an upstream said in place of our own."""
     other_type = "invalid_request_error" if status < 500 else "server_error"
+    message = detail if isinstance(detail, str) else " ".join(map(str, detail))
     is_model = status == 404 and detail == str(errors.EndpointNotFoundError())
     return {
         "error": {
-            "message": detail
-            if isinstance(detail, str)
-            else " ".join(map(str, detail)),
+            "message": message,
             "type": ERROR_TYPES.get(status, other_type),
             "param": "model" if is_model else None,
             "code": "model_not_found" if is_model else ERROR_CODES.get(status),

@@ -40,7 +40,7 @@ class ModelRequest:
 
     @property
     def choices(self) -> int:
-        """How many choices the client wants; a bad number is for the upstream to refuse."""
+        """The number of choices that the client wants; the upstream refuses an invalid one."""
         number = self.body.get("n")
         return number if isinstance(number, int) and number > 1 else 1
 

@@ -34,7 +34,6 @@ from gateway.chat.metering.writer import UsageWriter
 from gateway.chat.model_registry import ModelRegistry
 from gateway.chat.model_request import ModelRequest
 from gateway.chat.streaming.body import events
-from gateway.chat.streaming.transform import ChunkTransformer
 from gateway.configuration.shapes import Allow, ModelEntry
 from gateway.errors import (
     HANDLER,
@@ -57,7 +56,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What a request asks of an endpoint."""
+    """What a request does with an endpoint."""
 
     action: str  # in policy decisions
     inference_type: str
@@ -224,14 +223,7 @@ class Service:
         return ChatResponse.json(200, body)
 
     async def _stream(self, context: ChatContext) -> ChatResponse:
-        new_transformer = partial(
-            ChunkTransformer,
-            context.api_format,
-            model=context.request.model,
-            wants_usage=context.request.wants_usage,
-            choices=context.request.choices,
-        )
-        opened = await self.calls.open_stream(context, new_transformer)
+        opened = await self.calls.open_stream(context)
         context.forget_body()
         parts = events(context, opened, self._end)
         # The generator has begun, so that closing it ends the request.
@@ -279,7 +271,7 @@ def _model(endpoint: ModelEntry) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": upstream}
 
 
-# In place of an endpoint that does not exist; nobody may use it.
+# In place of an endpoint that does not exist: it admits no caller.
 ABSENT = ModelEntry("", "", (), allow=Allow(everyone=False))
 
 Handler = Callable[[Service, ChatRequest, Caller, ApiFormat], Awaitable[ChatResponse]]

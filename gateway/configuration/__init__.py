@@ -31,7 +31,7 @@ def _loaded(path: str) -> Configuration:
 
 def load(path: Path, *, environ: Mapping[str, str] | None = None) -> Configuration:
     """Read a file; `environ` is what `${NAME}` refers to. Raises ConfigurationError."""
-    # Only here and in the settings is the environment read: the names are the operator's own.
+    # Outside the settings, only this reads the environment: the operator chooses the names.
     context = {"environ": os.environ if environ is None else environ}
     serializer = ConfigurationSerializer(partial=True, context=context)
     configuration: Configuration = Document(path).read(serializer, Configuration())

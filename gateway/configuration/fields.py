@@ -18,7 +18,7 @@ from gateway.identity import NAME_RULE, is_name
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 BARE_REFERENCE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
-# What no database keeps and no request can carry.
+# Text that no database stores and no request can contain.
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 OWN = api_settings.NON_FIELD_ERRORS_KEY
@@ -207,6 +207,6 @@ def one_of(known: Iterable[str], message: str = "must be one of") -> Any:
 
 
 def check_name(text: str) -> None:
-    """Accept the name of a tenant or a principal."""
+    """Raise ValidationError for what cannot name a tenant or a principal."""
     if not is_name(text):
         raise ValidationError(f"must have {NAME_RULE}")

@@ -20,7 +20,7 @@ TARGET_KEYS = ("base_url", "model", "api_key")
 
 
 def _check_url(url: str) -> None:
-    """Accept a URL of good form; where its host leads is checked at every connection."""
+    """Raise ValidationError for a malformed URL; its addresses are checked at each connection."""
     try:
         url_policy(base_url=settings.BASE_URL, local=settings.LOCAL).check_syntax(url)
     except UrlRefusedError as error:

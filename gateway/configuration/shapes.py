@@ -1,4 +1,4 @@
-"""What a configuration is: frozen dataclasses that know no Django."""
+"""The parts of a configuration: frozen dataclasses without Django."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class WebhookSettings:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One server that a model's requests may go to; `api_key` is empty when it needs none."""
+    """One server for a model's requests; `api_key` is empty when it needs none."""
 
     base_url: str
     model: str
@@ -47,7 +47,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """Who may use a model: everyone, or whoever is named, by tenant or as a principal."""
+    """Who may use a model: everyone, or the named tenants and principals."""
 
     everyone: bool = True
     tenants: frozenset[str] = frozenset()
@@ -63,7 +63,7 @@ class Allow:
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """How long an upstream may take, in seconds; `total_s` None is without end."""
+    """The times an upstream may take, in seconds; `total_s` None is no limit."""
 
     connect_s: float = 5.0
     first_byte_s: float = 60.0
@@ -73,7 +73,7 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """An entry of `models`: a name that callers use and what is behind it.
+    """An entry of `models`: a name that callers use, and its servers.
 
     `supports` None means everything.
     """
@@ -90,7 +90,7 @@ class ModelEntry:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """All that the file says."""
+    """The content of the file."""
 
     webhooks: WebhookSettings = WebhookSettings()
     models: tuple[ModelEntry, ...] = ()

@@ -1,4 +1,4 @@
-"""YAML as plain data that knows its lines, so that a fault can name file, line and key."""
+"""YAML as plain data with its lines, so that a fault can name file, line and key."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.settings import api_settings
 
-# The code of an error whose place is a key and not its value.
+# The code of an error whose place is the key, not its value.
 AT_KEY = "key"
 NULL = "tag:yaml.org,2002:null"
 SCALARS = {f"tag:yaml.org,2002:{name}" for name in ("str", "bool", "int", "float")}
@@ -33,7 +33,7 @@ class Document:
         self._known: dict[int, Any] = {}
 
     def read(self, serializer: serializers.Serializer[Any], default: Any) -> Any:
-        """Return what a serializer makes of the content; the default if there is none.
+        """Return the content as a serializer reads it; the default if there is none.
 
         Raises ConfigurationError.
         """
@@ -68,7 +68,7 @@ class Document:
 
     def _plain(self, node: yaml.Node, place: Place) -> Any:
         """Return a node as plain data."""
-        if id(node) in self._known:  # an alias, which may stand within what it names
+        if id(node) in self._known:  # an alias, perhaps within its own anchor
             return self._known[id(node)]
         if isinstance(node, yaml.SequenceNode):
             items = self._known[id(node)] = []

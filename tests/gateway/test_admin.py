@@ -41,8 +41,8 @@ def make(**fields) -> keys.Created:
 
 
 def deny(**fields) -> PolicyDecision:
-    given = {"action": "chat", "resource": "model:m", "reason": "no"} | fields
-    return policy.record_denial(caller=Caller("acme", "ada"), **given)
+    values = {"action": "chat", "resource": "model:m", "reason": "no"} | fields
+    return policy.record_denial(caller=Caller("acme", "ada"), **values)
 
 
 # ── Keys ────────────────────────────────────────────────────────────────────────────
@@ -106,20 +106,20 @@ def test_a_key_is_revoked_from_its_page_by_post_alone(admin_client):
     )
     assert admin_client.get(address).status_code == 405
     Api(key=created.text).get()
-    told = admin_client.post(address, follow=True).content.decode()
-    assert "within 5 seconds nobody accepts it" in told
-    assert f'action="{address}"' not in told
+    page_text = admin_client.post(address, follow=True).content.decode()
+    assert "within 5 seconds nobody accepts it" in page_text
+    assert f'action="{address}"' not in page_text
     assert Api(key=created.text).call("GET", PATH).status_code == 401
     assert "revoked already" in admin_client.post(address, follow=True).content.decode()
     assert LogEntry.objects.get().change_message == "Revoked."
 
 
 def test_keys_are_revoked_together(admin_client):
-    made = [make().key.pk for _ in range(3)]
-    keys.revoke(made[:1])
-    data = {"action": "revoke_selected", "_selected_action": made}
-    told = admin_client.post(KEYS, data, follow=True).content.decode()
-    assert "Revoked 2." in told
+    pks = [make().key.pk for _ in range(3)]
+    keys.revoke(pks[:1])
+    data = {"action": "revoke_selected", "_selected_action": pks}
+    page_text = admin_client.post(KEYS, data, follow=True).content.decode()
+    assert "Revoked 2." in page_text
     assert not GatewayKey.objects.filter(revoked_at=None).exists()
     assert LogEntry.objects.count() == 2
 
@@ -187,13 +187,13 @@ def test_a_hostile_query_is_no_error_of_ours(admin_client, address, query):
 def test_a_decision_is_found_by_its_request(admin_client):
     denied = deny(resource=f"model:{SCRIPT}", request_id="req-7", trace_id="a" * 32)
     deny(request_id="req-8")
-    found = page(admin_client, f"{DECISIONS}?q=req-7")
-    assert denied.public_id in found
-    assert found.count(">Denied</span>") == 1
+    listing = page(admin_client, f"{DECISIONS}?q=req-7")
+    assert denied.public_id in listing
+    assert listing.count(">Denied</span>") == 1
     one = page(admin_client, f"{DECISIONS}{denied.pk}/change/")
     assert "req-7" in one
     assert "a" * 32 in one
-    for text in (found, one):
+    for text in (listing, one):
         assert SCRIPT not in text
         assert SCRIPT in unescape(text)
     PolicyDecision.objects.update(allowed=True)
@@ -274,8 +274,8 @@ def test_staff_allow_an_endpoint_the_internal_networks_of_the_settings(
     settings.WEBHOOK_ALLOWED_TARGETS = ["10.0.0.0/8"]
     assert "Allow internal networks" in page(admin_client, change(target))
     acme.patch(subscription, 400, url=inside)
-    told = operate(admin_client, target, "set-trusted", trusted="1")
-    assert "allowed: 10.0.0.0/8" in told
+    page_text = operate(admin_client, target, "set-trusted", trusted="1")
+    assert "allowed: 10.0.0.0/8" in page_text
     assert acme.patch(subscription, url=inside)["url"] == inside
     acme.patch(subscription, 400, url="http://192.168.0.1/")
     assert "not allowed" in operate(admin_client, target, "set-trusted")

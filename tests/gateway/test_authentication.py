@@ -237,10 +237,10 @@ def test_an_event_loop_can_ask_without_the_database(django_assert_num_queries):
 
 def test_strangers_cannot_make_the_cache_grow(monkeypatch):
     monkeypatch.setattr(keys, "CACHE_SIZE", 3)
-    made = [tokens.make(keys.PREFIX) for _ in range(5)]
-    for token in made:
+    unknown = [tokens.make(keys.PREFIX) for _ in range(5)]
+    for token in unknown:
         assert look_up(token) is None
-    assert [cached_caller(token) for token in made] == [MISS, MISS, None, None, None]
+    assert [cached_caller(token) for token in unknown] == [MISS, MISS, None, None, None]
 
 
 def test_only_a_hash_of_a_key_is_stored():

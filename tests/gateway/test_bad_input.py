@@ -46,8 +46,8 @@ ROWS = [
 def ids(acme, globex, monkeypatch):
     """What the table's names in braces stand for."""
     declared = StaticSubscription("acme", "http://127.0.0.1:9/static", "s" * 16)
-    found = Configuration(WebhookSettings(subscriptions=(declared,)))
-    monkeypatch.setattr(configuration, "current", lambda: found)
+    configured = Configuration(WebhookSettings(subscriptions=(declared,)))
+    monkeypatch.setattr(configuration, "current", lambda: configured)
     acme.get()  # the first look brings the file into the tables
     return {
         "yours": acme.create()["id"],

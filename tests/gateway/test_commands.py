@@ -69,15 +69,15 @@ def test_the_list_shows_states_and_never_a_key():
     keys.revoke([keys.create(tenant="globex", principal="gus").key.pk])
     with time_machine.travel(timezone.now() + timedelta(days=1, seconds=1)):
         heading, *rows = run("list_gateway_keys").splitlines()
-        found = [
+        listed = [
             dict(zip(heading.split("\t"), row.split("\t"), strict=True)) for row in rows
         ]
         parsed = run("list_gateway_keys", "--json", "--tenant", "globex").splitlines()
-    assert [item["state"] for item in found] == ["live", "expired", "revoked"]
-    assert (found[0]["tenant"], found[0]["name"]) == ("acme", "live one")
-    assert found[0]["last used"] != "never"
-    assert found[0]["key"] == key[: keys.SHOWN_LENGTH] + "…"
-    assert key not in str(found)
+    assert [item["state"] for item in listed] == ["live", "expired", "revoked"]
+    assert (listed[0]["tenant"], listed[0]["name"]) == ("acme", "live one")
+    assert listed[0]["last used"] != "never"
+    assert listed[0]["key"] == key[: keys.SHOWN_LENGTH] + "…"
+    assert key not in str(listed)
     assert [orjson.loads(line)["state"] for line in parsed] == ["expired", "revoked"]
     assert run("list_gateway_keys", "--tenant", "nobody") == ""
 

@@ -38,10 +38,10 @@ def test_every_key_has_the_specifications_default(load, text):
 
 def test_the_shipped_sample_is_what_a_local_instance_runs_with(settings):
     assert Path(settings.GATEWAY_CONFIG) == SAMPLE
-    found = configuration.load(SAMPLE, environ={})
-    assert found == configuration.current()
-    assert found.webhooks == WebhookSettings()
-    assert [(model.name, model.upstream) for model in found.models] == [
+    loaded = configuration.load(SAMPLE, environ={})
+    assert loaded == configuration.current()
+    assert loaded.webhooks == WebhookSettings()
+    assert [(model.name, model.upstream) for model in loaded.models] == [
         ("echo", "echo")
     ]
 
@@ -52,15 +52,15 @@ def test_the_examples_in_the_sample_are_sound_too(load):
         line.replace("# ", "", 1) if line.lstrip().startswith(("# -", "#   ")) else line
         for line in text.splitlines()
     ]
-    found = load("\n".join(lines), ACME_WEBHOOK_SECRET="s" * 16, SMALL_API_KEY="key")
-    assert len(found.webhooks.subscriptions) == 1
-    assert found.webhooks.subscriptions[0].secret == "s" * 16
-    assert [model.name for model in found.models] == ["echo", "small"]
+    loaded = load("\n".join(lines), ACME_WEBHOOK_SECRET="s" * 16, SMALL_API_KEY="key")
+    assert len(loaded.webhooks.subscriptions) == 1
+    assert loaded.webhooks.subscriptions[0].secret == "s" * 16
+    assert [model.name for model in loaded.models] == ["echo", "small"]
 
 
 @pytest.mark.spec("gateway", "a static secret may come from an environment variable")
 def test_all_keys_of_webhooks_are_read(load):
-    found = load(
+    loaded = load(
         f"""
 webhooks:
   enabled: false
@@ -78,7 +78,7 @@ webhooks:
 """,
         NAME="from the environment",
     )
-    assert found.webhooks == WebhookSettings(
+    assert loaded.webhooks == WebhookSettings(
         enabled=False,
         max_attempts=5,
         base_backoff_s=1.0,
@@ -160,10 +160,10 @@ models:
 
 
 def test_no_secret_is_shown(load):
-    found = load(
+    loaded = load(
         f"""
 webhooks: {{subscriptions: [{{tenant_id: a, url: "{URL}", secret: hush-1}}]}}
 models: [{{name: m, upstream: openai, base_url: "http://x", api_key: hush-2}}]
 """
     )
-    assert "hush" not in repr(found)
+    assert "hush" not in repr(loaded)

@@ -301,9 +301,9 @@ FAULTS = [
 def test_a_fault_names_file_line_and_key(load, tmp_path, _case, text, words):
     with pytest.raises(ConfigurationError) as caught:
         load(text)
-    told = str(caught.value)
-    assert words in told
-    assert told.startswith(f"{tmp_path / 'gateway.yaml'}:")
+    message = str(caught.value)
+    assert words in message
+    assert message.startswith(f"{tmp_path / 'gateway.yaml'}:")
 
 
 def test_all_faults_are_told_at_once_in_their_order(load):

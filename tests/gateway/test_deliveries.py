@@ -140,14 +140,14 @@ def test_our_verifying_helper_judges_freshness_by_its_tolerance(acme):
         request.headers["X-Gateway-Signature"],
         int(request.headers["X-Gateway-Timestamp"]),
     )
-    given = {"signature": signature, "body": request.body}
+    signed = {"signature": signature, "body": request.body}
     for age in (-300, 0, 300):
-        verify_timestamped(secret, now=stamp + age, tolerance_s=300, **given)
-        verify_timestamped(secret, now=stamp + age, **given)
+        verify_timestamped(secret, now=stamp + age, tolerance_s=300, **signed)
+        verify_timestamped(secret, now=stamp + age, **signed)
     for age in (-301, 301):
         with pytest.raises(SignatureError, match="too far"):
-            verify_timestamped(secret, now=stamp + age, tolerance_s=300, **given)
-        verify_timestamped(secret, now=stamp + age, tolerance_s=0, **given)
+            verify_timestamped(secret, now=stamp + age, tolerance_s=300, **signed)
+        verify_timestamped(secret, now=stamp + age, tolerance_s=0, **signed)
 
 
 @pytest.mark.spec("gateway", "Delivery semantics 1 and 2")

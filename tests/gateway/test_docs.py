@@ -26,8 +26,10 @@ def test_every_endpoint_is_in_the_table(method, path):
 
 
 def test_the_table_of_errors_is_the_codes():
-    told = {int(status) for status in re.findall(r"^\| (\d{3}) \|", PAGE, re.MULTILINE)}
-    assert told == {
+    documented = {
+        int(status) for status in re.findall(r"^\| (\d{3}) \|", PAGE, re.MULTILINE)
+    }
+    assert documented == {
         kind.status_code
         for kind in errors.GatewayError.__subclasses__()
         if kind.__module__ == "gateway.errors"
@@ -67,7 +69,7 @@ def test_every_command_and_variable_exists():
 
 def test_the_numbers_are_the_codes():
     profile = profiles.get("gateway")
-    for told in (
+    for phrase in (
         f"at most {profile.quota} subscriptions",
         f"up to {profile.retry.max_attempts} attempts of {profile.timeout_s:g} seconds",
         "0.5 s and 1 s apart",
@@ -77,4 +79,4 @@ def test_the_numbers_are_the_codes():
         f"{serializers.MAX_METADATA_BYTES:,} bytes and {serializers.MAX_METADATA_DEPTH} levels",
         f"over {MAX_BODY_BYTES // 1024} KiB",
     ):
-        assert told in PAGE
+        assert phrase in PAGE

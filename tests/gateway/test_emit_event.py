@@ -126,9 +126,9 @@ FOREIGN: list[tuple[str, dict[str, Any], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("event_type", "changes", "told"), FOREIGN)
+@pytest.mark.parametrize(("event_type", "changes", "message"), FOREIGN)
 def test_data_that_does_not_fit_the_types_schema_is_told_with_its_place(
-    acme, event_type, changes, told
+    acme, event_type, changes, message
 ):
     acme.create()
     data = dict(EVENT_TYPES[event_type].sample) | changes if changes else {}
@@ -136,8 +136,8 @@ def test_data_that_does_not_fit_the_types_schema_is_told_with_its_place(
         emit(event_type, "--tenant", "acme", "--data", dumps(data))
     first, *faults, last = str(caught.value).splitlines()
     assert first == f"--data: not the data of {event_type}"
-    assert len(faults) == len(told)
-    for fault, words in zip(faults, told, strict=True):
+    assert len(faults) == len(message)
+    for fault, words in zip(faults, message, strict=True):
         assert fault.startswith(f"  {words}")
     assert last == "Nothing was published."
     assert not Event.objects.exists()

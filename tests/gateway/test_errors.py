@@ -101,27 +101,27 @@ def test_a_service_that_is_away_is_503_with_retry_after(
     ],
 )
 def test_foreign_exceptions_become_ours(error, status):
-    told = errors.HANDLER.translate(error)
-    assert told is not None
-    assert told.status_code == status
-    assert list(told.body) == ["detail"]
-    assert told.detail
+    translated = errors.HANDLER.translate(error)
+    assert translated is not None
+    assert translated.status_code == status
+    assert list(translated.body) == ["detail"]
+    assert translated.detail
     assert errors.HANDLER.translate(RuntimeError()) is None
 
 
 def test_a_throttled_caller_is_told_whole_seconds():
-    told = errors.HANDLER.translate(exceptions.Throttled(wait=3.2))
-    assert told is not None
-    assert told.headers == {"Retry-After": "4"}
+    translated = errors.HANDLER.translate(exceptions.Throttled(wait=3.2))
+    assert translated is not None
+    assert translated.headers == {"Retry-After": "4"}
 
 
 @pytest.mark.parametrize("kind", GatewayError.__subclasses__())
 def test_every_kind_has_a_status_and_words_of_its_own(kind):
-    told = kind()
-    answer = response(told)
-    assert answer.status_code == told.status_code >= 400
-    assert re.fullmatch(r"[A-Z].+[.>]", told.detail)
-    assert "\n" not in told.detail
+    error = kind()
+    answer = response(error)
+    assert answer.status_code == error.status_code >= 400
+    assert re.fullmatch(r"[A-Z].+[.>]", error.detail)
+    assert "\n" not in error.detail
 
 
 def test_a_detail_may_be_any_json():
@@ -137,10 +137,14 @@ def test_the_order_of_checks_is_method_identity_object_body(acme):
     assert (
         acme.call("PATCH", absent, b"{", content_type="text/plain").status_code == 404
     )
-    made = f"{PATH}/{acme.create()['id']}"
-    assert acme.call("PATCH", made, b"{", content_type="text/plain").status_code == 415
-    assert acme.call("PATCH", made, b"{").status_code == 400
-    assert acme.call("DELETE", made, b"{", content_type="text/plain").status_code == 204
+    address = f"{PATH}/{acme.create()['id']}"
+    assert (
+        acme.call("PATCH", address, b"{", content_type="text/plain").status_code == 415
+    )
+    assert acme.call("PATCH", address, b"{").status_code == 400
+    assert (
+        acme.call("DELETE", address, b"{", content_type="text/plain").status_code == 204
+    )
     assert stranger.call("POST", INGEST, b"{").status_code == 401
 
 

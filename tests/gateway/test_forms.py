@@ -134,9 +134,9 @@ def test_a_field_that_is_not_utf_8_is_refused_and_not_mended(acme, name):
 
 @pytest.mark.parametrize("charset", ["latin-1", "utf-16", "utf-7", "nonsense"])
 def test_a_charset_that_is_claimed_never_counts(acme, charset):
-    told = f'; filename="a.txt"\r\nContent-Type: text/plain; charset={charset}'
+    part_head = f'; filename="a.txt"\r\nContent-Type: text/plain; charset={charset}'
     for content, status in ((NOT_UTF_8, 400), ("café".encode(), 201)):
-        body = part("file", content, told.encode()) + b"--x--\r\n"
+        body = part("file", content, part_head.encode()) + b"--x--\r\n"
         response = acme.call("POST", INGEST, body, content_type=FORM)
         assert response.status_code == status
     assert Document.objects.get().content == "café"
@@ -151,7 +151,7 @@ def test_ten_thousand_parts_are_400(acme, more):
 
 
 def test_a_file_name_is_a_title_without_folders_and_controls(acme):
-    told = b'; filename="../../etc/\x00notes.md"'
-    body = part("file", b"x", told) + b"--x--\r\n"
+    part_head = b'; filename="../../etc/\x00notes.md"'
+    body = part("file", b"x", part_head) + b"--x--\r\n"
     response = acme.call("POST", INGEST, body, content_type=FORM)
     assert response.json()["title"] == "notes.md"

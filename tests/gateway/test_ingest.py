@@ -194,12 +194,12 @@ def test_a_text_over_the_limit_is_413_whichever_way_it_comes(acme, settings):
 
 @pytest.mark.parametrize("content_type", [JSON, "multipart/form-data; boundary=x"])
 def test_a_body_that_the_server_did_not_take_in_is_413(acme, content_type):
-    told = {"CONTENT_TYPE": content_type, "CONTENT_LENGTH": "40000000"}
-    response = acme.call("POST", INGEST, **told)
+    meta = {"CONTENT_TYPE": content_type, "CONTENT_LENGTH": "40000000"}
+    response = acme.call("POST", INGEST, **meta)
     assert (response.status_code, list(response.json())) == (413, ["detail"])
     assert "is over 31522816 bytes" in response.json()["detail"]
-    told = {"CONTENT_TYPE": JSON, "CONTENT_LENGTH": "9" * 30}
-    response = acme.call("POST", PATH, **told)
+    meta = {"CONTENT_TYPE": JSON, "CONTENT_LENGTH": "9" * 30}
+    response = acme.call("POST", PATH, **meta)
     assert (response.status_code, list(response.json())) == (413, ["detail"])
 
 

@@ -16,12 +16,12 @@ URL = "http://127.0.0.1:9/hook"
 
 
 def test_the_quota_is_per_tenant_and_freed_by_delete(acme, globex, monkeypatch):
-    made = [acme.create() for _ in range(100)]
+    subscriptions = [acme.create() for _ in range(100)]
     response = acme.call("POST", PATH, {"url": URL})
     assert (response.status_code, list(response.json())) == (429, ["detail"])
     assert "100" in response.json()["detail"]
     globex.create()
-    acme.call("DELETE", f"{PATH}/{made[0]['id']}")
+    acme.call("DELETE", f"{PATH}/{subscriptions[0]['id']}")
     acme.create()
     assert Endpoint.objects.of("gateway", "acme").count() == 100
 
@@ -44,10 +44,10 @@ def test_throttles_count_per_key_and_say_when_to_come_back(settings):
     first, second = (
         Api(key=keys.create(tenant="acme", principal="ada").text) for _ in range(2)
     )
-    made = [first.create(), first.create()][0]
+    subscription = [first.create(), first.create()][0]
     for response in (
         first.call("POST", PATH, {"url": URL}),
-        [first.test(made), first.test(made)][1],
+        [first.test(subscription), first.test(subscription)][1],
         [first.ingest("one"), first.ingest("two")][1],
     ):
         assert (response.status_code, list(response.json())) == (429, ["detail"])

@@ -47,14 +47,14 @@ def test_the_operations_are_those_of_the_specification():
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_an_operation_names_every_status_with_an_example(method, path):
-    found = described(method, path)
-    statuses = {int(status) for status in found["responses"]}
+    operation = described(method, path)
+    statuses = {int(status) for status in operation["responses"]}
     assert statuses == OPERATIONS[method, path]
-    assert found["security"] == [
+    assert operation["security"] == [
         {"gatewayKey": []},
         {"gatewayTenant": [], "gatewayPrincipal": []},
     ]
-    for status, response in found["responses"].items():
+    for status, response in operation["responses"].items():
         assert response["description"]
         if status == "204":
             continue
@@ -73,10 +73,10 @@ def test_every_event_type_is_described_with_an_example(name):
 
 
 def test_every_answer_fits_its_schema(acme):
-    made = acme.call("POST", PATH, {"url": "http://127.0.0.1:9/"})
-    one = f"{PATH}/{made.json()['id']}"
+    created = acme.call("POST", PATH, {"url": "http://127.0.0.1:9/"})
+    one = f"{PATH}/{created.json()['id']}"
     answers = {
-        ("POST", PATH): made,
+        ("POST", PATH): created,
         ("POST", INGEST): acme.ingest(metadata={"a": 1}),
         ("POST", f"{ONE}/test"): acme.call("POST", f"{one}/test"),
         ("GET", PATH): acme.call("GET", PATH),
@@ -86,8 +86,10 @@ def test_every_answer_fits_its_schema(acme):
     }
     assert answers.keys() == OPERATIONS.keys() - {("DELETE", ONE)}
     for (method, path), response in answers.items():
-        found = described(method, path)["responses"][str(response.status_code)]
-        assert_valid(response.json(), found["content"]["application/json"]["schema"])
+        operation = described(method, path)["responses"][str(response.status_code)]
+        assert_valid(
+            response.json(), operation["content"]["application/json"]["schema"]
+        )
 
 
 OURS = DESCRIBED.include(path_regex=r"^/v1/(webhooks/subscriptions|ingest|usage)")
@@ -102,8 +104,8 @@ def test_a_response_is_as_documented(acme, case):
     mine = Endpoint.objects.of("gateway", "acme")
 
     def existing() -> str:
-        found = mine.values_list("public_id", flat=True).first()
-        return found or acme.create()["id"]
+        operation = mine.values_list("public_id", flat=True).first()
+        return operation or acme.create()["id"]
 
     identity = {"X-Tenant-Id": "acme", "X-Principal-Id": "ada"}
     assert_as_described(case, existing=existing, headers=identity)

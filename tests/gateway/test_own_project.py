@@ -26,13 +26,13 @@ def post(path, body):
     return api.post(path, body, content_type="application/json")
 
 assert post(URL, {"url": "http://127.0.0.1:9/"}).status_code == 400
-made = post(URL, {"url": "http://203.0.113.7/", "secret": "s" * 16})
-assert made.status_code == 400, made.content  # addresses of documentation are not public
-made = post(URL, {"url": "http://93.184.216.34:9/"})
-assert made.status_code == 201, made.content
+created = post(URL, {"url": "http://203.0.113.7/", "secret": "s" * 16})
+assert created.status_code == 400, created.content  # addresses of documentation are not public
+created = post(URL, {"url": "http://93.184.216.34:9/"})
+assert created.status_code == 201, created.content
 assert post("/v1/ingest", {"text": "A text."}).status_code == 201
 call_command("emit_event", "drift.detected", "--tenant", "acme")
-rows = api.get(f"{URL}/{made.json()['id']}/deliveries").json()["items"]
+rows = api.get(f"{URL}/{created.json()['id']}/deliveries").json()["items"]
 assert [row["event_type"] for row in rows] == ["drift.detected", "ingest.completed"]
 
 User.objects.create_superuser("op", password="p")
@@ -45,7 +45,7 @@ for page in (
     assert staff.get(f"/admin/{page}").status_code == 200, page
 form = {"tenant": "acme", "principal": "bob", "name": "", "days": ""}
 assert b"gw_key_" in staff.post("/admin/gateway/gatewaykey/add/", form).content
-api.delete(f"{URL}/{made.json()['id']}")
+api.delete(f"{URL}/{created.json()['id']}")
 assert dispatch(linger=timedelta(0)) == 0
 assert set(Delivery.objects.values_list("last_error", flat=True)) == {"endpoint deleted"}
 print("all of it works")

@@ -21,13 +21,13 @@ pytestmark = pytest.mark.django_db
 
 
 def decide(*, days_ago: float) -> PolicyDecision:
-    made = policy.record_denial(
+    decision = policy.record_denial(
         caller=Caller("acme", "ada"), action="chat", resource="model:m", reason="no"
     )
-    PolicyDecision.objects.filter(pk=made.pk).update(
+    PolicyDecision.objects.filter(pk=decision.pk).update(
         created_at=timezone.now() - timedelta(days=days_ago)
     )
-    return made
+    return decision
 
 
 def age(answer, *, days_ago: float) -> str:

@@ -79,11 +79,11 @@ def test_of_rotations_at_once_one_secret_is_left(acme):
 def test_a_product_that_signs_with_one_secret_says_that_there_is_no_overlap(plain):
     profiles.register(replace(plain, signature_scheme="sha256"))
     target = EndpointFactory.create()
-    out, told = StringIO(), StringIO()
-    options = {"overlap": 24, "stdout": out, "stderr": told}
+    out, errors = StringIO(), StringIO()
+    options = {"overlap": 24, "stdout": out, "stderr": errors}
     call_command("webhooks_rotate_secret", target.public_id, **options)
     assert target.secrets(now=timezone.now()) == [out.getvalue().strip()]
-    assert "signs with one secret: the old one ends now" in told.getvalue()
+    assert "signs with one secret: the old one ends now" in errors.getvalue()
 
 
 def rotate(subscription_id: str, **options) -> str:

@@ -30,15 +30,15 @@ def use(monkeypatch):
     """Restart with these static subscriptions."""
 
     def configure(*subscriptions: StaticSubscription) -> None:
-        found = Configuration(WebhookSettings(subscriptions=subscriptions))
-        monkeypatch.setattr(configuration, "current", lambda: found)
+        configured = Configuration(WebhookSettings(subscriptions=subscriptions))
+        monkeypatch.setattr(configuration, "current", lambda: configured)
 
     return configure
 
 
 def declared(url: str = URL, **fields) -> StaticSubscription:
-    given = {"tenant_id": "acme", "url": url, "event_types": (), "secret": "s"}
-    return StaticSubscription(**(given | fields))
+    values = {"tenant_id": "acme", "url": url, "event_types": (), "secret": "s"}
+    return StaticSubscription(**(values | fields))
 
 
 @pytest.mark.spec("gateway", "Static subscriptions may also be configured")

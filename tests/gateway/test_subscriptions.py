@@ -102,10 +102,10 @@ def test_event_types_may_be_missing_and_mean_all(acme):
 
 @pytest.mark.spec("gateway", "GET /v1/webhooks/subscriptions: list")
 def test_lists_are_newest_first_and_may_be_paged(acme):
-    made = [acme.create(f"{URL}/{n}")["id"] for n in range(5)]
-    assert [item["id"] for item in acme.get()["items"]] == made[::-1]
+    ids = [acme.create(f"{URL}/{n}")["id"] for n in range(5)]
+    assert [item["id"] for item in acme.get()["items"]] == ids[::-1]
     assert list(acme.get()) == ["items"]
-    assert [item["id"] for item in acme.get("?page=2&page_size=2")["items"]] == made[
+    assert [item["id"] for item in acme.get("?page=2&page_size=2")["items"]] == ids[
         2:0:-1
     ]
     assert acme.get("?page=9")["items"] == []

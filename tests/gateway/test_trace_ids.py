@@ -41,7 +41,7 @@ def test_a_valid_traceparent_gives_the_trace(traceparent):
     ],
 )
 def test_anything_else_gives_a_new_trace_each_time(traceparent):
-    made = {trace_id(traceparent) for _ in range(3)}
-    assert len(made) == 3
-    assert TRACE not in made
-    assert all(re.fullmatch(r"[0-9a-f]{32}", item) for item in made)
+    trace_ids = {trace_id(traceparent) for _ in range(3)}
+    assert len(trace_ids) == 3
+    assert TRACE not in trace_ids
+    assert all(re.fullmatch(r"[0-9a-f]{32}", item) for item in trace_ids)

@@ -7,6 +7,7 @@ from typing import Any
 from gateway.chat import exact_json
 from gateway.chat.formats import ApiFormat
 from gateway.chat.metering.tokens import Usage, text_length
+from gateway.chat.model_request import ModelRequest
 from gateway.chat.streaming import chunks
 from gateway.chat.streaming.chunks import Chunk, Template
 from gateway.chat.streaming.sse import DONE, frame
@@ -19,18 +20,16 @@ class ChunkTransformer:
     held back until the next event, and usage that follows is merged into it.
     """
 
-    def __init__(
-        self, api_format: ApiFormat, *, model: str, wants_usage: bool, choices: int = 1
-    ) -> None:
+    def __init__(self, api_format: ApiFormat, request: ModelRequest) -> None:
         self._api_format = api_format
-        self._model = model
-        self._wants_usage = wants_usage
+        self._model = request.model
+        self._wants_usage = request.wants_usage
+        self._requested_choices = request.choices
         # OpenAI's format never writes a parsed chunk, so that numbers may be rounded.
         self._loads = exact_json.read if api_format.is_openai else exact_json.loads
         self._ready: list[bytes] = []
         self._held: Chunk | None = None
         self._template: Template | None = None
-        self._requested_choices = choices
         self._seen_choices: set[int] = set()
         self._finished_choices: set[int] = set()
         self.usage: Usage | None = None

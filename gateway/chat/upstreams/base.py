@@ -1,4 +1,4 @@
-"""The protocol of upstreams, which knows no vendor."""
+"""The protocol of upstreams, without a vendor."""
 
 from __future__ import annotations
 

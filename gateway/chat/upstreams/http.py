@@ -61,7 +61,7 @@ def session() -> aiohttp.ClientSession:
 
 
 class UpstreamConnection(ResponseHandler):
-    """A connection that knows whether its server may have worked on the last request."""
+    """A connection that records whether its server may have worked on the last request."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)

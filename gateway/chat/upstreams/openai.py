@@ -1,4 +1,4 @@
-"""Any server that speaks OpenAI's API: OpenAI itself, vLLM, llama.cpp, Ollama, another gateway."""
+"""Servers with OpenAI's API: OpenAI itself, vLLM, llama.cpp, Ollama, another gateway."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Loop:
 
 
 @dataclass
-class Asked:
+class Received:
     """One request that reached the upstream."""
 
     path: str
@@ -70,7 +70,7 @@ class Asked:
         return json.loads(self.body)
 
 
-Script = Callable[[Asked], Awaitable[None]]
+Script = Callable[[Received], Awaitable[None]]
 
 
 @dataclass
@@ -79,7 +79,7 @@ class MockUpstream:
 
     loop: Loop
     script: Script | None = None
-    asked: list[Asked] = field(default_factory=list)
+    requests: list[Received] = field(default_factory=list)
     hung_up: list[str] = field(default_factory=list)
     connections: int = 0
     open: int = 0
@@ -105,9 +105,9 @@ class MockUpstream:
         self.connections += 1
         self.open += 1
         try:
-            while (asked := await _read(reader, writer)) is not None:
-                self.asked.append(asked)
-                await self._answer(asked, reader)
+            while (request := await _read(reader, writer)) is not None:
+                self.requests.append(request)
+                await self._answer(request, reader)
                 if writer.is_closing():
                     break
         except (ConnectionError, asyncio.IncompleteReadError):
@@ -116,14 +116,14 @@ class MockUpstream:
             self.open -= 1
             writer.close()
 
-    async def _answer(self, asked: Asked, reader: asyncio.StreamReader) -> None:
+    async def _answer(self, request: Received, reader: asyncio.StreamReader) -> None:
         """Run the script, and note when the gateway hangs up meanwhile."""
         assert self.script is not None
-        script = asyncio.ensure_future(self.script(asked))
+        script = asyncio.ensure_future(self.script(request))
         gone = asyncio.ensure_future(_gone(reader))
         done, _ = await asyncio.wait({script, gone}, return_when="FIRST_COMPLETED")
         if script not in done:
-            self.hung_up.append(asked.path)
+            self.hung_up.append(request.path)
             script.cancel()
             raise ConnectionResetError
         gone.cancel()
@@ -132,7 +132,7 @@ class MockUpstream:
         try:
             script.result()
         except ConnectionError:
-            self.hung_up.append(asked.path)
+            self.hung_up.append(request.path)
             raise
 
     def stop(self) -> None:
@@ -150,13 +150,13 @@ async def _gone(reader: asyncio.StreamReader) -> None:
 
 async def _read(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> Asked | None:
+) -> Received | None:
     head = await reader.readuntil(b"\r\n\r\n")
     first, *lines = head.decode().split("\r\n")
     pairs = (line.split(": ", 1) for line in lines if line)
     headers = {name.lower(): value for name, value in pairs}
     body = await reader.readexactly(int(headers.get("content-length", 0)))
-    return Asked(first.split()[1], headers, body, writer)
+    return Received(first.split()[1], headers, body, writer)
 
 
 def head(status: int = 200, **headers: str) -> bytes:
@@ -169,11 +169,11 @@ def answers(value: Any, status: int = 200, **headers: str) -> Script:
     """A JSON answer; bytes go as they are."""
     body = value if isinstance(value, bytes) else json.dumps(value).encode()
 
-    async def script(asked: Asked) -> None:
-        asked.writer.write(
+    async def script(request: Received) -> None:
+        request.writer.write(
             head(status, Content_Length=str(len(body)), **headers) + body
         )
-        await asked.writer.drain()
+        await request.writer.drain()
 
     return script
 
@@ -181,8 +181,8 @@ def answers(value: Any, status: int = 200, **headers: str) -> Script:
 def sends(*parts: bytes | float | None, closes: bool = False) -> Script:
     """A chunked stream: bytes are written, a number waits, None cuts the connection off."""
 
-    async def script(asked: Asked) -> None:
-        writer = asked.writer
+    async def script(request: Received) -> None:
+        writer = request.writer
         writer.write(
             head(Content_Type="text/event-stream", Transfer_Encoding="chunked")
         )

@@ -22,7 +22,7 @@ from webhooks_core.api import tokens
 def test_another_media_type_is_refused(gateway, upstream):
     response = gateway.post(b"x", headers={**REQUEST_ID, "Content-Type": "text/plain"})
     assert told(response)[0] == 415
-    assert upstream.asked == []
+    assert upstream.requests == []
 
 
 @every_way
@@ -32,7 +32,7 @@ def test_an_encoded_body_is_refused(gateway, upstream, path):
     response = gateway.post(body, path=path, headers={"Content-Encoding": "gzip"})
     assert response.status_code == 415
     assert b"Content-Encoding" in response.content
-    assert upstream.asked == []
+    assert upstream.requests == []
 
 
 @every_way
@@ -49,7 +49,7 @@ def test_bodies_up_to_20_mb_are_taken_and_larger_ones_refused(gateway, upstream)
 def test_whether_messages_are_missing_is_for_the_upstream_to_judge(gateway, upstream):
     upstream.script = answers(COMPLETION)
     assert gateway.post(b'{"model": "small"}').status_code == 200
-    assert upstream.asked[0].json == {"model": "upstream-model"}
+    assert upstream.requests[0].json == {"model": "upstream-model"}
 
 
 # Under WSGI, Django takes a body without a length for none.
@@ -76,7 +76,7 @@ def test_a_body_that_does_not_end_is_a_bad_request(
         response = b"".join(iter(lambda: client.recv(10_000), b""))
     assert response.startswith(b"HTTP/1.1 400")
     assert response.endswith(b'{"detail":"The body took too long to arrive."}')
-    assert upstream.asked == []
+    assert upstream.requests == []
 
 
 @every_way

@@ -41,7 +41,7 @@ def test_what_is_asked_for_must_be_supported(gateway, upstream, capability, fiel
     gateway.declare(supports=frozenset({"streaming"}))
     response = gateway.post(headers=REQUEST_ID, **fields)
     assert told(response) == (400, f"Endpoint does not support request: {capability}")
-    assert upstream.asked == []
+    assert upstream.requests == []
 
 
 def test_what_an_endpoint_supports_it_is_asked_for(gateway, upstream):

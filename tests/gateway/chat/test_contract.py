@@ -56,11 +56,11 @@ def test_every_field_but_model_goes_to_the_upstream_unchanged(gateway, upstream)
 
     gateway.post(**fields)
 
-    (asked,) = upstream.asked
-    assert asked.path == "/v1/chat/completions"
-    assert asked.json == {"model": "upstream-model", "messages": MESSAGES, **fields}
-    assert b"123456789012345678901234567890" in asked.body
-    assert asked.headers["authorization"] == "Bearer sk-upstream"
+    (options,) = upstream.requests
+    assert options.path == "/v1/chat/completions"
+    assert options.json == {"model": "upstream-model", "messages": MESSAGES, **fields}
+    assert b"123456789012345678901234567890" in options.body
+    assert options.headers["authorization"] == "Bearer sk-upstream"
 
 
 @pytest.mark.spec(
@@ -74,11 +74,11 @@ def test_a_stream_is_chunks_without_empty_fields_and_usage_in_the_last(
 
     first, second, last = gateway.stream()
 
-    told = {k: v for k, v in HEAD.items() if v is not None} | {"model": "small"}
-    assert first == {**told, "choices": [{"index": 0, "delta": {"content": "Hel"}}]}
-    assert second == {**told, "choices": [{"index": 0, "delta": {"content": "lo"}}]}
+    expected = {k: v for k, v in HEAD.items() if v is not None} | {"model": "small"}
+    assert first == {**expected, "choices": [{"index": 0, "delta": {"content": "Hel"}}]}
+    assert second == {**expected, "choices": [{"index": 0, "delta": {"content": "lo"}}]}
     assert last == {
-        **told,
+        **expected,
         "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}],
         "usage": USAGE,
     }
@@ -146,12 +146,13 @@ def test_a_well_formed_request_id_is_kept_and_another_is_replaced(gateway, upstr
     for text in ("req.1-a_B", "x" * 128):
         kept = gateway.post(headers={"X-Request-Id": text})
         assert kept.headers["X-Request-Id"] == text
-        assert upstream.asked[-1].headers["x-request-id"] == text
+        assert upstream.requests[-1].headers["x-request-id"] == text
     for text in ("two words", "x" * 129, "é", ""):
-        made = gateway.post(headers={"X-Request-Id": text.encode()})
-        assert re.fullmatch("[0-9a-f]{32}", made.headers["X-Request-Id"])
+        response = gateway.post(headers={"X-Request-Id": text.encode()})
+        assert re.fullmatch("[0-9a-f]{32}", response.headers["X-Request-Id"])
         assert (
-            upstream.asked[-1].headers["x-request-id"] == made.headers["X-Request-Id"]
+            upstream.requests[-1].headers["x-request-id"]
+            == response.headers["X-Request-Id"]
         )
 
 
@@ -193,8 +194,8 @@ def test_usage_is_asked_for_upstream_unless_the_endpoint_says_no(gateway, upstre
     gateway.stream(stream_options=[1])
     gateway.stream(model="silent")
 
-    asked = [request.json.get("stream_options") for request in upstream.asked]
-    assert asked == [
+    options = [request.json.get("stream_options") for request in upstream.requests]
+    assert options == [
         {"include_usage": True},
         {"x": 1, "include_usage": True},
         [1],
@@ -226,7 +227,7 @@ def test_without_a_sound_identity_nothing_reaches_the_upstream(
     assert response.status_code == 401
     assert set(response.json()) == {"detail"}
     assert response.headers["WWW-Authenticate"].startswith("Bearer")
-    assert upstream.asked == []
+    assert upstream.requests == []
 
 
 def test_identity_headers_given_twice_are_refused(gateway):
@@ -272,5 +273,5 @@ def test_an_endpoint_is_for_whom_it_allows(gateway, upstream, allow, admitted):
     response = gateway.post()
 
     assert response.status_code == (200 if admitted else 404)
-    assert len(upstream.asked) == admitted
+    assert len(upstream.requests) == admitted
     assert len(gateway.kept.denied) == (not admitted)

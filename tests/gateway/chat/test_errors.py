@@ -87,7 +87,7 @@ def test_sync_upstream_failure_names_the_request_and_nothing_else(
 def test_a_redirect_is_not_followed(gateway, upstream, stream):
     upstream.script = answers({}, 307, Location=upstream.url + "/elsewhere")
     assert gateway.post(stream=stream).status_code == 500
-    assert [request.path for request in upstream.asked] == ["/v1/chat/completions"]
+    assert [request.path for request in upstream.requests] == ["/v1/chat/completions"]
 
 
 @pytest.mark.spec("gateway", "synchronous: Endpoint not found or not authorized, 404")
@@ -108,7 +108,7 @@ def test_absent_and_forbidden_are_answered_byte_for_byte_the_same(
     for name in ("Date", "date"):
         absent.headers.pop(name, None), forbidden.headers.pop(name, None)
     assert absent.headers == forbidden.headers
-    assert upstream.asked == []
+    assert upstream.requests == []
     assert [model for _, model in gateway.kept.denied] == ["absent", "secret"]
     assert gateway.kept.ended == []
 
@@ -148,7 +148,7 @@ def test_a_denial_names_the_operation_that_was_asked_for(gateway, path, action, 
 )
 def test_an_invalid_request_says_what_is_wrong(gateway, upstream, body, detail):
     assert told(gateway.post(body, headers=REQUEST_ID)) == (400, detail)
-    assert upstream.asked == []
+    assert upstream.requests == []
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_a_body_that_is_not_json_is_a_bad_request(gateway, upstream, body):
     status, detail = told(gateway.post(body, headers=REQUEST_ID))
     assert status == 400
     assert detail.startswith("The body is not valid JSON: ")
-    assert upstream.asked == []
+    assert upstream.requests == []
 
 
 @pytest.mark.parametrize("stream", [b"true", b"false"])
@@ -235,7 +235,7 @@ def test_sync_unsupported_request(gateway, upstream):
     gateway.declare(supports=frozenset({"streaming"}))
     response = gateway.post(headers=REQUEST_ID, tools=[{"type": "function"}])
     assert told(response) == (400, "Endpoint does not support request: tools")
-    assert upstream.asked == []
+    assert upstream.requests == []
 
 
 @pytest.mark.spec("gateway", "synchronous: Unsupported inference type, 400")
@@ -243,7 +243,7 @@ def test_sync_unsupported_inference_type(gateway, upstream):
     gateway.declare(inference_type="embedding", supports=frozenset())
     response = gateway.post(headers=REQUEST_ID)
     assert told(response) == (400, "Unsupported inference type: embedding")
-    assert upstream.asked == []
+    assert upstream.requests == []
 
 
 # ── Streaming, before the first chunk ───────────────────────────────────────────────
@@ -294,8 +294,8 @@ def test_a_refusal_in_place_of_the_first_chunk_is_an_ordinary_error(gateway, ups
 
 
 def test_an_invalid_request_before_the_first_chunk_is_any_other_failure():
-    found = look_up(BEFORE_FIRST_CHUNK, InvalidRequestError("x"), "req-7")
-    assert found == (500, INTERNAL)
+    row = look_up(BEFORE_FIRST_CHUNK, InvalidRequestError("x"), "req-7")
+    assert row == (500, INTERNAL)
 
 
 # ── Streaming, after it has begun ───────────────────────────────────────────────────

@@ -74,9 +74,9 @@ def test_an_upstream_that_does_not_answer_in_time_has_failed(
 ):
     gateway.declare(timeouts={limit: 0.2})
 
-    async def silent(asked):
+    async def silent(request):
         if begins:
-            asked.writer.write(head(Transfer_Encoding="chunked"))
+            request.writer.write(head(Transfer_Encoding="chunked"))
         await asyncio.sleep(30)
 
     upstream.script = silent
@@ -89,11 +89,11 @@ def test_only_the_total_time_limits_a_synchronous_answer(gateway, upstream):
     gateway.declare(timeouts={"first_byte_s": 0.1, "idle_s": 0.1})
     body = json.dumps(COMPLETION).encode()
 
-    async def slow(asked):
+    async def slow(request):
         await asyncio.sleep(0.3)
-        asked.writer.write(head(Content_Length=str(len(body))) + body[:10])
+        request.writer.write(head(Content_Length=str(len(body))) + body[:10])
         await asyncio.sleep(0.3)
-        asked.writer.write(body[10:])
+        request.writer.write(body[10:])
 
     upstream.script = slow
     assert gateway.post().json() == {**COMPLETION, "model": "small"}
@@ -118,8 +118,8 @@ def test_a_target_that_uses_up_the_total_time_has_failed(gateway, upstream, stre
 def test_an_answer_that_stalls_in_the_middle_has_failed(gateway, upstream):
     gateway.declare(timeouts={"total_s": 0.2})
 
-    async def stall(asked):
-        asked.writer.write(head(Content_Length="100") + b"{")
+    async def stall(request):
+        request.writer.write(head(Content_Length="100") + b"{")
         await asyncio.sleep(30)
 
     upstream.script = stall
@@ -196,7 +196,7 @@ def test_a_certificate_that_does_not_hold_is_a_failure_with_its_reason_in_the_lo
 ):
     with capture_logs() as logs:
         assert gateway.post().status_code == 500
-    assert secure.asked == []
+    assert secure.requests == []
     assert "unable to get local issuer certificate" in str(logs)
 
 
@@ -321,9 +321,9 @@ def test_connections_are_used_again_after_answers_and_streams(gateway, upstream)
 
 
 def test_a_connection_that_the_server_closes_is_not_used_again(gateway, upstream):
-    async def answer_and_close(asked):
-        await answers(COMPLETION)(asked)
-        asked.writer.close()
+    async def answer_and_close(request):
+        await answers(COMPLETION)(request)
+        request.writer.close()
 
     upstream.script = answer_and_close
     assert [gateway.post().status_code for _ in range(3)] == [200] * 3
@@ -352,8 +352,8 @@ def test_the_next_target_answers_for_one_that_fails(
     gateway.declare(targets=targets)
 
     assert gateway.post(stream=stream).status_code == 200
-    assert (len(upstream.asked), len(other.asked)) == (1, 1)
-    assert other.asked[0].json["model"] == "b"
+    assert (len(upstream.requests), len(other.requests)) == (1, 1)
+    assert other.requests[0].json["model"] == "b"
     assert gateway.kept.ended[0].target == targets[1]
 
 
@@ -362,14 +362,14 @@ def test_a_refusal_is_not_tried_elsewhere(gateway, upstream, other, stream):
     upstream.script = other.script = answers({"error": {"message": "no"}}, 400)
     gateway.declare(targets=(Target(upstream.url, "a"), Target(other.url, "b")))
     assert gateway.post(stream=stream).json() == {"detail": "no"}
-    assert len(upstream.asked) + len(other.asked) == 1
+    assert len(upstream.requests) + len(other.requests) == 1
 
 
 def test_nothing_is_tried_elsewhere_after_the_first_chunk(gateway, upstream, other):
     upstream.script = other.script = sends(STREAM[0], 0.05, None)
     gateway.declare(targets=(Target(upstream.url, "a"), Target(other.url, "b")))
     assert gateway.stream()[-1]["error"]["status_code"] == 500
-    assert len(upstream.asked) + len(other.asked) == 1
+    assert len(upstream.requests) + len(other.requests) == 1
 
 
 def test_a_first_chunk_that_does_not_come_is_waited_for_elsewhere(

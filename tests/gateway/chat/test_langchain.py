@@ -48,8 +48,8 @@ def test_a_question_is_answered_and_its_tokens_are_told(model, upstream):
     assert response.content == "Hello"
     assert response.usage_metadata["input_tokens"] == 9
     assert response.response_metadata["model_name"] == "small"
-    asked = upstream.asked[0].json
-    assert asked["messages"] == [{"role": "user", "content": "Say hello"}]
+    body = upstream.requests[0].json
+    assert body["messages"] == [{"role": "user", "content": "Say hello"}]
 
 
 def test_a_stream_is_read_to_its_usage(model, upstream):
@@ -58,8 +58,8 @@ def test_a_stream_is_read_to_its_usage(model, upstream):
     parts = list(model.stream("Say hello", stream_usage=True))
 
     assert "".join(part.text for part in parts) == "Hello"
-    told = [part.usage_metadata for part in parts if part.usage_metadata]
-    assert [item["output_tokens"] for item in told] == [2]
+    usages = [part.usage_metadata for part in parts if part.usage_metadata]
+    assert [item["output_tokens"] for item in usages] == [2]
 
 
 def test_a_tool_is_called_and_its_result_sent_back(model, upstream):
@@ -73,11 +73,11 @@ def test_a_tool_is_called_and_its_result_sent_back(model, upstream):
     assert isinstance(called, AIMessage)
     (call,) = called.tool_calls
     assert (call["name"], call["args"]) == ("tide", {"at": "Brest"})
-    assert upstream.asked[0].json["tools"][0]["function"]["name"] == "tide"
+    assert upstream.requests[0].json["tools"][0]["function"]["name"] == "tide"
 
     upstream.script = answers(COMPLETION)
     model.invoke([question, called, ToolMessage("04:12", tool_call_id="call_1")])
-    *_, assistant, result = upstream.asked[1].json["messages"]
+    *_, assistant, result = upstream.requests[1].json["messages"]
     assert json.loads(assistant["tool_calls"][0]["function"]["arguments"]) == {
         "at": "Brest"
     }

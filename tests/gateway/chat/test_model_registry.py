@@ -215,10 +215,10 @@ ADD = "/admin/gateway_chat/modelendpoint/add/"
 
 def test_an_endpoint_is_made_in_the_admin_and_its_key_is_kept(staff):
     assert staff.post(ADD, FORM).status_code == 302
-    found = load()["rows"]
-    assert found.supports == frozenset({"streaming", "tools"})
-    assert found.allow.tenants == frozenset({"acme"})
-    assert found.targets[0].api_key == "sk-secret"
+    entry = load()["rows"]
+    assert entry.supports == frozenset({"streaming", "tools"})
+    assert entry.allow.tenants == frozenset({"acme"})
+    assert entry.targets[0].api_key == "sk-secret"
 
     row = ModelEndpoint.objects.get(name="rows")
     page = f"/admin/gateway_chat/modelendpoint/{row.pk}/change/"
@@ -286,8 +286,8 @@ def test_a_row_supports_nothing_but_the_fixed_values(supports):
 def test_usage_is_shown_and_never_edited(staff):
     write([ended()])
     shown = UsageRecord.objects.get()
-    found = staff.get("/admin/gateway_chat/usagerecord/?q=req-7")
-    assert list(found.context["cl"].result_list) == [shown]
+    page = staff.get("/admin/gateway_chat/usagerecord/?q=req-7")
+    assert list(page.context["cl"].result_list) == [shown]
     text = staff.get(f"/admin/gateway_chat/usagerecord/{shown.pk}/change/").content
     assert b"req-7" in text
     assert staff.get("/admin/gateway_chat/usagerecord/add/").status_code == 403

@@ -32,7 +32,7 @@ NAMES = [
 ]
 
 
-def asked(gateway: Any, path: str, **options: Any) -> requests.Response:
+def ask_models(gateway: Any, path: str, **options: Any) -> requests.Response:
     method = options.pop("method", "GET")
     headers = {"X-Request-Id": "req-7", **options.pop("headers", IDENTITY)}
     url = f"{gateway.url}/v1/models{path}"
@@ -50,9 +50,9 @@ def described(name: str, upstream: str = "openai") -> dict[str, Any]:
 @pytest.mark.parametrize("safe", ["", "/:"])
 def test_a_model_is_described_whatever_its_name_holds(gateway, name, safe):
     gateway.declare(name=name)
-    response = asked(gateway, "/" + quote(name, safe=safe))
+    response = ask_models(gateway, "/" + quote(name, safe=safe))
     assert (response.status_code, response.json()) == (200, described(name))
-    assert described(name) in asked(gateway, "").json()["data"]
+    assert described(name) in ask_models(gateway, "").json()["data"]
 
 
 def test_openais_client_describes_a_model(gateway, key):
@@ -68,7 +68,7 @@ def test_openais_client_describes_a_model(gateway, key):
 def test_absent_and_forbidden_models_are_answered_byte_for_byte_the_same(gateway):
     gateway.declare(name="secret", allow=NOBODY)
 
-    absent, forbidden = asked(gateway, "/absent"), asked(gateway, "/secret")
+    absent, forbidden = ask_models(gateway, "/absent"), ask_models(gateway, "/secret")
 
     assert absent.status_code == forbidden.status_code == 404
     assert absent.content == forbidden.content
@@ -91,7 +91,7 @@ def test_absent_and_forbidden_models_are_answered_byte_for_byte_the_same(gateway
     ("path", "status"), [("", 200), ("/small", 200), ("/absent", 404)]
 )
 def test_head_has_the_headers_of_get_and_no_body(gateway, path, status):
-    get, head = asked(gateway, path), asked(gateway, path, method="HEAD")
+    get, head = ask_models(gateway, path), ask_models(gateway, path, method="HEAD")
     assert (get.status_code, head.status_code) == (status, status)
     assert head.content == b""
     for response in (get, head):
@@ -102,20 +102,20 @@ def test_head_has_the_headers_of_get_and_no_body(gateway, path, status):
 @pytest.mark.parametrize("path", ["", "/small", "/absent"])
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 def test_models_are_read_only(gateway, path, method):
-    response = asked(gateway, path, method=method)
+    response = ask_models(gateway, path, method=method)
     assert (response.status_code, response.headers["Allow"]) == (405, "GET, HEAD")
     assert set(response.json()) == {"error"}
 
 
 @pytest.mark.parametrize("path", ["", "/small", "/absent"])
 def test_models_are_for_callers_who_are_known(gateway, path):
-    response = asked(gateway, path, headers={})
+    response = ask_models(gateway, path, headers={})
     assert response.status_code == 401
     assert response.json()["error"]["code"] == "invalid_api_key"
 
 
 @pytest.mark.parametrize("path", ["/", "//", "/small/"])
 def test_a_path_that_names_no_model_is_an_absent_one(gateway, path):
-    response = asked(gateway, path)
+    response = ask_models(gateway, path)
     assert response.status_code == 404
     assert response.json()["error"]["code"] == "model_not_found"

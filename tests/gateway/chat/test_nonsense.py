@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.chat import exact_json, formats
 from gateway.chat.errors import SYNCHRONOUS, ChatError
+from gateway.chat.model_request import ModelRequest
 from gateway.chat.streaming import chunks
 from gateway.chat.streaming.sse import EventReader
 from gateway.chat.streaming.transform import ChunkTransformer
@@ -36,12 +37,12 @@ JSON = st.recursive(
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Return the way to every value within a value."""
     inner = value.items() if isinstance(value, dict) else enumerate(value)
-    found = [path] if path else []
+    paths = [path] if path else []
     for key, it in inner:
-        found += (
+        paths += (
             places(it, (*path, key)) if isinstance(it, dict | list) else [(*path, key)]
         )
-    return found
+    return paths
 
 
 @st.composite
@@ -62,7 +63,8 @@ EVENTS: list[Any] = [*TEXT_STREAM, *STREAM, *stopped("end_turn"), {"type": "erro
 @given(st.lists(spoiled(EVENTS), max_size=6))
 def test_spoiled_events_of_anthropic(events):
     translation = anthropic.Translation(lambda _: None)
-    transformer = ChunkTransformer(formats.CONTRACT, model="claude", wants_usage=True)
+    request = ModelRequest("claude", True, {"stream_options": {"include_usage": True}})
+    transformer = ChunkTransformer(formats.CONTRACT, request)
     with suppress(ChatError):
         for event in [*STREAM[:5], *events, *STREAM[5:]]:
             transformer.feed(list(translation.chunks_of(event)))
@@ -114,7 +116,7 @@ def test_errors_of_any_shape(value, status):
 def test_bytes_of_any_kind(parts):
     reader, transformer = (
         EventReader(),
-        ChunkTransformer(formats.OPENAI, model="x", wants_usage=False),
+        ChunkTransformer(formats.OPENAI, ModelRequest("x", True, {})),
     )
     with suppress(ChatError):
         for part in parts:

@@ -50,7 +50,7 @@ def test_a_number_keeps_its_text_on_the_way_to_the_upstream(
     flag = json.dumps(stream)
     body = f'{{"model": "small", "stream": {flag}, "a": [{NUMBERS}] }}'
     assert gateway.post(body.encode(), path=path).status_code == 200
-    sent = upstream.asked[0].body
+    sent = upstream.requests[0].body
     assert f'"a":[{NUMBERS}]'.encode() in sent
     assert b'"model":"upstream-model"' in sent
 
@@ -100,12 +100,12 @@ def test_arguments_of_tools_keep_their_numbers_in_translation(claude, upstream):
         {"role": "tool", "tool_call_id": "t", "content": "x"},
     ]
     message = claude(messages=messages).json()["choices"][0]["message"]
-    assert f'"input":{{"a":[{NUMBERS}]}}'.encode() in upstream.asked[0].body
+    assert f'"input":{{"a":[{NUMBERS}]}}'.encode() in upstream.requests[0].body
     assert message["tool_calls"][0]["function"]["arguments"] == f'{{"a":[{NUMBERS}]}}'
 
 
 @pytest.mark.parametrize(
-    ("_case", "answer", "found"),
+    ("_case", "answer", "match"),
     [
         ("twice", '{"model":"a","model":"b","choices":[]}', '{"model":"small","choices":[]}'),
         ("further in", '{"choices":[{"model":"b"}],"model":"b"}', '{"choices":[{"model":"b"}],"model":"small"}'),
@@ -118,10 +118,10 @@ def test_arguments_of_tools_keep_their_numbers_in_translation(claude, upstream):
     ],
 )  # fmt: skip
 def test_the_name_of_the_model_is_found_wherever_it_is(
-    gateway, upstream, _case, answer, found
+    gateway, upstream, _case, answer, match
 ):
     upstream.script = answers(answer.encode())
-    assert gateway.post().text == found
+    assert gateway.post().text == match
 
 
 def test_of_a_field_that_is_there_twice_the_last_one_counts_everywhere(
@@ -130,7 +130,9 @@ def test_of_a_field_that_is_there_twice_the_last_one_counts_everywhere(
     upstream.script = answers(completion())
     body = b'{"model":"other","stream":true,"n":1e400,"model":"small","stream":false,"n":2}'
     assert gateway.post(body).status_code == 200
-    assert upstream.asked[0].body == b'{"model":"upstream-model","stream":false,"n":2}'
+    assert (
+        upstream.requests[0].body == b'{"model":"upstream-model","stream":false,"n":2}'
+    )
 
 
 JSON = st.recursive(

@@ -23,7 +23,7 @@ from tests.gateway.chat.harness import (
     USAGE,
     USAGE_CHUNK,
     WHOLE_STREAM,
-    Asked,
+    Received,
     answers,
     chunk,
     event,
@@ -73,7 +73,7 @@ def test_the_client_reads_streamed_tool_calls(client, upstream):
     ]
     assert calls[0].function.name == "tide"
     assert json.loads(calls[1].function.arguments) == {"at": "Brest"}
-    assert upstream.asked[0].json["tools"] == [tool]
+    assert upstream.requests[0].json["tools"] == [tool]
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -135,7 +135,7 @@ def test_the_client_reads_embeddings(gateway, client, upstream):
     )
     assert found.data[0].embedding == [0.5, 1.0]
     assert found.model == "vectors"
-    assert upstream.asked[0].path == "/v1/embeddings"
+    assert upstream.requests[0].path == "/v1/embeddings"
     usage = gateway.kept.ended[0].usage
     assert (usage.prompt_tokens, usage.completion_tokens) == (4, 0)
 
@@ -168,9 +168,9 @@ def test_v1_forwards_usage_only_to_a_client_that_asked(
 
     events = gateway.stream(path=V1, **options)
 
-    told = [item["usage"] for item in events[:-1] if item.get("usage")]
-    assert told == ([USAGE] if wanted else [])
-    assert upstream.asked[0].json["stream_options"] == {"include_usage": True}
+    usages = [item["usage"] for item in events[:-1] if item.get("usage")]
+    assert usages == ([USAGE] if wanted else [])
+    assert upstream.requests[0].json["stream_options"] == {"include_usage": True}
     assert gateway.settled(lambda: gateway.kept.ended)
     assert gateway.kept.ended[0].usage.prompt_tokens == 9
 
@@ -246,15 +246,15 @@ def node() -> str:
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("prefix", ["/v1", "/v2"])
 def test_the_client_for_node_reads_all_of_it(gateway, upstream, key, node, prefix):
-    async def script(asked: Asked) -> None:
-        model = asked.json["model"]
+    async def script(request: Received) -> None:
+        model = request.json["model"]
         if model == "refusing":
-            await answers({"error": {"message": "no"}}, 400)(asked)
-        elif asked.json.get("stream"):
+            await answers({"error": {"message": "no"}}, 400)(request)
+        elif request.json.get("stream"):
             parts = (STREAM[0], 0.05, None) if model == "broken" else WHOLE_STREAM
-            await sends(*parts)(asked)
+            await sends(*parts)(request)
         else:
-            await answers(COMPLETION)(asked)
+            await answers(COMPLETION)(request)
 
     upstream.script = script
     for name in ("refusing", "broken"):

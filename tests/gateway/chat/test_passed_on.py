@@ -159,9 +159,9 @@ def test_the_last_of_several_targets_says_what_is_passed_on(gateway, upstream):
     targets = (Target(upstream.url, "a"), Target(upstream.url, "b"))
     gateway.declare(targets=targets)
 
-    async def script(asked: Any) -> None:
+    async def script(request: Any) -> None:
         upstream.script = answers(LIMITED, 429, Retry_After="9")
-        await answers({}, 503)(asked)
+        await answers({}, 503)(request)
 
     upstream.script = script
     response = gateway.post(**V1)

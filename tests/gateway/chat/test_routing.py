@@ -130,7 +130,7 @@ def test_too_many_requests_say_when_to_come_back(gateway, upstream):
     assert 1 <= int(second.headers["Retry-After"]) <= 60
     assert second.json() == {"detail": "At most 1 requests per minute."}
     assert v1.json()["error"]["type"] == "rate_limit_error"
-    assert len(upstream.asked) == 1
+    assert len(upstream.requests) == 1
 
 
 @every_way
@@ -168,10 +168,10 @@ def test_who_may_have_two_at_once_gets_a_third_when_one_ends():
 
 
 class AwayRedis:
-    asked = 0
+    requests = 0
 
     def pipeline(self, **_: object) -> object:
-        self.asked += 1
+        self.requests += 1
         raise ConnectionError
 
 
@@ -180,13 +180,13 @@ def test_without_redis_requests_are_counted_in_the_process_and_do_not_wait():
     count = SharedCount(away, clock=clock)  # type: ignore[arg-type]
 
     async def run() -> list[int]:
-        found = [await count("key", 1), await count("key", 1), await count("key", 2)]
-        assert away.asked == 1
+        numbers = [await count("key", 1), await count("key", 1), await count("key", 2)]
+        assert away.requests == 1
         clock.now += 5.1
-        return [*found, await count("key", 2)]
+        return [*numbers, await count("key", 2)]
 
     assert asyncio.run(run()) == [1, 2, 1, 2]
-    assert away.asked == 2
+    assert away.requests == 2
 
 
 @pytest.mark.services
@@ -197,11 +197,13 @@ def test_all_processes_count_together_in_redis(settings):
     async def run() -> list[int]:
         counts = [counter(settings.REDIS_URL) for _ in range(2)]
         window = 987_654
-        found = [await count("test-key", window) for count in counts for _ in range(2)]
+        numbers = [
+            await count("test-key", window) for count in counts for _ in range(2)
+        ]
         for count in counts:
             assert isinstance(count, SharedCount)
             await count.client.delete(f"signpost:chat:rate:{window}:test-key")
             await count.client.aclose()
-        return found
+        return numbers
 
     assert asyncio.run(run()) == [1, 2, 3, 4]

@@ -122,10 +122,10 @@ def test_denials_and_usage_are_written_before_the_process_ends(server, folder):
 
     assert server.returncode == 0, output
     denied = "select action, tenant, resource, reason from gateway_policydecision"
-    told = "acme", "model:absent", "not_found_or_forbidden"
+    denial = "acme", "model:absent", "not_found_or_forbidden"
     assert set(rows(folder, denied)) == {
-        ("chat.completions", *told),
-        ("embeddings", *told),
+        ("chat.completions", *denial),
+        ("embeddings", *denial),
     }
     emitted = (
         "select count(*) from webhooks_core_event where type = 'audit.policy_violation'"

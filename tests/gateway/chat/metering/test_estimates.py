@@ -105,7 +105,7 @@ def test_a_request_that_was_left_before_its_answer_took_its_prompt(
     upstream.script = sends(30.0)
     with socket.create_connection(("127.0.0.1", gateway.port)) as client:
         client.sendall(raw_request(stream=stream))
-        assert gateway.settled(lambda: upstream.asked)
+        assert gateway.settled(lambda: upstream.requests)
     context = recorded(gateway, status=499)
     assert context.counted() == (Usage(PROMPT, 0), True)
 

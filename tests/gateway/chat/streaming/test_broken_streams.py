@@ -38,11 +38,11 @@ MARK = b"\xef\xbb\xbf"
 def raw(*parts: bytes) -> Any:
     """Parts that are read one by one, and the end of the connection."""
 
-    async def script(asked: Any) -> None:
+    async def script(request: Any) -> None:
         for part in parts:
-            asked.writer.write(part)
+            request.writer.write(part)
             await asyncio.sleep(0.02)
-        asked.writer.close()
+        request.writer.close()
 
     return script
 
@@ -209,7 +209,7 @@ def test_an_answer_is_unpacked(gateway, upstream, encoding, pack):
     response = gateway.post()
     assert response.json()["choices"] == COMPLETION["choices"]
     assert "Content-Encoding" not in response.headers
-    assert upstream.asked[0].headers["accept-encoding"] == "identity"
+    assert upstream.requests[0].headers["accept-encoding"] == "identity"
 
 
 @ENCODINGS
@@ -231,11 +231,11 @@ def test_a_stream_is_unpacked_as_it_comes(gateway, upstream, encoding, wbits):
     parts = flushed(WHOLE_STREAM, wbits)
     seen: list[str] = []
 
-    async def script(asked: Any) -> None:
+    async def script(request: Any) -> None:
         begin = head(Transfer_Encoding="chunked", Content_Encoding=encoding)
-        asked.writer.write(begin + in_chunks(parts[0]))
+        request.writer.write(begin + in_chunks(parts[0]))
         await go_on.wait()
-        asked.writer.write(in_chunks(*parts[1:]) + b"0\r\n\r\n")
+        request.writer.write(in_chunks(*parts[1:]) + b"0\r\n\r\n")
 
     go_on = asyncio.Event()
     upstream.script = script

@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.chat.formats import CONTRACT, OPENAI
+from gateway.chat.model_request import ModelRequest
 from gateway.chat.streaming.chunks import Template, without_nulls
 from gateway.chat.streaming.sse import EventReader, frame
 from gateway.chat.streaming.transform import ChunkTransformer
 
+REQUEST = ModelRequest("small", True, {"stream_options": {"include_usage": True}})
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
     lambda inner: (
@@ -43,15 +45,15 @@ def raw(text: str, *, ascii_only: bool, **more: Any) -> bytes:
 def test_recognised_chunks_say_what_parsed_ones_say(texts, ascii_only, odd):
     for api_format in (CONTRACT, OPENAI):
         payloads = [raw(text, ascii_only=ascii_only, odd=odd) for text in texts]
-        quick = ChunkTransformer(api_format, model="small", wants_usage=True)
+        quick = ChunkTransformer(api_format, REQUEST)
         quick.feed(payloads)
         slow = []
         for payload in payloads:
-            transformer = ChunkTransformer(api_format, model="small", wants_usage=True)
+            transformer = ChunkTransformer(api_format, REQUEST)
             transformer.feed([payload])
             slow.append(transformer.flush())
-        found, expected = quick.flush(), b"".join(slow)
-        assert _events(found) == _events(expected)
+        events, expected = quick.flush(), b"".join(slow)
+        assert _events(events) == _events(expected)
         assert quick.chunks == len(payloads)
 
 
@@ -105,9 +107,9 @@ def test_without_nulls_no_member_is_null_and_arrays_keep_their_length(value):
 def test_events_do_not_depend_on_where_reads_are_cut(texts, line_end, sizes):
     payloads = [f"{text}x".encode() for text in texts]
     stream = b"".join(map(frame, payloads)).replace(b"\n", line_end)
-    reader, found, at, turn = EventReader(), [], 0, 0
+    reader, events, at, turn = EventReader(), [], 0, 0
     while at < len(stream):
         size = sizes[turn % len(sizes)]
-        found += reader.feed(stream[at : at + size])
+        events += reader.feed(stream[at : at + size])
         at, turn = at + size, turn + 1
-    assert found == payloads
+    assert events == payloads

@@ -59,7 +59,7 @@ def test_a_client_that_leaves_ends_the_upstreams_call(
     upstream.script = script
     with socket.create_connection(("127.0.0.1", gateway.port)) as client:
         client.sendall(raw_request(**fields))
-        assert gateway.settled(lambda: upstream.asked)
+        assert gateway.settled(lambda: upstream.requests)
         time.sleep(0.1)
 
     assert gateway.settled(lambda: upstream.hung_up)
@@ -87,9 +87,9 @@ def test_a_client_that_leaves_a_stream_ends_the_upstreams_call(gateway, upstream
 def test_a_client_that_only_ends_its_own_side_gets_the_whole_answer(
     gateway, upstream, stream
 ):
-    async def late(asked):
+    async def late(request):
         await asyncio.sleep(1.5)  # bytes of the answer are sent ahead meanwhile
-        await (sends(*WHOLE_STREAM) if stream else answers(COMPLETION))(asked)
+        await (sends(*WHOLE_STREAM) if stream else answers(COMPLETION))(request)
 
     upstream.script = late
     with socket.create_connection(("127.0.0.1", gateway.port)) as client:
@@ -111,7 +111,7 @@ def test_a_client_that_leaves_in_the_middle_of_its_request_is_forgotten(
         client.sendall(raw_request()[:-10])
         time.sleep(0.1)
     assert nothing_is_left(gateway, upstream)
-    assert upstream.asked == gateway.kept.ended == []
+    assert upstream.requests == gateway.kept.ended == []
 
 
 def test_a_client_that_leaves_amid_a_flood_leaves_nothing_behind(gateway, upstream):
@@ -156,8 +156,8 @@ def test_a_cancellation_that_is_not_for_the_clients_sake_goes_on():
     async def run() -> None:
         service = SimpleNamespace(answer=lambda _: asyncio.sleep(30))
         scope = {"method": "POST", "path": "/v2/chat/completions", "headers": []}
-        asked = asgi.respond(service, scope, AsyncMock(), AsyncMock())  # type: ignore[arg-type]
-        task = asyncio.create_task(asked)
+        responding = asgi.respond(service, scope, AsyncMock(), AsyncMock())  # type: ignore[arg-type]
+        task = asyncio.create_task(responding)
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -170,11 +170,11 @@ def test_a_slow_client_slows_the_upstream_down(gateway, upstream):
     big = event(chunk("x" * 60_000))
     sent = []
 
-    async def count(asked):
-        asked.writer.write(head(Transfer_Encoding="chunked"))
+    async def count(request):
+        request.writer.write(head(Transfer_Encoding="chunked"))
         for _ in range(2000):
-            asked.writer.write(f"{len(big):x}\r\n".encode() + big + b"\r\n")
-            await asked.writer.drain()
+            request.writer.write(f"{len(big):x}\r\n".encode() + big + b"\r\n")
+            await request.writer.drain()
             sent.append(1)
 
     upstream.script = count
@@ -225,8 +225,8 @@ def test_an_error_body_that_never_ends_is_not_waited_for(
 ):
     monkeypatch.setattr(http, "ERROR_BODY_S", 0.1)
 
-    async def drip(asked):
-        asked.writer.write(head(400, Content_Length="100") + b"{")
+    async def drip(request):
+        request.writer.write(head(400, Content_Length="100") + b"{")
         await asyncio.sleep(30)
 
     upstream.script = drip

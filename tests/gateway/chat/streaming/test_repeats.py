@@ -14,15 +14,15 @@ from tests.gateway.chat.harness import COMPLETION, WHOLE_STREAM, answers, head, 
 def closes(after_s: float, *parts: bytes, resets: bool = False) -> Any:
     """Work for a while, send what is given, and end the connection."""
 
-    async def script(asked: Any) -> None:
+    async def script(request: Any) -> None:
         await asyncio.sleep(after_s)
         for part in parts:
-            asked.writer.write(part)
+            request.writer.write(part)
             await asyncio.sleep(0.01)
         if resets:
-            asked.writer.transport.abort()
+            request.writer.transport.abort()
         else:
-            asked.writer.close()
+            request.writer.close()
 
     return script
 
@@ -32,7 +32,7 @@ def kept(gateway, upstream) -> Any:
     """A connection that was used once and is kept."""
     upstream.script = answers(COMPLETION)
     assert gateway.post().status_code == 200
-    upstream.asked.clear()
+    upstream.requests.clear()
     return upstream
 
 
@@ -41,7 +41,7 @@ def kept(gateway, upstream) -> Any:
 def test_a_request_that_was_worked_on_is_not_sent_again(gateway, kept, stream, resets):
     kept.script = closes(0.5, resets=resets)
     assert gateway.post(stream=stream).status_code == 500
-    assert len(kept.asked) == 1
+    assert len(kept.requests) == 1
     assert kept.connections == 1
 
 
@@ -60,7 +60,7 @@ def test_a_request_whose_answer_has_begun_is_not_sent_again(
 ):
     kept.script = closes(0.0, part)
     assert gateway.post(stream=stream).status_code == 500
-    assert len(kept.asked) == 1
+    assert len(kept.requests) == 1
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -72,13 +72,13 @@ def test_a_request_on_a_connection_that_was_closed_while_idle_is_sent_again(
     monkeypatch.setattr(http, "CLOSE_SEEN_S", 10.0)
     close = closes(0.0, resets=resets)
 
-    async def script(asked: Any) -> None:
+    async def script(request: Any) -> None:
         kept.script = sends(*WHOLE_STREAM) if stream else answers(COMPLETION)
-        await close(asked)
+        await close(request)
 
     kept.script = script
     assert gateway.post(stream=stream).status_code == 200
-    assert (len(kept.asked), kept.connections) == (2, 2)
+    assert (len(kept.requests), kept.connections) == (2, 2)
 
 
 @pytest.mark.parametrize(
@@ -92,11 +92,11 @@ def test_a_request_on_a_connection_that_was_closed_while_idle_is_sent_again(
     ],
 )
 def test_what_nobody_asked_for_answers_no_request(gateway, upstream, _case, stale):
-    async def script(asked: Any) -> None:
-        await answers({**COMPLETION, "id": "first"})(asked)
+    async def script(request: Any) -> None:
+        await answers({**COMPLETION, "id": "first"})(request)
         upstream.script = answers({**COMPLETION, "id": "second"})
         await asyncio.sleep(0.05)
-        asked.writer.write(stale)
+        request.writer.write(stale)
         await asyncio.sleep(10)
 
     upstream.script = script
@@ -109,10 +109,10 @@ def test_what_nobody_asked_for_answers_no_request(gateway, upstream, _case, stal
 def test_a_large_request_that_is_refused_early_is_not_sent_again(gateway, kept):
     kept.script = closes(0.0, head(413, Content_Length="0"))
     assert gateway.post(padding="x" * 3_000_000).status_code == 400
-    assert len(kept.asked) == 1
+    assert len(kept.requests) == 1
 
 
 def test_a_request_on_a_fresh_connection_is_not_sent_again(gateway, upstream):
     upstream.script = closes(0.0)
     assert gateway.post().status_code == 500
-    assert len(upstream.asked) == 1
+    assert len(upstream.requests) == 1

@@ -140,9 +140,9 @@ def test_a_choice_that_goes_on_longer_than_another_is_not_cut_off(
 
 def test_a_choice_that_has_finished_is_not_held_back_for_the_others(gateway, upstream):
     upstream.script = sends(said(0, "a"), said(1, "b"), said(0, "c", "stop"), 30.0)
-    asked = {"model": "small", "messages": MESSAGES, "stream": True, "n": 2}
+    fields = {"model": "small", "messages": MESSAGES, "stream": True, "n": 2}
     with requests.post(
-        gateway.url + V2, json=asked, headers=IDENTITY, stream=True, timeout=10
+        gateway.url + V2, json=fields, headers=IDENTITY, stream=True, timeout=10
     ) as response:
         lines = (line for line in response.iter_lines() if line)
         assert b'"stop"' in [next(lines) for _ in range(3)][-1]

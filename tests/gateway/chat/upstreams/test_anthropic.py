@@ -49,7 +49,7 @@ def stopped(reason: str, tokens: int = 15) -> list[dict[str, Any]]:
     ]
 
 
-def told(*events: dict[str, Any]) -> Any:
+def sends_events(*events: dict[str, Any]) -> Any:
     """A stream as the API sends it: each event has its type as a name, too."""
     return sends(
         *(f"event: {item['type']}\n".encode() + event(item) for item in events)
@@ -66,8 +66,8 @@ TEXT_STREAM = (
 )
 
 
-def asked(upstream) -> Any:
-    return upstream.asked[-1].json
+def sent_body(upstream) -> Any:
+    return upstream.requests[-1].json
 
 
 def test_a_call_is_made_as_the_api_wants_it(claude, upstream):
@@ -84,12 +84,12 @@ def test_a_call_is_made_as_the_api_wants_it(claude, upstream):
         user="u-1",
     )
 
-    assert upstream.asked[0].path == "/v1/messages"
-    headers = upstream.asked[0].headers
+    assert upstream.requests[0].path == "/v1/messages"
+    headers = upstream.requests[0].headers
     assert headers["x-api-key"] == "sk-ant-secret"
     assert headers["anthropic-version"] == "2023-06-01"
     assert "authorization" not in headers
-    assert asked(upstream) == {
+    assert sent_body(upstream) == {
         "model": "claude-there",
         "max_tokens": 50,
         "system": "Be brief.",
@@ -187,7 +187,7 @@ def test_tools_and_their_results_are_translated(claude, upstream):
         parallel_tool_calls=False,
     ).json()
 
-    sent = asked(upstream)
+    sent = sent_body(upstream)
     use = {
         "type": "tool_use",
         "id": "toolu_1",
@@ -237,15 +237,15 @@ def test_tools_and_their_results_are_translated(claude, upstream):
 def test_tool_choices_are_translated(claude, upstream, choice, there):
     upstream.script = answers(MESSAGE)
     claude(tools=[TOOL], tool_choice=choice)
-    assert asked(upstream).get("tool_choice") == there
-    assert ("tool_choice" in asked(upstream)) == (there is not None)
+    assert sent_body(upstream).get("tool_choice") == there
+    assert ("tool_choice" in sent_body(upstream)) == (there is not None)
 
 
 def test_without_a_key_none_is_sent(gateway, upstream):
     upstream.script = answers(MESSAGE)
     gateway.declare(upstream="anthropic", targets=(Target(upstream.url, "there"),))
     assert gateway.post().status_code == 200
-    assert "x-api-key" not in upstream.asked[0].headers
+    assert "x-api-key" not in upstream.requests[0].headers
 
 
 def test_images_are_translated(claude, upstream):
@@ -255,7 +255,7 @@ def test_images_are_translated(claude, upstream):
     claude(
         messages=[{"role": "user", "content": [*parts, {"type": "text", "text": "?"}]}]
     )
-    assert asked(upstream)["messages"][0]["content"] == [
+    assert sent_body(upstream)["messages"][0]["content"] == [
         {
             "type": "image",
             "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"},
@@ -275,16 +275,16 @@ def test_a_json_schema_is_translated(claude, upstream):
         }
     )
     wanted = {"format": {"type": "json_schema", "schema": schema}}
-    assert asked(upstream)["output_config"] == wanted
+    assert sent_body(upstream)["output_config"] == wanted
 
 
 def test_a_stream_is_translated_chunk_by_chunk(claude, upstream, gateway):
-    upstream.script = told(*TEXT_STREAM, *stopped("end_turn"))
+    upstream.script = sends_events(*TEXT_STREAM, *stopped("end_turn"))
 
     response = claude(stream=True)
 
     events = [json.loads(part[6:]) for part in response.text.split("\n\n")[:-1]]
-    assert asked(upstream)["stream"] is True
+    assert sent_body(upstream)["stream"] is True
     assert {item["model"] for item in events} == {"claude"}
     assert {item["id"] for item in events} == {MESSAGE["id"]}
     assert [item["choices"][0]["delta"] for item in events] == [
@@ -301,7 +301,7 @@ def test_a_stream_is_translated_chunk_by_chunk(claude, upstream, gateway):
 
 
 def test_streamed_tool_calls_are_translated(claude, upstream):
-    upstream.script = told(
+    upstream.script = sends_events(
         started(),
         block(0, type="text", text="Well"),
         block(1, type="tool_use", id="toolu_1", name="tide", input={}),

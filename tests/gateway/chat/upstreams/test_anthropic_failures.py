@@ -11,9 +11,9 @@ from tests.gateway.chat.upstreams.test_anthropic import (
     TEXT_STREAM,
     TOOL,
     block,
+    sends_events,
     started,
     stopped,
-    told,
 )
 
 
@@ -83,7 +83,7 @@ def test_what_cannot_be_translated_is_refused_before_it_is_sent(
 ):
     response = claude(**fields)
     assert (response.status_code, response.json()) == (400, {"detail": detail})
-    assert upstream.asked == []
+    assert upstream.requests == []
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_an_error_in_the_middle_of_a_stream_becomes_the_error_chunk(
     claude, upstream, kind, status
 ):
     error = {"type": "error", "error": {"type": kind, "message": "as it is"}}
-    upstream.script = told(*TEXT_STREAM, error)
+    upstream.script = sends_events(*TEXT_STREAM, error)
     last = json.loads(claude(stream=True).text.split("\n\n")[-2][6:])
     assert last["error"]["status_code"] == status
 
@@ -126,7 +126,7 @@ def test_an_error_in_the_middle_of_a_stream_becomes_the_error_chunk(
     ],
 )
 def test_nonsense_in_a_stream_is_survived(claude, upstream, events):
-    upstream.script = told(started(), *events, *stopped("end_turn"))
+    upstream.script = sends_events(started(), *events, *stopped("end_turn"))
     assert claude(stream=True).status_code == 200
 
 

@@ -22,7 +22,7 @@ from tests.gateway.chat.upstreams.anthropic_cases import (
     sent,
     user,
 )
-from tests.gateway.chat.upstreams.test_anthropic import MESSAGE, TOOL, asked
+from tests.gateway.chat.upstreams.test_anthropic import MESSAGE, TOOL, sent_body
 
 
 @pytest.mark.spec("gateway", "synchronous: Endpoint does not support request, 400")
@@ -34,11 +34,11 @@ def test_nothing_vanishes(row):
                 sent(**fields)
             assert str(refused.value) == expected
         else:
-            found = sent(**fields)
-            assert {name: found.get(name) for name in expected} == expected
+            body = sent(**fields)
+            assert {name: body.get(name) for name in expected} == expected
             if expected is NOTHING:
-                plain = {**sent(), "tools": found.get("tools")}
-                assert {**found, "tools": found.get("tools")} == plain
+                plain = {**sent(), "tools": body.get("tools")}
+                assert {**body, "tools": body.get("tools")} == plain
 
 
 def test_the_table_of_the_documentation_has_these_rows():
@@ -98,7 +98,7 @@ def test_a_refusal_says_what_is_not_supported(claude, upstream, stream):
     response = claude(stream=stream, seed=5)
     text = "seed" if stream else "Endpoint does not support request: seed"
     assert (response.status_code, response.json()) == (400, {"detail": text})
-    assert upstream.asked == []
+    assert upstream.requests == []
 
 
 def test_a_request_with_all_that_is_translated_arrives(claude, upstream):
@@ -107,6 +107,6 @@ def test_a_request_with_all_that_is_translated_arrives(claude, upstream):
         claude(tools=[TOOL], reasoning_effort="low", cache_control=CACHE).status_code
         == 200
     )
-    assert asked(upstream)["thinking"]["budget_tokens"] == 2048
-    assert asked(upstream)["cache_control"] == CACHE
-    assert json.loads(upstream.asked[0].body)["max_tokens"] == 6144
+    assert sent_body(upstream)["thinking"]["budget_tokens"] == 2048
+    assert sent_body(upstream)["cache_control"] == CACHE
+    assert json.loads(upstream.requests[0].body)["max_tokens"] == 6144

@@ -12,12 +12,12 @@ from tests.gateway.chat.upstreams.anthropic_cases import HIDDEN, THOUGHT, USE
 from tests.gateway.chat.upstreams.test_anthropic import (
     MESSAGE,
     TOOL,
-    asked,
     block,
     delta,
+    sends_events,
+    sent_body,
     started,
     stopped,
-    told,
 )
 
 PATHS = pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def next_turn(claude: Any, upstream: Any, message: Any) -> list[Any]:
     result = {"role": "tool", "tool_call_id": "toolu_1", "content": "low"}
     response = claude(messages=[*MESSAGES, message, result], tools=[TOOL])
     assert response.status_code == 200, response.text
-    turn: list[Any] = asked(upstream)["messages"][1]["content"]
+    turn: list[Any] = sent_body(upstream)["messages"][1]["content"]
     return turn
 
 
@@ -84,7 +84,7 @@ STREAM = (
 def test_a_stream_tells_thoughts_as_they_come_and_blocks_once_they_are_whole(
     claude, upstream, path
 ):
-    upstream.script = told(*STREAM)
+    upstream.script = sends_events(*STREAM)
     events = events_of(claude(stream=True, path=path).content)
     deltas = [event["choices"][0]["delta"] for event in events if event != "[DONE]"]
     assert deltas[1:6] == [
@@ -98,7 +98,7 @@ def test_a_stream_tells_thoughts_as_they_come_and_blocks_once_they_are_whole(
 
 @PATHS
 def test_a_stream_can_be_sent_back(claude, upstream, path):
-    upstream.script = told(*STREAM)
+    upstream.script = sends_events(*STREAM)
     message = joined(events_of(claude(stream=True, path=path, tools=[TOOL]).content))
     assert next_turn(claude, upstream, message) == [THOUGHT, HIDDEN, SAID, USE]
 
@@ -123,14 +123,16 @@ def joined(events: list[Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("block_", [THOUGHT, {**THOUGHT, "thinking": ""}, HIDDEN])
 def test_a_block_that_comes_whole_is_passed_on_whole(claude, upstream, block_):
     stop = {**END, "index": 0}
-    upstream.script = told(started(), block(0, **block_), stop, *stopped("end_turn"))
+    upstream.script = sends_events(
+        started(), block(0, **block_), stop, *stopped("end_turn")
+    )
     events = events_of(claude(stream=True).content)
     blocks = [event["choices"][0]["delta"].get("thinking_blocks") for event in events]
     assert [item for item in blocks if item] == [[{"index": 0, **block_}]]
 
 
 def test_arguments_that_come_with_their_call_are_not_lost(claude, upstream):
-    upstream.script = told(started(), block(0, **USE), *stopped("tool_use"))
+    upstream.script = sends_events(started(), block(0, **USE), *stopped("tool_use"))
     events = events_of(claude(stream=True).content)
     (call,) = next(
         calls
@@ -149,7 +151,7 @@ def test_arguments_that_come_with_their_call_are_not_lost(claude, upstream):
     ],
 )  # fmt: skip
 def test_nonsense_about_thoughts_is_survived(claude, upstream, events):
-    upstream.script = told(started(), *events, *stopped("end_turn"))
+    upstream.script = sends_events(started(), *events, *stopped("end_turn"))
     assert claude(stream=True).status_code == 200
 
 
@@ -158,6 +160,8 @@ def test_a_thought_without_end_is_cut_off(claude, upstream, monkeypatch):
 
     monkeypatch.setattr(anthropic, "MAX_EVENT_BYTES", 10)
     more = [delta(0, type="thinking_delta", thinking="12345")] * 3
-    upstream.script = told(started(), block(0, type="thinking", thinking=""), *more)
+    upstream.script = sends_events(
+        started(), block(0, type="thinking", thinking=""), *more
+    )
     last = events_of(claude(stream=True).content)[-1]
     assert last["error"]["status_code"] == 500
