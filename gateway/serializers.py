@@ -7,7 +7,11 @@ from typing import Any, Literal
 
 import orjson
 from django.conf import settings
-from drf_spectacular.utils import OpenApiExample, extend_schema_serializer
+from drf_spectacular.utils import (
+    OpenApiExample,
+    extend_schema_field,
+    extend_schema_serializer,
+)
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
@@ -91,9 +95,19 @@ class EventTypesField(StrictListField):
         return names
 
 
+@extend_schema_field({"type": "string", "minLength": 1, "maxLength": 2048})
+class UrlField(StrictCharField):
+    """A URL that the profile's UrlPolicy checks, its length too."""
+
+
+@extend_schema_field({"type": ["string", "null"], "maxLength": MAX_SECRET})
+class SecretField(StrictCharField):
+    """A secret whose length is checked with its least one, which a setting names."""
+
+
 @extend_schema_serializer(examples=[request_example({"active": False})])
 class ChangeSerializer(serializers.Serializer[Any]):
-    url = StrictCharField(help_text="At most 2,048 characters.")
+    url = UrlField()
     event_types = EventTypesField(required=False)
     description = StrictCharField(
         required=False,
@@ -127,12 +141,11 @@ class ChangeSerializer(serializers.Serializer[Any]):
 class CreationSerializer(ChangeSerializer):
     # It is partial: a missing url is the last error, not the first.
 
-    secret = StrictCharField(
+    secret = SecretField(
         required=False,
         allow_null=True,
         allow_blank=True,
-        help_text=f"Printable ASCII, at most {MAX_SECRET} characters; "
-        "generated when it is absent or null.",
+        help_text="Printable ASCII; generated when it is absent or null.",
     )
 
     def validate_secret(self, secret: str | None) -> str | None:
