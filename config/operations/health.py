@@ -25,7 +25,7 @@ from webhooks_core.models import DispatcherLease
 
 LATE_AFTER_S = 120
 RETRY_AFTER_S = 5
-UNKNOWN = "Unknown: mend the database or its migrations first."
+UNKNOWN = "Unknown: repair the database or its migrations first."
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -63,7 +63,7 @@ def check_migrations() -> str:
         _is_migrated()
     except DatabaseError as error:
         raise NotReadyError(
-            "The migrations cannot be looked at: mend the database first."
+            "The migrations cannot be read: repair the database first."
         ) from error
     return "All migrations are applied."
 
@@ -100,16 +100,16 @@ def check_worker() -> str:
     last_seen_at = stats.last_seen_at(now)
     if last_seen_at is None:
         raise NotReadyError(
-            "No worker has ever been heard of: start `manage.py qcluster` (the first "
-            "sign comes within a minute)."
+            "No worker has reported yet: start `manage.py qcluster` (its first "
+            "heartbeat comes within a minute)."
         )
     age = (now - last_seen_at).total_seconds()
     if age > stats.SILENT_AFTER.total_seconds():
         raise NotReadyError(
-            f"No worker was heard of for {age:.0f} s: start `manage.py qcluster` on "
+            f"No worker has reported for {age:.0f} s: start `manage.py qcluster` on "
             "the same database and Redis."
         )
-    return f"A worker was heard of {max(age, 0):.0f} s ago."
+    return f"The last heartbeat of a worker came {max(age, 0):.0f} s ago."
 
 
 def check_oldest_due() -> str:
@@ -131,10 +131,10 @@ def check_network() -> str:
     )
     if hosts:
         raise NotReadyError(
-            f"No receiver can be reached from {hosts}: mend its network or name server. "
+            f"No receiver can be reached from {hosts}: repair its network or name server. "
             "Deliveries wait meanwhile, and nothing counts against their receivers."
         )
-    return "No worker misses the network."
+    return "Every worker has network access."
 
 
 # Each returns a sentence about what works. Raises NotReadyError or django.db.Error.

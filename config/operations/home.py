@@ -29,7 +29,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "account": request.user.get_username()
         or (demo_data.USER if settings.LOCAL else "USER"),
         "is_trusted": is_trusted,
-        "findings": health.examine() if is_trusted else {},
+        "findings": _findings() if is_trusted else {},
         "figures": _figures() if is_trusted else None,
     }
     return render(request, "home.html", context)
@@ -43,6 +43,11 @@ def _may_see_state(request: HttpRequest) -> bool:
     except DatabaseError:
         request.user = AnonymousUser()
         return access.may_see_state(request)
+
+
+def _findings() -> dict[str, health.Finding]:
+    """Return the state, by names as people write them."""
+    return {name.replace("_", " "): state for name, state in health.examine().items()}
 
 
 def _figures() -> stats.EngineStats | None:
