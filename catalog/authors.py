@@ -6,7 +6,7 @@ from catalog.errors import AuthorHasBooksError, NotFoundError
 from catalog.events import publish_change
 from catalog.identifiers import LARGEST_32, primary_key
 from catalog.models import Author, Book
-from catalog.text import check_name, folded
+from catalog.text_checks import check_name, folded
 
 
 def check_names(first_name: str, last_name: str) -> None:

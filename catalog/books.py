@@ -8,7 +8,7 @@ from catalog.errors import BadUserInputError, NotFoundError
 from catalog.events import publish_change
 from catalog.identifiers import LARGEST_32, primary_key
 from catalog.models import Author, Book, Category
-from catalog.text import check_name, folded
+from catalog.text_checks import check_name, folded
 
 
 def checked(

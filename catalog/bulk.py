@@ -19,7 +19,7 @@ from django.db import transaction
 
 from catalog.errors import BadUserInputError
 from catalog.models import Author, Book, Category
-from catalog.text import check_name, check_text
+from catalog.text_checks import check_name, check_text
 
 BATCH = 2_000
 MOST_FAULTS = 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from catalog.events import publish_change
 from catalog.models import Category
-from catalog.text import check_name, check_text
+from catalog.text_checks import check_name, check_text
 
 
 def add(*, name: str, description: str | None = None) -> int:

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.sql.compiler import SQLCompiler
 
-from catalog.text import folded
+from catalog.text_checks import folded
 
 if TYPE_CHECKING:
     FoldedBase = models.TextField[str, str]

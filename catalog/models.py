@@ -11,7 +11,7 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import StrIndex
 
 from catalog.fields import CodePoints, FoldedTextField
-from catalog.text import DESCRIPTION_LENGTH, NAME_LENGTH, NUL, folded
+from catalog.text_checks import DESCRIPTION_LENGTH, NAME_LENGTH, NUL, folded
 
 Row = TypeVar("Row", bound=models.Model)
 Owner = Literal["author", "category"]

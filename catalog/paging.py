@@ -14,7 +14,7 @@ from django.db.models import F, Q, QuerySet
 
 from catalog.errors import BadUserInputError
 from catalog.fields import CodePoints
-from catalog.text import NUL
+from catalog.text_checks import NUL
 
 DEFAULT_PAGE = 50
 LARGEST_PAGE = 100
@@ -86,7 +86,7 @@ class Order:
             further = Q(**{f"order_{column}__{side}": value})
             same = Q(**{f"order_{column}": value})
             beyond = further | (same & beyond) if beyond else further
-        # The rest implies this condition, but an index can begin with no other.
+        # It is implied, but an index scan can start only from a plain condition on the first column.
         return beyond & Q(**{f"order_{self.columns[0]}__{side}e": values[0]})
 
 

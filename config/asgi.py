@@ -14,7 +14,7 @@ import sys
 from django.conf import settings
 
 from config.operations import stream_probe
-from config.serving import front
+from config.serving import middleware_checks
 from config.serving.wsgi_bridge import Receive, Scope, Send, WSGIBridge
 from config.wsgi import application as wsgi_application
 
@@ -30,11 +30,15 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     """Serve ASGI's types http and lifespan; there are no WebSockets here."""
     if scope["type"] == "lifespan":
         await _run_lifespan(receive, send)
-    elif scope["type"] == "http" and serves(scope["path"]) and front.admits(scope):
+    elif (
+        scope["type"] == "http"
+        and serves(scope["path"])
+        and middleware_checks.passes_middleware(scope)
+    ):
         service = runtime.current().service
-        headers = front.security_headers(scope)
+        headers = middleware_checks.security_headers(scope)
         await chat.respond(service, scope, receive, send, headers)
-    elif stream_probe.serves(scope) and front.has_one_allowed_host(scope):
+    elif stream_probe.serves(scope) and middleware_checks.has_one_allowed_host(scope):
         await stream_probe.respond(scope, send)
     elif scope["type"] == "http":
         await everything_else(scope, receive, send)

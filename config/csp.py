@@ -1,4 +1,4 @@
-"""The Content-Security-Policy of every response, built once."""
+"""The header Content-Security-Policy of every response; its directives are in config/third_party.py."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from django.db.models.signals import (  # noqa: TID251 - see above
 )
 from django.utils import timezone
 
-from recording.activity import locked_account
+from recording.account_locks import locked_account
 from recording.models import PersonalToken
 from recording.subscriptions import owner_id
 from recording.webhooks import PROFILE

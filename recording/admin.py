@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from recording import activity, documents, recordings
+from recording import account_locks, documents, recordings
 from recording.models import PersonalToken, Recording
 from recording.models.tokens import PersonalTokenQuerySet
 from webhooks_core.admin.base import CappedAdmin
@@ -45,8 +45,8 @@ class ImportForm(forms.ModelForm[Recording]):
     def clean_account(self) -> AbstractUser:
         account: AbstractUser = self.cleaned_data["account"]
         try:
-            activity.check(account)
-        except activity.InactiveAccountError as error:
+            account_locks.check(account)
+        except account_locks.InactiveAccountError as error:
             message = f"{error}; nothing was stored."
             raise forms.ValidationError(message[0].upper() + message[1:]) from error
         return account

@@ -10,7 +10,7 @@ import orjson
 from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 
-from recording import activity, documents, payloads
+from recording import account_locks, documents, payloads
 from recording.models import Recording
 from recording.subscriptions import owner_id
 from recording.webhooks import PROFILE, SUMMARY_COMPLETED
@@ -35,13 +35,13 @@ def import_recording(
 
     The first import of an audio_id publishes; a later one replaces the recording and
     publishes when its summaries or its report_id changed. Raises documents.DocumentError, or
-    activity.InactiveAccountError.
+    account_locks.InactiveAccountError.
     """
-    activity.check(account)
+    account_locks.check(account)
     document = documents.read(raw)
     # Before the transaction: converting and trimming may take a while.
     data = payloads.build(document.content) if publish_event else None
-    with activity.active_account(account):
+    with account_locks.active_account(account):
         recording, before = _store(account, document.content)
         event = None
         if data is not None and _has_new_summaries(before, document.content):

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from recording.activity import active_account
+from recording.account_locks import active_account
 from recording.errors import BadRequestError, NotFoundError, TooManyRequestsError
 from recording.webhooks import EVENT_TYPES, PING, PROFILE
 from webhooks_core import endpoints, profiles, publishing, url_access

@@ -8,7 +8,7 @@ from datetime import timedelta
 from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 
-from recording import activity
+from recording import account_locks
 from recording.models import PersonalToken
 from recording.token_lookup import TokenLookup
 from webhooks_core.api import tokens
@@ -52,9 +52,9 @@ def create(*, user: AbstractUser, days: int, name: str = "") -> Created:
         expires_at=now + timedelta(days=days),
     )
     try:
-        with activity.active_account(user):
+        with account_locks.active_account(user):
             row.save(force_insert=True)
-    except activity.InactiveAccountError as error:
+    except account_locks.InactiveAccountError as error:
         raise TokenInputError(str(error)) from error
     return Created(row, text)
 

@@ -14,7 +14,7 @@ from rest_framework.serializers import BooleanField, CharField
 from rest_framework.throttling import BaseThrottle
 
 from recording import cors, errors, subscriptions
-from recording.activity import InactiveAccountError
+from recording.account_locks import InactiveAccountError
 from recording.authentication import BearerAuthentication, refused
 from recording.serializers import (
     EVENT,

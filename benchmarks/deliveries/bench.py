@@ -1,4 +1,4 @@
-"""One run of the deliveries benchmark: its options, its stage, and the order of its parts."""
+"""One run of the deliveries benchmark: its options, its environments, and the order of its parts."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tempfile import TemporaryDirectory
 import psycopg
 from redis.exceptions import RedisError
 
-from benchmarks.deliveries import stage
+from benchmarks.deliveries import environments
+from benchmarks.deliveries.environments import Receiver, ScratchEnvironment
 from benchmarks.deliveries.report import Report
-from benchmarks.deliveries.stage import Receiver, World
 
 MAX_IN_FLIGHT = 512
 PER_ENDPOINT = 4
@@ -50,17 +50,18 @@ class Bench:
     folder: Path
     name: str
     say: Callable[[str], None]
-    worlds: list[World]
+    environments: list[ScratchEnvironment]
     redis: str = ""
 
     @property
-    def sqlite(self) -> World:
-        return self.worlds[0]
+    def sqlite(self) -> ScratchEnvironment:
+        return self.environments[0]
 
     @property
-    def postgres(self) -> World | None:
+    def postgres(self) -> ScratchEnvironment | None:
         return next(
-            (world for world in self.worlds if world.name == "PostgreSQL"), None
+            (scratch for scratch in self.environments if scratch.name == "PostgreSQL"),
+            None,
         )
 
     @property
@@ -84,13 +85,13 @@ class Bench:
 
 
 @contextmanager
-def staged(
+def scratch_environments(
     options: Options, report: Report, say: Callable[[str], None]
 ) -> Iterator[Bench]:
-    """Create the scratch stage, and remove it at the end."""
-    name = stage.scratch_name()
+    """Create the scratch environments, and remove them at the end."""
+    name = environments.scratch_name()
     with ExitStack() as stack:
-        # Whoever ends us politely leaves nothing behind either.
+        # Clean up after SIGTERM too.
         before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         stack.callback(signal.signal, signal.SIGTERM, before)
         # What was named and cannot be used ends the run before anything is started.
@@ -101,10 +102,10 @@ def staged(
         stack.callback(receiver.close)
         bench = Bench(options, report, receiver, folder, name, say, [], redis)
         file = folder / "bench.sqlite3"
-        _world(bench, stack, "SQLite", f"sqlite:///{file}")
+        _scratch(bench, stack, "SQLite", f"sqlite:///{file}")
         _copy(file, bench.empty)
         if database:
-            _world(bench, stack, "PostgreSQL", database)
+            _scratch(bench, stack, "PostgreSQL", database)
         yield bench
 
 
@@ -117,15 +118,15 @@ def _copy(source: Path, target: Path) -> None:
         old.backup(new)
 
 
-def _world(bench: Bench, stack: ExitStack, name: str, database: str) -> None:
-    environment = stage.environment(
+def _scratch(bench: Bench, stack: ExitStack, name: str, database: str) -> None:
+    environment = environments.environment(
         database=database,
         name=bench.name,
         WEBHOOK_DISPATCHERS=str(bench.options.dispatchers),
     )
-    world = World(name, environment, bench.folder)
-    stack.callback(world.close)
-    bench.worlds.append(world)
+    scratch = ScratchEnvironment(name, environment, bench.folder)
+    stack.callback(scratch.close)
+    bench.environments.append(scratch)
 
 
 def _postgres(stack: ExitStack, url: str, report: Report, name: str) -> str:
@@ -133,9 +134,9 @@ def _postgres(stack: ExitStack, url: str, report: Report, name: str) -> str:
         report.skipped["PostgreSQL"] = "no --postgres and no such DATABASE_URL"
         return ""
     try:
-        return stack.enter_context(stage.scratch_postgres(url, name))
+        return stack.enter_context(environments.scratch_postgres(url, name))
     except (psycopg.Error, ValueError) as error:
-        raise stage.unusable("--postgres", error) from error
+        raise environments.unusable("--postgres", error) from error
 
 
 def _redis(stack: ExitStack, url: str, report: Report, name: str) -> str:
@@ -143,9 +144,9 @@ def _redis(stack: ExitStack, url: str, report: Report, name: str) -> str:
         report.skipped["Redis"] = "no --redis and no REDIS_URL"
         return ""
     try:
-        return stack.enter_context(stage.scratch_keys(url, name))
+        return stack.enter_context(environments.scratch_keys(url, name))
     except (RedisError, ValueError) as error:
-        raise stage.unusable("--redis", error) from error
+        raise environments.unusable("--redis", error) from error
 
 
 def median(values: Sequence[float]) -> float:

@@ -1,4 +1,4 @@
-"""Measure the delivery engine against the limit of its HTTP client, on its own scratch stage.
+"""Measure the delivery engine against the limit of its HTTP client, in environments of its own.
 
 Nothing of an operator's is touched: databases, broker keys and processes are made for the run
 and removed after it. Times are worth something as ratios within one run only.
@@ -15,15 +15,15 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmarks.deliveries import live, waits
-from benchmarks.deliveries.bench import Bench, Options, staged
+from benchmarks.deliveries.bench import Bench, Options, scratch_environments
+from benchmarks.deliveries.environments import BenchError
 from benchmarks.deliveries.report import Report
-from benchmarks.deliveries.speed import others, speed
-from benchmarks.deliveries.stage import BenchError
+from benchmarks.deliveries.speed import other_queues, speed
 from webhooks_core.cli.argument_types import integer_between
 
 PARTS = {
     "speed": speed,
-    "others": others,
+    "others": other_queues,
     "slow": waits.slow,
     "isolation": waits.isolation,
     "publishing": waits.publishing,
@@ -82,7 +82,7 @@ class Command(BaseCommand):
         options = _options(given)
         report = Report(" ".join(["python -m benchmarks deliveries", *sys.argv[2:]]))
         try:
-            with staged(options, report, self.stderr.write) as bench:
+            with scratch_environments(options, report, self.stderr.write) as bench:
                 failed = [name for name in options.parts if not _done(bench, name)]
         except BenchError as error:
             raise CommandError(str(error)) from error

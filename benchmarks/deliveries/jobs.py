@@ -1,4 +1,4 @@
-"""All jobs that a hand can be given, by name."""
+"""All jobs that a job process can do, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole clusters and instances: how soon an event leaves, what a kill loses, what a request pays."""
+"""Whole clusters and instances: latency, deliveries lost by kill -9, and the cost of a request."""
 
 from __future__ import annotations
 
@@ -9,9 +9,15 @@ from contextlib import ExitStack, contextmanager
 import requests
 
 from benchmarks.deliveries.bench import Bench, median, ms, percentile
-from benchmarks.deliveries.family import Worker
+from benchmarks.deliveries.environments import (
+    JobProcess,
+    ScratchEnvironment,
+    environment,
+    free_port,
+    until,
+)
+from benchmarks.deliveries.process_tree import Worker
 from benchmarks.deliveries.report import Table
-from benchmarks.deliveries.stage import Hand, World, environment, free_port, until
 
 PERCENTS = (50, 95, 99)
 CLUSTER = ("manage.py", "qcluster")
@@ -20,20 +26,24 @@ LISTENERS = {"no subscriber": "", "a healthy one": "ok", "a hanging one": "after
 
 
 class Setting:
-    """A database with a broker: where clusters run and hands publish."""
+    """A database with a broker: where clusters run and job processes publish."""
 
-    def __init__(self, bench: Bench, world: World, *, redis: bool) -> None:
-        self.name = f"{'Redis' if redis else 'ORM broker'}, {world.name}"
-        self._world = world
-        self._slug = f"{world.name}-{'redis' if redis else 'orm'}"
+    def __init__(
+        self, bench: Bench, scratch: ScratchEnvironment, *, redis: bool
+    ) -> None:
+        self.name = f"{'Redis' if redis else 'ORM broker'}, {scratch.name}"
+        self._scratch = scratch
+        self._slug = f"{scratch.name}-{'redis' if redis else 'orm'}"
         self._folder = bench.folder
-        self.environment = world.environment | {
+        self.environment = scratch.environment | {
             "BENCH_NAME": f"{bench.name}-{self._slug}",
             "REDIS_URL": bench.redis if redis else "",
         }
 
-    def hand(self) -> Hand:
-        return Hand(self.environment, self._folder / f"{self._slug}-hand.log")
+    def job_process(self) -> JobProcess:
+        return JobProcess(
+            self.environment, self._folder / f"{self._slug}-job_process.log"
+        )
 
     @contextmanager
     def cluster(self) -> Iterator[Worker]:
@@ -45,13 +55,13 @@ class Setting:
         finally:
             worker.kill()
 
-    def lead_to(self, *urls: str) -> None:
+    def create_endpoints(self, *urls: str) -> None:
         """Empty the database, and create an endpoint for each of these URLs."""
-        self._world.fill(*((url, 1, 0) for url in urls))
+        self._scratch.fill(*((url, 1, 0) for url in urls))
 
 
 def settings(bench: Bench) -> list[Setting]:
-    """Return the embedded setting, and the one that scales out as far as it is to be had."""
+    """Return the embedded setting, and PostgreSQL and Redis if they are available."""
     found = [Setting(bench, bench.sqlite, redis=False)]
     if bench.postgres:
         found.append(Setting(bench, bench.postgres, redis=bool(bench.redis)))
@@ -64,13 +74,15 @@ def latency(bench: Bench) -> None:
     """Time events from their commit to the receiver's first byte on an idle system."""
     times, pause_s = bench.options.either(6, 100), 0.3
     given = {"times": times, "pause_s": pause_s}
-    hand, url = bench.sqlite.hand(1), bench.receiver.url("timed")
+    job_process, url = bench.sqlite.job_process(1), bench.receiver.url("timed")
     spans_by_name = {
-        "bare POST": _spans(bench, hand.do("post_now_and_then", url=url, **given))
+        "bare POST": _spans(
+            bench, job_process.do("post_now_and_then", url=url, **given)
+        )
     }
     for setting in settings(bench):
-        with setting.cluster(), _hand(setting) as publisher:
-            setting.lead_to(url)
+        with setting.cluster(), _job_process(setting) as publisher:
+            setting.create_endpoints(url)
             # The first one finds a cluster that has just started.
             publisher.do("publish_now_and_then", times=2, pause_s=1.0)
             committed = publisher.do("publish_now_and_then", **given)
@@ -93,12 +105,12 @@ def latency(bench: Bench) -> None:
 
 
 @contextmanager
-def _hand(setting: Setting) -> Iterator[Hand]:
-    hand = setting.hand()
+def _job_process(setting: Setting) -> Iterator[JobProcess]:
+    job_process = setting.job_process()
     try:
-        yield hand
+        yield job_process
     finally:
-        hand.kill()
+        job_process.kill()
 
 
 def _spans(bench: Bench, begun: dict[str, float]) -> list[float]:
@@ -136,9 +148,11 @@ def kill(bench: Bench) -> None:
 def _kill(bench: Bench, setting: Setting) -> dict[str, int]:
     events = bench.options.either(40, 400)
     total = events * PLACES
-    setting.lead_to(*(bench.receiver.url(f"seen/20/{n}") for n in range(PLACES)))
+    setting.create_endpoints(
+        *(bench.receiver.url(f"seen/20/{n}") for n in range(PLACES))
+    )
     bench.receiver.reset()
-    with _hand(setting) as publisher:
+    with _job_process(setting) as publisher:
         with setting.cluster() as cluster:
             publisher.begin("publish_many", count=events)
             until(lambda: bench.receiver.answered("seen") > total // 5, "a fifth")

@@ -1,4 +1,4 @@
-"""How many deliveries a second: the limit, Signpost, and what people use instead, in turns."""
+"""Deliveries per second of a bare HTTP client, Signpost and other task queues, in turns."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from benchmarks.deliveries.bench import Bench, median
+from benchmarks.deliveries.environments import BenchError, ScratchEnvironment
 from benchmarks.deliveries.peers.running import peers
 from benchmarks.deliveries.report import Table
-from benchmarks.deliveries.stage import BenchError, World
 
 SIZES = {"1 KB": 1024, "50 KB": 50 * 1024}
 OURS = "Signpost, SQLite, 1 dispatcher"
@@ -19,7 +19,7 @@ WANTED = {"django-q2": 10, "Celery": 5}
 BARE = ("bare aiohttp", "bare aiohttp, two processes")
 
 
-class Taken(NamedTuple):
+class Measurement(NamedTuple):
     """One measurement; `cpu` is that of the senders, in seconds per delivery."""
 
     rate: float
@@ -29,14 +29,14 @@ class Taken(NamedTuple):
 class Contender(NamedTuple):
     """`against` is the limit that it is compared with: that of as many processes."""
 
-    run: Callable[[], Taken]
+    run: Callable[[], Measurement]
     against: str
 
 
-def taken(measured: list[dict[str, float]]) -> Taken:
+def combine(measured: list[dict[str, float]]) -> Measurement:
     count = sum(row["count"] for row in measured)
     seconds = max(row["seconds"] for row in measured)
-    return Taken(count / seconds, sum(row["cpu"] for row in measured) / count)
+    return Measurement(count / seconds, sum(row["cpu"] for row in measured) / count)
 
 
 def bare(
@@ -48,12 +48,14 @@ def bare(
     *,
     path: str = "ok",
     in_flight: int = 0,
-) -> Taken:
+) -> Measurement:
     """Post by a bare loop, as many in flight in all processes together as Signpost has."""
-    hands = [bench.sqlite.hand(1 + number) for number in range(processes)]
+    job_processes = [
+        bench.sqlite.job_process(1 + number) for number in range(processes)
+    ]
     at = time.monotonic() + 1.0
-    for hand in hands:
-        hand.begin(
+    for job_process in job_processes:
+        job_process.begin(
             job,
             url=bench.receiver.url(path),
             count=count // processes,
@@ -61,15 +63,19 @@ def bare(
             in_flight=(in_flight or bench.in_flight) // processes,
             at=at,
         )
-    return taken([hand.end() for hand in hands])
+    return combine([job_process.end() for job_process in job_processes])
 
 
 def signpost(
-    bench: Bench, world: World, size: int, count: int, dispatchers: int = 1
-) -> Taken:
-    world.fill(bench.waits("ok", count), size=size)
-    result = taken(world.dispatch(dispatchers))
-    left = world.hand().do("state")
+    bench: Bench,
+    scratch: ScratchEnvironment,
+    size: int,
+    count: int,
+    dispatchers: int = 1,
+) -> Measurement:
+    scratch.fill(bench.waits("ok", count), size=size)
+    result = combine(scratch.dispatch(dispatchers))
+    left = scratch.job_process().do("state")
     if left["delivered"] != count:
         raise BenchError(f"not all was delivered: {left}")
     return result
@@ -92,8 +98,8 @@ def speed(bench: Bench) -> None:
         _tell(bench, name, _rounds(bench, name, contenders), contenders)
 
 
-def others(bench: Bench) -> None:
-    """Let what people use instead take turns with one dispatcher, a process each."""
+def other_queues(bench: Bench) -> None:
+    """Let other task queues take turns with one dispatcher, a process each."""
     ours = {
         name: it
         for name, it in _contenders(bench, 1024).items()
@@ -109,8 +115,8 @@ def others(bench: Bench) -> None:
     _tell(bench, "1 KB, one process each", results, contenders)
 
 
-def _peer(measure: Callable[[], tuple[float, float]]) -> Taken:
-    return Taken(*measure())
+def _peer(measure: Callable[[], tuple[float, float]]) -> Measurement:
+    return Measurement(*measure())
 
 
 def _contenders(bench: Bench, size: int) -> dict[str, Contender]:
@@ -124,13 +130,13 @@ def _contenders(bench: Bench, size: int) -> dict[str, Contender]:
         found[BARE[1]] = Contender(
             lambda: bare(bench, "bare_aiohttp", size, count, 2), ""
         )
-    for world in bench.worlds:
+    for scratch in bench.environments:
         for dispatchers in range(1, bench.options.dispatchers + 1):
-            if dispatchers > 1 and world is bench.sqlite:
+            if dispatchers > 1 and scratch is bench.sqlite:
                 continue  # SQLite has one writer, and one dispatcher by its settings
-            label = f"Signpost, {world.name}, {dispatchers} dispatcher{'s'[: dispatchers > 1]}"
+            label = f"Signpost, {scratch.name}, {dispatchers} dispatcher{'s'[: dispatchers > 1]}"
             found[label] = Contender(
-                partial(signpost, bench, world, size, count, dispatchers),
+                partial(signpost, bench, scratch, size, count, dispatchers),
                 BARE[dispatchers > 1],
             )
     return found
@@ -145,8 +151,8 @@ def _has_pycurl(bench: Bench) -> bool:
 
 def _rounds(
     bench: Bench, size: str, contenders: Mapping[str, Contender]
-) -> dict[str, list[Taken]]:
-    results: dict[str, list[Taken]] = {name: [] for name in contenders}
+) -> dict[str, list[Measurement]]:
+    results: dict[str, list[Measurement]] = {name: [] for name in contenders}
     for number in range(bench.options.rounds):
         for name, contender in contenders.items():
             result = contender.run()
@@ -156,7 +162,11 @@ def _rounds(
 
 
 def ratio(
-    results: Mapping[str, list[Taken]], name: str, other: str, *, cpu: bool = False
+    results: Mapping[str, list[Measurement]],
+    name: str,
+    other: str,
+    *,
+    cpu: bool = False,
 ) -> float:
     """Return the median of the ratios within each round."""
     pairs = zip(results[name], results[other], strict=True)
@@ -166,7 +176,7 @@ def ratio(
 def _tell(
     bench: Bench,
     size: str,
-    results: Mapping[str, list[Taken]],
+    results: Mapping[str, list[Measurement]],
     contenders: Mapping[str, Contender],
 ) -> None:
     rows = []
@@ -192,7 +202,7 @@ def _tell(
         _multiples(bench, results)
 
 
-def _targets(bench: Bench, results: Mapping[str, list[Taken]]) -> None:
+def _targets(bench: Bench, results: Mapping[str, list[Measurement]]) -> None:
     report, ours = bench.report, OURS
     both = "Signpost, PostgreSQL, 2 dispatchers"
     report.at_least(f"{ours}, of bare aiohttp", ratio(results, ours, BARE[0]), 0.6, "")
@@ -203,7 +213,7 @@ def _targets(bench: Bench, results: Mapping[str, list[Taken]]) -> None:
     )
 
 
-def _multiples(bench: Bench, results: Mapping[str, list[Taken]]) -> None:
+def _multiples(bench: Bench, results: Mapping[str, list[Measurement]]) -> None:
     for name in results:
         wanted = next((n for peer, n in WANTED.items() if name.startswith(peer)), 0)
         if wanted and "alone" not in name:

@@ -6,9 +6,9 @@ import time
 from collections.abc import Sequence
 
 from benchmarks.deliveries.bench import MAX_IN_FLIGHT, Bench, median, ms
+from benchmarks.deliveries.environments import ScratchEnvironment
 from benchmarks.deliveries.report import Table
-from benchmarks.deliveries.speed import Taken, bare, taken
-from benchmarks.deliveries.stage import World
+from benchmarks.deliveries.speed import Measurement, bare, combine
 
 HEALTHY, HUNG = 1_000, 64
 HANG_MS = 5_000
@@ -20,46 +20,46 @@ BODY = 1024 * 1024
 def isolation(bench: Bench) -> None:
     """Time healthy receivers behind a hanging one, and alone."""
     rows = []
-    for world in bench.worlds:
+    for scratch in bench.environments:
         pairs = [
-            (_healthy(bench, world, hung=0), _healthy(bench, world, hung=HUNG))
+            (_healthy(bench, scratch, hung=0), _healthy(bench, scratch, hung=HUNG))
             for _ in range(bench.options.rounds)
         ]
         alone, beside = median([a for a, _ in pairs]), median([b for _, b in pairs])
         ratio = median([b / a for a, b in pairs])
-        rows.append((world.name, ms(alone), ms(beside), f"{ratio:.2f}"))
-        bench.report.figures.setdefault("isolation", {})[world.name] = pairs
-        what = f"healthy receivers beside a hanging one, {world.name}"
+        rows.append((scratch.name, ms(alone), ms(beside), f"{ratio:.2f}"))
+        bench.report.figures.setdefault("isolation", {})[scratch.name] = pairs
+        what = f"healthy receivers beside a hanging one, {scratch.name}"
         bench.report.at_most(what, ratio, 1.3, "times")
     title = f"{HEALTHY:,} deliveries to {HEALTHY_ENDPOINTS} receivers, {HUNG} before them to one that hangs {HANG_MS / 1000:g} s"
     columns = ("", "without the hang", "with it", "ratio")
     bench.report.tables.append(Table(title, columns, rows))
 
 
-def _healthy(bench: Bench, world: World, *, hung: int) -> float:
+def _healthy(bench: Bench, scratch: ScratchEnvironment, *, hung: int) -> float:
     """Return the seconds until all healthy receivers have answered."""
     url = bench.receiver.url
     groups = [(url("ok"), HEALTHY_ENDPOINTS, HEALTHY)]
     if hung:
         groups.insert(0, (url(f"after/{HANG_MS}"), 1, hung))
-    world.fill(*groups)
+    scratch.fill(*groups)
     bench.receiver.reset()
     at = time.monotonic() + 0.1
-    world.hand(1).begin("dispatch_all", at=at)
+    scratch.job_process(1).begin("dispatch_all", at=at)
     seconds = bench.receiver.wait_for(HEALTHY) - at
     if hung:
-        world.kill_hand(1)  # no process waits for the hanging ones
-        world.hand(1).do("state")
+        scratch.kill_hand(1)  # no process waits for the hanging ones
+        scratch.job_process(1).do("state")
     else:
-        world.hand(1).end()
-    bench.say(f"{world.name}: {HEALTHY} healthy, {hung} hung: {seconds:.2f} s")
+        scratch.job_process(1).end()
+    bench.say(f"{scratch.name}: {HEALTHY} healthy, {hung} hung: {seconds:.2f} s")
     return seconds
 
 
 def slow(bench: Bench) -> None:
     """Send to many receivers that take their time, beside the bare loop."""
     count = bench.options.either(1_000, 8_000)
-    pairs: list[tuple[Taken, Taken]] = []
+    pairs: list[tuple[Measurement, Measurement]] = []
     group = (bench.receiver.url(f"after/{SLOW_MS}"), SLOW_ENDPOINTS, count)
     for _ in range(bench.options.rounds):
         limit = bare(
@@ -71,7 +71,7 @@ def slow(bench: Bench) -> None:
             in_flight=MAX_IN_FLIGHT,
         )
         bench.sqlite.fill(group)
-        pairs.append((limit, taken(bench.sqlite.dispatch())))
+        pairs.append((limit, combine(bench.sqlite.dispatch())))
     bare_rate, ours = (median([pair[n].rate for pair in pairs]) for n in (0, 1))
     ratio = median([b.rate / a.rate for a, b in pairs])
     bench.report.figures["slow"] = [[a._asdict(), b._asdict()] for a, b in pairs]
@@ -90,15 +90,15 @@ def slow(bench: Bench) -> None:
 def memory(bench: Bench) -> None:
     """Take the peak of a dispatcher's memory while large bodies wait."""
     count = bench.options.either(100, 2_000)
-    world = bench.sqlite
+    scratch = bench.sqlite
     group = bench.waits("ok", 100)
     endpoints = (group[0], group[1], min(100, count))
-    world.fill(endpoints, size=BODY)
+    scratch.fill(endpoints, size=BODY)
     for _ in range(count // 100 - 1):
         # In parts, because this process must not need 2 GB either.
-        world.fill(endpoints, size=BODY, empty=False)
+        scratch.fill(endpoints, size=BODY, empty=False)
     bench.say(f"{count} bodies of 1 MiB wait")
-    [report] = world.dispatch()
+    [report] = scratch.dispatch()
     peak = report["peak"] / 1e6
     bench.report.figures["memory"] = {"bodies": count, "peak": report["peak"]}
     rows = [
@@ -107,16 +107,16 @@ def memory(bench: Bench) -> None:
     columns = ("bodies of 1 MiB", "peak of the dispatcher", "deliveries/s")
     bench.report.tables.append(Table("Memory", columns, rows))
     bench.report.at_most("memory of the dispatcher", peak, 200, "MB")
-    world.hand().do("clear")
+    scratch.job_process().do("clear")
 
 
 def publishing(bench: Bench) -> None:
     """Time publish(), its commit and its wake-up."""
     rows = []
     times = bench.options.either(10, 100)
-    for world in bench.worlds:
+    for scratch in bench.environments:
         for endpoints in (5, 1_000):
-            took: Sequence[float] = world.hand().do(
+            took: Sequence[float] = scratch.job_process().do(
                 "publish_cost",
                 url=bench.receiver.url(),
                 endpoints=endpoints,
@@ -124,9 +124,9 @@ def publishing(bench: Bench) -> None:
             )
             per_row = median(took) / endpoints
             rows.append(
-                (world.name, f"1 to {endpoints:,}", ms(median(took)), ms(per_row))
+                (scratch.name, f"1 to {endpoints:,}", ms(median(took)), ms(per_row))
             )
-            key = f"{world.name} 1 x {endpoints}"
+            key = f"{scratch.name} 1 x {endpoints}"
             bench.report.figures.setdefault("publishing", {})[key] = took
     columns = ("database", "event to endpoints", "publish()", "per delivery")
     note = "Of 1,000 deliveries publish() makes 500; the dispatcher creates the others."
@@ -138,29 +138,29 @@ def claims(bench: Bench) -> None:
     """Time a claim at growing backlogs."""
     sizes = (1_000, 100_000) if bench.options.quick else (1_000, 100_000, 1_000_000)
     rows = []
-    for world in bench.worlds:
-        world.hand().do("clear")
-        durations = [_claim(bench, world, size) for size in sizes]
+    for scratch in bench.environments:
+        scratch.job_process().do("clear")
+        durations = [_claim(bench, scratch, size) for size in sizes]
         ratio = durations[-1] / durations[0]
-        rows.append((world.name, *map(ms, durations), f"{ratio:.2f}"))
+        rows.append((scratch.name, *map(ms, durations), f"{ratio:.2f}"))
         figures = dict(zip(map(str, sizes), durations, strict=True))
-        bench.report.figures.setdefault("claims", {})[world.name] = figures
-        what = f"claim at {sizes[-1]:,} waiting, of that at 1,000, {world.name}"
+        bench.report.figures.setdefault("claims", {})[scratch.name] = figures
+        what = f"claim at {sizes[-1]:,} waiting, of that at 1,000, {scratch.name}"
         bench.report.at_most(what, ratio, 2, "times")
-        world.hand().do("clear")
+        scratch.job_process().do("clear")
     columns = ("", *(f"{size:,} waiting" for size in sizes), "last / first")
     bench.report.tables.append(Table("A claim", columns, rows))
 
 
-def _claim(bench: Bench, world: World, waiting: int) -> float:
-    rows = world.hand().do(
+def _claim(bench: Bench, scratch: ScratchEnvironment, waiting: int) -> float:
+    rows = scratch.job_process().do(
         "grow",
         url=bench.receiver.url(),
         endpoints=bench.options.endpoints,
         waiting=waiting,
     )
-    found = world.hand().do("claim_cost", times=bench.options.either(10, 50))
+    found = scratch.job_process().do("claim_cost", times=bench.options.either(10, 50))
     seconds = median(found["seconds"])
     size = median(found["sizes"])
-    bench.say(f"{world.name}: {rows:,} waiting: {size:g} claimed in {ms(seconds)}")
+    bench.say(f"{scratch.name}: {rows:,} waiting: {size:g} claimed in {ms(seconds)}")
     return seconds

@@ -1,4 +1,4 @@
-"""The benchmark of deliveries runs on its own stage, prints its figures, and removes everything."""
+"""The benchmark of deliveries runs in environments of its own, prints its figures, and removes everything."""
 
 from __future__ import annotations
 

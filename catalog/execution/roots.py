@@ -12,7 +12,7 @@ from catalog.conf import option
 from catalog.execution.statements import Selection
 from catalog.identifiers import LARGEST_32, LARGEST_64, primary_key
 from catalog.models import MODELS, Book, TypeName, is_indexed
-from catalog.text import NUL, folded
+from catalog.text_checks import NUL, folded
 
 Arguments = Mapping[str, Any]
 Select = Callable[[Arguments], Selection | None]
@@ -53,8 +53,8 @@ def select_by_name(arguments: Arguments) -> Selection | None:
 def select_by_title(arguments: Arguments) -> Selection | None:
     """Select books by title, in no order.
 
-    So a search for half the catalogue ends at the budget's last row, and rows that are
-    refused anyway are not sorted.
+    A search that finds more rows than the budget allows stops there and is refused, so that
+    sorting would be wasted.
     """
     title, enough = arguments["title"], option("CATALOG_ROW_BUDGET") + 1
     books = Book.objects.all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import graphene
 
-from catalog.text import DESCRIPTION_LENGTH, NAME_LENGTH
+from catalog.text_checks import DESCRIPTION_LENGTH, NAME_LENGTH
 
 TEXT = f"Not blank, at most {NAME_LENGTH} characters."
 

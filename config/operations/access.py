@@ -8,7 +8,7 @@ from django.conf import settings
 from django.http import HttpRequest
 
 from config.environment import is_loopback
-from config.serving import front
+from config.serving import middleware_checks
 
 # A proxy sends these; then the peer's address does not identify the client.
 _PROXY_HEADERS = ("FORWARDED", "VIA", "X_REAL_IP")
@@ -34,7 +34,11 @@ def is_local(request: HttpRequest) -> bool:
         for name in request.META
     )
     has_loopback_peer = is_loopback(request.META.get("REMOTE_ADDR", ""))
-    return has_loopback_peer and not is_proxied and front.has_allowed_host(request)
+    return (
+        has_loopback_peer
+        and not is_proxied
+        and middleware_checks.has_allowed_host(request)
+    )
 
 
 def _has_token(request: HttpRequest) -> bool:

@@ -1,4 +1,4 @@
-"""Runs programs together: all of them, or none. Does not depend on Django."""
+"""Runs programs together: if one ends, all end, and none is restarted. Needs no Django."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from django.db.models import Count, Max, Min, Q
 from django.utils import timezone
 from oauth2_provider.models import AccessToken, RefreshToken
 
-from recording.activity import locked_account
+from recording.account_locks import locked_account
 from recording.oauth.models import REFRESH_LIFETIME, Application, Grant, Rotation
 
 MAX_SIBLINGS = 4  # real clients refresh from a few processes at once, not from many
@@ -69,10 +69,10 @@ def is_alive(token: RefreshToken, *, now: datetime) -> bool:
 
 
 def rotate(token: RefreshToken, *, now: datetime) -> bool:
-    """Retire a live refresh token, or count one more pair for a retired one.
+    """Mark a refresh token as rotated; if it is rotated already, count one more token pair.
 
-    The leeway starts with the first use. Returns False when the retired token has as many
-    siblings as it may have: the client that made them is at fault, so its connection stays.
+    The leeway starts with the first use. Returns False if the token has MAX_SIBLINGS more pairs
+    already. The connection is not revoked then: this is a fault of the client, not theft.
     """
     if token.revoked is None:
         RefreshToken.objects.filter(pk=token.pk).update(revoked=now, updated=now)

@@ -13,7 +13,7 @@ from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauth2_provider.settings import oauth2_settings
 from oauthlib.oauth2 import InvalidGrantError
 
-from recording.activity import locked_account
+from recording.account_locks import locked_account
 from recording.oauth import clients, connections
 from recording.oauth.errors import InvalidTargetError
 from recording.oauth.models import Grant

@@ -17,7 +17,7 @@ from django.utils import timezone
 from oauth2_provider.models import AccessToken, RefreshToken
 
 from recording import accounts, recordings, tokens
-from recording.activity import InactiveAccountError
+from recording.account_locks import InactiveAccountError
 from recording.models import PersonalToken, Recording
 from tests.receiver import receiver
 from tests.recording.conftest import error_of

@@ -39,7 +39,7 @@ RENEW_EVERY_S = 3.0
 RESIDENT_WAIT_S, WAIT_S = 1.0, 0.05
 DATABASE_PAUSE_S = 0.5
 # Results are kept in memory while the database is unavailable; the task's time-out is the end.
-DATABASE_PATIENCE_S = 60.0
+DATABASE_RETRY_S = 60.0
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -116,11 +116,11 @@ class Dispatcher:
         until = time.monotonic() + run_s
         try:
             while time.monotonic() < until and not self.stop() and not self._is_lost:
-                if not self._with_patience(self._work):
+                if not self._retry_while_unavailable(self._work):
                     break
             self._finish()
         finally:
-            self._with_patience(self._release_lease)
+            self._retry_while_unavailable(self._release_lease)
         return self._recorder.attempts
 
     def _work(self) -> bool:
@@ -176,12 +176,12 @@ class Dispatcher:
         """Let a successor start, then await open requests and release the queues."""
         self.sender.release_unstarted()
         if not self._is_lost:
-            self._with_patience(self._hand_over)
+            self._retry_while_unavailable(self._hand_over)
         while self._claims or self._recorder.unrecorded:
-            if not self._with_patience(self._record_and_release):
+            if not self._retry_while_unavailable(self._record_and_release):
                 break
         if not self._is_lost:
-            self._with_patience(self._release_idle)
+            self._retry_while_unavailable(self._release_idle)
 
     def _hand_over(self) -> None:
         # The successor starts at once, and expires leases that seem to be over.
@@ -211,13 +211,14 @@ class Dispatcher:
     def _is_lost(self) -> bool:
         return self._housekeeping.is_lease_lost
 
-    def _with_patience(self, step: Callable[[], bool | None]) -> bool:
+    def _retry_while_unavailable(self, step: Callable[[], bool | None]) -> bool:
         """Do a step of database work; while the database is unavailable, try again.
 
-        Returns False if the step does, or when patience ends: the next dispatcher then finds
-        what is claimed as interrupted.
+        Returns False if the step returns False, the lease is lost, or the database is still
+        unavailable after DATABASE_RETRY_S. The next dispatcher then treats open claims as
+        interrupted.
         """
-        until = time.monotonic() + DATABASE_PATIENCE_S
+        until = time.monotonic() + DATABASE_RETRY_S
         while True:
             try:
                 if self._is_in_doubt:

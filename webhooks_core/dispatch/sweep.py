@@ -18,7 +18,8 @@ from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EngineState,
 EVERY = timedelta(seconds=20)
 # Of the minute between two scheduled sweeps.
 RETENTION_S = 40.0
-# A commit and its notification are two steps: only an overdue queue has missed the second.
+# A publisher notifies after its commit: a queue that is overdue for less than this may still be
+# notified, and needs no repair.
 GRACE = timedelta(seconds=5)
 
 log = structlog.stdlib.get_logger(__name__)

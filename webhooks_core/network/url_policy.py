@@ -151,7 +151,7 @@ def _resolve(host: str) -> list[str]:
     try:
         rows = future.result(timeout=RESOLVE_TIMEOUT_S)
     except FutureTimeoutError:
-        future.cancel()  # if it has not started, it need not
+        future.cancel()  # no caller waits for a lookup that has not started
         return []
     except UnicodeError as error:
         raise UrlRefusedError("url is malformed") from error

@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from benchmarks.deliveries.bench import Bench
-from benchmarks.deliveries.family import Worker
-from benchmarks.deliveries.stage import Hand, World, until
+from benchmarks.deliveries.environments import JobProcess, ScratchEnvironment, until
+from benchmarks.deliveries.process_tree import Worker
 
 WARM_UP = 20
 SETTLE_S = 1.0
@@ -73,15 +73,17 @@ Measured = tuple[float, float]
 class Runner:
     """A library's worker, the process that queues for it, and their database."""
 
-    def __init__(self, bench: Bench, world: World, name: str, peer: Peer) -> None:
-        self._bench, self._world, self._name, self._peer = bench, world, name, peer
+    def __init__(
+        self, bench: Bench, scratch: ScratchEnvironment, name: str, peer: Peer
+    ) -> None:
+        self._bench, self._scratch, self._name, self._peer = bench, scratch, name, peer
         slug = "".join(
             character if character.isalnum() else "-" for character in name.lower()
         )
         # Each has its own queue: a stopped worker would take from a shared one.
-        environment = world.environment | {"BENCH_NAME": f"{bench.name}-{slug}"}
+        environment = scratch.environment | {"BENCH_NAME": f"{bench.name}-{slug}"}
         log = bench.folder / f"{slug}.log"
-        self._queuer = Hand(environment, log)
+        self._queuer = JobProcess(environment, log)
         self._worker = Worker(peer.command, environment, log)
         self._count = bench.options.either(100, 1_000)
 
@@ -109,7 +111,7 @@ class Runner:
 
     def _queue(self, count: int) -> None:
         if self._peer.keyed:
-            keys = self._world.fill(self._bench.waits("ok", count))
+            keys = self._scratch.fill(self._bench.waits("ok", count))
             self._queuer.do(self._peer.job, keys=keys)
         else:
             url = self._bench.receiver.url()
@@ -133,13 +135,13 @@ def peers(bench: Bench) -> Iterator[dict[str, Callable[[], Measured]]]:
     """Start the workers of the installed libraries; yield a function for each that measures it."""
     wanted = RECORDED if bench.options.quick else RECORDED | POSTED
     with ExitStack() as stack:
-        world = _world(bench)
-        stack.callback(world.close)
+        scratch = _scratch(bench)
+        stack.callback(scratch.close)
         runners = {}
         for name, peer in wanted.items():
             if not _is_able(bench, name, peer):
                 continue
-            runners[name] = Runner(bench, world, name, peer)
+            runners[name] = Runner(bench, scratch, name, peer)
             stack.callback(runners[name].close)
             runners[name].warm()
         yield {name: runner.measure for name, runner in runners.items()}
@@ -153,7 +155,7 @@ def _is_able(bench: Bench, name: str, peer: Peer) -> bool:
     return name not in bench.report.skipped
 
 
-def _world(bench: Bench) -> World:
+def _scratch(bench: Bench) -> ScratchEnvironment:
     """Make a database for the peers: SQLite, the quicker one for a single process."""
     environment = bench.sqlite.environment | {
         "DATABASE_URL": bench.scratch_sqlite("peers"),
@@ -161,4 +163,4 @@ def _world(bench: Bench) -> World:
         "WORKERS": "1",
         "BENCH_PEERS": "yes",
     }
-    return World("peers", environment, bench.folder)
+    return ScratchEnvironment("peers", environment, bench.folder)

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from recording import recordings
-from recording.activity import InactiveAccountError
+from recording.account_locks import InactiveAccountError
 from recording.documents import MAX_BYTES, DocumentError
 from recording.management.accounts import user_named
 from webhooks_core.cli.output import add_json_argument, format_output

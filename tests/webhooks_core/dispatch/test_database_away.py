@@ -148,7 +148,7 @@ def test_what_is_unwritten_when_patience_ends_is_sent_again_by_the_next_dispatch
 ):
     """Also when the database comes back just long enough to release the queues."""
     monkeypatch.setattr(engine, "DATABASE_PAUSE_S", 0.01)
-    monkeypatch.setattr(engine, "DATABASE_PATIENCE_S", 0.05)
+    monkeypatch.setattr(engine, "DATABASE_RETRY_S", 0.05)
 
     def away(recorded):
         raise OperationalError

@@ -1,4 +1,4 @@
-"""The scratch stage of the deliveries benchmark: processes, databases and broker keys of its own."""
+"""The deliveries benchmark's own processes, databases and broker keys."""
 
 from __future__ import annotations
 
@@ -45,14 +45,19 @@ def until(holds: Callable[[], object], claim: str, *, every_s: float = 0.02) -> 
         time.sleep(every_s)
 
 
-class Hand:
-    """A process that does jobs in one environment (benchmarks.deliveries.hand)."""
+class JobProcess:
+    """A process that does jobs in one environment (benchmarks.deliveries.job_process)."""
 
     def __init__(self, environment: Mapping[str, str], log: Path) -> None:
         self._log = log
         with log.open("ab") as out:
             self._process = subprocess.Popen(  # noqa: S603 - a program of ours
-                [sys.executable, "-m", "benchmarks.deliveries.hand", str(os.getpid())],
+                [
+                    sys.executable,
+                    "-m",
+                    "benchmarks.deliveries.job_process",
+                    str(os.getpid()),
+                ],
                 env=dict(environment),
                 cwd=settings.BASE_DIR,
                 stdin=subprocess.PIPE,
@@ -69,7 +74,7 @@ class Hand:
         """Give a job; end() waits for what it gives."""
         stream = self._process.stdin
         if stream is None:
-            raise BenchError("a hand without an ear")
+            raise BenchError("the job process has no standard input")
         stream.write(json.dumps({"job": job, "given": given}) + "\n")
         stream.flush()
 
@@ -149,49 +154,49 @@ class Receiver:
             self._process.stdout.close()
 
 
-class World:
-    """A scratch database, the environment of the processes that use it, and hands in it."""
+class ScratchEnvironment:
+    """A scratch database, the environment of the processes that use it, and job_processes in it."""
 
     def __init__(self, name: str, environment: Mapping[str, str], folder: Path) -> None:
         self.name = name
         self.environment = dict(environment)
         self._folder = folder
-        self._hands: dict[int, Hand] = {}
-        self.hand().do("prepare")
+        self._job_processes: dict[int, JobProcess] = {}
+        self.job_process().do("prepare")
 
-    def hand(self, number: int = 0) -> Hand:
-        """Return a hand, started when it is asked for first."""
-        if number not in self._hands:
+    def job_process(self, number: int = 0) -> JobProcess:
+        """Return a job process; the first call starts it."""
+        if number not in self._job_processes:
             log = self._folder / f"{self.name}-{number}.log"
-            self._hands[number] = Hand(self.environment, log)
-        return self._hands[number]
+            self._job_processes[number] = JobProcess(self.environment, log)
+        return self._job_processes[number]
 
     def kill_hand(self, number: int) -> None:
-        """End a hand whatever it does; the next one of this number is a new process."""
-        if hand := self._hands.pop(number, None):
-            hand.kill()
+        """End a job process, whatever it does; the next one of this number is a new process."""
+        if job_process := self._job_processes.pop(number, None):
+            job_process.kill()
 
     def fill(
         self, *groups: tuple[str, int, int], size: int = 1024, empty: bool = True
     ) -> list[int]:
         """Make (url, endpoints, deliveries) wait in an emptied database; return the keys."""
         if empty:
-            self.hand().do("clear")
+            self.job_process().do("clear")
         names = ("url", "endpoints", "deliveries")
         given = [dict(zip(names, group, strict=True)) for group in groups]
-        keys: list[int] = self.hand().do("fill", groups=given, size=size)
+        keys: list[int] = self.job_process().do("fill", groups=given, size=size)
         return keys
 
     def dispatch(self, dispatchers: int = 1, **given: Any) -> list[dict[str, float]]:
         """Have dispatchers start together and send what waits; return what each measured."""
-        hands = [self.hand(1 + number) for number in range(dispatchers)]
+        job_processes = [self.job_process(1 + number) for number in range(dispatchers)]
         at = time.monotonic() + 0.1
-        for hand in hands:
-            hand.begin("dispatch_all", at=at, **given)
-        return [hand.end() for hand in hands]
+        for job_process in job_processes:
+            job_process.begin("dispatch_all", at=at, **given)
+        return [job_process.end() for job_process in job_processes]
 
     def close(self) -> None:
-        for number in list(self._hands):
+        for number in list(self._job_processes):
             self.kill_hand(number)
 
 

@@ -9,7 +9,7 @@ import requests
 from django.core.exceptions import DisallowedHost
 from django.test import RequestFactory
 
-from config.serving import front
+from config.serving import middleware_checks
 from tests.config.sites import CHAT, ask, error_text, local, raw
 from tests.gateway.chat.harness import IDENTITY
 from tests.running import running, until
@@ -135,7 +135,7 @@ def test_chat_reads_allowed_hosts_as_django_does(settings, allowed):
         except DisallowedHost:
             expected = False
         scope = {"headers": [(b"host", host.encode("latin-1"))], "scheme": "http"}
-        assert (host, front.admits(scope)) == (host, expected)
+        assert (host, middleware_checks.passes_middleware(scope)) == (host, expected)
 
 
 GETS = sorted(

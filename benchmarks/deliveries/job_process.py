@@ -1,6 +1,6 @@
 """A process that does jobs for the deliveries benchmark, one after another, and returns their results.
 
-Run as `python -m benchmarks.deliveries.hand PARENT`. It reads a line of JSON for each job and answers
+Run as `python -m benchmarks.deliveries.job_process PARENT`. It reads a line of JSON for each job and answers
 with one: only such processes touch the scratch databases, never the command itself.
 """
 

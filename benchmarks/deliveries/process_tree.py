@@ -12,7 +12,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from benchmarks.deliveries.stage import BenchError
+from benchmarks.deliveries.environments import BenchError
 from webhooks_core.worker import processes
 
 
@@ -42,12 +42,12 @@ class Worker:
     def pid(self) -> int:
         return self._process.pid
 
-    def family(self) -> list[int]:
+    def pids(self) -> list[int]:
         return processes.descendants(self.pid)
 
     def signal(self, number: int) -> None:
         """Send a signal to the process and its descendants."""
-        for pid in self.family():
+        for pid in self.pids():
             try:
                 os.kill(pid, number)
             except ProcessLookupError:
@@ -61,7 +61,7 @@ class Worker:
 
     def cpu(self) -> float:
         """Return the seconds of CPU of the process and its descendants."""
-        return sum(map(_cpu_of, self.family()))
+        return sum(map(_cpu_of, self.pids()))
 
     def kill(self) -> None:
         self.signal(signal.SIGKILL)

@@ -39,7 +39,7 @@ def has_one_allowed_host(scope: Scope) -> bool:
     return len(hosts) == 1 and _is_allowed(hosts[0], tuple(settings.ALLOWED_HOSTS))
 
 
-def admits(scope: Scope) -> bool:
+def passes_middleware(scope: Scope) -> bool:
     """Return True if Django's middleware would neither refuse nor redirect the request."""
     needs_redirect = settings.SECURE_SSL_REDIRECT and not _is_secure(scope)
     return not needs_redirect and has_one_allowed_host(scope)
