@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 from django.db import connection, transaction
+from django.utils import timezone
 
 from tests.receiver import Receiver, receiver
 from tests.webhooks_core.engine import only_delivery
@@ -48,7 +49,8 @@ def resident_dispatcher(monkeypatch) -> Iterator[None]:
         yield
     finally:
         stop.set()
-        notify.notify([queue.pk])  # it may be waiting
+        # It may be waiting. notify() would wake another dispatcher if this one has ended.
+        notify._mark_due([queue.pk], at=timezone.now())
         thread.join()
 
 
