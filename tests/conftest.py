@@ -70,13 +70,13 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Start a worker per processor, and two more for slow tests, which mostly wait.
+    """Start a worker per processor, and two more, for many tests wait.
 
     What names only files runs in this process.
     """
     if all(".py" in argument for argument in config.args):
         return 0
-    return (os.cpu_count() or 1) + (0 if "not slow" in config.option.markexpr else 2)
+    return (os.cpu_count() or 1) + 2
 
 
 @pytest.hookimpl(optionalhook=True)
