@@ -11,14 +11,8 @@ import pytest
 from gateway import keys
 from gateway.configuration.shapes import Target
 from gateway.identity import Caller
-from tests.gateway.chat.harness import (
-    SHORT_CUT,
-    Gateway,
-    Loop,
-    MockUpstream,
-    answers,
-    running,
-)
+from tests.gateway.chat.harness import SHORT_CUT, Gateway, running
+from tests.gateway.chat.mock_upstream import Loop, MockUpstream, answers
 from webhooks_core.api import tokens
 
 

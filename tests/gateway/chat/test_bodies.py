@@ -12,16 +12,17 @@ import pytest
 from gateway import keys
 from gateway.chat import asgi, service
 from gateway.chat.routing import Router
-from tests.gateway.chat.harness import ASGI, COMPLETION, SHORT_CUT, answers, every_way
+from tests.gateway.chat.harness import ASGI, SHORT_CUT, every_way
+from tests.gateway.chat.mock_upstream import COMPLETION, answers
 from tests.gateway.chat.streaming.test_leaving import raw_request
-from tests.gateway.chat.test_errors import INTERNAL, REQUEST_ID, told
+from tests.gateway.chat.test_errors import INTERNAL, REQUEST_ID, status_and_detail
 from webhooks_core.api import tokens
 
 
 @every_way
 def test_another_media_type_is_refused(gateway, upstream):
     response = gateway.post(b"x", headers={**REQUEST_ID, "Content-Type": "text/plain"})
-    assert told(response)[0] == 415
+    assert status_and_detail(response)[0] == 415
     assert upstream.requests == []
 
 
@@ -42,7 +43,7 @@ def test_bodies_up_to_20_mb_are_taken_and_larger_ones_refused(gateway, upstream)
     fits = gateway.post(largest)
     too_large = gateway.post(largest + b" ", headers=REQUEST_ID)
     assert fits.status_code == 200
-    assert told(too_large)[0] == 413
+    assert status_and_detail(too_large)[0] == 413
 
 
 @every_way
@@ -59,7 +60,7 @@ def test_a_body_without_a_length_is_counted_as_it_comes(gateway):
         for _ in range(21):
             yield b" " * 1024 * 1024
 
-    assert told(gateway.post(parts(), headers=REQUEST_ID))[0] == 413
+    assert status_and_detail(gateway.post(parts(), headers=REQUEST_ID))[0] == 413
 
 
 @pytest.mark.parametrize("part", ["half", "none"])
@@ -85,7 +86,7 @@ def test_an_unforeseen_failure_tells_nothing(gateway, upstream, monkeypatch):
         raise RuntimeError("a bug with a secret")
 
     monkeypatch.setattr(gateway.known, "endpoints", fail)
-    assert told(gateway.post(headers=REQUEST_ID)) == (500, INTERNAL)
+    assert status_and_detail(gateway.post(headers=REQUEST_ID)) == (500, INTERNAL)
 
 
 @every_way
@@ -97,7 +98,10 @@ def test_an_unforeseen_failure_of_a_call_tells_nothing_and_is_recorded(
         raise RuntimeError("a bug with a secret")
 
     monkeypatch.setattr(Router, "order", fail)
-    assert told(gateway.post(headers=REQUEST_ID, stream=stream)) == (500, INTERNAL)
+    assert status_and_detail(gateway.post(headers=REQUEST_ID, stream=stream)) == (
+        500,
+        INTERNAL,
+    )
     assert [item.status for item in gateway.kept.ended] == [500]
     assert gateway.limits.running == 0
 
@@ -112,5 +116,5 @@ def test_a_database_that_hangs_is_as_good_as_away(gateway, monkeypatch):
 
     response = gateway.post(headers={**REQUEST_ID, **unknown})
 
-    assert told(response)[0] == 503
+    assert status_and_detail(response)[0] == 503
     assert int(response.headers["Retry-After"]) > 0

@@ -8,8 +8,9 @@ import pytest
 
 from gateway.chat.capabilities import CAPABILITIES
 from gateway.configuration.shapes import SUPPORTS
-from tests.gateway.chat.harness import COMPLETION, WAYS, answers
-from tests.gateway.chat.test_errors import REQUEST_ID, told
+from tests.gateway.chat.harness import WAYS
+from tests.gateway.chat.mock_upstream import COMPLETION, answers
+from tests.gateway.chat.test_errors import REQUEST_ID, status_and_detail
 
 
 @pytest.fixture(params=WAYS)
@@ -40,7 +41,10 @@ def part_of_a_message(kind: str) -> dict[str, Any]:
 def test_what_is_asked_for_must_be_supported(gateway, upstream, capability, fields):
     gateway.declare(supports=frozenset({"streaming"}))
     response = gateway.post(headers=REQUEST_ID, **fields)
-    assert told(response) == (400, f"Endpoint does not support request: {capability}")
+    assert status_and_detail(response) == (
+        400,
+        f"Endpoint does not support request: {capability}",
+    )
     assert upstream.requests == []
 
 

@@ -10,12 +10,11 @@ import pytest
 import requests
 
 from gateway.configuration.shapes import Allow, Target
-from tests.gateway.chat.harness import (
+from tests.gateway.chat.harness import IDENTITY, MESSAGES, every_way
+from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     DONE,
     HEAD,
-    IDENTITY,
-    MESSAGES,
     STREAM,
     USAGE,
     USAGE_CHUNK,
@@ -23,7 +22,6 @@ from tests.gateway.chat.harness import (
     answers,
     chunk,
     event,
-    every_way,
     sends,
 )
 

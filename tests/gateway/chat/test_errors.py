@@ -18,11 +18,11 @@ from gateway.chat.errors import (
     look_up,
 )
 from gateway.configuration.shapes import Allow
-from tests.gateway.chat.harness import (
+from tests.gateway.chat.harness import WAYS
+from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     DONE,
     STREAM,
-    WAYS,
     answers,
     event,
     sends,
@@ -45,7 +45,7 @@ def refusal(message: str, status: int = 400):
     return answers({"error": {"message": message, "type": "x"}}, status)
 
 
-def told(answer):
+def status_and_detail(answer):
     assert answer.headers["Content-Type"] == "application/json"
     assert answer.headers["X-Request-Id"] == "req-7"
     assert set(answer.json()) == {"detail"}
@@ -80,7 +80,7 @@ def test_sync_upstream_failure_names_the_request_and_nothing_else(
     gateway, upstream, _case, script
 ):
     upstream.script = script
-    assert told(gateway.post(headers=REQUEST_ID)) == (500, UPSTREAM)
+    assert status_and_detail(gateway.post(headers=REQUEST_ID)) == (500, UPSTREAM)
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -103,7 +103,7 @@ def test_absent_and_forbidden_are_answered_byte_for_byte_the_same(
     absent = gateway.post(model="absent", stream=stream, headers=REQUEST_ID)
     forbidden = gateway.post(model="secret", stream=stream, headers=REQUEST_ID)
 
-    assert told(absent) == told(forbidden) == (404, NOT_FOUND)
+    assert status_and_detail(absent) == status_and_detail(forbidden) == (404, NOT_FOUND)
     assert absent.content == forbidden.content
     for name in ("Date", "date"):
         absent.headers.pop(name, None), forbidden.headers.pop(name, None)
@@ -147,7 +147,7 @@ def test_a_denial_names_the_operation_that_was_asked_for(gateway, path, action, 
     ],
 )
 def test_an_invalid_request_says_what_is_wrong(gateway, upstream, body, detail):
-    assert told(gateway.post(body, headers=REQUEST_ID)) == (400, detail)
+    assert status_and_detail(gateway.post(body, headers=REQUEST_ID)) == (400, detail)
     assert upstream.requests == []
 
 
@@ -167,7 +167,7 @@ def test_an_invalid_request_says_what_is_wrong(gateway, upstream, body, detail):
     ],
 )
 def test_a_body_that_is_not_json_is_a_bad_request(gateway, upstream, body):
-    status, detail = told(gateway.post(body, headers=REQUEST_ID))
+    status, detail = status_and_detail(gateway.post(body, headers=REQUEST_ID))
     assert status == 400
     assert detail.startswith("The body is not valid JSON: ")
     assert upstream.requests == []
@@ -176,7 +176,7 @@ def test_a_body_that_is_not_json_is_a_bad_request(gateway, upstream, body):
 @pytest.mark.parametrize("stream", [b"true", b"false"])
 def test_a_body_nested_too_deeply_to_be_passed_on_is_a_bad_request(gateway, stream):
     body = b'{"model":"small","stream":%s,"a":%s1%s}' % (stream, b"[" * 400, b"]" * 400)
-    assert told(gateway.post(body, headers=REQUEST_ID)) == (
+    assert status_and_detail(gateway.post(body, headers=REQUEST_ID)) == (
         400,
         "The body is nested too deeply.",
     )
@@ -188,7 +188,7 @@ def test_a_body_nested_too_deeply_to_be_passed_on_is_a_bad_request(gateway, stre
 def test_an_upstreams_refusal_keeps_its_message(gateway, upstream, status, stream):
     upstream.script = refusal("messages: too few", status)
     response = gateway.post(stream=stream, headers=REQUEST_ID)
-    assert told(response) == (400, "messages: too few")
+    assert status_and_detail(response) == (400, "messages: too few")
 
 
 @pytest.mark.parametrize(
@@ -208,12 +208,12 @@ def test_a_refusals_message_is_found_in_every_known_shape(
     gateway, upstream, body, detail
 ):
     upstream.script = answers(body, 400)
-    assert told(gateway.post(headers=REQUEST_ID)) == (400, detail)
+    assert status_and_detail(gateway.post(headers=REQUEST_ID)) == (400, detail)
 
 
 def test_a_refusal_of_any_length_is_told_in_short(gateway, upstream):
     upstream.script = answers(b"x" * 1_000_000, 400)
-    assert told(gateway.post(headers=REQUEST_ID)) == (400, "x" * 1000)
+    assert status_and_detail(gateway.post(headers=REQUEST_ID)) == (400, "x" * 1000)
 
 
 @pytest.mark.spec("gateway", "synchronous: arguments as is, a list, or the text")
@@ -234,7 +234,10 @@ def test_the_detail_is_made_of_the_exceptions_arguments(error, detail):
 def test_sync_unsupported_request(gateway, upstream):
     gateway.declare(supports=frozenset({"streaming"}))
     response = gateway.post(headers=REQUEST_ID, tools=[{"type": "function"}])
-    assert told(response) == (400, "Endpoint does not support request: tools")
+    assert status_and_detail(response) == (
+        400,
+        "Endpoint does not support request: tools",
+    )
     assert upstream.requests == []
 
 
@@ -242,7 +245,7 @@ def test_sync_unsupported_request(gateway, upstream):
 def test_sync_unsupported_inference_type(gateway, upstream):
     gateway.declare(inference_type="embedding", supports=frozenset())
     response = gateway.post(headers=REQUEST_ID)
-    assert told(response) == (400, "Unsupported inference type: embedding")
+    assert status_and_detail(response) == (400, "Unsupported inference type: embedding")
     assert upstream.requests == []
 
 
@@ -257,8 +260,8 @@ def test_before_the_first_chunk_the_message_stands_alone(gateway):
     plain = gateway.post(model="plain", stream=True, headers=REQUEST_ID)
     vectors = gateway.post(model="vectors", stream=True, headers=REQUEST_ID)
 
-    assert told(plain) == (400, "streaming")
-    assert told(vectors) == (400, "embedding")
+    assert status_and_detail(plain) == (400, "streaming")
+    assert status_and_detail(vectors) == (400, "embedding")
 
 
 @pytest.mark.spec("gateway", "The first chunk is obtained before the stream opens")
@@ -281,7 +284,7 @@ def test_before_the_first_chunk_every_other_failure_is_internal(
 ):
     upstream.script = script
     response = gateway.post(stream=True, headers=REQUEST_ID)
-    assert told(response) == (500, INTERNAL)
+    assert status_and_detail(response) == (500, INTERNAL)
     assert gateway.kept.ended[0].status == 500
 
 
@@ -290,7 +293,7 @@ def test_a_refusal_in_place_of_the_first_chunk_is_an_ordinary_error(gateway, ups
     error = {"error": {"message": "too long", "code": 400}}
     upstream.script = sends(event(error))
     response = gateway.post(stream=True, headers=REQUEST_ID)
-    assert told(response) == (400, "too long")
+    assert status_and_detail(response) == (400, "too long")
 
 
 def test_an_invalid_request_before_the_first_chunk_is_any_other_failure():

@@ -13,20 +13,18 @@ import trustme
 from structlog.testing import capture_logs
 
 from gateway.configuration.shapes import Target
-from tests.gateway.chat.harness import (
+from tests.gateway.chat.harness import Gateway, every_way, running
+from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     DONE,
     STREAM,
     USAGE_CHUNK,
     WHOLE_STREAM,
-    Gateway,
     MockUpstream,
     answers,
     chunk,
     event,
-    every_way,
     head,
-    running,
     sends,
 )
 

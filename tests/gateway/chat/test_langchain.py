@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_openai import ChatOpenAI
 
-from tests.gateway.chat.harness import (
+from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     STREAM,
     TOOL_STREAM,

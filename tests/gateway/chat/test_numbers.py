@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.chat import exact_json
 from gateway.chat.streaming import chunks
-from tests.gateway.chat.harness import DONE, STREAM, answers, event, sends
+from tests.gateway.chat.mock_upstream import DONE, STREAM, answers, event, sends
 from tests.gateway.chat.upstreams.test_anthropic import MESSAGE
 
 # As one list, so that each test needs one request.

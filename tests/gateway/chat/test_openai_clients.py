@@ -14,10 +14,10 @@ import openai
 import pytest
 
 from gateway.configuration.shapes import Allow, Target
-from tests.gateway.chat.harness import (
+from tests.gateway.chat.harness import MESSAGES
+from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     DONE,
-    MESSAGES,
     STREAM,
     TOOL_STREAM,
     USAGE,

@@ -10,7 +10,7 @@ import pytest
 
 from gateway.chat.upstreams.http import retry_after
 from gateway.configuration.shapes import Target
-from tests.gateway.chat.harness import STREAM, answers, event, sends
+from tests.gateway.chat.mock_upstream import STREAM, answers, event, sends
 from tests.gateway.chat.test_errors import INTERNAL, REQUEST_ID, UPSTREAM
 
 V1 = {"path": "/v1/chat/completions", "headers": REQUEST_ID}

@@ -13,7 +13,8 @@ from gateway.chat.routing import Router
 from gateway.configuration.shapes import ModelEntry, Target
 from gateway.errors import TooManyRequestsError
 from gateway.identity import Caller
-from tests.gateway.chat.harness import COMPLETION, STREAM, answers, every_way, sends
+from tests.gateway.chat.harness import every_way
+from tests.gateway.chat.mock_upstream import COMPLETION, STREAM, answers, sends
 
 HEAVY, LIGHT = Target("http://a/v1", "m", weight=9), Target("http://b/v1", "m")
 PAIR = ModelEntry("pair", "openai", (HEAVY, LIGHT))

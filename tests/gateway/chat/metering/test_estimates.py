@@ -10,10 +10,10 @@ import pytest
 from gateway.chat.context import ChatContext
 from gateway.chat.metering.tokens import Usage
 from gateway.chat.streaming import body
-from tests.gateway.chat.harness import (
+from tests.gateway.chat.harness import MESSAGES
+from tests.gateway.chat.mock_upstream import (
     DONE,
     HEAD,
-    MESSAGES,
     STREAM,
     TOOL_STREAM,
     USAGE,

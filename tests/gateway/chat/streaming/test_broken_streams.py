@@ -12,17 +12,15 @@ import pytest
 import requests
 from structlog.testing import capture_logs
 
-from tests.gateway.chat.harness import (
+from tests.gateway.chat.harness import IDENTITY, MESSAGES, events_of
+from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     DONE,
-    IDENTITY,
-    MESSAGES,
     STREAM,
     WHOLE_STREAM,
     answers,
     chunk,
     event,
-    events_of,
     head,
     sends,
 )

@@ -17,19 +17,15 @@ from gateway.chat import asgi
 from gateway.chat.http_messages import ChatResponse
 from gateway.chat.streaming import body as body_module
 from gateway.chat.upstreams import http
-from tests.gateway.chat.harness import (
-    ASGI,
+from tests.gateway.chat.harness import ASGI, IDENTITY, MESSAGES, SHORT_CUT, every_way
+from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     DONE,
-    IDENTITY,
-    MESSAGES,
-    SHORT_CUT,
     STREAM,
     WHOLE_STREAM,
     answers,
     chunk,
     event,
-    every_way,
     head,
     sends,
 )

@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from gateway.chat.upstreams import http
-from tests.gateway.chat.harness import COMPLETION, WHOLE_STREAM, answers, head, sends
+from tests.gateway.chat.mock_upstream import (
+    COMPLETION,
+    WHOLE_STREAM,
+    answers,
+    head,
+    sends,
+)
 
 
 def closes(after_s: float, *parts: bytes, resets: bool = False) -> Any:

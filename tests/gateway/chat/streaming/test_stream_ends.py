@@ -6,11 +6,10 @@ import pytest
 import requests
 
 from gateway.chat.streaming import body
-from tests.gateway.chat.harness import (
+from tests.gateway.chat.harness import IDENTITY, MESSAGES
+from tests.gateway.chat.mock_upstream import (
     DONE,
     HEAD,
-    IDENTITY,
-    MESSAGES,
     STREAM,
     USAGE,
     USAGE_CHUNK,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.configuration.shapes import Target
-from tests.gateway.chat.harness import answers, event, sends
+from tests.gateway.chat.mock_upstream import answers, event, sends
 
 MESSAGE: dict[str, Any] = {
     "id": "msg_01XFDUDYJgAACzvnptvVoYEL",

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.gateway.chat.harness import answers
+from tests.gateway.chat.mock_upstream import answers
 from tests.gateway.chat.upstreams.test_anthropic import (
     TEXT_STREAM,
     TOOL,

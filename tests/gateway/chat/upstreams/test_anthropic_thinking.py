@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.chat.harness import MESSAGES, answers, events_of
+from tests.gateway.chat.harness import MESSAGES, events_of
+from tests.gateway.chat.mock_upstream import answers
 from tests.gateway.chat.upstreams.anthropic_cases import HIDDEN, THOUGHT, USE
 from tests.gateway.chat.upstreams.test_anthropic import (
     MESSAGE,
