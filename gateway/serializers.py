@@ -32,6 +32,7 @@ from webhooks_core.api.pagination import PageQuery
 from webhooks_core.encryption import MASK
 from webhooks_core.endpoints import Created
 from webhooks_core.models import Delivery, Endpoint
+from webhooks_core.network.url_policy import UrlPolicy
 
 MAX_DESCRIPTION = 1000
 MAX_SECRET = 256
@@ -95,7 +96,9 @@ class EventTypesField(StrictListField):
         return names
 
 
-@extend_schema_field({"type": "string", "minLength": 1, "maxLength": 2048})
+@extend_schema_field(
+    {"type": "string", "minLength": 1, "maxLength": UrlPolicy().max_length}
+)
 class UrlField(StrictCharField):
     """A URL that the profile's UrlPolicy checks, its length too."""
 
