@@ -45,26 +45,27 @@ def until(holds: Callable[[], object], claim: str, *, every_s: float = 0.02) -> 
         time.sleep(every_s)
 
 
+def _start(module: str, log: Path, **options: Any) -> subprocess.Popen[str]:
+    """Start a module of this package, which exits with this process and logs to a file."""
+    with log.open("ab") as out:
+        return subprocess.Popen(  # noqa: S603 - a program of ours
+            [sys.executable, "-m", f"{__package__}.{module}", str(os.getpid())],
+            cwd=settings.BASE_DIR,
+            stdout=subprocess.PIPE,
+            stderr=out,
+            text=True,
+            **options,
+        )
+
+
 class JobProcess:
     """A process that does jobs in one environment (benchmarks.deliveries.job_process)."""
 
     def __init__(self, environment: Mapping[str, str], log: Path) -> None:
         self._log = log
-        with log.open("ab") as out:
-            self._process = subprocess.Popen(  # noqa: S603 - a program of ours
-                [
-                    sys.executable,
-                    "-m",
-                    "benchmarks.deliveries.job_process",
-                    str(os.getpid()),
-                ],
-                env=dict(environment),
-                cwd=settings.BASE_DIR,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=out,
-                text=True,
-            )
+        self._process = _start(
+            "job_process", log, env=dict(environment), stdin=subprocess.PIPE
+        )
 
     @property
     def pid(self) -> int:
@@ -107,19 +108,7 @@ class Receiver:
     """The receiver's process, and its counts."""
 
     def __init__(self, log: Path) -> None:
-        with log.open("ab") as out:
-            self._process = subprocess.Popen(  # noqa: S603 - a program of ours
-                [
-                    sys.executable,
-                    "-m",
-                    "benchmarks.deliveries.receiver",
-                    str(os.getpid()),
-                ],
-                cwd=settings.BASE_DIR,
-                stdout=subprocess.PIPE,
-                stderr=out,
-                text=True,
-            )
+        self._process = _start("receiver", log)
         port = self._process.stdout.readline() if self._process.stdout else ""
         if not port:
             raise BenchError("the receiver did not start")
