@@ -17,7 +17,7 @@ from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.transport import AttemptResult, OutgoingRequest
 from webhooks_core.outcomes import Outcome
 
-TIMEOUT_S = 0.5
+TIMEOUT_S = 2.0  # where none comes: long enough for a busy machine to connect
 PATIENCE_S = 20.0  # where an answer comes: a busy machine may be slow to hear it
 Behaviour = Callable[[socket.socket, "Hostile"], None]
 
@@ -176,5 +176,5 @@ def send(sender: Sender, request: OutgoingRequest) -> AttemptResult:
 OK = b"HTTP/1.1 200 OK\r\n"
 NOT_HTTP = (Outcome.HTTP, None, "the answer was not valid HTTP")
 CLOSED = (Outcome.CONNECT, None, "the connection was closed without an answer")
-LATE = (Outcome.TIMEOUT, None, "no answer within 0.5 s")
+LATE = (Outcome.TIMEOUT, None, f"no answer within {TIMEOUT_S:g} s")
 FINE = (Outcome.OK, 200, "")

@@ -223,7 +223,7 @@ def test_no_dispatcher_exceeds_its_time_by_more_than_a_second(use_profile):
 @pytest.mark.parametrize("case", [*POURING, "continues for ever", "is a gzip bomb"])
 def test_memory_stays_flat_while_a_receiver(case):
     behave = GZIP_BOMB if case == "is a gzip bomb" else CASES[case][0]
-    timeout_s = TIMEOUT_S if case in HANGING else PATIENCE_S
+    timeout_s = 0.5 if case in HANGING else PATIENCE_S
     with Hostile(behave).running() as server:
         post(server.url, timeout_s=timeout_s)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
