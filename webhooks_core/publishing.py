@@ -61,10 +61,12 @@ def publish_test(
 ) -> Event:
     """Store a test event for one endpoint, whatever its event types; return the event.
 
-    The event is stored in any case; a delivery only if the endpoint is subscribed.
+    The event is stored in any case; a delivery only if the endpoint is subscribed. Raises
+    Endpoint.DoesNotExist if the endpoint was removed with its account.
     """
     profile = profiles.get(endpoint.profile)
     with tracing.publishing(profile.name, event_type), transaction.atomic():
+        endpoint = Endpoint.objects.select_for_update(no_key=True).get(pk=endpoint.pk)
         event, _ = _store(
             profile,
             owner=endpoint.owner,

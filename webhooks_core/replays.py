@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import Exists, Max, OuterRef, QuerySet
 from django.utils import timezone
 
 from webhooks_core import profiles
 from webhooks_core.formats import public_id
-from webhooks_core.models import Delivery, Endpoint
+from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.worker import notify
 
 BATCH = 200
@@ -25,15 +25,14 @@ def replay(delivery: Delivery, *, at: datetime | None = None) -> Delivery:
     """Queue the event of a delivery for its endpoint again. Raises NotSubscribedError."""
     if not delivery.endpoint.is_subscribed:
         raise NotSubscribedError
-    while True:
-        try:
-            with transaction.atomic():
-                return _create(delivery, at or timezone.now())
-        except IntegrityError:  # another replay took the number
-            continue
+    with transaction.atomic():
+        return _create(delivery, at or timezone.now())
 
 
 def _create(delivery: Delivery, at: datetime) -> Delivery:
+    # Locked: retention keeps the event from now on, and another replay takes another number.
+    event = Event.objects.filter(pk=delivery.event_id).select_for_update(no_key=True)
+    event.values_list("pk").first()
     pair = {"event_id": delivery.event_id, "endpoint_id": delivery.endpoint_id}
     deliveries = Delivery.objects.filter(**pair)
     last = deliveries.aggregate(last=Max("replay_number"))["last"]
@@ -87,6 +86,8 @@ def replay_failed(
     queued = 0
     while part := list(failed[:BATCH]):
         with transaction.atomic():
+            # By event: replays to two endpoints lock their common events in one order.
+            part.sort(key=lambda delivery: delivery.event_id)
             for number, delivery in enumerate(part, start=queued):
                 replay(delivery, at=start + timedelta(seconds=number / per_second))
         queued += len(part)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -20,7 +17,7 @@ from catalog.schema import mutations
 from catalog.views import executor
 from tests.catalog.factories import AuthorFactory, BookFactory, CategoryFactory
 from tests.factories import UserFactory
-from tests.threads import together
+from tests.threads import started, together
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -28,8 +25,6 @@ pytestmark = [
         connection.vendor == "sqlite", reason="SQLite has one writer at a time"
     ),
 ]
-WAITING = """SELECT count(*) FROM pg_stat_activity
-  WHERE datname = current_database() AND wait_event_type = 'Lock'"""
 
 
 def change(text: str) -> Any:
@@ -73,30 +68,6 @@ def remove_many(category):
     client.force_login(User.objects.get(username="root"))
     form = {"action": "delete_selected", "_selected_action": category.pk, "post": "yes"}
     return client.post("/admin/catalog/category/", form).status_code
-
-
-def started(call: Callable[..., Any], *arguments: Any) -> Future[Any]:
-    """Start a call in a thread; return when it has ended, or waits for a lock."""
-
-    def run() -> Any:
-        try:
-            return call(*arguments)
-        finally:
-            connection.close()
-
-    pool = ThreadPoolExecutor(1)
-    task = pool.submit(run)
-    pool.shutdown(wait=False)
-    while not task.done() and not is_waiting():
-        time.sleep(0.01)
-    return task
-
-
-def is_waiting() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_stat_clear_snapshot()")  # kept in a transaction
-        cursor.execute(WAITING)
-        return bool(cursor.fetchone()[0])
 
 
 @pytest.fixture

@@ -141,6 +141,7 @@ def test_a_test_event_goes_to_that_endpoint_alone_whatever_its_types():
 def test_a_test_event_for_a_disabled_endpoint_is_stored_without_a_delivery():
     target = EndpointFactory.create(url=URL)
     target.status = Endpoint.Status.DISABLED
+    target.save()
     publish_test(target, event_type="thing.made", data={})
     assert (Event.objects.count(), Delivery.objects.count()) == (1, 0)
 

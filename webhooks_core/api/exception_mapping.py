@@ -9,21 +9,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
-from django.db import InterfaceError, OperationalError
 from django.http import Http404
 from django.http.request import UnreadablePostError
 from rest_framework import exceptions
 
 from webhooks_core.api.parsers import EncodedBody, PayloadTooLarge
+from webhooks_core.outages import is_outage
 
 # Of a 503: most outages are restarts.
 RETRY_AFTER = {"Retry-After": "5"}
 
-_OUTAGES: tuple[type[Exception], ...] = (OperationalError, InterfaceError)
+_OUTAGES: tuple[type[Exception], ...] = ()
 with suppress(ImportError):  # the package's extra `redis` is not installed
     from redis.exceptions import RedisError
 
-    _OUTAGES += (RedisError,)
+    _OUTAGES = (RedisError,)
 
 # No folder or no space for temporary files: the server could not store the body.
 _NOT_STORED = {errno.ENOENT, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES}
@@ -72,7 +72,7 @@ def _failure_of_django(error: BaseException | None) -> Failure | None:
             return Failure(503, headers=RETRY_AFTER)
         case UnreadablePostError() | SuspiciousOperation():
             return Failure(400)  # unreadable: the client went away
-        case _ if isinstance(error, _OUTAGES):
+        case _ if is_outage(error) or isinstance(error, _OUTAGES):
             return Failure(503, headers=RETRY_AFTER)
     return None
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 import structlog
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from webhooks_core import profiles, tracing
@@ -35,8 +35,6 @@ MAX_CLAIMED = 1024
 MAX_BYTES = 32 * 1024 * 1024
 # How long an endpoint is left out whose deliveries cannot be claimed.
 PAUSE_AFTER_ERROR = timedelta(minutes=1)
-# Errors of the database that are expected to pass.
-TRANSIENT_ERRORS = (OperationalError, InterfaceError)
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -93,9 +91,9 @@ class OpenClaims:
             return []
         try:
             return self._claim_batch(queues, now)
-        except (*TRANSIENT_ERRORS, leases.LeaseLostError):
-            raise
-        except Exception:  # an error of one row must not affect the others
+        except Exception as error:  # an error of one row must not affect the others
+            if leases.is_general(error):
+                raise
             log.exception("batch claim failed")
         return [
             request for queue in queues for request in self._claim_single(queue, now)
@@ -104,9 +102,9 @@ class OpenClaims:
     def _claim_single(self, queue: QueueState, now: datetime) -> list[OutgoingRequest]:
         try:
             return self._claim_batch([queue], now)
-        except (*TRANSIENT_ERRORS, leases.LeaseLostError):
-            raise
-        except Exception:
+        except Exception as error:
+            if leases.is_general(error):
+                raise
             ids = Endpoint.objects.filter(pk=queue.pk).values_list(
                 "public_id", flat=True
             )

@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from webhooks_core.conf import RUN_S
 from webhooks_core.dispatch import leases
-from webhooks_core.dispatch.claims import TRANSIENT_ERRORS, OpenClaims
+from webhooks_core.dispatch.claims import OpenClaims
 from webhooks_core.dispatch.connectivity import Connectivity
 from webhooks_core.dispatch.housekeeping import Housekeeping
 from webhooks_core.dispatch.queues import LEASE_BATCH, LeasedQueues
@@ -27,6 +27,7 @@ from webhooks_core.dispatch.results import ResultRecorder
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import DispatcherLease, EndpointQueue, Event
 from webhooks_core.network.transport import OutgoingRequest
+from webhooks_core.outages import is_outage
 from webhooks_core.worker import notify
 from webhooks_core.worker.listener import Listener
 
@@ -227,7 +228,9 @@ class Dispatcher:
             except leases.LeaseLostError:
                 self._housekeeping.is_lease_lost = True
                 return False
-            except TRANSIENT_ERRORS as error:
+            except Exception as error:
+                if not is_outage(error):
+                    raise
                 log.warning("database unavailable", error=type(error).__name__)
                 self._is_in_doubt = True
                 if time.monotonic() > until or connection.in_atomic_block:

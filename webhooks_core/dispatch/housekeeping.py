@@ -13,7 +13,6 @@ from django.utils import timezone
 from webhooks_core import publishing
 from webhooks_core.conf import webhook_settings
 from webhooks_core.dispatch import leases, sweep
-from webhooks_core.dispatch.claims import TRANSIENT_ERRORS
 from webhooks_core.dispatch.connectivity import WINDOW, Connectivity
 from webhooks_core.dispatch.queues import LeasedQueues
 from webhooks_core.dispatch.sender import Sender
@@ -94,9 +93,9 @@ def _shielded(step: Callable[[], object]) -> bool:
     """Do a step whose failure must not delay deliveries; return True if it had work to do."""
     try:
         return bool(step())
-    except TRANSIENT_ERRORS:
-        raise
     except Exception as error:
+        if leases.is_general(error):
+            raise
         log.exception(
             "housekeeping failed", step=step.__name__, error=type(error).__name__
         )

@@ -21,6 +21,7 @@ from webhooks_core.models import (
     EndpointQueue,
     EngineState,
 )
+from webhooks_core.outages import is_outage
 from webhooks_core.outcomes import Outcome
 from webhooks_core.worker import processes
 
@@ -33,6 +34,11 @@ log = structlog.stdlib.get_logger(__name__)
 
 class LeaseLostError(Exception):
     """The lease has expired, and another process has freed what it claimed."""
+
+
+def is_general(error: Exception) -> bool:
+    """Return True for an error that is not about single rows."""
+    return is_outage(error) or isinstance(error, LeaseLostError)
 
 
 def acquire() -> DispatcherLease | None:

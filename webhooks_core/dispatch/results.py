@@ -15,7 +15,8 @@ from django.db.models import F
 from django.utils import timezone
 
 from webhooks_core import notices, tracing
-from webhooks_core.dispatch.claims import TRANSIENT_ERRORS, Claim, OpenClaims
+from webhooks_core.dispatch import leases
+from webhooks_core.dispatch.claims import Claim, OpenClaims
 from webhooks_core.dispatch.connectivity import Connectivity
 from webhooks_core.dispatch.decisions import Decision, decide
 from webhooks_core.dispatch.queues import LeasedQueues
@@ -123,9 +124,9 @@ def record_results(
     """As record_batch(), but a result that cannot be written does not affect the others."""
     try:
         return record_batch(lease, ended, now=now)
-    except TRANSIENT_ERRORS:
-        raise
-    except Exception as error:  # noqa: BLE001 - an error of one row must not affect the others
+    except Exception as error:
+        if leases.is_general(error):
+            raise
         log.error("batch result write failed", error=type(error).__name__)  # noqa: TRY400 - one line
     return [
         entry for attempt in ended for entry in _record_single(lease, *attempt, now)
@@ -140,9 +141,9 @@ def _record_single(
     for version in (result, bare):
         try:
             return record_batch(lease, [(claim, version)], now=now)
-        except TRANSIENT_ERRORS:
-            raise
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:
+            if leases.is_general(error):
+                raise
             log.error(  # noqa: TRY400 - one line
                 "result write failed",
                 delivery=claim.due.public_id,
@@ -157,10 +158,12 @@ def record_batch(
 ) -> list[RecordedResult]:
     """Write the results of what this lease still claims; return them with their decisions.
 
-    Endpoints are written before deliveries, as everywhere, so that no two writers deadlock.
+    The lease is locked first, then endpoints are written before deliveries, as everywhere, so
+    that no two writers deadlock. Raises LeaseLostError.
     """
     untried = [claim.pk for claim, result in ended if result.outcome is None]
     with transaction.atomic():
+        leases.lock(lease)
         recorded = _decide_all(_still_claimed(lease, ended), now)
         _count_failures(recorded, now)
         Delivery.objects.release(untried, lease=lease.pk)

@@ -96,9 +96,11 @@ def _remove(pks: Sequence[int], before: datetime, until: float) -> int | None:
         if time.monotonic() > until:
             return None
     with _pause_after(), transaction.atomic():
-        # Leave out events that were replayed meanwhile.
+        # Leave out events that were replayed meanwhile; locked, they are not replayed from now on.
+        events = Event.objects.filter(pk__in=doomed)
+        list(events.order_by("pk").select_for_update().values_list("pk"))
         left = Delivery.objects.filter(event=OuterRef("pk"))
-        empty = Event.objects.filter(~Exists(left), pk__in=doomed)
+        empty = events.filter(~Exists(left))
         gone = list(empty.values_list("pk", flat=True))
         Trace.objects.filter(event__in=gone).delete()
         delete_unreferenced(Event.objects.filter(pk__in=gone))

@@ -284,9 +284,12 @@ class Engine(Invariants):
         return DispatcherLease.objects.get(pk=dispatcher.lease.pk).ended_at is not None
 
     def record(self, dispatcher: BusyDispatcher, results: list[Any]) -> None:
-        is_expired = self.is_expired(dispatcher)
-        recorded = dispatcher.record(results)
-        assert not (is_expired and recorded)
+        if self.is_expired(dispatcher):
+            with pytest.raises(leases.LeaseLostError):
+                dispatcher.record(results)
+            recorded: list[RecordedResult] = []
+        else:
+            recorded = dispatcher.record(results)
         ended = {result.key for result in results}
         dispatcher.open = [
             request for request in dispatcher.open if request.key not in ended

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import time_machine
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
@@ -140,6 +140,28 @@ def test_results_survive_an_outage_and_are_written_when_it_is_over(monkeypatch):
         assert dispatch() == 3
     assert len(server.requests) == 3
     assert failures == []
+    assert set(Delivery.objects.values_list("status", "attempts")) == {(1, 1)}
+
+
+@pytest.mark.skipif("connection.vendor != 'postgresql'", reason="SQLite has no standby")
+def test_results_are_kept_while_the_server_is_read_only(monkeypatch):
+    """As after a failover, until the connection is made anew."""
+    monkeypatch.setattr(engine, "DATABASE_PAUSE_S", 0.01)
+    real, failed_over = results.record_results, list[bool]()
+
+    def record_results(lease, ended, *, now):
+        if not failed_over:
+            failed_over.append(True)
+            with connection.cursor() as cursor:
+                cursor.execute("SET default_transaction_read_only = on")
+        return real(lease, ended, now=now)
+
+    monkeypatch.setattr(results, "record_results", record_results)
+    with receiver(204) as server:
+        EndpointFactory.create(url=server.url)
+        publish_events(3)
+        assert dispatch() == 3
+    assert len(server.requests) == 3
     assert set(Delivery.objects.values_list("status", "attempts")) == {(1, 1)}
 
 
