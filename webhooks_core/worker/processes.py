@@ -75,14 +75,27 @@ def boot_id() -> str:
 
 
 def is_alive(pid: int) -> bool:
-    """Return True if a process of this machine exists."""
+    """Return True if a process of this machine runs.
+
+    One that has ended is not alive, even while nobody has waited for it: the first process of a
+    container often waits for no orphan.
+    """
     try:
         os.kill(pid, 0)
     except PermissionError:
         return True
     except ProcessLookupError:
         return False
-    return True
+    return _state(pid) not in {"Z", "X"}
+
+
+def _state(pid: int) -> str:
+    """Return the letter of proc_pid_stat(5) for a process; "" where there is none."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    return stat.rpartition(") ")[2][:1]  # the name before it may hold anything
 
 
 def descendants(pid: int) -> list[int]:
