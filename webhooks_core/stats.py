@@ -35,10 +35,15 @@ def last_seen_at(now: datetime) -> datetime | None:
 def oldest_due(now: datetime) -> timedelta:
     """Return for how long the most overdue delivery has waited; zero if none is overdue.
 
-    Suspended deliveries are not due. One index lookup per endpoint, however long the backlog is.
+    Suspended deliveries are not due. One index lookup per queue that is due or leased, however
+    long the backlog and the list of endpoints are.
     """
-    rows = Endpoint.objects.receiving().annotate(next_due=Delivery.objects.next_due())
-    earliest: datetime | None = rows.aggregate(at=Min("next_due"))["at"]
+    # What a publisher that died did not notify is missing until the sweep finds it.
+    busy = Q(queue__next_due_at__lte=now) | Q(queue__leased_by__isnull=False)
+    rows = Endpoint.objects.receiving().filter(busy)
+    earliest: datetime | None = rows.aggregate(at=Min(Delivery.objects.next_due()))[
+        "at"
+    ]
     return max(now - earliest, timedelta(0)) if earliest else timedelta(0)
 
 

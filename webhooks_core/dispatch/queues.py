@@ -6,7 +6,7 @@ takes room from another endpoint.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -269,17 +269,11 @@ def due_deliveries(limits: Sequence[ClaimLimit], now: datetime) -> list[DueDeliv
     the cost does not grow with the backlog. Raw SQL, since the ORM has no such query and its
     model instances would be half of the cost of a claim.
     """
-    due: list[DueDelivery] = []
     at = connection.ops.adapt_datetimefield_value(now)
-    for start in range(0, len(limits), QUEUES_PER_QUERY):
-        part = limits[start : start + QUEUES_PER_QUERY]
-        sql = " UNION ALL ".join(
-            _NEXT_IN_ORDER if limit.in_order else _EARLIEST for limit in part
-        )
-        params = [
-            value for limit in part for value in (at, limit.queue, limit.room + 1)
-        ]
-        with connection.cursor() as cursor:
+    statements = _lateral if connection.vendor == "postgresql" else _union
+    due: list[DueDelivery] = []
+    with connection.cursor() as cursor:
+        for sql, params in statements(limits, at):
             cursor.execute(sql, params)
             due += map(_due_delivery, cursor.fetchall())
     return due
@@ -293,14 +287,47 @@ def _due_delivery(row: tuple[Any, ...]) -> DueDelivery:
     return DueDelivery._make(row)
 
 
-# Times that have passed need not be read: that alone would be a quarter of a claim's cost.
-_WAITING = (
-    "SELECT * FROM (SELECT d.id, d.public_id, d.event_id, d.endpoint_id, d.attempts,"
-    " d.interruptions, e.size,"
-    " CASE WHEN d.next_attempt_at > %s THEN d.next_attempt_at END"
-    " FROM webhooks_core_delivery d JOIN webhooks_core_event e ON e.id = d.event_id"
-    " WHERE d.endpoint_id = %s AND d.status = 0 AND d.claimed_by IS NULL"
-)
-_EARLIEST = f"{_WAITING} ORDER BY d.next_attempt_at, d.id LIMIT %s) AS due"
-# Whatever its own time: the first one is due or keeps the others waiting.
-_NEXT_IN_ORDER = f"{_WAITING} ORDER BY d.event_id, d.id LIMIT %s) AS due"
+Statement = tuple[str, list[Any]]
+
+
+def _union(limits: Sequence[ClaimLimit], at: Any) -> Iterator[Statement]:
+    """Yield what SQLite plans quickly: a query for each queue."""
+    for start in range(0, len(limits), QUEUES_PER_QUERY):
+        part = limits[start : start + QUEUES_PER_QUERY]
+        params = [
+            value for limit in part for value in (at, limit.queue, limit.room + 1)
+        ]
+        queries = (_waiting("%s", in_order=limit.in_order) for limit in part)
+        yield " UNION ALL ".join(queries), params
+
+
+def _lateral(limits: Sequence[ClaimLimit], at: Any) -> Iterator[Statement]:
+    """Yield what PostgreSQL plans once for all queues: a loop over them, in their order.
+
+    The planner does not know the limit of a queue: the greatest one, a constant inside, keeps it
+    from reading and sorting whole queues.
+    """
+    for in_order in (False, True):
+        if part := [limit for limit in limits if limit.in_order == in_order]:
+            rooms = [limit.room + 1 for limit in part]
+            waiting = _waiting("queue.id", in_order=in_order)
+            sql = (
+                "SELECT due.* FROM unnest(%s::bigint[], %s::int[]) AS queue (id, room)"  # noqa: S608
+                f" CROSS JOIN LATERAL ({waiting} LIMIT queue.room) AS due"
+            )
+            yield sql, [[limit.queue for limit in part], rooms, at, max(rooms)]
+
+
+def _waiting(queue: str, *, in_order: bool) -> str:
+    """Return the query for the first deliveries of a queue, which takes a time and a limit."""
+    # In strict order the first one is due or keeps the others waiting, whatever its own time.
+    order = "event_id" if in_order else "next_attempt_at"
+    # Times that have passed need not be read: that alone would be a quarter of a claim's cost.
+    return (
+        "SELECT * FROM (SELECT d.id, d.public_id, d.event_id, d.endpoint_id, d.attempts,"  # noqa: S608
+        " d.interruptions, e.size,"
+        " CASE WHEN d.next_attempt_at > %s THEN d.next_attempt_at END"
+        " FROM webhooks_core_delivery d JOIN webhooks_core_event e ON e.id = d.event_id"
+        f" WHERE d.endpoint_id = {queue} AND d.status = 0 AND d.claimed_by IS NULL"
+        f" ORDER BY d.{order}, d.id LIMIT %s) AS due"
+    )

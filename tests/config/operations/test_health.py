@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from unittest import mock
 
 import pytest
@@ -15,7 +15,7 @@ from config.operations import health
 from tests.factories import UserFactory
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import stats, tasks
-from webhooks_core.models import Delivery, Endpoint, EngineState
+from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EngineState
 
 ELSEWHERE = "203.0.113.9"
 
@@ -113,29 +113,37 @@ def test_a_scheduled_sweep_is_a_sign_of_life(db):
     assert stats.last_seen_at(timezone.now()) is not None
 
 
-def test_a_late_delivery_degrades_the_status(client, worked, plain):
+def publish_due(at: datetime) -> None:
     EndpointFactory.create()
     publish_event()
-    late = timezone.now() - timedelta(seconds=health.LATE_AFTER_S + 60)
-    Delivery.objects.update(next_attempt_at=late)
+    Delivery.objects.update(next_attempt_at=at)
+    EndpointQueue.objects.update(next_due_at=at)
+
+
+def test_a_late_delivery_degrades_the_status(client, worked, plain):
+    publish_due(timezone.now() - timedelta(seconds=health.LATE_AFTER_S + 60))
     code, body = ask(client)
     assert (code, body["status"]) == (200, "degraded")
     assert statuses(body)["oldest_due"] == "failed"
 
 
 def test_deliveries_of_a_paused_endpoint_are_not_late(db, plain):
-    EndpointFactory.create()
-    publish_event()
     now = timezone.now()
-    Delivery.objects.update(next_attempt_at=now - timedelta(hours=1))
+    publish_due(now - timedelta(hours=1))
     assert stats.oldest_due(now) == timedelta(hours=1)
     Endpoint.objects.update(paused_at=now)
     assert stats.oldest_due(now) == timedelta(0)
 
 
+def test_what_waits_in_a_leased_queue_is_late_too(db, plain):
+    now = timezone.now()
+    publish_due(now - timedelta(hours=1))
+    EndpointQueue.objects.update(next_due_at=None, leased_by=1)
+    assert stats.oldest_due(now) == timedelta(hours=1)
+
+
 def test_deliveries_that_are_due_later_are_not_late(db, plain):
-    EndpointFactory.create()
-    publish_event()
+    publish_due(timezone.now())
     assert stats.oldest_due(timezone.now() - timedelta(hours=1)) == timedelta(0)
 
 
