@@ -29,7 +29,7 @@ class EventQuerySet(models.QuerySet["Event"]):
 class Event(models.Model):
     """A stored fact; `body` is the exact bytes that are signed and sent."""
 
-    public_id = models.CharField(max_length=40, unique=True)
+    public_id = models.CharField(max_length=40)
     profile = models.CharField(max_length=32)
     owner = models.CharField(max_length=128)
     type = models.CharField(max_length=128)
@@ -47,11 +47,13 @@ class Event(models.Model):
 
     class Meta:
         constraints = [
+            # Not `unique=True`: PostgreSQL would get a second index, for LIKE.
+            models.UniqueConstraint(fields=["public_id"], name="event_public_id"),
             models.UniqueConstraint(
                 fields=["profile", "owner", "dedupe_key"],
                 condition=Q(dedupe_key__isnull=False),
                 name="event_dedupe_key",
-            )
+            ),
         ]
         indexes = [
             models.Index(
@@ -221,7 +223,7 @@ class Delivery(models.Model):
         TEST = "test"
         REPLAY = "replay"
 
-    public_id = models.CharField(max_length=40, unique=True)
+    public_id = models.CharField(max_length=40)
     # No indexes of their own: each leads one below, and every index costs each claim.
     event = models.ForeignKey(Event, on_delete=models.CASCADE, db_index=False)
     endpoint = models.ForeignKey(Endpoint, on_delete=models.CASCADE, db_index=False)
@@ -245,6 +247,7 @@ class Delivery(models.Model):
     class Meta:
         verbose_name_plural = "deliveries"
         constraints = [
+            models.UniqueConstraint(fields=["public_id"], name="delivery_public_id"),
             models.UniqueConstraint(
                 fields=["event", "endpoint", "replay_number"], name="delivery_once"
             ),

@@ -67,7 +67,7 @@ class Endpoint(models.Model):
         ACTIVE = 1
         DISABLED = 2  # by the engine, after too many failures in a row
 
-    public_id = models.CharField(max_length=40, unique=True)
+    public_id = models.CharField(max_length=40)
     profile = models.CharField(max_length=32)
     owner = models.CharField(max_length=128)
     url = models.CharField(max_length=2048)
@@ -111,6 +111,7 @@ class Endpoint(models.Model):
 
     class Meta:
         constraints = [
+            models.UniqueConstraint(fields=["public_id"], name="endpoint_public_id"),
             # The quota: two creations at once cannot both take the last slot.
             models.UniqueConstraint(
                 fields=["profile", "owner", "slot"],
