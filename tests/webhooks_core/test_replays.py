@@ -79,6 +79,33 @@ def test_earlier_failures_are_not_replayed(failed):
     assert replays.failed_since(target, timezone.now()).count() == 0
 
 
+def test_a_replay_while_one_is_pending_is_that_one(failed):
+    server, _ = failed
+    first = Delivery.objects.earliest("pk")
+    pending = replays.replay(first, at=timezone.now() + timedelta(hours=1))
+    assert replays.replay(first) == pending
+    assert dispatch() == 1
+    assert len(server.requests) == 4
+    pending.refresh_from_db()
+    assert pending.status == Delivery.Status.DELIVERED
+    assert replays.replay(first) != pending
+
+
+def test_a_cancelled_delivery_keeps_no_later_one_waiting():
+    with receiver(503, 204) as server:
+        target = EndpointFactory.create(url=server.url, in_order=True)
+        publish_events(2)
+        assert dispatch(linger=timedelta(0)) == 1
+        first = Delivery.objects.select_related("endpoint").earliest("pk")
+        assert first.status == Delivery.Status.PENDING
+        assert replays.cancel(first)
+        assert dispatch() == 1
+        assert not replays.cancel(first)
+    assert Delivery.objects.latest("pk").status == Delivery.Status.DELIVERED
+    target.refresh_from_db()
+    assert target.consecutive_failures == 0
+
+
 def test_nothing_is_replayed_to_a_deleted_endpoint(failed):
     _, target = failed
     endpoints.delete(target)

@@ -33,13 +33,15 @@ RESENT_AT_ONCE = 500
 NOT_SUBSCRIBED = (
     "the endpoint is deleted, disabled or inactive, or its product is not installed."
 )
+DUE_NOW = "Its next attempt is due now."
+NOT_WAITING = "Nothing was changed: it has ended, or an attempt is in progress."
 
 
 @admin.register(Delivery)
 class DeliveryAdmin(HistoryAdmin[Delivery]):
     change_form_template = "admin/webhooks_core/delivery/page.html"
     pages = {"body": "<int:pk>/body/"}
-    operations = ("resend",)
+    operations = ("resend", "retry_now", "cancel")
     list_display = ("id_and_type", "state", "last_result", "sent_to")
     list_filter = (StatusFilter, ErrorFilter, DeliveryTypeFilter, TriggerFilter)
     search_fields = ("public_id",)
@@ -142,6 +144,7 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
             "others": same.exclude(pk=obj.pk).order_by("-replay_number")[:20],
             "is_awaited": _is_awaited(obj, now),
             "may_act": self.has_act_permission(request),
+            "is_pending": obj.status == Delivery.Status.PENDING,
         }
 
     def body(self, request: HttpRequest, pk: int) -> HttpResponse:
@@ -158,7 +161,21 @@ class DeliveryAdmin(HistoryAdmin[Delivery]):
         replay = self._resend(request, delivery)
         if replay is None:
             raise RefusedError(f"Nothing was queued: {NOT_SUBSCRIBED}")
+        if replay.pk == delivery.pk:
+            return self.back(request, delivery.pk, DUE_NOW)
         return self.back(request, replay.pk, f"Queued again as {replay.public_id}.")
+
+    def retry_now(self, request: HttpRequest, delivery: Delivery) -> HttpResponse:
+        if not replays.retry_now(delivery):
+            raise RefusedError(NOT_WAITING)
+        self.log_change(request, delivery, "Retried at once.")
+        return self.back(request, delivery.pk, DUE_NOW)
+
+    def cancel(self, request: HttpRequest, delivery: Delivery) -> HttpResponse:
+        if not replays.cancel(delivery):
+            raise RefusedError(NOT_WAITING)
+        self.log_change(request, delivery, "Cancelled.")
+        return self.back(request, delivery.pk, "Cancelled: it is not sent any more.")
 
     def _resend(self, request: HttpRequest, delivery: Delivery) -> Delivery | None:
         if profiles.find(delivery.endpoint.profile) is None:

@@ -1,9 +1,12 @@
-"""Deliveries are history: the only operation is to resend one, by POST."""
+"""Deliveries are history: one can only be resent, retried now or cancelled, each by POST."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.utils import timezone
 
 from tests.webhooks_core.admin.delivery_pages import LIST, change, make
 from tests.webhooks_core.admin.looking import looker, page
@@ -37,6 +40,7 @@ def test_resending_queues_a_copy_and_is_logged(admin_client):
     EndpointFactory.create()
     publish_event()
     first = only_delivery()
+    Delivery.objects.all().fail(error="over")
     answer = admin_client.post(f"{LIST}{first.pk}/resend/")
     replay = Delivery.objects.get(trigger="replay")
     assert answer.headers["Location"] == change(replay)
@@ -50,6 +54,7 @@ def test_resending_queues_a_copy_and_is_logged(admin_client):
 def test_chosen_deliveries_are_resent_oldest_first(admin_client):
     EndpointFactory.create()
     pks = [publish_event().delivery_set.get().pk for _ in range(3)]
+    Delivery.objects.all().fail(error="over")
     chosen = {"action": "resend_selected", "_selected_action": pks}
     answer = admin_client.post(LIST, chosen, follow=True)
     assert "Queued 3 of 3 again." in answer.content.decode()
@@ -86,23 +91,80 @@ def test_nothing_is_resent_to_a_deleted_endpoint(admin_client):
     assert not LogEntry.objects.exists()
 
 
-def test_a_get_resends_nothing(admin_client):
+def test_a_pending_delivery_is_not_doubled_but_due_now(admin_client):
     EndpointFactory.create()
     publish_event()
-    answer = admin_client.get(f"{LIST}{only_delivery().pk}/resend/")
-    assert answer.status_code == 405
-    assert answer.headers["Allow"] == "POST"
+    Delivery.objects.update(next_attempt_at=timezone.now() + timedelta(hours=1))
+    address = f"{LIST}{only_delivery().pk}"
+    for operation in ("resend", "retry-now"):
+        answer = admin_client.post(f"{address}/{operation}/", follow=True)
+        assert "Its next attempt is due now." in answer.content.decode()
+        due = only_delivery().next_attempt_at
+        assert due is not None
+        assert due <= timezone.now()
+    chosen = {"action": "resend_selected", "_selected_action": [only_delivery().pk]}
+    assert (
+        "Queued 1 of 1" in admin_client.post(LIST, chosen, follow=True).content.decode()
+    )
     assert Delivery.objects.count() == 1
 
 
-def test_a_user_with_view_permission_sees_all_and_resends_nothing(client):
+def test_a_pending_delivery_is_cancelled(admin_client):
+    target = EndpointFactory.create()
+    publish_event()
+    address = f"{LIST}{only_delivery().pk}"
+    assert "/cancel/" in page(admin_client, f"{address}/change/")
+    answer = admin_client.post(f"{address}/cancel/", follow=True)
+    assert "Cancelled: it is not sent any more." in answer.content.decode()
+    cancelled = only_delivery()
+    assert (cancelled.status, cancelled.last_error) == (2, "cancelled")
+    assert LogEntry.objects.get().change_message == "Cancelled."
+    target.refresh_from_db()
+    assert target.consecutive_failures == 0
+
+
+@pytest.mark.parametrize("operation", ["retry-now", "cancel"])
+@pytest.mark.parametrize("state", ["ended", "claimed"])
+def test_what_does_not_wait_is_neither_retried_nor_cancelled(
+    admin_client, operation, state
+):
+    EndpointFactory.create()
+    publish_event()
+    if state == "ended":
+        Delivery.objects.all().fail(error="over")
+    else:
+        Delivery.objects.claim([only_delivery().pk], lease=1)
+    before = Delivery.objects.values().get()
+    address = f"{LIST}{only_delivery().pk}/{operation}/"
+    assert (
+        "Nothing was changed"
+        in admin_client.post(address, follow=True).content.decode()
+    )
+    assert Delivery.objects.values().get() == before
+    assert not LogEntry.objects.exists()
+
+
+def test_a_get_resends_nothing(admin_client):
+    EndpointFactory.create()
+    publish_event()
+    before = Delivery.objects.values().get()
+    for operation in ("resend", "retry-now", "cancel"):
+        answer = admin_client.get(f"{LIST}{only_delivery().pk}/{operation}/")
+        assert answer.status_code == 405
+        assert answer.headers["Allow"] == "POST"
+    assert Delivery.objects.values().get() == before
+
+
+def test_a_user_with_view_permission_sees_all_and_changes_nothing(client):
     EndpointFactory.create()
     publish_event()
     looker(client, ["view_delivery"])
     text = page(client, change(only_delivery()))
-    assert "/resend/" not in text
     assert "resend_selected" not in page(client, LIST)
-    assert client.post(f"{LIST}{only_delivery().pk}/resend/").status_code == 403
+    for operation in ("resend", "retry-now", "cancel"):
+        assert f"/{operation}/" not in text
+        address = f"{LIST}{only_delivery().pk}/{operation}/"
+        assert client.post(address).status_code == 403
     chosen = {"action": "resend_selected", "_selected_action": [only_delivery().pk]}
     client.post(LIST, chosen)
     assert Delivery.objects.count() == 1
