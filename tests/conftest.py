@@ -20,6 +20,7 @@ from django.test import TransactionTestCase
 from tests import database
 from tests.running import environment, migrate, until
 from webhooks_core import profiles
+from webhooks_core.clock import DatabaseClock
 from webhooks_core.network.url_policy import UrlPolicy
 from webhooks_core.profiles import EventType, PingEvent, WebhookProfile
 from webhooks_core.retry import RetryPolicy
@@ -140,6 +141,17 @@ def use_profile(monkeypatch, plain):
         return changed
 
     return change
+
+
+@pytest.fixture(autouse=True)
+def machine_clock(monkeypatch) -> Iterator[pytest.MonkeyPatch]:
+    """Have the engine go by this machine's clock on PostgreSQL too: tests travel in time.
+
+    `machine_clock.undo()` gives the database's clock back.
+    """
+    with monkeypatch.context() as patch:
+        patch.setattr(DatabaseClock, "_is_elsewhere", lambda _: False)
+        yield patch
 
 
 @pytest.fixture(autouse=True)

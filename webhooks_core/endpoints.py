@@ -139,7 +139,7 @@ def update(endpoint: Endpoint, **fields: Any) -> Endpoint:
         if locked.pending_failure:
             _waiting(locked).fail(error=locked.pending_failure)
         elif locked.is_receiving and not was_receiving:
-            _waiting(locked).make_due(timezone.now())
+            _waiting(locked).make_due()
             notify.notify_on_commit([locked.pk])
         elif locked.is_receiving and not fields.keys().isdisjoint(LIMITS):
             notify.notify_on_commit([locked.pk])  # what had to wait may be sent now

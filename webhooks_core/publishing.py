@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from webhooks_core import formats, profiles, tracing
+from webhooks_core.clock import clock
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.profiles import EventContext, WebhookProfile
 from webhooks_core.worker import notify
@@ -87,12 +88,13 @@ def deliver(
 ) -> None:
     """Create the deliveries of an event for these endpoints, due now."""
     prefix, now = profiles.get(event.profile).delivery_prefix, timezone.now()
+    due = clock.recent()
     Delivery.objects.bulk_create(
         Delivery(
             public_id=formats.public_id(prefix),
             event=event,
             endpoint_id=endpoint_id,
-            next_attempt_at=now,
+            next_attempt_at=due,
             created_at=now,
             trigger=trigger,
         )

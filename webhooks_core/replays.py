@@ -14,6 +14,7 @@ from django.db.models.functions import Least
 from django.utils import timezone
 
 from webhooks_core import profiles
+from webhooks_core.clock import clock
 from webhooks_core.formats import public_id
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.worker import notify
@@ -34,7 +35,7 @@ def replay(delivery: Delivery, *, at: datetime | None = None) -> Delivery:
     """
     if not delivery.endpoint.is_subscribed:
         raise NotSubscribedError
-    at = at or timezone.now()
+    at = at or clock.recent()
     with transaction.atomic():
         # Locked: retention keeps the event from now on, and another replay sees this one.
         event = Event.objects.filter(pk=delivery.event_id)
@@ -67,7 +68,7 @@ def _create(delivery: Delivery, pair: QuerySet[Delivery], at: datetime) -> Deliv
 def retry_now(delivery: Delivery) -> bool:
     """Make a waiting delivery due; return False if it has ended or is being sent."""
     with transaction.atomic():
-        return _advance(delivery, timezone.now())
+        return _advance(delivery, clock.recent())
 
 
 def _advance(delivery: Delivery, at: datetime) -> bool:
@@ -123,9 +124,9 @@ def replay_failed(
     """
     if not endpoint.is_subscribed:
         raise NotSubscribedError
-    start = timezone.now()
+    start = clock.recent()
     # A replay that fails again meanwhile is not replayed.
-    failed = failed_since(endpoint, since).filter(created_at__lt=start)
+    failed = failed_since(endpoint, since).filter(created_at__lt=timezone.now())
     total = failed.count()
     queued = 0
     while part := list(failed[:BATCH]):

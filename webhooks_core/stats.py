@@ -27,7 +27,7 @@ SILENT_AFTER = timedelta(minutes=3)
 
 def last_seen_at(now: datetime) -> datetime | None:
     """Return when a worker last ran: now if a dispatcher is live, else at the last scheduled sweep."""
-    if DispatcherLease.objects.live(now).exists():
+    if DispatcherLease.objects.live().exists():
         return now
     return EngineState.objects.filter(pk=1).values_list("swept_at", flat=True).first()
 
@@ -92,7 +92,7 @@ MAX_COUNTED = 100_000
 MAX_READ = 10_000
 
 
-def engine_stats(now: datetime) -> EngineStats:
+def engine_stats() -> EngineStats:
     """Return the state of the engine: five to seven queries, which do not read the history."""
     endpoints = Endpoint.objects.filter(deleted_at=None)
     active = Q(status=Endpoint.Status.ACTIVE)
@@ -105,7 +105,7 @@ def engine_stats(now: datetime) -> EngineStats:
             paused=Count("pk", filter=Q(paused_at__isnull=False)),
         ),
         **_pending(),
-        **DispatcherLease.objects.live(now).aggregate(
+        **DispatcherLease.objects.live().aggregate(
             dispatchers=Count("pk"), offline_dispatchers=Count("offline_since")
         ),
         recent=Counter(latest),

@@ -123,7 +123,7 @@ def check_oldest_due() -> str:
 
 
 def check_network() -> str:
-    leases = DispatcherLease.objects.live(timezone.now())
+    leases = DispatcherLease.objects.live()
     offline = leases.filter(offline_since__isnull=False)
     hosts = ", ".join(
         f"{host} since {since:%H:%M:%S} UTC"

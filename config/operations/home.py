@@ -7,7 +7,6 @@ from django.contrib.auth.models import AnonymousUser
 from django.db import Error as DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -52,6 +51,6 @@ def _findings() -> dict[str, health.Finding]:
 
 def _figures() -> stats.EngineStats | None:
     try:
-        return stats.engine_stats(timezone.now())
+        return stats.engine_stats()
     except DatabaseError:  # the findings say so
         return None

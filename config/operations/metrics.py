@@ -145,7 +145,7 @@ class DatabaseCollector(Collector):
     def _collect(self) -> Iterator[Metric]:
         now = timezone.now()
         yield from ChatCollector().collect()
-        yield from _gauges(stats.engine_stats(now))
+        yield from _gauges(stats.engine_stats())
         yield GaugeMetricFamily(
             "signpost_webhook_oldest_due_seconds",
             "How long the most overdue delivery has waited.",

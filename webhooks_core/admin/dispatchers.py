@@ -44,7 +44,7 @@ class DispatcherLeaseAdmin(HistoryAdmin[DispatcherLease]):
             title="Webhooks dashboard",
             now=now,
             oldest_due=now - late if late else None,
-            leases=DispatcherLease.objects.live(now).order_by("pk"),
+            leases=DispatcherLease.objects.live().order_by("pk"),
             engine=EngineState.objects.first(),
             day=hours(now),
             attempts_looked_at=f"{ATTEMPTS_LOOKED_AT:,}",

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import structlog
 from django.db import transaction
-from django.utils import timezone
 
 from webhooks_core import profiles, tracing
+from webhooks_core.clock import clock
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.connectivity import Connectivity
 from webhooks_core.dispatch.queues import (
@@ -206,7 +206,7 @@ class OpenClaims:
 
     def _count_against_rates(self, claimed: Sequence[DueDelivery]) -> None:
         """Count claims from now on: their commit may have taken a while."""
-        now = timezone.now()
+        now = clock.now()
         for pk, count in Counter(row.queue for row in claimed).items():
             if rate_window := self.queues[pk].rate_window:
                 rate_window.add(count, now)

@@ -15,8 +15,8 @@ from datetime import timedelta
 
 import structlog
 from django.db import connection, transaction
-from django.utils import timezone
 
+from webhooks_core.clock import clock
 from webhooks_core.conf import RUN_S
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.claims import OpenClaims
@@ -87,7 +87,7 @@ def _frozen_heap() -> Iterator[None]:
 
 def _has_work_within(linger: timedelta, lease: DispatcherLease) -> bool:
     """Return True if a queue that this lease may take is due soon, or a fan-out is open."""
-    due = EndpointQueue.objects.due(timezone.now() + linger, lease=lease.pk)
+    due = EndpointQueue.objects.due(clock.now() + linger, lease=lease.pk)
     return due.exists() or Event.objects.fanning_out().exists()
 
 
@@ -135,7 +135,7 @@ class Dispatcher:
         return bool(self._claims) or self._expects_work()
 
     def _claim(self) -> list[OutgoingRequest]:
-        now = timezone.now()
+        now = clock.now()
         self._has_more_due = self._queues.lease_due(now) == LEASE_BATCH
         return self._claims.claim_due(now)
 
@@ -145,7 +145,7 @@ class Dispatcher:
             results = self.sender.collect(wait_s=BUSY_TICK_S)
             if self._recorder.receive(results):
                 self.sender.mark_reached()
-        elif not self._queues.due(timezone.now()) and self._idle_wait():
+        elif not self._queues.due(clock.now()) and self._idle_wait():
             # Such rounds may follow each other: the lease must not expire meanwhile.
             self._housekeeping.renew_lease(after_s=2 * RENEW_EVERY_S)
             return False
@@ -159,7 +159,7 @@ class Dispatcher:
         next_at = self._queues.next_at()
         while time.monotonic() < until and not self.stop():
             self.listener.wait()
-            now = timezone.now()
+            now = clock.now()
             if (next_at and next_at <= now) or self._queues.has_due(now):
                 return True
         return False
@@ -242,7 +242,7 @@ class Dispatcher:
         """Read what the database kept of the last commits. Raises LeaseLostError."""
         with transaction.atomic():
             leases.lock(self.lease)
-            self._queues.reload(timezone.now())
+            self._queues.reload(clock.now())
             unrecorded = [claim.pk for claim, _ in self._recorder.unrecorded]
             self._claims.release_unconfirmed(unrecorded=unrecorded)
         self._is_in_doubt = False

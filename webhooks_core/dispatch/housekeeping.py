@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 import structlog
-from django.utils import timezone
 
 from webhooks_core import publishing
+from webhooks_core.clock import clock
 from webhooks_core.conf import webhook_settings
 from webhooks_core.dispatch import leases, sweep
 from webhooks_core.dispatch.connectivity import WINDOW, Connectivity
@@ -46,7 +46,7 @@ class Housekeeping:
 
     def watch_network(self) -> None:
         """Postpone all attempts while this machine has no network, and probe for it."""
-        now = timezone.now()
+        now = clock.now()
         if self.connectivity.is_offline:
             for target in self.connectivity.probe_targets(now):
                 self.sender.probe(target.url, target.networks)
@@ -68,7 +68,7 @@ class Housekeeping:
         if now - self._done_at <= EVERY_S:
             return
         if has_more_due:
-            live = DispatcherLease.objects.live(timezone.now()).count()
+            live = DispatcherLease.objects.live().count()
             if live < webhook_settings.DISPATCHERS:
                 notify.wake_dispatcher(at_work=live)
         # A large fan-out continues in every round until it is complete.
@@ -81,7 +81,7 @@ class Housekeeping:
 
     def release_far_queues(self) -> None:
         """Release the queues without work in the time that the dispatcher lingers."""
-        near = timezone.now() + self.linger
+        near = clock.now() + self.linger
         self.queues.release(
             queue.pk
             for queue in self.queues.idle()

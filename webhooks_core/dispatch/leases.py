@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 import structlog
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q, QuerySet
-from django.utils import timezone
 
+from webhooks_core.clock import clock
 from webhooks_core.conf import webhook_settings
 from webhooks_core.dispatch.decisions import MAX_INTERRUPTIONS
 from webhooks_core.dispatch.rate_limit import SECOND
@@ -43,6 +43,7 @@ def is_general(error: Exception) -> bool:
 
 def acquire() -> DispatcherLease | None:
     """Acquire a lease in a free slot; return None if every slot is taken."""
+    clock.measure()
     expire_dead()
     for slot in range(webhook_settings.DISPATCHERS):
         if lease := _acquire_slot(slot):
@@ -62,7 +63,8 @@ def _acquire_slot(slot: int) -> DispatcherLease | None:
                 host=socket.gethostname()[:255],
                 pid=os.getpid(),
                 boot_id=processes.boot_id(),
-                expires_at=timezone.now() + LEASE_DURATION,
+                started_at=clock.in_sql(),
+                expires_at=clock.in_sql() + LEASE_DURATION,
                 offline_since=_last_offline_since(),
             )
     except IntegrityError:
@@ -73,7 +75,7 @@ def _last_offline_since() -> datetime | None:
     """Return the `offline_since` of the last dispatcher of this machine, if it is recent."""
     if not (boot_id := processes.boot_id()):
         return None
-    recent = Q(ended_at=None) | Q(ended_at__gt=timezone.now() - RECENTLY)
+    recent = Q(ended_at=None) | Q(ended_at__gt=clock.in_sql() - RECENTLY)
     leases = DispatcherLease.objects.filter(recent, boot_id=boot_id)
     last = leases.order_by("-pk").first()
     return last.offline_since if last else None
@@ -85,9 +87,9 @@ def set_offline_since(lease: DispatcherLease, since: datetime | None) -> None:
 
 
 def renew(lease: DispatcherLease) -> bool:
-    """Extend a lease; return False if it is lost."""
-    expires_at = timezone.now() + LEASE_DURATION
-    return _open(lease).update(expires_at=expires_at) == 1
+    """Extend a lease, and measure the clock; return False if the lease is lost."""
+    clock.measure()
+    return _open(lease).update(expires_at=clock.in_sql() + LEASE_DURATION) == 1
 
 
 def lock(lease: DispatcherLease) -> None:
@@ -109,10 +111,9 @@ def release(lease: DispatcherLease, *, attempts: int) -> None:
 
     That is nothing, unless the database failed and did not confirm a commit.
     """
-    now = timezone.now()
     with transaction.atomic():
-        _open(lease).update(slot=None, ended_at=now, attempts=attempts)
-        _free_claims(lease, now)
+        _open(lease).update(slot=None, ended_at=clock.in_sql(), attempts=attempts)
+        _free_claims(lease)
         if not attempts and lease.offline_since is None:
             # Three times a minute a resident dispatcher ends without an attempt: keep no row.
             idle = DispatcherLease.objects.filter(
@@ -126,12 +127,12 @@ def expire_dead() -> int:
 
     The death of a process of this machine is known before its lease expires.
     """
-    now = timezone.now()
+    now = clock.in_sql()
     # A time so far ahead was written before the clock was set back.
     expired = Q(expires_at__lt=now) | Q(expires_at__gt=now + 2 * LEASE_DURATION)
     dead = expired | Q(pk__in=_orphaned())
     leases = DispatcherLease.objects.filter(dead, ended_at=None).order_by("pk")
-    return sum(_expire(lease, dead, now) for lease in leases)
+    return sum(_expire(lease, dead) for lease in leases)
 
 
 def _orphaned() -> list[int]:
@@ -144,11 +145,11 @@ def _orphaned() -> list[int]:
     ]
 
 
-def _expire(lease: DispatcherLease, dead: Q, now: datetime) -> bool:
+def _expire(lease: DispatcherLease, dead: Q) -> bool:
     with transaction.atomic():
-        if not _open(lease).filter(dead).update(slot=None, ended_at=now):
+        if not _open(lease).filter(dead).update(slot=None, ended_at=clock.in_sql()):
             return False
-        interrupted = _free_claims(lease, now)
+        interrupted = _free_claims(lease)
         EngineState.objects.filter(pk=1).update(expired_leases=F("expired_leases") + 1)
     log.warning("dispatcher lease expired", lease=lease.pk, interrupted=interrupted)
     return True
@@ -158,8 +159,9 @@ def _open(lease: DispatcherLease) -> QuerySet[DispatcherLease]:
     return DispatcherLease.objects.filter(pk=lease.pk, ended_at=None)
 
 
-def _free_claims(lease: DispatcherLease, now: datetime) -> int:
+def _free_claims(lease: DispatcherLease) -> int:
     """Free the queues and deliveries of a lease; return how many attempts it interrupted."""
+    now = clock.measure()
     interrupted = _interrupt(lease, now)
     queues = EndpointQueue.objects.filter(leased_by=lease.pk)
     # It is unknown what was sent a moment ago: no second may see more than the rate.

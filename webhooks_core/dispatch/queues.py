@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.db import connection, transaction
-from django.utils import timezone
 
+from webhooks_core.clock import clock
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.rate_limit import RateWindow, is_too_early
 from webhooks_core.models import DispatcherLease, Endpoint, EndpointQueue
@@ -172,7 +172,7 @@ class LeasedQueues:
 
     def release(self, pks: Iterable[int]) -> None:
         """Release queues, each with the time of its next delivery."""
-        pks, now = list(pks), timezone.now()
+        pks, now = list(pks), clock.now()
         if not pks:
             return
         rows = EndpointQueue.objects.filter(leased_by=self._lease.pk)

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import structlog
 from django.db import connection, transaction
 from django.db.models import F
-from django.utils import timezone
 
 from webhooks_core import notices, tracing
+from webhooks_core.clock import clock
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.claims import Claim, OpenClaims
 from webhooks_core.dispatch.connectivity import Connectivity
@@ -55,7 +55,7 @@ class ResultRecorder:
 
     def receive(self, results: Iterable[AttemptResult]) -> bool:
         """Take results; return True if any shows that the network is back."""
-        now = timezone.now()
+        now = clock.now()
         is_network_back = False
         for received in results:
             claim = self.claims.pop(received.key)
@@ -80,7 +80,7 @@ class ResultRecorder:
             queue.local_failures += 1
             if queue.local_failures > MAX_LOCAL_FAILURES:
                 return result._replace(outcome=Outcome.CONNECT)
-        queue.not_before = timezone.now() + SECOND
+        queue.not_before = clock.now() + SECOND
         return result
 
     def _adapt_window(
@@ -97,7 +97,7 @@ class ResultRecorder:
         """Write the unrecorded results, and schedule what follows from them."""
         if not self.unrecorded:
             return
-        now = timezone.now()
+        now = clock.now()
         recorded = record_results(self.lease, self.unrecorded, now=now)
         for _, result in self.unrecorded:
             if result.outcome is None:

@@ -11,8 +11,8 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
-from django.utils import timezone
 
+from webhooks_core.clock import clock
 from webhooks_core.models import (
     Attempt,
     Delivery,
@@ -142,8 +142,5 @@ def _pause_after() -> Iterator[None]:
 
 def _is_dispatcher_wanted() -> bool:
     """Return True if work is due and no dispatcher is live: this worker should become one."""
-    now = timezone.now()
-    return (
-        not DispatcherLease.objects.live(now).exists()
-        and EndpointQueue.objects.due(now, lease=0).exists()
-    )
+    due = EndpointQueue.objects.due(clock.in_sql(), lease=0)
+    return not DispatcherLease.objects.live().exists() and due.exists()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import structlog
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
-from django.utils import timezone
 
 from webhooks_core import profiles
+from webhooks_core.clock import clock
 from webhooks_core.conf import webhook_settings
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.retention import remove_old
@@ -41,7 +41,7 @@ def sweep(*, retention_s: float = RETENTION_S) -> SweepReport:
 
     The last for at most `retention_s` seconds, and only while no work waits for a dispatcher.
     """
-    now = timezone.now()
+    now = clock.measure()
     before = now - timedelta(days=webhook_settings.RETENTION_DAYS)
     repair_due_times(now)
     report = SweepReport(
@@ -60,17 +60,17 @@ def sweep(*, retention_s: float = RETENTION_S) -> SweepReport:
 
 def is_due() -> bool:
     """Return True if the last sweep is too long ago; cheaper than sweep_if_due()."""
-    return EngineState.objects.filter(_overdue(timezone.now())).exists()
+    return EngineState.objects.filter(_overdue(clock.in_sql())).exists()
 
 
-def _overdue(now: datetime) -> Q:
+def _overdue(now: Any) -> Q:
     never, ahead = Q(swept_at=None), Q(swept_at__gt=now + EVERY)
     return never | Q(swept_at__lt=now - EVERY) | ahead
 
 
 def sweep_if_due() -> bool:
     """Sweep, without retention, if the last sweep is too long ago; return True if it did work."""
-    now = timezone.now()
+    now = clock.in_sql()
     if not EngineState.objects.filter(_overdue(now)).update(swept_at=now):
         return False
     return bool(sweep(retention_s=0))
@@ -78,7 +78,7 @@ def sweep_if_due() -> bool:
 
 def sweep_as_scheduled() -> SweepReport:
     """Sweep whenever the last one was; the stored time is the worker's sign of life."""
-    EngineState.objects.update_or_create(pk=1, defaults={"swept_at": timezone.now()})
+    EngineState.objects.update_or_create(pk=1, defaults={"swept_at": clock.in_sql()})
     return sweep()
 
 

@@ -12,6 +12,7 @@ from django.db import models
 from django.db.models import Case, F, OuterRef, Q, Subquery, When
 from django.utils import timezone
 
+from webhooks_core.clock import clock
 from webhooks_core.models.endpoints import MAX_IN_FLIGHT, Endpoint, EndpointQueue
 from webhooks_core.models.lookups import IdList, among
 from webhooks_core.outcomes import Outcome
@@ -197,8 +198,9 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
             last_error=error,
         )
 
-    def make_due(self, now: datetime) -> int:
+    def make_due(self) -> int:
         """Make waiting deliveries due now; claimed ones keep their time."""
+        now = clock.in_sql()
         later = self.waiting().filter(next_attempt_at__gt=now)
         return later.update(next_attempt_at=now)
 

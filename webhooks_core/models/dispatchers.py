@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Self
 
 from django.db import models
 from django.utils import timezone
 
+from webhooks_core.clock import clock
+
 
 class DispatcherLeaseQuerySet(models.QuerySet["DispatcherLease"]):
-    def live(self, now: datetime) -> Self:
+    def live(self) -> Self:
         """Return the leases of dispatchers that take new work."""
-        return self.filter(slot__isnull=False, expires_at__gt=now)
+        return self.filter(slot__isnull=False, expires_at__gt=clock.in_sql())
 
 
 class DispatcherLease(models.Model):

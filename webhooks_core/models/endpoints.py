@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Self
+from typing import Any, Self
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -203,15 +203,15 @@ class EndpointSecret(models.Model):
 
 
 class EndpointQueueQuerySet(models.QuerySet["EndpointQueue"]):
-    def mark_due(self, endpoint_ids: Sequence[int], *, at: datetime) -> int:
+    def mark_due(self, endpoint_ids: Sequence[int], *, at: Any) -> int:
         """Move the due time of these queues forward to `at`; return how many were changed.
 
-        Queues with an earlier due time are not written.
+        `at` is a time, or what `clock.in_sql()` returns. Queues with an earlier due time are not written.
         """
         later = Q(next_due_at=None) | Q(next_due_at__gt=at)
         return self.filter(later, pk__in=endpoint_ids).update(next_due_at=at)
 
-    def due(self, now: datetime, *, lease: int) -> Self:
+    def due(self, now: Any, *, lease: int) -> Self:
         """Return the due queues that this lease may take: free ones and its own."""
         return self.filter(
             Q(leased_by=None) | Q(leased_by=lease), next_due_at__lte=now

@@ -10,10 +10,10 @@ from functools import cache
 import structlog
 from django.db import connection, transaction
 from django.db.models import Q
-from django.utils import timezone
 from django_q.brokers import Broker, get_broker
 from django_q.conf import Conf
 
+from webhooks_core.clock import clock
 from webhooks_core.models import DispatcherLease, EndpointQueue, EngineState
 
 DISPATCH = "webhooks_core.tasks.dispatch"
@@ -24,8 +24,9 @@ QUICK = {"socket_connect_timeout": 0.25, "socket_timeout": 0.5, "retry": None}
 # One statement and one commit, which need not be on disk when it returns: the sweep repairs what
 # a crash of the server loses. Queues that are due earlier anyway need no notification.
 _MARK_DUE = (
-    "WITH marked AS (UPDATE webhooks_core_endpointqueue SET next_due_at = %s WHERE endpoint_id = ANY(%s)"
-    " AND (next_due_at IS NULL OR next_due_at > %s) RETURNING 1)"
+    "WITH due AS (SELECT COALESCE(%s, clock_timestamp()) AS at), marked AS ("
+    "UPDATE webhooks_core_endpointqueue SET next_due_at = due.at FROM due WHERE endpoint_id = ANY(%s)"
+    " AND (next_due_at IS NULL OR next_due_at > due.at) RETURNING 1)"
     " SELECT pg_notify('webhooks_core', ''), set_config('synchronous_commit', 'off', true)"
     " FROM marked LIMIT 1"
 )
@@ -82,18 +83,18 @@ def notify(endpoint_ids: Sequence[int], *, at: datetime | None = None) -> None:
 
     Runs after the commit, so that no caller's transaction locks the queues.
     """
-    _mark_due(endpoint_ids, at=at or timezone.now())
+    _mark_due(endpoint_ids, at=at)
     wake_dispatcher()
 
 
-def _mark_due(endpoint_ids: Sequence[int], *, at: datetime) -> None:
+def _mark_due(endpoint_ids: Sequence[int], *, at: datetime | None) -> None:
     """Set the due time of queues, and notify the dispatchers that listen."""
     # Inside a transaction, `synchronous_commit` would apply to the caller's commit.
     if connection.vendor != "postgresql" or connection.in_atomic_block:
-        EndpointQueue.objects.mark_due(endpoint_ids, at=at)
+        EndpointQueue.objects.mark_due(endpoint_ids, at=at or clock.in_sql())
         return
     with connection.cursor() as cursor:
-        cursor.execute(_MARK_DUE, (at, list(endpoint_ids), at))
+        cursor.execute(_MARK_DUE, (at, list(endpoint_ids)))
 
 
 def wake_dispatcher(*, at_work: int = 0) -> bool:
@@ -101,8 +102,8 @@ def wake_dispatcher(*, at_work: int = 0) -> bool:
 
     Return True if the task was queued. A live dispatcher looks at the queues many times a second.
     """
-    now = timezone.now()
-    if DispatcherLease.objects.live(now).count() > at_work:
+    now = clock.in_sql()
+    if DispatcherLease.objects.live().count() > at_work:
         return False
     stale = Q(woken_at=None) | Q(woken_at__lt=now - WAKE_AGAIN_AFTER)
     in_future = Q(woken_at__gt=now + WAKE_AGAIN_AFTER)  # the clock was set back

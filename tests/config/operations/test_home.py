@@ -5,7 +5,6 @@ from html import unescape
 
 import pytest
 from django.test import Client
-from django.utils import timezone
 
 from config.operations import links
 from tests.config.operations.test_health import no_database
@@ -97,7 +96,7 @@ def test_the_state_shows_what_waits_and_what_fails(client, db, plain):
     Endpoint.objects.filter(pk=failing.pk).update(consecutive_failures=2)
     Endpoint.objects.filter(pk=disabled.pk).update(status=Endpoint.Status.DISABLED)
     Delivery.objects.filter(endpoint=healthy).update(claimed_by=7)
-    figures = stats.engine_stats(timezone.now())
+    figures = stats.engine_stats()
     assert (figures.endpoints, figures.failing, figures.disabled) == (3, 1, 1)
     assert (figures.waiting, figures.in_flight, figures.dispatchers) == (2, 1, 0)
     assert re.search(r"<dd>\s*3\s*</dd>", page(client))
@@ -116,10 +115,10 @@ def test_waiting_and_suspended_deliveries_are_counted_apart_and_to_a_bound(
         claimed_by=7
     )
     EndpointQueue.objects.filter(pk=live.pk).update(leased_by=7)
-    figures = stats.engine_stats(timezone.now())
+    figures = stats.engine_stats()
     assert (figures.waiting, figures.suspended, figures.in_flight) == (7, 4, 1)
     monkeypatch.setattr(stats, "MAX_COUNTED", 3)
-    figures = stats.engine_stats(timezone.now())
+    figures = stats.engine_stats()
     assert (figures.waiting, figures.suspended, figures.in_flight) == (waiting, 3, 1)
 
 
@@ -128,7 +127,7 @@ def test_recent_attempts_are_counted_by_outcome(plain, free_port):
     EndpointFactory.create(url=f"http://127.0.0.1:{free_port}/")
     publish_event()
     dispatch()
-    figures = stats.engine_stats(timezone.now())
+    figures = stats.engine_stats()
     assert figures.recent == {"connect": 1}
     assert (figures.recent_attempts, figures.recent_failures) == (1, 1)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from django.utils import timezone
-
+from webhooks_core.clock import clock
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.claims import OpenClaims
 from webhooks_core.dispatch.connectivity import WINDOW, Connectivity
@@ -59,14 +58,14 @@ class ManualDispatcher:
 
     def claim(self) -> list[OutgoingRequest]:
         """Lease what is due and claim from it; return the requests to be made."""
-        now = timezone.now()
+        now = clock.now()
         self.queues.lease_due(now)
         return self.claims.claim_due(now)
 
     def record(self, results: Sequence[AttemptResult]) -> list[RecordedResult]:
         """Record results as the dispatcher does, but let every error through."""
         ended = [(self.claims.pop(result.key), result) for result in results]
-        now = timezone.now()
+        now = clock.now()
         recorded = record_batch(self.lease, ended, now=now)
         for entry in recorded:
             if entry.retry_at:
@@ -82,7 +81,7 @@ class ManualDispatcher:
 
     def watch_network(self) -> None:
         """Mark the network as lost if every attempt failed, as the dispatcher does."""
-        now = timezone.now()
+        now = clock.now()
         if not self.connectivity.is_suspect(now):
             return
         if has_arrived_since(now - WINDOW):

@@ -1,0 +1,92 @@
+"""Machines whose wall clocks disagree share the database's clock."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.db import connection
+from django.utils import timezone
+
+from tests.receiver import receiver
+from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, failed, ok
+from tests.webhooks_core.engine import dispatch
+from tests.webhooks_core.factories import EndpointFactory, publish_event
+from webhooks_core import endpoints, replays
+from webhooks_core.clock import clock
+from webhooks_core.dispatch import leases
+from webhooks_core.dispatch.sweep import sweep
+from webhooks_core.models import Delivery, DispatcherLease, EndpointQueue
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("plain"),
+    pytest.mark.skipif(
+        connection.vendor == "sqlite", reason="an SQLite database is on this machine"
+    ),
+]
+
+
+@pytest.fixture(autouse=True)
+def database_clock(machine_clock) -> None:
+    machine_clock.undo()
+
+
+@pytest.fixture(params=[20, -20], ids=["20 s ahead", "20 s behind"])
+def another_machine(request):
+    """Move this machine's wall clock, within a block."""
+    return lambda: time_machine.travel(
+        timezone.now() + timedelta(seconds=request.param)
+    )
+
+
+def test_another_machine_leaves_a_live_lease_and_its_claims_alone(another_machine):
+    EndpointFactory.create()
+    publish_event()
+    live = ManualDispatcher()
+    [request] = live.claim()
+    with another_machine():
+        assert DispatcherLease.objects.live().count() == 1
+        assert not sweep(retention_s=0)
+        successor = leases.acquire()
+        assert successor is not None
+        assert successor.slot == 1
+    assert leases.renew(live.lease)
+    assert len(live.record([ok(request)])) == 1
+    assert Delivery.objects.values_list("status", "attempts").get() == (1, 1)
+
+
+def test_what_another_machine_publishes_is_due_at_once(another_machine):
+    with receiver(204) as server:
+        target = EndpointFactory.create(url=server.url)
+        with another_machine():
+            publish_event()
+        assert dispatch() == 1
+        with another_machine():
+            replays.replay(Delivery.objects.select_related("endpoint").get())
+        assert dispatch() == 1
+        endpoints.pause(target)
+        publish_event()
+        with another_machine():
+            endpoints.resume(target)
+        assert dispatch() == 1
+
+
+def test_a_retry_is_due_at_the_same_time_for_every_machine(another_machine):
+    EndpointFactory.create()
+    publish_event()
+    with another_machine():
+        dispatcher = ManualDispatcher()
+        [request] = dispatcher.claim()
+        dispatcher.record([failed(request)])
+        dispatcher.leave()
+    due = EndpointQueue.objects.get().next_due_at
+    assert due is not None
+    assert timedelta(seconds=50) < due - clock.measure() <= timedelta(seconds=60)
+
+
+def test_the_time_counts_on_while_the_wall_clock_jumps(another_machine):
+    before = clock.measure()
+    with another_machine():
+        assert timedelta(0) <= clock.now() - before < timedelta(seconds=15)
