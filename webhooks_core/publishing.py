@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from webhooks_core import formats, profiles, tracing
@@ -87,21 +87,31 @@ def deliver(
     trigger: Delivery.Trigger = Delivery.Trigger.EVENT,
 ) -> None:
     """Create the deliveries of an event for these endpoints, due now."""
-    prefix, now = profiles.get(event.profile).delivery_prefix, timezone.now()
-    due = clock.recent()
-    Delivery.objects.bulk_create(
-        Delivery(
-            public_id=formats.public_id(prefix),
-            event=event,
-            endpoint_id=endpoint_id,
-            next_attempt_at=due,
-            created_at=now,
-            trigger=trigger,
-        )
-        for endpoint_id in endpoint_ids
+    if not endpoint_ids:
+        return
+    prefix = profiles.get(event.profile).delivery_prefix
+    public_ids = [formats.public_id(prefix) for _ in endpoint_ids]
+    due, now = map(
+        connection.ops.adapt_datetimefield_value, (clock.recent(), timezone.now())
     )
-    if endpoint_ids:
-        notify.notify_on_commit(endpoint_ids)
+    shared = (event.pk, due, now, trigger.value)
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            rows = zip(public_ids, endpoint_ids, strict=True)
+            cursor.executemany(_INSERT_EACH, [(*shared, *row) for row in rows])
+        else:
+            cursor.execute(_INSERT_ALL, (*shared, public_ids, list(endpoint_ids)))
+    notify.notify_on_commit(endpoint_ids)
+
+
+# Raw SQL: half of the time of publish() to 50 endpoints would go into bulk_create.
+_INSERT = (
+    'INSERT INTO webhooks_core_delivery (event_id, next_attempt_at, created_at, "trigger",'
+    " status, attempts, interruptions, last_error, replay_number, public_id, endpoint_id)"
+    " SELECT %s, %s, %s, %s, 0, 0, 0, '', 0, "
+)
+_INSERT_EACH = f"{_INSERT} %s, %s"
+_INSERT_ALL = f"{_INSERT} unnest(%s::text[]), unnest(%s::bigint[])"
 
 
 def _store(
