@@ -2,9 +2,9 @@
 FROM python:3.13-slim AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 RUN python -m venv /opt/venv
-# With OpenTelemetry: --build-arg LOCK=requirements-otel.lock
-ARG LOCK=requirements.lock
-COPY requirements.lock requirements-otel.lock /tmp/
+# With OpenTelemetry: --build-arg LOCK=requirements/production-otel.lock
+ARG LOCK=requirements/production.lock
+COPY requirements/production.lock requirements/production-otel.lock /tmp/requirements/
 RUN /opt/venv/bin/pip install --require-hashes -r "/tmp/$LOCK"
 
 FROM python:3.13-slim

@@ -43,12 +43,12 @@ check: $(VENV)/dev.stamp ## Lint, types, import contracts, schemas, migrations, 
 
 lock: $(VENV)/uv.stamp ## Resolve the dependencies again into the lock files
 	$(PY) -m uv pip compile -q pyproject.toml --extra project --universal --generate-hashes \
-		--custom-compile-command 'make lock' -o requirements.lock
-	$(PY) -m uv pip compile -q pyproject.toml --extra project --extra otel -c requirements.lock --universal \
-		--generate-hashes --custom-compile-command 'make lock' -o requirements-otel.lock
-	$(PY) -m uv pip compile -q pyproject.toml --extra project --extra otel --group dev --group browser -c requirements.lock --universal \
-		--generate-hashes --custom-compile-command 'make lock' -o requirements-dev.lock
-	$(PY) -m uv pip compile -q pyproject.toml --extra project --group bench -c requirements.lock --universal \
+		--custom-compile-command 'make lock' -o requirements/production.lock
+	$(PY) -m uv pip compile -q pyproject.toml --extra project --extra otel -c requirements/production.lock --universal \
+		--generate-hashes --custom-compile-command 'make lock' -o requirements/production-otel.lock
+	$(PY) -m uv pip compile -q pyproject.toml --extra project --extra otel --group dev --group browser -c requirements/production.lock --universal \
+		--generate-hashes --custom-compile-command 'make lock' -o requirements/development.lock
+	$(PY) -m uv pip compile -q pyproject.toml --extra project --group bench -c requirements/production.lock --universal \
 		--generate-hashes --custom-compile-command 'make lock' -o benchmarks/requirements.lock
 	$(PY) -m uv pip compile -q --group peers --universal \
 		--generate-hashes --custom-compile-command 'make lock' -o benchmarks/peers.lock
@@ -64,7 +64,7 @@ bench-auth bench-catalog bench-chat bench-deliveries bench-search: $(VENV)/dev.s
 PEERS := var/bench-peers
 bench-peers: $(VENV)/uv.stamp ## Install what the chat benchmark measures: other gateways, and Signpost as in production
 	$(PY) -m uv venv -q --allow-existing --python $(PY) $(PEERS)/signpost
-	$(PY) -m uv pip install -q --python $(PEERS)/signpost/bin/python --require-hashes -r requirements.lock
+	$(PY) -m uv pip install -q --python $(PEERS)/signpost/bin/python --require-hashes -r requirements/production.lock
 	$(PY) -m uv venv -q --allow-existing --python $(PY) $(PEERS)/litellm
 	$(PY) -m uv pip install -q --python $(PEERS)/litellm/bin/python --require-hashes -r benchmarks/peers.lock
 	@mkdir -p $(PEERS)/portkey
@@ -99,11 +99,11 @@ define INSTALL
 	@touch $@
 endef
 
-$(VENV)/run.stamp: requirements.lock | $(VENV)/bin/python
-	$(call INSTALL,requirements.lock)
+$(VENV)/run.stamp: requirements/production.lock | $(VENV)/bin/python
+	$(call INSTALL,requirements/production.lock)
 
-$(VENV)/dev.stamp: requirements-dev.lock | $(VENV)/bin/python
-	$(call INSTALL,requirements-dev.lock)
+$(VENV)/dev.stamp: requirements/development.lock | $(VENV)/bin/python
+	$(call INSTALL,requirements/development.lock)
 	@touch $(VENV)/run.stamp
 
 $(VENV)/uv.stamp: | $(VENV)/dev.stamp

@@ -19,7 +19,7 @@ try:
 except ImportError as error:
     raise ImproperlyConfigured(
         "OTEL_EXPORTER_OTLP_ENDPOINT is set, but OpenTelemetry is not installed: install "
-        "requirements-otel.lock in place of requirements.lock, or unset the variable."
+        "requirements/production-otel.lock in place of production.lock, or unset the variable."
     ) from error
 
 FLUSH_S = 2.0

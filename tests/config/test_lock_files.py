@@ -8,7 +8,7 @@ import pytest
 
 from tests.running import ROOT
 
-PYTHON = sorted([*ROOT.glob("requirements*.lock"), *ROOT.glob("benchmarks/*.lock")])
+PYTHON = sorted([*ROOT.glob("requirements/*.lock"), *ROOT.glob("benchmarks/*.lock")])
 NODE = sorted(
     path
     for path in (
@@ -41,8 +41,10 @@ def test_a_node_lock_names_no_registry(path):
 
 def test_development_has_the_same_versions_as_production():
     runtime = re.findall(
-        r"^[a-z0-9][^ ]*==[^ ]+", (ROOT / "requirements.lock").read_text(), re.MULTILINE
+        r"^[a-z0-9][^ ]*==[^ ]+",
+        (ROOT / "requirements/production.lock").read_text(),
+        re.MULTILINE,
     )
-    developed = (ROOT / "requirements-dev.lock").read_text()
+    developed = (ROOT / "requirements/development.lock").read_text()
     assert runtime
     assert [pin for pin in runtime if pin not in developed] == []

@@ -94,7 +94,8 @@ def test_what_the_image_copies_is_in_the_repository():
     image = (ROOT / "Dockerfile").read_text()
     copied = re.findall(r"^COPY (?!--from)(.+) \S+$", image, re.MULTILINE)
     named = {name for names in copied for name in names.split()} - {"."}
-    assert {"requirements.lock", "requirements-otel.lock"} <= named
+    locks = {"production.lock", "production-otel.lock"}
+    assert {f"requirements/{name}" for name in locks} <= named
     if not (ROOT / ".git").exists():
         pytest.skip("this copy is no repository")
     listed = subprocess.check_output(["git", "ls-files", *named], cwd=ROOT, text=True)

@@ -56,7 +56,7 @@ class Project:
         self.scripts = folder / "env" / "bin"
         self.run(sys.executable, "-m", "venv", "env")
         constraints = folder / "constraints.txt"
-        locked = (ROOT / "requirements.lock").read_text()
+        locked = (ROOT / "requirements/production.lock").read_text()
         constraints.write_text(
             "\n".join(re.findall(r"^[\w.-]+==[\w.]+", locked, re.MULTILINE))
         )

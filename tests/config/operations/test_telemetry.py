@@ -251,4 +251,4 @@ def test_without_the_packages_the_variable_is_an_error_that_says_what_to_do():
     program = SETUP.format(before="sys.modules['opentelemetry'] = None")
     ran = run(program, OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:4318")
     assert ran.returncode == 1
-    assert "requirements-otel.lock" in ran.stderr.splitlines()[-1]
+    assert "requirements/production-otel.lock" in ran.stderr.splitlines()[-1]
