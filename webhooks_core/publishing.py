@@ -196,15 +196,21 @@ def _in_order(event: Event, endpoint_ids: Sequence[int]) -> list[int]:
 
 def _matching(event: Event, profile: WebhookProfile, *, after: int) -> list[int]:
     """Return the ids of the endpoints that receive an event, ascending."""
-    subscribed = Endpoint.objects.of(event.profile, event.owner).subscribed()
-    rows = subscribed.filter(pk__gt=after).order_by("pk")
-    if event.fanout_until is not None:
-        rows = rows.filter(pk__lte=event.fanout_until)
+    until = MAX_ID if event.fanout_until is None else event.fanout_until
+    with connection.cursor() as cursor:
+        cursor.execute(_SUBSCRIBED, (event.profile, event.owner, after, until))
+        rows = cursor.fetchall()
     return [
-        pk
-        for pk, types in rows.values_list("pk", "event_types")
-        if profile.matches(types, event.type)
+        pk for pk, types in rows if profile.matches(orjson.loads(types), event.type)
     ]
+
+
+# As EndpointQuerySet.of and subscribed: composing it with the ORM would be a fourth of the cost.
+_SUBSCRIBED = (
+    "SELECT id, event_types FROM webhooks_core_endpoint WHERE profile = %s AND owner = %s"
+    " AND deleted_at IS NULL AND active AND status = 1 AND id > %s AND id <= %s ORDER BY id"
+)
+MAX_ID = 2**63 - 1
 
 
 def continue_fan_out() -> bool:

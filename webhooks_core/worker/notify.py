@@ -103,7 +103,10 @@ def wake_dispatcher(*, at_work: int = 0) -> bool:
     Return True if the task was queued. A live dispatcher looks at the queues many times a second.
     """
     now = clock.in_sql()
-    if DispatcherLease.objects.live().count() > at_work:
+    live = DispatcherLease.objects.live().values_list(
+        "pk"
+    )  # composed quicker than a count
+    if len(live[: at_work + 1]) > at_work:
         return False
     stale = Q(woken_at=None) | Q(woken_at__lt=now - WAKE_AGAIN_AFTER)
     in_future = Q(woken_at__gt=now + WAKE_AGAIN_AFTER)  # the clock was set back
