@@ -24,6 +24,7 @@ from webhooks_core.worker import notify
 
 # The fields that decide which of an endpoint's deliveries may be sent now.
 LIMITS = ("max_in_flight", "rate_per_second", "in_order")
+NOT_HANGING = {"timeouts": 0, "hanging_since": None}
 
 
 class QuotaExceededError(Exception):
@@ -132,6 +133,8 @@ def update(endpoint: Endpoint, **fields: Any) -> Endpoint:
             fields |= {"status": Endpoint.Status.ACTIVE, "consecutive_failures": 0}
             failures = locked.consecutive_failures
             notices.send(locked, NoticeKind.ENABLED, failures=failures)
+        if is_enabled or has_new_url:
+            fields |= NOT_HANGING
         fields["updated_at"] = timezone.now()
         for name, value in fields.items():
             setattr(locked, name, value)

@@ -43,3 +43,15 @@ class RetryPolicy:
         if retry_after is not None and self.retry_after_cap is not None:
             delay = max(delay, min(retry_after, 2 * delay, self.retry_after_cap))
         return delay * (1 + random.uniform(0, self.jitter))  # noqa: S311 - spreads load, guards nothing
+
+    def probe_pause(self, probes: int) -> float:
+        """Return the pause in seconds after so many probes of a receiver that hangs.
+
+        It doubles from a second, up to the first pause between attempts: what waits for a probe
+        waits no longer than if it had been tried and had failed.
+        """
+        return min(2.0 ** min(probes, 64), self.longest_probe_pause)
+
+    @property
+    def longest_probe_pause(self) -> float:
+        return self.delays[0] if self.delays else 1.0

@@ -35,12 +35,13 @@ def last_seen_at(now: datetime) -> datetime | None:
 def oldest_due(now: datetime) -> timedelta:
     """Return for how long the most overdue delivery has waited; zero if none is overdue.
 
-    Suspended deliveries are not due. One index lookup per queue that is due or leased, however
-    long the backlog and the list of endpoints are.
+    Suspended deliveries are not due, and those of an endpoint that hangs wait for a probe. One
+    index lookup per queue that is due or leased, however long the backlog and the list of
+    endpoints are.
     """
     # What a publisher that died did not notify is missing until the sweep finds it.
     busy = Q(queue__next_due_at__lte=now) | Q(queue__leased_by__isnull=False)
-    rows = Endpoint.objects.receiving().filter(busy)
+    rows = Endpoint.objects.receiving().filter(busy, hanging_since=None)
     earliest: datetime | None = rows.aggregate(at=Min(Delivery.objects.next_due()))[
         "at"
     ]
@@ -68,6 +69,7 @@ class EngineStats:
 
     endpoints: int
     failing: int
+    hanging: int
     disabled: int
     paused: int
     waiting: int
@@ -101,6 +103,7 @@ def engine_stats() -> EngineStats:
         **endpoints.aggregate(
             endpoints=Count("pk"),
             failing=Count("pk", filter=active & Q(consecutive_failures__gt=0)),
+            hanging=Count("pk", filter=active & Q(hanging_since__isnull=False)),
             disabled=Count("pk", filter=~active),
             paused=Count("pk", filter=Q(paused_at__isnull=False)),
         ),

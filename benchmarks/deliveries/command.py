@@ -17,6 +17,7 @@ from django.core.management.base import BaseCommand, CommandError
 from benchmarks.deliveries import live, waits
 from benchmarks.deliveries.bench import Bench, Options, scratch_environments
 from benchmarks.deliveries.environments import BenchError
+from benchmarks.deliveries.neighbours import neighbours
 from benchmarks.deliveries.report import Report
 from benchmarks.deliveries.speed import other_queues, speed
 from webhooks_core.cli.argument_types import integer_between
@@ -26,6 +27,7 @@ PARTS = {
     "others": other_queues,
     "slow": waits.slow,
     "isolation": waits.isolation,
+    "neighbours": neighbours,
     "publishing": waits.publishing,
     "claims": waits.claims,
     "memory": waits.memory,

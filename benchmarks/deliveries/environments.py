@@ -166,14 +166,20 @@ class ScratchEnvironment:
             job_process.kill()
 
     def fill(
-        self, *groups: tuple[str, int, int], size: int = 1024, empty: bool = True
+        self,
+        *groups: tuple[str, int, int],
+        size: int = 1024,
+        empty: bool = True,
+        owner: str = "bench",
     ) -> list[int]:
         """Make (url, endpoints, deliveries) wait in an emptied database; return the keys."""
         if empty:
             self.job_process().do("clear")
         names = ("url", "endpoints", "deliveries")
         given = [dict(zip(names, group, strict=True)) for group in groups]
-        keys: list[int] = self.job_process().do("fill", groups=given, size=size)
+        keys: list[int] = self.job_process().do(
+            "fill", groups=given, size=size, owner=owner
+        )
         return keys
 
     def dispatch(self, dispatchers: int = 1, **given: Any) -> list[dict[str, float]]:

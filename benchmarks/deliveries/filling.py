@@ -76,7 +76,7 @@ def padding(size: int) -> str:
     return base64.b64encode(os.urandom(size)).decode()
 
 
-def make_endpoints(url: str, count: int) -> list[Endpoint]:
+def make_endpoints(url: str, count: int, owner: str = OWNER) -> list[Endpoint]:
     """Make endpoints beyond any quota, each with a secret and a queue."""
     dialect = profiles.get(PROFILE)
     with transaction.atomic():
@@ -84,7 +84,7 @@ def make_endpoints(url: str, count: int) -> list[Endpoint]:
             Endpoint(
                 public_id=formats.public_id(dialect.endpoint_prefix),
                 profile=PROFILE,
-                owner=OWNER,
+                owner=owner,
                 url=url,
             )
             for _ in range(count)
@@ -98,16 +98,20 @@ def make_endpoints(url: str, count: int) -> list[Endpoint]:
     return rows
 
 
-def fill(groups: Sequence[Mapping[str, Any]], size: int) -> list[int]:
+def fill(
+    groups: Sequence[Mapping[str, Any]], size: int, owner: str = OWNER
+) -> list[int]:
     """Create pending deliveries, an event each; return their keys.
 
     A group names a `url`, how many `endpoints` lead there, and how many `deliveries` they get.
     """
-    return [pk for group in groups for pk in _fill(size, **group)]
+    return [pk for group in groups for pk in _fill(size, owner, **group)]
 
 
-def _fill(size: int, *, url: str, endpoints: int, deliveries: int) -> list[int]:
-    targets, pad = make_endpoints(url, endpoints), padding(size)
+def _fill(
+    size: int, owner: str, *, url: str, endpoints: int, deliveries: int
+) -> list[int]:
+    targets, pad = make_endpoints(url, endpoints, owner), padding(size)
     pks: list[int] = []
     for start in range(0, deliveries, AT_ONCE):
         numbers = range(start, min(start + AT_ONCE, deliveries))

@@ -167,7 +167,7 @@ def _gauges(figures: stats.EngineStats) -> Iterator[Metric]:
     endpoints = GaugeMetricFamily(
         "signpost_webhook_endpoints", "Endpoints by state.", labels=["state"]
     )
-    for name in ("failing", "disabled", "paused"):
+    for name in ("failing", "hanging", "disabled", "paused"):
         endpoints.add_metric([name], getattr(figures, name))
     endpoints.add_metric(["all"], figures.endpoints)
     yield endpoints

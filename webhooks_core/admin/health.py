@@ -29,6 +29,7 @@ class Health(StrEnum):
     DISABLED = "Disabled"
     INACTIVE = "Inactive"
     PAUSED = "Paused"
+    HANGING = "Hanging"
     FAILING = "Failing"
     HEALTHY = "Healthy"
 
@@ -39,6 +40,7 @@ class Health(StrEnum):
             cls.DISABLED: endpoint.is_disabled,
             cls.INACTIVE: not endpoint.active,
             cls.PAUSED: endpoint.paused_at is not None,
+            cls.HANGING: endpoint.is_hanging,
             cls.FAILING: endpoint.consecutive_failures > 0,
         }
         return next((state for state, fits in facts.items() if fits), cls.HEALTHY)
@@ -66,6 +68,7 @@ _TONES = {
     Health.DISABLED: "error",
     Health.INACTIVE: "neutral",
     Health.PAUSED: "pending",
+    Health.HANGING: "error",
     Health.FAILING: "error",
     Health.HEALTHY: "success",
 }
@@ -79,12 +82,17 @@ _ADVICE = {
         "Events published until then skip it."
     ),
     Health.PAUSED: "Resume it. Events published until then wait.",
+    Health.HANGING: (
+        "Its last attempts timed out, so it gets one request at a time, a probe. After a success "
+        "all that is due is sent."
+    ),
 }
 _CONDITIONS = {
     Health.DELETED: Q(deleted_at__isnull=False),
     Health.DISABLED: Q(status=Endpoint.Status.DISABLED),
     Health.INACTIVE: Q(active=False),
     Health.PAUSED: Q(paused_at__isnull=False),
+    Health.HANGING: Q(hanging_since__isnull=False),
     Health.FAILING: Q(consecutive_failures__gt=0),
 }
 

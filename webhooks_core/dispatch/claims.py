@@ -24,6 +24,7 @@ from webhooks_core.dispatch.queues import (
     due_deliveries,
 )
 from webhooks_core.dispatch.rate_limit import SECOND
+from webhooks_core.dispatch.shares import Shares
 from webhooks_core.models import Delivery, DispatcherLease, Endpoint, Event
 from webhooks_core.models.lookups import among
 from webhooks_core.network.transport import OutgoingRequest
@@ -63,13 +64,17 @@ class Claim(NamedTuple):
 
 @dataclass(eq=False)
 class OpenClaims:
-    """All claims of a dispatcher without a result, bounded in number and bytes."""
+    """All claims of a dispatcher without a result, bounded in number and bytes.
+
+    Each owner has its share of both.
+    """
 
     lease: DispatcherLease
     queues: LeasedQueues
     connectivity: Connectivity = field(default_factory=Connectivity)
     _open: dict[int, Claim] = field(default_factory=dict, init=False)
-    _bytes: int = field(default=0, init=False)
+    _count: Shares = field(default_factory=lambda: Shares(MAX_CLAIMED), init=False)
+    _bytes: Shares = field(default_factory=lambda: Shares(MAX_BYTES), init=False)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -77,8 +82,10 @@ class OpenClaims:
     def pop(self, pk: int) -> Claim:
         """Remove the claim of a delivery that has a result."""
         claim = self._open.pop(pk)
-        self._bytes -= claim.due.size
-        self.queues[claim.due.queue].claimed -= 1
+        queue = self.queues[claim.due.queue]
+        self._count.add(queue.owner, -1)
+        self._bytes.add(queue.owner, -claim.due.size)
+        queue.claimed -= 1
         return claim
 
     def claim_due(self, now: datetime) -> list[OutgoingRequest]:
@@ -86,8 +93,7 @@ class OpenClaims:
 
         One endpoint whose deliveries cannot be claimed does not keep the others waiting.
         """
-        queues = self.queues.due(now)
-        if not queues or self._bytes >= MAX_BYTES or len(self) >= MAX_CLAIMED:
+        if not (queues := self._with_room(self.queues.due(now))):
             return []
         try:
             return self._claim_batch(queues, now)
@@ -98,6 +104,18 @@ class OpenClaims:
         return [
             request for queue in queues for request in self._claim_single(queue, now)
         ]
+
+    def _with_room(self, due: Sequence[QueueState]) -> list[QueueState]:
+        """Return the queues of owners that may claim more, the owner with the fewest first."""
+        owners = {queue.owner for queue in due}
+        self._count.is_contended = self._bytes.is_contended = len(owners) > 1
+        wanted = {
+            owner
+            for owner in owners
+            if self._count.room(owner) and self._bytes.room(owner)
+        }
+        queues = [queue for queue in due if queue.owner in wanted]
+        return sorted(queues, key=lambda queue: self._count.held(queue.owner))
 
     def _claim_single(self, queue: QueueState, now: datetime) -> list[OutgoingRequest]:
         try:
@@ -152,7 +170,7 @@ class OpenClaims:
         now: datetime,
     ) -> list[ClaimLimit]:
         """Return how much may be claimed from each queue now."""
-        left, limits = MAX_CLAIMED - len(self), []
+        count, limits = self._count.copy(), []
         trial = self.connectivity.trial_queue([queue.pk for queue in queues], now)
         for queue in queues:
             endpoint = endpoints.get(queue.pk)
@@ -161,11 +179,14 @@ class OpenClaims:
                     None  # a change that lets it receive again notifies
                 )
                 continue
-            room = min(queue.capacity(endpoint, now), left)
+            if endpoint.is_hanging and (probe_at := endpoint.probe_at(now)):
+                queue.next_check_at = probe_at
+                continue
+            room = min(queue.capacity(endpoint, now), count.room(queue.owner))
             if self.connectivity.is_offline and self._is_postponed(endpoint):
                 queue.not_before = now + SECOND
                 room = min(room, queue.pk == trial)
-            left -= room
+            count.add(queue.owner, room)
             if room:
                 limits.append(ClaimLimit(queue.pk, room, endpoint.in_order))
         return limits
@@ -179,19 +200,20 @@ class OpenClaims:
     ) -> list[DueDelivery]:
         """Return the deliveries to claim, and set when each queue is checked next."""
         room = {limit.queue: limit.room for limit in limits}
-        budget = MAX_BYTES - self._bytes
+        sizes = self._bytes.copy()
         selected: list[DueDelivery] = []
         for pk in room:
             self.queues[pk].next_check_at = None
         for due in due_deliveries(limits, now):
             if due.queue not in room:
                 continue  # behind one that cannot be claimed now
-            if due.later or room[due.queue] == 0 or budget <= 0:
+            owner = self.queues[due.queue].owner
+            if due.later or room[due.queue] == 0 or not sizes.room(owner):
                 self.queues[due.queue].schedule(due.later or now)
                 del room[due.queue]
                 continue
             room[due.queue] -= 1
-            budget -= due.size
+            sizes.add(owner, due.size)
             selected.append(due)
         return selected
 
@@ -213,8 +235,10 @@ class OpenClaims:
 
     def _open_claim(self, due: DueDelivery, endpoint: Endpoint) -> None:
         self._open[due.pk] = Claim(due, endpoint, profiles.get(endpoint.profile))
-        self._bytes += due.size
-        self.queues[due.queue].claimed += 1
+        queue = self.queues[due.queue]
+        self._count.add(queue.owner, 1)
+        self._bytes.add(queue.owner, due.size)
+        queue.claimed += 1
 
 
 def _fail_what_may_not_wait(endpoints: Iterable[Endpoint]) -> None:
@@ -250,6 +274,7 @@ def _request(
         key=due.pk,
         delivery_id=due.public_id,
         queue=due.queue,
+        owner=(endpoint.profile, endpoint.owner),
         limit=endpoint.in_flight,
         immediate=endpoint.rate_per_second is not None,
         url=endpoint.url,

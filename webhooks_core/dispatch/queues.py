@@ -6,19 +6,24 @@ takes room from another endpoint.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.db import connection, transaction
+from django.db.models import Q
 
 from webhooks_core.clock import clock
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.rate_limit import RateWindow, is_too_early
+from webhooks_core.dispatch.shares import Owner
 from webhooks_core.models import DispatcherLease, Endpoint, EndpointQueue
 
 MAX_QUEUES = 2000
+# Beyond these, only queues of owners that do not fill whole batches are leased.
+MAX_QUEUES_OF_ANY = MAX_QUEUES * 3 // 4
 # Small, so that dispatchers that start together share what is due.
 LEASE_BATCH = 32
 MAX_WINDOW = 128
@@ -36,13 +41,14 @@ class QueueState:
     for a receiver that accepts more within CLAIM_AHEAD_MS, since a claim costs the same whatever
     its size. `next_check_at` is when the next delivery is due; None if none is known.
 
-    The queue of an endpoint with a rate or a strict order is `exact`: it claims nothing that
-    cannot be sent at once. It has a `rate_window` if there is a rate; `not_before` then comes
+    The queue of an endpoint with a rate or a strict order, or that hangs, is `exact`: it claims
+    nothing that cannot be sent at once. It has a `rate_window` if there is a rate; `not_before` then comes
     from what this dispatcher, or the one before it, claimed a moment ago. `local_failures` counts,
     in a row, attempts for which this machine had no port or address.
     """
 
     pk: int
+    owner: Owner = ("", "")
     window: int = 0
     claimed: int = 0
     next_check_at: datetime | None = None
@@ -67,7 +73,7 @@ class QueueState:
     def capacity(self, endpoint: Endpoint, now: datetime) -> int:
         """Update the window from an endpoint's limits; return how many more may be claimed."""
         rate = endpoint.rate_per_second
-        self.exact = endpoint.in_order or rate is not None
+        self.exact = endpoint.in_order or endpoint.is_hanging or rate is not None
         if self.exact:
             self.window = endpoint.in_flight
         else:
@@ -106,6 +112,8 @@ class LeasedQueues:
     def __init__(self, lease: DispatcherLease) -> None:
         self._lease = lease
         self._queues: dict[int, QueueState] = {}
+        # The owners that had more than a quarter of a batch, since batches have no room for more.
+        self._greedy: frozenset[Owner] = frozenset()
 
     def __len__(self) -> int:
         return len(self._queues)
@@ -121,17 +129,31 @@ class LeasedQueues:
         """Lease free queues with work, and note new work in our own; return how many."""
         if not self.has_due(now):
             return 0
-        room = min(max(MAX_QUEUES - len(self), 1), LEASE_BATCH)
-        # The due time is cleared before the deliveries are read: a commit in between sets it
-        # again.
-        is_postgresql = connection.vendor == "postgresql"
-        lease_queues = _lease_in_one_statement if is_postgresql else _lease_by_orm
-        leased = lease_queues(self._lease, now, room)
-        for pk, not_before in leased.items():
-            if pk not in self._queues:
-                self._queues[pk] = QueueState(pk, not_before=not_before)
-            self._queues[pk].next_check_at = now
+        leased = self._lease_batch(now)
+        if not leased:  # another dispatcher was first, or this lease has expired
+            with transaction.atomic():
+                leases.lock(self._lease)
+        for row in leased:
+            if row.pk not in self._queues:
+                self._queues[row.pk] = row.state()
+            self._queues[row.pk].next_check_at = now
         return len(leased)
+
+    def _lease_batch(self, now: datetime) -> list[LeasedRow]:
+        """Lease the next queues; after a batch mostly of one owner, those of others first."""
+        leased: list[LeasedRow] = []
+        if self._greedy:
+            room = self._room(MAX_QUEUES, LEASE_BATCH)
+            leased = _lease(self._lease, now, room, without=self._greedy)
+        room = self._room(MAX_QUEUES_OF_ANY, LEASE_BATCH - len(leased))
+        rest = _lease(self._lease, now, room) if room else []
+        leased += rest
+        is_full = len(rest) == room
+        self._greedy = self._greedy | _greedy(leased) if is_full else frozenset()
+        return leased
+
+    def _room(self, most: int, batch: int) -> int:
+        return min(max(most - len(self), 1), batch)
 
     def has_due(self, now: datetime) -> bool:
         """Return True if lease_due() would find a queue: asked many times a second."""
@@ -164,8 +186,8 @@ class LeasedQueues:
         """Read from the database which queues are ours: a commit may have gone unconfirmed."""
         rows = EndpointQueue.objects.filter(leased_by=self._lease.pk)
         self._queues = {
-            pk: self._queues.get(pk) or QueueState(pk, not_before=not_before)
-            for pk, not_before in rows.values_list("pk", "not_before")
+            row.pk: self._queues.get(row.pk) or row.state()
+            for row in map(LeasedRow._make, rows.values_list(*LEASED_COLUMNS))
         }
         for queue in self._queues.values():
             queue.next_check_at = now
@@ -194,15 +216,53 @@ _HAS_DUE = (
 )
 
 
+class LeasedRow(NamedTuple):
+    """A queue that was just leased, and whose it is."""
+
+    pk: int
+    not_before: datetime | None
+    profile: str
+    owner: str
+
+    def state(self) -> QueueState:
+        owner = (self.profile, self.owner)
+        return QueueState(self.pk, owner, not_before=self.not_before)
+
+
+LEASED_COLUMNS = ("pk", "not_before", "endpoint__profile", "endpoint__owner")
+
+
+def _greedy(leased: Sequence[LeasedRow]) -> frozenset[Owner]:
+    """Return the owners with more than a quarter of a batch."""
+    counts = Counter((row.profile, row.owner) for row in leased)
+    return frozenset(
+        owner for owner, count in counts.items() if 4 * count > len(leased)
+    )
+
+
+def _lease(
+    lease: DispatcherLease, now: datetime, room: int, *, without: Collection[Owner] = ()
+) -> list[LeasedRow]:
+    """Lease the queues that are due first, except those of the owners in `without`.
+
+    Their due time is cleared before the deliveries are read: a commit in between sets it again.
+    """
+    is_postgresql = connection.vendor == "postgresql"
+    lease_queues = _lease_in_one_statement if is_postgresql else _lease_by_orm
+    return lease_queues(lease, now, room, without)
+
+
 def _lease_by_orm(
-    lease: DispatcherLease, now: datetime, room: int
-) -> dict[int, datetime | None]:
-    """Lease due queues; return the `not_before` of each. Raises LeaseLostError."""
+    lease: DispatcherLease, now: datetime, room: int, without: Collection[Owner]
+) -> list[LeasedRow]:
+    left_out = Q(pk=None)
+    for profile, owner in without:
+        left_out |= Q(endpoint__profile=profile, endpoint__owner=owner)
     with transaction.atomic():
         leases.lock(lease)
-        due = EndpointQueue.objects.due(now, lease=lease.pk)[:room]
-        leased = dict(due.values_list("pk", "not_before"))
-        EndpointQueue.objects.filter(pk__in=list(leased)).update(
+        due = EndpointQueue.objects.due(now, lease=lease.pk).exclude(left_out)[:room]
+        leased = [LeasedRow._make(row) for row in due.values_list(*LEASED_COLUMNS)]
+        EndpointQueue.objects.filter(pk__in=[row.pk for row in leased]).update(
             leased_by=lease.pk, next_due_at=None
         )
     return leased
@@ -217,25 +277,32 @@ _LEASE = """
     ), due AS (
         SELECT queue.endpoint_id FROM webhooks_core_endpointqueue queue, living
         WHERE queue.next_due_at <= %s AND (queue.leased_by IS NULL OR queue.leased_by = living.id)
+        {without}
         ORDER BY queue.next_due_at LIMIT %s FOR UPDATE OF queue SKIP LOCKED
     )
     UPDATE webhooks_core_endpointqueue queue SET leased_by = living.id, next_due_at = NULL
-    FROM due, living WHERE queue.endpoint_id = due.endpoint_id
-    RETURNING queue.endpoint_id, queue.not_before,
+    FROM due, living, webhooks_core_endpoint endpoint
+    WHERE queue.endpoint_id = due.endpoint_id AND endpoint.id = due.endpoint_id
+    RETURNING queue.endpoint_id, queue.not_before, endpoint.profile, endpoint.owner,
         set_config('synchronous_commit', 'off', true)
 """
+_WITHOUT = """
+        AND NOT EXISTS (
+            SELECT 1 FROM webhooks_core_endpoint endpoint WHERE endpoint.id = queue.endpoint_id
+            AND (endpoint.profile, endpoint.owner) IN (SELECT * FROM unnest(%s::text[], %s::text[]))
+        )"""
+_LEASE_ANY, _LEASE_OTHERS = _LEASE.format(without=""), _LEASE.format(without=_WITHOUT)
 
 
 def _lease_in_one_statement(
-    lease: DispatcherLease, now: datetime, room: int
-) -> dict[int, datetime | None]:
+    lease: DispatcherLease, now: datetime, room: int, without: Collection[Owner]
+) -> list[LeasedRow]:
+    owners = [list(part) for part in zip(*without, strict=True)]
     with connection.cursor() as cursor:
-        cursor.execute(_LEASE, (lease.pk, now, room))
-        leased = {pk: not_before for pk, not_before, _ in cursor.fetchall()}
-    if not leased:  # another dispatcher was first, or this lease has expired
-        with transaction.atomic():
-            leases.lock(lease)
-    return leased
+        cursor.execute(
+            _LEASE_OTHERS if without else _LEASE_ANY, (lease.pk, now, *owners, room)
+        )
+        return [LeasedRow._make(row[:-1]) for row in cursor.fetchall()]
 
 
 class DueDelivery(NamedTuple):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import structlog
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import Case, F, IntegerField, When
 
 from webhooks_core import notices, tracing
 from webhooks_core.clock import clock
@@ -116,6 +116,21 @@ class RecordedResult(NamedTuple):
     result: AttemptResult
     decision: Decision
     retry_at: datetime | None
+
+    @property
+    def has_timed_out(self) -> bool:
+        """Return True if the receiver held a slot for as long as it may."""
+        timeout_ms = 1000 * self.claim.profile.timeout_s
+        is_late = self.result.is_slow and self.result.duration_ms >= timeout_ms
+        return is_late or self.result.outcome == Outcome.TIMEOUT
+
+
+# What a success makes of an endpoint.
+NO_FAILURES = {"consecutive_failures": 0, "timeouts": 0, "hanging_since": None}
+# What another failure makes of its time-outs in a row: a receiver that hangs must succeed first.
+KEPT_WHILE_HANGING = Case(
+    When(hanging_since=None, then=0), default="timeouts", output_field=IntegerField()
+)
 
 
 def record_results(
@@ -222,13 +237,9 @@ def _count_failures(recorded: Iterable[RecordedResult], now: datetime) -> None:
     ]
     for pk in clean:
         _notice_recovery(by_endpoint[pk][0])
-    Endpoint.objects.filter(pk__in=clean).update(
-        consecutive_failures=0, last_attempt_at=now
-    )
+    Endpoint.objects.filter(pk__in=clean).update(last_attempt_at=now, **NO_FAILURES)
     for pk in sorted(by_endpoint.keys() - set(clean)):
-        for _, run in groupby(
-            by_endpoint[pk], lambda entry: entry.decision.is_delivered
-        ):
+        for _, run in groupby(by_endpoint[pk], _kind):
             _count_run(pk, list(run), now)
 
 
@@ -238,16 +249,25 @@ def _lock_endpoints(pks: Collection[int]) -> None:
     list(rows.select_for_update(no_key=True).values_list("pk"))
 
 
+def _kind(entry: RecordedResult) -> tuple[bool, bool]:
+    return entry.decision.is_delivered, entry.has_timed_out
+
+
 def _count_run(pk: int, run: Sequence[RecordedResult], now: datetime) -> None:
-    """Count successes alone or failures alone, as if one by one."""
+    """Count successes, time-outs or other failures alone, as if one by one."""
     first, last = run[0], run[-1]
+    endpoint = Endpoint.objects.filter(pk=pk)
     if first.decision.is_delivered:
         _notice_recovery(first)
-    is_delivered = first.decision.is_delivered
-    failures = 0 if is_delivered else F("consecutive_failures") + len(run)
-    Endpoint.objects.filter(pk=pk).update(
-        consecutive_failures=failures, last_attempt_at=now
+        endpoint.update(last_attempt_at=now, **NO_FAILURES)
+        return
+    failures = F("consecutive_failures") + len(run)
+    timeouts = F("timeouts") + len(run) if first.has_timed_out else KEPT_WHILE_HANGING
+    endpoint.update(
+        consecutive_failures=failures, timeouts=timeouts, last_attempt_at=now
     )
+    if first.has_timed_out and Endpoint.objects.hang(pk=pk, now=now):
+        log.warning("endpoint hangs", endpoint=first.claim.endpoint.public_id)
     limit = first.claim.profile.disable_after
     if limit and Endpoint.objects.disable_failing(threshold=limit, pks=[pk]):
         notices.send(

@@ -16,6 +16,7 @@ from typing import Self
 import uvloop
 
 from webhooks_core.dispatch.rate_limit import STALE_AFTER_S
+from webhooks_core.dispatch.shares import Owner, Shares
 from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.deadlines import Deadlines
 from webhooks_core.network.transport import (
@@ -36,6 +37,7 @@ IMMEDIATE_IN_FLIGHT = 128
 class _Queue:
     """The waiting requests of one endpoint, and how many of its runners are at work."""
 
+    owner: Owner
     waiting: deque[tuple[float, OutgoingRequest]] = field(default_factory=deque)
     running: int = 0
 
@@ -45,15 +47,19 @@ class _Queue:
 
 
 class Sender:
-    """Makes attempts, at most `limit` at once per queue and about MAX_IN_FLIGHT in all."""
+    """Makes attempts, at most `limit` at once per queue and about MAX_IN_FLIGHT in all.
+
+    An owner gets its share of these slots: a free one goes to the owner that holds the fewest.
+    """
 
     def __init__(self) -> None:
         self._results: deque[AttemptResult] = deque()
         self._idle = threading.Event()
         self._reached = threading.Event()
         self._queues: dict[int, _Queue] = {}
-        self._awaiting_slot: dict[int, None] = {}
-        self._running = 0
+        self._slots = Shares(MAX_IN_FLIGHT)
+        # The queues that wait for a slot, in their order, by owner.
+        self._awaiting_slot: dict[Owner, dict[int, None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._clients: dict[AllowedNetworks, Client] = {}
         self._loop = uvloop.new_event_loop()
@@ -117,26 +123,31 @@ class Sender:
         self._idle.clear()  # the last queue may have ended since submit() did this
         now = self._loop.time()
         for request in requests:
-            queue = self._queues.setdefault(request.queue, _Queue())
+            queue = self._queues.setdefault(request.queue, _Queue(request.owner))
             queue.waiting.append((now, request))
         for pk in {request.queue: None for request in requests}:
             self._start_runners(pk)
 
     def _start_runners(self, pk: int) -> None:
-        """Start as many runners as the queue's limit and the sender's allow."""
+        """Start as many runners as the queue's limit and its owner's share allow."""
         queue = self._queues[pk]
         wanted = min(len(queue.waiting), queue.limit - queue.running)
         is_immediate = bool(queue.waiting) and queue.waiting[0][1].immediate
-        most = MAX_IN_FLIGHT + IMMEDIATE_IN_FLIGHT * is_immediate
-        for _ in range(min(wanted, most - self._running)):
+        self._slots.is_contended = any(
+            owner != queue.owner for owner in self._awaiting_slot
+        )
+        room = self._slots.room(queue.owner, extra=IMMEDIATE_IN_FLIGHT * is_immediate)
+        started = min(wanted, room)
+        for _ in range(started):
             queue.running += 1
-            self._running += 1
+            self._slots.add(queue.owner, 1)
             self._start(self._run(pk, queue))
-        if queue.waiting and self._running >= most:
-            if is_immediate:
-                self._drop(pk, queue)
-            else:
-                self._awaiting_slot[pk] = None
+        if wanted <= room:
+            return
+        if is_immediate:
+            self._drop(pk, queue, keep=started)
+        else:
+            self._awaiting_slot.setdefault(queue.owner, {})[pk] = None
 
     async def _run(self, pk: int, queue: _Queue) -> None:
         """Send the requests of a queue, one after another."""
@@ -149,36 +160,52 @@ class Sender:
             self._results.append(result)
             if result.is_slow:
                 self._release_waiting(queue)
-            if self._awaiting_slot:
-                break  # other queues wait for a place: this one waits behind them
+            if self._is_slot_wanted(queue.owner):
+                break  # this queue waits behind those that wait already
         self._finish(pk, queue)
 
     def _finish(self, pk: int, queue: _Queue) -> None:
         queue.running -= 1
-        self._running -= 1
+        self._slots.add(queue.owner, -1)
         if queue.waiting:
-            self._awaiting_slot[pk] = None
+            self._awaiting_slot.setdefault(queue.owner, {})[pk] = None
         elif not queue.running:
             del self._queues[pk]
-        while self._awaiting_slot and self._running < MAX_IN_FLIGHT:
-            pk = next(iter(self._awaiting_slot))
-            del self._awaiting_slot[pk]
-            if pk in self._queues:
-                self._start_runners(pk)
+        self._start_awaiting()
         if not self._queues:
             self._idle.set()
+
+    def _is_slot_wanted(self, owner: Owner) -> bool:
+        """Return True if a queue of this owner, or of one with no more slots, waits for one."""
+        held = self._slots.held
+        return any(held(waiting) <= held(owner) for waiting in self._awaiting_slot)
+
+    def _start_awaiting(self) -> None:
+        """Give free slots to those who wait, first to the owner that holds the fewest."""
+        while self._awaiting_slot:
+            owner = min(self._awaiting_slot, key=self._slots.held)
+            self._slots.is_contended = len(self._awaiting_slot) > 1
+            if not self._slots.room(owner):
+                return
+            queues = self._awaiting_slot[owner]
+            pk = next(iter(queues))
+            del queues[pk]
+            if not queues:
+                del self._awaiting_slot[owner]
+            if pk in self._queues:
+                self._start_runners(pk)
 
     def _release(self, request: OutgoingRequest) -> None:
         now = datetime.now(UTC)
         self._results.append(AttemptResult(request.key, request.queue, now, None))
 
-    def _release_waiting(self, queue: _Queue) -> None:
-        while queue.waiting:
-            self._release(queue.waiting.popleft()[1])
+    def _release_waiting(self, queue: _Queue, *, keep: int = 0) -> None:
+        while len(queue.waiting) > keep:
+            self._release(queue.waiting.pop()[1])
 
-    def _drop(self, pk: int, queue: _Queue) -> None:
-        """Release the waiting requests of a queue, and forget it unless a runner is at work."""
-        self._release_waiting(queue)
+    def _drop(self, pk: int, queue: _Queue, *, keep: int = 0) -> None:
+        """Release all but the first waiting requests, and forget a queue without a runner."""
+        self._release_waiting(queue, keep=keep)
         if not queue.running:
             del self._queues[pk]
 

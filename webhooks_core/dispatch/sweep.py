@@ -86,12 +86,14 @@ def repair_queues(now: datetime) -> int:
     """Make free queues due whose earliest delivery is overdue; return how many.
 
     A publisher that died between its commit and its notification leaves such a queue. What waits
-    for a deleted endpoint is found too: the claim fails it.
+    for a deleted endpoint is found too: the claim fails it. What waits for an endpoint that hangs
+    waits until its next probe.
     """
     overdue = (
         _served()
         .annotate(next_due=Delivery.objects.next_due())
         .filter(pk=OuterRef("pk"), next_due__lt=now - GRACE)
+        .exclude(_awaiting_probe(now))
     )
     stale = EndpointQueue.objects.filter(
         Q(next_due_at=None) | Q(next_due_at__gt=now), Exists(overdue), leased_by=None
@@ -117,6 +119,15 @@ def repair_due_times(now: datetime) -> None:
     if queues := set(untried.values_list("endpoint", flat=True)):
         untried.update(next_attempt_at=now)
         EndpointQueue.objects.mark_due(list(queues), at=now)
+
+
+def _awaiting_probe(now: datetime) -> Q:
+    """As `Endpoint.probe_at`, but for every endpoint by the longest pause of its profile."""
+    awaiting = Q(pk=None)
+    for profile in profiles.registered():
+        tried_since = now - GRACE - timedelta(seconds=profile.retry.longest_probe_pause)
+        awaiting |= Q(profile=profile.name, last_attempt_at__gt=tried_since)
+    return awaiting & Q(hanging_since__isnull=False)
 
 
 def _served() -> QuerySet[Endpoint]:

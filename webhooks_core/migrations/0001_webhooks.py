@@ -135,6 +135,8 @@ class Migration(migrations.Migration):
                 ),
                 ("paused_at", models.DateTimeField(blank=True, null=True)),
                 ("consecutive_failures", models.PositiveIntegerField(default=0)),
+                ("timeouts", models.PositiveIntegerField(default=0)),
+                ("hanging_since", models.DateTimeField(blank=True, null=True)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("last_attempt_at", models.DateTimeField(blank=True, null=True)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Self
 
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -17,6 +17,8 @@ from webhooks_core.encryption import EncryptedTextField
 # More than one dispatcher can have in flight for one endpoint.
 MAX_IN_FLIGHT = 512
 MAX_RATE = 10_000
+# After so many time-outs in a row an endpoint hangs: it gets one request at a time.
+HANGS_AFTER = 3
 
 
 class EndpointQuerySet(models.QuerySet["Endpoint"]):
@@ -47,6 +49,13 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         """Reset the counter after `after` failures or more; return False if there were fewer."""
         failing = self.filter(pk=pk, consecutive_failures__gte=after)
         return failing.update(consecutive_failures=0) == 1
+
+    def hang(self, *, pk: int, now: datetime) -> bool:
+        """Mark an endpoint as hanging if it had too many time-outs; return True if it was not."""
+        timed_out = self.filter(
+            pk=pk, timeouts__gte=HANGS_AFTER, hanging_since__isnull=True
+        )
+        return timed_out.update(hanging_since=now) == 1
 
     def disable_failing(self, *, threshold: int, pks: Sequence[int]) -> list[int]:
         """Disable those of `pks` with too many failures in a row; return their ids."""
@@ -79,6 +88,9 @@ class Endpoint(models.Model):
     active = models.BooleanField(default=True, help_text="The owner's own toggle.")
     paused_at = models.DateTimeField(null=True, blank=True)
     consecutive_failures = models.PositiveIntegerField(default=0)
+    # In a row; of an endpoint that hangs, all since its last success.
+    timeouts = models.PositiveIntegerField(default=0)
+    hanging_since = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
     last_attempt_at = models.DateTimeField(null=True, blank=True)
@@ -164,7 +176,24 @@ class Endpoint(models.Model):
     @property
     def in_flight(self) -> int:
         """How many requests may be with the receiver at once."""
-        return 1 if self.in_order else self.max_in_flight
+        return 1 if self.in_order or self.is_hanging else self.max_in_flight
+
+    @property
+    def is_hanging(self) -> bool:
+        """Whether its last attempts timed out: until a success it gets one at a time, a probe."""
+        return self.hanging_since is not None
+
+    def probe_at(self, now: datetime) -> datetime | None:
+        """Return when a hanging endpoint may be probed next; None if now.
+
+        An attempt in the future was made before the clock was set back.
+        """
+        if self.last_attempt_at is None or self.last_attempt_at > now:
+            return None
+        retry = profiles.get(self.profile).retry
+        pause_s = retry.probe_pause(self.timeouts - HANGS_AFTER)
+        at = self.last_attempt_at + timedelta(seconds=pause_s)
+        return at if at > now else None
 
     @property
     def pending_failure(self) -> str:

@@ -47,7 +47,7 @@ class OutgoingRequest(NamedTuple):
 
     An `immediate` one is released if it cannot start at once: later it would exceed its rate.
     `sign` returns the headers for a unix time in seconds. Raises SecretUnreadableError.
-    `delivery_id` names the delivery in traces.
+    `delivery_id` names the delivery in traces, `owner` whose share of the slots it takes.
     """
 
     key: int
@@ -60,6 +60,7 @@ class OutgoingRequest(NamedTuple):
     networks: AllowedNetworks
     immediate: bool = False
     delivery_id: str = ""
+    owner: tuple[str, str] = ("", "")
 
 
 class AttemptResult(NamedTuple):

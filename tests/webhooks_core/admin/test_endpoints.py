@@ -40,7 +40,8 @@ NOW = timezone.now()
 STATES: dict[Health, dict[str, object]] = {
     Health.HEALTHY: {},
     Health.FAILING: {"consecutive_failures": 1},
-    Health.PAUSED: {"paused_at": NOW, "consecutive_failures": 1},
+    Health.HANGING: {"hanging_since": NOW, "consecutive_failures": 3},
+    Health.PAUSED: {"paused_at": NOW, "hanging_since": NOW},
     Health.INACTIVE: {"active": False, "paused_at": NOW},
     Health.DISABLED: {"status": 2, "active": False},
     Health.DELETED: {"deleted_at": NOW, "status": 2},

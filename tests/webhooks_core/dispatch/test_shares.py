@@ -1,0 +1,197 @@
+"""An owner's share of slots, claims, bytes and queues: none waits for another's time-outs."""
+
+from __future__ import annotations
+
+import socket
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.receiver import receiver
+from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, ok
+from tests.webhooks_core.dispatch.test_sender import collect, request
+from tests.webhooks_core.engine import dispatch
+from tests.webhooks_core.factories import EndpointFactory, publish_event
+from webhooks_core.dispatch import claims, queues, sender
+from webhooks_core.dispatch.sender import Sender
+from webhooks_core.dispatch.shares import Shares
+from webhooks_core.models import Attempt, Delivery, Endpoint
+
+pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
+
+ALICE, BOB = ("plain", "alice"), ("plain", "bob")
+
+
+@pytest.fixture
+def hanging_url() -> Iterator[str]:
+    """A receiver that accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/"
+
+
+def add_endpoints(owner: str, count: int, url: str = "http://127.0.0.1:9/") -> None:
+    for number in range(count):
+        EndpointFactory.create(owner=owner, url=f"{url}{number}")
+
+
+def claimed_by_owner() -> dict[str, int]:
+    claimed = Delivery.objects.filter(claimed_by__isnull=False)
+    return Counter(claimed.values_list("endpoint__owner", flat=True))
+
+
+def test_an_owner_alone_leaves_a_quarter_and_a_contender_gets_no_more_than_a_quarter():
+    shares = Shares(512)
+    assert shares.room(ALICE) == 384
+    shares.add(ALICE, 384)
+    assert shares.room(ALICE) == 0
+    shares.is_contended = True
+    assert shares.room(BOB) == 64
+    shares.add(ALICE, -300)
+    assert shares.room(ALICE) == 44  # up to a quarter
+    assert shares.room(BOB) == 128
+
+
+@given(
+    total=st.integers(1, 600),
+    turns=st.lists(st.tuples(st.integers(0, 40), st.booleans()), max_size=60),
+)
+def test_a_newcomer_finds_room_unless_nothing_is_free(total, turns):
+    shares = Shares(total)
+    used = 0
+    for owner, is_contended in turns:
+        shares.is_contended = is_contended
+        room = shares.room(("plain", str(owner)))
+        shares.add(("plain", str(owner)), room)
+        used += room
+        assert used <= total
+        assert used == total or shares.room(("plain", "newcomer")) > 0
+
+
+def test_every_slot_of_one_owner_hangs_and_another_owner_waits_for_none(
+    monkeypatch, hanging_url
+):
+    monkeypatch.setattr(sender, "MAX_IN_FLIGHT", 8)
+    with receiver(204) as server, Sender() as running:
+        hanging = [
+            request(key, hanging_url, queue=key, timeout_s=60)._replace(owner=ALICE)
+            for key in range(20)
+        ]
+        running.submit(hanging)
+        healthy = [
+            request(key, server.url, queue=key)._replace(owner=BOB)
+            for key in range(100, 120)
+        ]
+        running.submit(healthy)
+        results = collect(running, 20)
+    assert {result.key for result in results} == set(range(100, 120))
+
+
+def test_immediate_requests_beyond_a_share_are_released_and_the_others_are_made(
+    monkeypatch,
+):
+    monkeypatch.setattr(sender, "MAX_IN_FLIGHT", 4)
+    monkeypatch.setattr(sender, "IMMEDIATE_IN_FLIGHT", 0)
+    with receiver(204) as server, Sender() as running:
+        running.submit(
+            [
+                request(key, server.url, limit=9)._replace(immediate=True)
+                for key in range(9)
+            ]
+        )
+        results = collect(running, 9)
+    assert Counter(result.outcome for result in results) == {"ok": 3, None: 6}
+
+
+@pytest.mark.parametrize("first", ["alice", "bob"])
+def test_one_owner_leaves_claims_for_another(monkeypatch, first):
+    monkeypatch.setattr(claims, "MAX_CLAIMED", 16)
+    add_endpoints("alice", 10)
+    add_endpoints("bob", 1)
+    for owner in (first, "alice", "bob"):
+        for _ in range(4):
+            publish_event(owner)
+    dispatcher = ManualDispatcher()
+    dispatcher.claim()
+    assert claimed_by_owner() == {"alice": 4, "bob": 4}
+
+
+def test_an_owner_that_was_alone_has_left_claims_for_one_that_comes_later(monkeypatch):
+    monkeypatch.setattr(claims, "MAX_CLAIMED", 16)
+    add_endpoints("alice", 10)
+    add_endpoints("bob", 1)
+    for _ in range(4):
+        publish_event("alice")
+    dispatcher = ManualDispatcher()
+    mine = [request for _ in range(5) for request in dispatcher.claim()]
+    assert len(mine) == 12
+    publish_event("bob")
+    [request] = dispatcher.claim()
+    assert request.owner == BOB
+    dispatcher.record([ok(request)])
+    dispatcher.record([ok(request) for request in mine])
+    assert len([*dispatcher.claim(), *dispatcher.claim()]) == 12  # alone again
+
+
+def test_large_bodies_of_one_owner_leave_bytes_for_another(monkeypatch):
+    size = publish_event("nobody").size
+    monkeypatch.setattr(claims, "MAX_BYTES", 8 * size)
+    add_endpoints("alice", 5)
+    add_endpoints("bob", 1)
+    for _ in range(4):
+        publish_event("alice")
+    dispatcher = ManualDispatcher()
+    assert len(dispatcher.claim()) == 6
+    publish_event("bob")
+    assert [request.owner for request in dispatcher.claim()] == [BOB]
+
+
+def test_thousands_of_due_queues_of_one_owner_do_not_fill_every_batch(monkeypatch):
+    monkeypatch.setattr(queues, "LEASE_BATCH", 8)
+    add_endpoints("alice", 40)
+    add_endpoints("bob", 1)
+    publish_event("alice")
+    publish_event("bob")
+    dispatcher = ManualDispatcher()
+    assert {request.owner for request in dispatcher.claim()} == {ALICE}
+    second = Counter(request.owner for request in dispatcher.claim())
+    assert second == {ALICE: 7, BOB: 1}
+
+
+def test_an_owner_with_most_of_the_queues_leaves_some_for_others(monkeypatch):
+    monkeypatch.setattr(queues, "LEASE_BATCH", 8)
+    monkeypatch.setattr(queues, "MAX_QUEUES", 20)
+    monkeypatch.setattr(queues, "MAX_QUEUES_OF_ANY", 16)
+    add_endpoints("alice", 40)
+    add_endpoints("bob", 3)
+    publish_event("alice")
+    dispatcher = ManualDispatcher()
+    for _ in range(3):
+        dispatcher.claim()
+    assert len(dispatcher.queues) == 17  # one more at a time
+    publish_event("bob")
+    assert Counter(request.owner for request in dispatcher.claim())[BOB] == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_healthy_neighbours_end_while_the_hanging_ones_still_hang(
+    monkeypatch, hanging_url, use_profile
+):
+    use_profile(timeout_s=2.0, disable_after=None)
+    monkeypatch.setattr(sender, "MAX_IN_FLIGHT", 16)
+    monkeypatch.setattr(claims, "MAX_CLAIMED", 32)
+    add_endpoints("alice", 10, hanging_url)
+    for _ in range(4):
+        publish_event("alice")
+    with receiver(204) as server:
+        add_endpoints("bob", 5, f"{server.url}/")
+        for _ in range(10):
+            publish_event("bob")
+        dispatch(run_s=1.0)
+    ended = Attempt.objects.order_by("pk").values_list("delivery__endpoint__owner")
+    owners = [owner for (owner,) in ended]
+    assert owners[:50] == ["bob"] * 50
+    assert set(owners[50:]) == {"alice"}
+    assert Endpoint.objects.filter(owner="bob", hanging_since=None).count() == 5

@@ -1,0 +1,51 @@
+"""How many places each owner may take, so that none waits for another. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+# The profile and the owner of an endpoint: two products may know the same owner.
+Owner = tuple[str, str]
+
+
+class Shares:
+    """Places of one kind (slots, claims or bytes), and how many of them each owner holds.
+
+    While `is_contended`, that is while several owners want more, an owner may hold a quarter,
+    and no more than it leaves free. Otherwise it may hold three times what it leaves free: three
+    quarters of all. So a newcomer never waits for another owner's time-outs.
+    """
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.is_contended = False
+        self._used = 0
+        self._held: Counter[Owner] = Counter()
+
+    def copy(self) -> Shares:
+        shares = Shares(self.total)
+        shares.is_contended = self.is_contended
+        shares._used, shares._held = self._used, self._held.copy()
+        return shares
+
+    def held(self, owner: Owner) -> int:
+        return self._held[owner]
+
+    def add(self, owner: Owner, count: int) -> None:
+        """Take places, or return them if `count` is negative."""
+        self._used += count
+        self._held[owner] += count
+        if not self._held[owner]:
+            del self._held[owner]
+
+    def room(self, owner: Owner, *, extra: int = 0) -> int:
+        """Return how many more places an owner may take, of `extra` places more than `total`.
+
+        Rounded up, so that the last free place can be taken; never negative.
+        """
+        held, free = self._held[owner], self.total + extra - self._used
+        if self.is_contended:
+            most = min(-(-self.total // 4) - held, -((held - free) // 2))
+        else:
+            most = -((held - 3 * free) // 4)
+        return max(min(most, free), 0)
