@@ -20,6 +20,8 @@ from benchmarks.deliveries.publishing import (
     publish_many,
     publish_now_and_then,
 )
+from benchmarks.scale.filling import fill_deliveries, fill_endpoints
+from benchmarks.scale.measuring import measure_bytes, measure_engine, measure_pages
 
 __all__ = [
     "bare_aiohttp",
@@ -28,7 +30,12 @@ __all__ = [
     "clear",
     "dispatch_all",
     "fill",
+    "fill_deliveries",
+    "fill_endpoints",
     "grow",
+    "measure_bytes",
+    "measure_engine",
+    "measure_pages",
     "post_now_and_then",
     "prepare",
     "publish_cost",

@@ -17,6 +17,7 @@ from benchmarks.__main__ import COMMANDS, command, main
         ("chat", "--seconds=0"),
         ("deliveries", "--rounds=0"),
         ("deliveries", "--dispatchers=0"),
+        ("scale", "--deliveries=0"),
     ],
 )
 def test_a_number_that_nothing_can_work_with_is_refused(name, option):

@@ -1,0 +1,1 @@
+"""What the benchmark of growth runs; nothing here runs in a serving instance."""

@@ -1,0 +1,96 @@
+"""Jobs that fill a scratch database inside PostgreSQL: a history of thirty days."""
+
+from __future__ import annotations
+
+from django.db import connection, transaction
+from django.db.models import Max
+from django.utils import timezone
+
+from benchmarks.deliveries.filling import EVENT_TYPE, OWNER, PROFILE, make_endpoints
+from webhooks_core.models import Delivery, Endpoint, EndpointQueue, Event
+
+PER_OWNER = 50
+BODY = "x" * 500
+AT_ONCE = 250_000
+DAYS = 30
+
+
+def fill_endpoints(count: int) -> None:
+    """Make endpoints of owners with 50 each; the first endpoint is paused."""
+    make_endpoints("http://127.0.0.1:9/", count)
+    first = _first_endpoint()
+    Endpoint.objects.filter(pk=first).update(paused_at=timezone.now())
+    with connection.cursor() as cursor:
+        cursor.execute(_OWNERS, {"owner": OWNER, "first": first, "each": PER_OWNER})
+        cursor.execute("VACUUM ANALYZE")
+
+
+def fill_deliveries(count: int) -> None:
+    """Add deliveries, two of each event, with their attempts.
+
+    A tenth is pending, nineteen of twenty of these for the paused endpoint; every hundredth
+    has failed.
+    """
+    for start in range(0, count, AT_ONCE):
+        _fill(start, min(AT_ONCE, count - start), of=count)
+    queues = EndpointQueue.objects.exclude(pk=_first_endpoint())
+    queues.mark_due(list(queues.values_list("pk", flat=True)), at=timezone.now())
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
+
+
+def _first_endpoint() -> int:
+    return Endpoint.objects.earliest("pk").pk
+
+
+def _fill(start: int, count: int, *, of: int) -> None:
+    params = {
+        "start": start,
+        "count": count,
+        "of": of,
+        "event": Event.objects.aggregate(newest=Max("pk"))["newest"] or 0,
+        "delivery": Delivery.objects.aggregate(newest=Max("pk"))["newest"] or 0,
+        "first": _first_endpoint(),
+        "endpoints": Endpoint.objects.count(),
+        "each": PER_OWNER,
+        "owner": OWNER,
+        "profile": PROFILE,
+        "type": EVENT_TYPE,
+        "body": BODY.encode(),
+    }
+    with transaction.atomic(), connection.cursor() as cursor:
+        for statement in (_EVENTS, _DELIVERIES, _ATTEMPTS):
+            cursor.execute(statement, params)
+        for model in (Event, Delivery):
+            table = model._meta.db_table  # noqa: SLF001 - documented
+            cursor.execute(_SEQUENCE.format(table=table))
+
+
+_OWNERS = """
+UPDATE webhooks_core_endpoint SET owner = %(owner)s || (id - %(first)s) / %(each)s"""
+_TIME = f"now() - interval '{DAYS} days' * (1 - (%(start)s + i) / %(of)s::float)"
+_EVENTS = f"""
+INSERT INTO webhooks_core_event (id, public_id, profile, owner, type, size, created_at, body)
+SELECT %(event)s + i / 2, 'evt_' || lpad(to_hex(%(event)s + i / 2), 26, '0'), %(profile)s,
+ %(owner)s || i %% %(endpoints)s / %(each)s, %(type)s, length(%(body)s), {_TIME}, %(body)s
+FROM generate_series(2, %(count)s + 1, 2) i"""  # noqa: S608 - our own text
+_DELIVERIES = f"""
+INSERT INTO webhooks_core_delivery (id, public_id, event_id, endpoint_id, status, attempts,
+ interruptions, next_attempt_at, last_error, delivered_at, created_at, "trigger", replay_number)
+SELECT %(delivery)s + i, 'dlv_' || lpad(to_hex(%(delivery)s + i), 26, '0'), event,
+ %(first)s + CASE WHEN status > 0 THEN i %% %(endpoints)s WHEN i %% 200 > 0 THEN 0
+  ELSE i / 200 %% %(endpoints)s END, status,
+ CASE status WHEN 0 THEN 0 WHEN 1 THEN 1 ELSE 5 END, 0,
+ CASE status WHEN 0 THEN at END, CASE status WHEN 2 THEN 'status 500' ELSE '' END,
+ CASE status WHEN 1 THEN at END, at, 'event', 0
+FROM (SELECT i, {_TIME} AS at, %(event)s + (i + 1) / 2 AS event,
+  CASE WHEN i %% 10 = 0 THEN 0 WHEN i %% 100 = 1 THEN 2 ELSE 1 END AS status
+  FROM generate_series(1, %(count)s) i) rows
+ON CONFLICT DO NOTHING"""  # noqa: S608 - our own text
+_ATTEMPTS = """
+INSERT INTO webhooks_core_attempt (delivery_id, number, started_at, duration_ms, outcome,
+ status_code, error, response_body)
+SELECT id, number, created_at, 20 + id %% 200, CASE status WHEN 1 THEN 'ok' ELSE 'http' END,
+ CASE status WHEN 1 THEN 200 ELSE 500 END, last_error, 'ok'::bytea
+FROM webhooks_core_delivery, generate_series(1, attempts) number WHERE id > %(delivery)s"""
+_SEQUENCE = "SELECT setval(pg_get_serial_sequence('{table}', 'id'), (SELECT max(id) FROM {table}))"
