@@ -13,18 +13,18 @@ import aiohttp
 import uvloop
 
 from benchmarks.deliveries.sending import COMMON, Signed, Watch, signed
-from webhooks_core.network.transport import KEEP_ALIVE_S
+from webhooks_core.network.connections import KEEP_ALIVE_S
 
 
 def bare_aiohttp(
     url: str, count: int, size: int, in_flight: int, at: float
 ) -> dict[str, float]:
-    """Post with aiohttp, set up as the engine's client is."""
+    """Post with aiohttp, set up to send what the engine's own client sends."""
     return uvloop.run(_bare_aiohttp(url, signed(count, size), in_flight, at))
 
 
 def client() -> aiohttp.ClientSession:
-    """Return the engine's client without its guard."""
+    """Return a client that keeps connections as the engine's does, without its guard."""
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S),
         cookie_jar=aiohttp.DummyCookieJar(),

@@ -25,7 +25,6 @@ from webhooks_core.network.transport import (
     OutgoingRequest,
     attempt,
     can_connect,
-    client,
 )
 
 MAX_IN_FLIGHT = 512
@@ -218,12 +217,12 @@ class Sender:
 
     def _client(self, networks: AllowedNetworks) -> Client:
         if networks not in self._clients:
-            self._clients[networks] = client(networks, self._deadlines)
+            self._clients[networks] = Client(networks, self._deadlines)
         return self._clients[networks]
 
     async def _close(self) -> None:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for http_client in self._clients.values():
-            await http_client.session.close()
+        for client in self._clients.values():
+            client.close()

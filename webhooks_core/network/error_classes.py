@@ -6,13 +6,19 @@ import errno
 import socket
 import ssl
 
-import aiohttp
-
 from webhooks_core.outcomes import Outcome
 
 
 class BlockedAddressError(OSError):
     """The host leads to an address that no webhook may be sent to."""
+
+
+class MalformedUrlError(ValueError):
+    """No request can be sent to this URL."""
+
+
+class NotHttpError(Exception):
+    """The receiver sent something that is not HTTP/1.1, or more than is accepted."""
 
 
 # This machine lacks descriptors or memory: not the receiver's fault, and temporary.
@@ -34,14 +40,8 @@ def local_failure(error: BaseException) -> str:
     return NO_PORT if errno.EADDRNOTAVAIL in system else ""
 
 
-_TLS_ERRORS = (ssl.SSLError, ssl.CertificateError, aiohttp.ClientSSLError)
-_CLOSED = (
-    aiohttp.ServerDisconnectedError,
-    ConnectionResetError,
-    ConnectionAbortedError,
-    BrokenPipeError,
-)
-_NOT_HTTP = (aiohttp.ClientResponseError, aiohttp.ClientPayloadError)
+_TLS_ERRORS = (ssl.SSLError, ssl.CertificateError)
+_CLOSED = (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
 # The first line that fits any of an error's causes decides.
 _OUTCOMES: tuple[
     tuple[type[BaseException] | tuple[type[BaseException], ...], Outcome, str], ...
@@ -55,8 +55,8 @@ _OUTCOMES: tuple[
     (_TLS_ERRORS, Outcome.TLS, ""),
     (_CLOSED, Outcome.CONNECT, "the connection was closed without an answer"),
     (ConnectionRefusedError, Outcome.CONNECT, "the connection was refused"),
-    (_NOT_HTTP, Outcome.HTTP, "the answer was not valid HTTP"),
-    (aiohttp.InvalidURL, Outcome.BLOCKED, "the url is malformed"),
+    (NotHttpError, Outcome.HTTP, "the answer was not valid HTTP"),
+    (MalformedUrlError, Outcome.BLOCKED, "the url is malformed"),
 )
 
 

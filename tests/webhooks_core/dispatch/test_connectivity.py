@@ -31,7 +31,7 @@ from webhooks_core.dispatch import leases, results
 from webhooks_core.dispatch.connectivity import TRIAL_EVERY, Connectivity
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Attempt, Delivery, DispatcherLease, Endpoint
-from webhooks_core.network import transport
+from webhooks_core.network import connections, resolver, transport
 from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.outcomes import Outcome
 from webhooks_core.worker import processes
@@ -289,7 +289,7 @@ def lacking(monkeypatch):
 
     def lack(number: int, times: float) -> list[float]:
         failed: list[float] = []
-        real = transport.guarded_socket
+        real = resolver.guarded_socket
 
         def socket_or_not(reach, info):
             if len(failed) < times:
@@ -297,7 +297,7 @@ def lacking(monkeypatch):
                 raise OSError(number, "lacking")
             return real(reach, info)
 
-        monkeypatch.setattr(transport, "guarded_socket", socket_or_not)
+        monkeypatch.setattr(connections, "guarded_socket", socket_or_not)
         return failed
 
     return lack

@@ -28,7 +28,7 @@ from webhooks_core.models import (
     EndpointQueue,
     EndpointSecret,
 )
-from webhooks_core.network import transport
+from webhooks_core.network import resolver
 from webhooks_core.network.resolver_threads import ThreadPerTask
 from webhooks_core.worker import notify
 
@@ -151,7 +151,7 @@ class TestNamesThatHang:
             threading.Event(),
             ThreadPerTask(most=1),
         )
-        monkeypatch.setattr(transport, "THREADS", threads)
+        monkeypatch.setattr(resolver, "THREADS", threads)
 
         def hang() -> None:
             asking.set()

@@ -40,9 +40,10 @@ from tests.webhooks_core.network.hostile import (
 )
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Attempt, Endpoint
-from webhooks_core.network import transport
+from webhooks_core.network import connections, resolver
 from webhooks_core.network.addresses import AllowedNetworks
-from webhooks_core.network.transport import READ_AT_MOST, OutgoingRequest
+from webhooks_core.network.connection import READ_AT_MOST
+from webhooks_core.network.transport import OutgoingRequest
 from webhooks_core.outcomes import Outcome
 
 CASES: dict[str, tuple[Behaviour, tuple[Outcome, int | None, str]]] = {
@@ -351,13 +352,13 @@ def test_no_socket_is_closed_twice_however_soon_a_receiver_ends_it(
     monkeypatch, behave, scheme
 ):
     opened: list[socket.socket] = []
-    make = transport.guarded_socket
+    make = resolver.guarded_socket
 
     def noted(*args: Any) -> socket.socket:
         opened.append(make(*args))
         return opened[-1]
 
-    monkeypatch.setattr(transport, "guarded_socket", noted)
+    monkeypatch.setattr(connections, "guarded_socket", noted)
     with Hostile(behave).running() as server, Sender() as sender:
         for _ in range(100):
             send(sender, request_to(server.url.replace("http:", scheme)))

@@ -1,0 +1,345 @@
+"""What a connection makes of any bytes at all, without a network between.
+
+More than the suite tries: `FUZZ_EXAMPLES=100000 make test ARGS='-k any_bytes'`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import tracemalloc
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple, cast
+
+import h11
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webhooks_core.network.connection import (
+    MAX_HEADER_BYTES,
+    MAX_HEADERS,
+    MAX_HINTS,
+    READ_AT_MOST,
+    RESPONSE_BODY_BYTES,
+    Connection,
+)
+from webhooks_core.network.error_classes import NotHttpError
+
+CASES = int(os.environ.get("FUZZ_EXAMPLES", "0")) or 1500
+
+
+class Wire(asyncio.Transport):
+    """Keeps what is written; whether it was aborted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.aborted = self.paused = False
+
+    def writelines(self, list_of_data: object) -> None:
+        pass
+
+    def abort(self) -> None:
+        self.aborted = True
+
+    def pause_reading(self) -> None:
+        self.paused = True
+
+    def is_closing(self) -> bool:
+        return self.aborted
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+
+class Reading(NamedTuple):
+    """What is made of a response; a `status_code` of None is a failure."""
+
+    status_code: int | None
+    body: bytes
+    retry_after: bytes
+    failure: type[BaseException] | None
+    is_reusable: bool
+
+
+class Exchange:
+    """One exchange on a connection that a test feeds."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.connection = Connection(loop)
+        self.connection.connection_made(Wire())
+        self.head = self.connection.exchange(b"", b"")
+
+    def read(self, chunks: Sequence[bytes]) -> Reading:
+        """Feed chunks and, unless the response has ended, the end of the connection."""
+        connection = self.connection
+        for chunk in chunks:
+            connection.data_received(chunk)
+        is_reusable = connection.is_reusable
+        end = connection.read_body() if self.head.done() else self.head
+        if not connection.has_ended:
+            connection.connection_lost(None)
+        failure = self.head.exception()
+        assert end.done()
+        if failure:
+            end.exception()
+        return Reading(
+            connection.status_code,
+            bytes(connection.body),
+            connection.retry_after if connection.status_code else b"",
+            type(failure) if failure else None,
+            is_reusable,
+        )
+
+
+@pytest.fixture(scope="module")
+def loop() -> Iterator[asyncio.AbstractEventLoop]:
+    loop = asyncio.new_event_loop()
+    yield loop
+    loop.close()
+
+
+def read(loop: asyncio.AbstractEventLoop, *chunks: bytes) -> Reading:
+    return Exchange(loop).read(chunks)
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+RESPONSES = [
+    OK + b"Content-Length: 5\r\nRetry-After: 7\r\n\r\nhello",
+    OK + b"Transfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nX: y\r\n\r\n",
+    b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
+    b"HTTP/1.0 503 Busy\r\nConnection: close\r\nRetry-After:  120 \r\n\r\nbusy",
+    b"HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nabc",
+    OK + b"X-Folded: a\r\n b\r\nX-Empty:\r\nContent-Length: 0\r\n\r\n",
+]
+FRAGMENTS = [
+    b"\r\n",
+    b"\r\n\r\n",
+    b"\0",
+    b"\r",
+    b"\n",
+    b": ",
+    b"0\r\n\r\n",
+    b"HTTP/1.1 ",
+    b"HTTP/1.1 103 Hints\r\n\r\n",
+    b"Content-Length: 18446744073709551616\r\n",
+    b"Content-Length: -1\r\n",
+    b"Transfer-Encoding: chunked\r\n",
+    b"Connection: close\r\n",
+    b"ffffffffffffffff\r\n",
+    b"A: " + b"b" * 200_000 + b"\r\n",
+    b"A: b\r\n" * 300,
+]
+
+
+def mutated(chance: random.Random) -> bytes:
+    """Return a response with some bytes changed, cut, doubled or put in; or only noise."""
+    data = bytearray(chance.choice(RESPONSES) * chance.choice((1, 1, 1, 2)))
+    if chance.random() < 0.05:
+        return chance.randbytes(chance.randrange(1, 400))
+    for _ in range(chance.randrange(4)):
+        at = chance.randrange(len(data) + 1)
+        kind = chance.randrange(4)
+        if kind == 0:
+            data[at : at + 1] = chance.randbytes(1)
+        elif kind == 1:
+            del data[at : at + chance.randrange(1, 20)]
+        elif kind == 2:
+            data[at:at] = data[at : at + chance.randrange(1, 40)]
+        else:
+            data[at:at] = chance.choice(FRAGMENTS)
+    return bytes(data)
+
+
+def pieces(data: bytes, chance: random.Random) -> list[bytes]:
+    """Cut bytes at some places."""
+    count = min(chance.choice((0, 1, 3, 30)), len(data))
+    cuts = sorted(chance.sample(range(len(data) + 1), count)) if count else []
+    edges = [0, *cuts, len(data)]
+    parts = [data[a:b] for a, b in pairwise(edges)]
+    return [part for part in parts if part]
+
+
+def test_any_bytes_end_in_a_status_or_a_known_failure_however_they_are_cut(loop):
+    chance = random.Random(CASES)  # noqa: S311
+    for _ in range(CASES):
+        data = mutated(chance)
+        whole = read(loop, data)
+        parts = read(loop, *pieces(data, chance))
+        if whole.status_code is None:
+            assert whole.failure in {NotHttpError, ConnectionResetError}, data
+        else:
+            assert whole.failure is None
+        assert len(whole.body) <= RESPONSE_BODY_BYTES
+        assert whole[:3] == parts[:3], data
+
+
+HEADER_NAMES = st.sampled_from(["X-A", "Server", "Retry-After", "set-cookie"])
+HEADER_VALUES = st.text(
+    st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=20
+)
+
+
+@st.composite
+def well_formed(draw: st.DrawFn) -> bytes:
+    """A response as a correct server sends it, with some 1xx before it."""
+    framing = draw(st.sampled_from(["length", "chunked", "close"]))
+    status = draw(
+        st.integers(200, 599).filter(lambda code: code not in {204, 205, 304})
+    )
+    body = draw(st.binary(max_size=300))
+    headers = draw(st.lists(st.tuples(HEADER_NAMES, HEADER_VALUES), max_size=5))
+    if framing == "length":
+        headers.append(("Content-Length", str(len(body))))
+    elif framing == "chunked":
+        headers.append(("Transfer-Encoding", "chunked"))
+        at = draw(st.integers(0, len(body)))
+        chunks = [part for part in (body[:at], body[at:]) if part]
+        body = b"".join(b"%x\r\n%s\r\n" % (len(each), each) for each in chunks)
+        body += b"0\r\n\r\n"
+    if draw(st.booleans()):
+        headers.append(("Connection", draw(st.sampled_from(["close", "keep-alive"]))))
+    hints = b"HTTP/1.1 103 Hints\r\nRetry-After: 1\r\n\r\n" * draw(st.integers(0, 2))
+    version = draw(st.sampled_from(["1.0", "1.1"])) if framing == "close" else "1.1"
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
+    return hints + f"HTTP/{version} {status} Text\r\n{lines}\r\n".encode() + body
+
+
+def read_by_h11(data: bytes) -> Reading:
+    """Read a response with a parser that shares no code with ours."""
+    parser = h11.Connection(h11.CLIENT)
+    parser.send(h11.Request(method="POST", target="/", headers=[("Host", "a")]))
+    parser.send(h11.EndOfMessage())
+    parser.receive_data(data)
+    response, body, is_open = None, b"", True
+    while True:
+        event = parser.next_event()
+        if event is h11.NEED_DATA:
+            parser.receive_data(b"")
+            is_open = False
+        elif isinstance(event, h11.Response):
+            response = event
+        elif isinstance(event, h11.Data):
+            body += event.data
+        elif isinstance(event, h11.EndOfMessage):
+            is_reusable = is_open and parser.their_state is h11.DONE
+            break
+    headers = cast("h11.Response", response).headers
+    pauses = [value for name, value in headers if name == b"retry-after"]
+    status = cast("h11.Response", response).status_code
+    return Reading(status, body, pauses[0] if pauses else b"", None, is_reusable)
+
+
+@given(data=well_formed())
+def test_well_formed_responses_are_read_as_an_independent_parser_reads_them(loop, data):
+    assert read(loop, data) == read_by_h11(data)
+
+
+@pytest.mark.parametrize(
+    ("parts", "status_code"),
+    [
+        pytest.param([b"A: " + b"b" * (MAX_HEADER_BYTES - 100)], 200, id="long"),
+        pytest.param([b"A: " + b"b" * (MAX_HEADER_BYTES + 1)], None, id="too long"),
+        pytest.param([b"A: b"] * MAX_HEADERS, 200, id="many"),
+        pytest.param([b"A: b"] * (MAX_HEADERS + 1), None, id="too many"),
+        pytest.param([b"B" * (MAX_HEADER_BYTES + 1) + b": a"], None, id="a name"),
+    ],
+)
+def test_headers_are_bounded(loop, parts, status_code):
+    data = OK + b"\r\n".join(parts) + b"\r\n\r\n"
+    assert read(loop, data).status_code == status_code
+
+
+@pytest.mark.parametrize(
+    ("start", "part"),
+    [
+        pytest.param(b"HTTP/1.1 200 ", b"O" * 4096, id="status line"),
+        pytest.param(OK + b"A: ", b"b" * 4096, id="header"),
+        pytest.param(OK, b"B" * 4096, id="name"),
+        pytest.param(OK + b"\r\n", b"c" * 4096, id="body"),
+        pytest.param(
+            OK + b"Transfer-Encoding: chunked\r\n\r\n",
+            b"1\r\na\r\n" * 700,
+            id="chunks",
+        ),
+        pytest.param(
+            OK + b"Transfer-Encoding: chunked\r\n\r\n1;", b"d" * 4096, id="extension"
+        ),
+        pytest.param(
+            OK + b"Transfer-Encoding: chunked\r\n\r\n0\r\nE: ",
+            b"e" * 4096,
+            id="trailer",
+        ),
+        pytest.param(b"", b"HTTP/1.1 100 C\r\nA: b\r\n\r\n" * 160, id="hints"),
+    ],
+)
+def test_memory_does_not_grow_with_what_is_sent(loop, start, part):
+    exchange = Exchange(loop)
+    connection = exchange.connection
+    tracemalloc.start()
+    try:
+        connection.data_received(start + part)
+        for _ in range(500):  # 2 MB
+            connection.data_received(part)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 512 * 1024
+    assert len(connection.body) <= RESPONSE_BODY_BYTES
+    assert connection.is_closed != (b"100 C" in part)
+    connection.abort()
+
+
+def test_responses_before_the_final_one_do_not_keep_the_loop_busy(loop):
+    wire, connection = Wire(), Connection(loop)
+    connection.connection_made(wire)
+    connection.data_received(b"HTTP/1.1 103 Hints\r\n\r\n" * MAX_HINTS)
+    assert not wire.paused
+    connection.data_received(b"HTTP/1.1 103 Hints\r\n\r\n")
+    assert (wire.paused, connection.is_closed) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "more", [b"X", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", b"\0"]
+)
+@pytest.mark.parametrize("is_cut", [True, False])
+def test_a_connection_with_more_than_one_response_serves_no_other_request(
+    loop, more, is_cut
+):
+    exchange = Exchange(loop)
+    response = OK + b"Content-Length: 2\r\n\r\nok"
+    chunks = [response, more] if is_cut else [response + more]
+    assert exchange.read(chunks)[:2] == (200, b"ok")
+    assert not exchange.connection.is_reusable
+
+
+def test_a_response_before_its_request_counts_but_ends_the_connection(loop):
+    connection = Connection(loop)
+    connection.connection_made(Wire())
+    connection.data_received(OK + b"Content-Length: 0\r\n\r\n")
+    assert connection.exchange(b"", b"").done()
+    assert (connection.status_code, connection.is_reusable) == (200, False)
+
+
+@pytest.mark.parametrize("data", RESPONSES[:2])
+def test_a_kept_connection_forgets_the_response_before(loop, data):
+    exchange = Exchange(loop)
+    assert exchange.read([data]).is_reusable
+    connection = exchange.connection
+    connection.begin()
+    head = connection.exchange(b"", b"")
+    assert not head.done()
+    connection.data_received(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
+    assert head.done()
+    read = (connection.status_code, connection.retry_after, bytes(connection.body))
+    assert read == (503, b"", b"")
+
+
+def test_reading_stops_where_people_stop_to_look(loop):
+    exchange = Exchange(loop)
+    body = b"a" * (READ_AT_MOST + 1)
+    reading = exchange.read([OK + b"Content-Length: 99999\r\n\r\n", body])
+    assert reading.body == body[:RESPONSE_BODY_BYTES]
+    assert exchange.connection.is_closed

@@ -1,0 +1,210 @@
+"""What is sent, on which connection, and what an attempt reports of it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from contextlib import closing
+from ipaddress import ip_address
+from typing import Any
+
+import pytest
+
+from tests.receiver import receiver
+from tests.webhooks_core.network.hostile import (
+    OK,
+    Hostile,
+    answering,
+    closes_at_once,
+    post,
+    receive,
+    request_to,
+    send,
+)
+from webhooks_core.dispatch.sender import Sender
+from webhooks_core.network.error_classes import MalformedUrlError
+from webhooks_core.network.request_head import Origin, head_of, target_of
+from webhooks_core.network.transport import AttemptResult, OutgoingRequest
+from webhooks_core.outcomes import Outcome
+
+EMPTY = OK + b"Content-Length: 0\r\n\r\n"
+
+
+def signed(url: str, headers: Mapping[str, str]) -> OutgoingRequest:
+    return request_to(url)._replace(sign=lambda _: headers)
+
+
+@pytest.mark.parametrize(
+    ("url", "origin", "start"),
+    [
+        ("http://a.example", ("a.example", 80, False), "POST / HTTP/1.1\r\nHost: a.e"),
+        ("https://A.Example:443/x", ("a.example", 443, True), "Host: a.example\r\n"),
+        ("https://a.example:8443/x?y=%20", ("a.example", 8443, True), "POST /x?y=%20 "),
+        ("https://a.example:8443/", ("a.example", 8443, True), "a.example:8443\r\n"),
+        ("https://a.example./", ("a.example.", 443, True), "Host: a.example\r\n"),
+        ("http://[::1]:81/", ("::1", 81, False), "Host: [::1]:81\r\n"),
+        ("http://xn--bcher-kva.a/", ("xn--bcher-kva.a", 80, False), "xn--bcher-kva.a"),
+        ("https://bücher.a/ü", ("xn--bcher-kva.a", 443, True), "POST /%C3%BC HTTP"),
+        ("https://a.example/a b", ("a.example", 443, True), "POST /a%20b HTTP"),
+        ("https://a.example/#part", ("a.example", 443, True), "POST / HTTP"),
+        ("https://user:pw@a.example/", ("a.example", 443, True), "Host: a.example\r\n"),
+    ],
+)
+def test_a_url_is_read_as_the_policy_reads_it(url, origin, start):
+    target = target_of(url)
+    assert target.origin == Origin(*origin)
+    assert start in target.start
+    assert target.start.count("\r\n") == 2
+
+
+@pytest.mark.parametrize(
+    "url", ["", "/x", "https://", "ftp://a.example/", "http://[::1", "http://a:b:c/"]
+)
+def test_a_url_without_a_receiver_is_refused(url):
+    with pytest.raises(MalformedUrlError):
+        target_of(url)
+    result = post(url)
+    assert (result.outcome, result.error) == (Outcome.BLOCKED, "the url is malformed")
+
+
+@pytest.mark.parametrize("break_", ["\r", "\n", "\r\n", "\0", "\r\nX: y", "\n\r"])
+@pytest.mark.parametrize("where", ["name", "value"])
+def test_a_header_that_would_leave_its_line_is_never_sent(break_, where):
+    headers = {"Content-Type": "application/json", "X-A": "b"}
+    text = f"a{break_}b"
+    headers |= {text: "c"} if where == "name" else {"X-C": text}
+    with receiver(204) as server, Sender() as sender:
+        result = send(sender, signed(server.url, headers))
+    assert (result.outcome, result.error) == (Outcome.CONNECT, "the connection failed")
+    assert server.requests == []
+
+
+def test_a_header_replaces_the_default_of_its_name():
+    defaults = {"User-Agent": "Signpost", "Accept": "*/*"}
+    head = head_of(target_of("http://a/"), {"accept": "x", "B": "ü"}, defaults, 3)
+    assert (
+        head
+        == (
+            "POST / HTTP/1.1\r\nHost: a\r\nUser-Agent: Signpost\r\n"
+            "accept: x\r\nB: ü\r\nContent-Length: 3\r\n\r\n"
+        ).encode()
+    )
+
+
+def test_a_request_is_complete_and_asks_for_no_compression():
+    with receiver(204) as server:
+        post(server.url, body=b'{"a":1}')
+    [request] = server.requests
+    assert request.body == b'{"a":1}'
+    assert request.headers.keys() == {
+        "Host",
+        "User-Agent",
+        "Accept",
+        "Accept-Encoding",
+        "Content-Type",
+        "Content-Length",
+    }
+    assert request.headers["Accept-Encoding"] == "identity"
+
+
+def in_turn(url: str, times: int, **fields: Any) -> list[AttemptResult]:
+    with Sender() as sender:
+        return [send(sender, request_to(url, **fields)) for _ in range(times)]
+
+
+def serving(*responses: bytes) -> Any:
+    """Give each request of a connection the next response, and then close."""
+
+    def behave(connection: socket.socket, _: Hostile) -> None:
+        for response in responses:
+            receive(connection)
+            connection.sendall(response)
+
+    return behave
+
+
+@pytest.mark.parametrize(
+    ("first", "connections"),
+    [
+        pytest.param(EMPTY, 1, id="a length"),
+        pytest.param(
+            OK + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
+            1,
+            id="chunks",
+        ),
+        pytest.param(b"HTTP/1.1 204 No Content\r\n\r\n", 1, id="no body"),
+        pytest.param(
+            b"HTTP/1.1 500 Oops\r\nContent-Length: 1\r\n\r\na", 1, id="failure"
+        ),
+        pytest.param(
+            OK + b"Connection: close\r\nContent-Length: 0\r\n\r\n", 2, id="closes"
+        ),
+        pytest.param(b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", 2, id="1.0"),
+        pytest.param(EMPTY + b"HTTP/1.1 500 Stray\r\n\r\n", 2, id="two responses"),
+        pytest.param(
+            OK + b"Content-Length: 20000\r\n\r\n" + b"a" * 17_000, 2, id="long"
+        ),
+    ],
+)
+def test_a_connection_is_kept_if_its_response_was_read_to_the_end(first, connections):
+    with Hostile(serving(first, EMPTY)).running() as server:
+        results = in_turn(server.url, 2)
+    assert server.accepted == connections
+    assert results[1].outcome == Outcome.OK
+    is_fresh = [result.timings.connected is not None for result in results]
+    assert is_fresh == [True, connections == 2]
+
+
+def test_a_kept_connection_that_ends_within_a_response_is_a_failure_and_not_repeated():
+    """The receiver has the request: it began to answer it."""
+    with Hostile(serving(EMPTY, b"HTTP/1.1 20")).running() as server:
+        results = in_turn(server.url, 2)
+    assert [result.outcome for result in results] == [Outcome.OK, Outcome.CONNECT]
+    assert not results[1].is_repeated
+    assert server.accepted == 1
+
+
+def test_an_attempt_reports_when_it_was_connected_and_answered():
+    with receiver(204) as server:
+        [result] = in_turn(server.url, 1)
+    connected, secured, first_byte = result.timings
+    assert secured is None
+    assert connected is not None
+    assert first_byte is not None
+    assert 0 <= connected <= first_byte <= result.duration_ms
+
+
+def test_the_next_address_of_a_name_is_tried_if_one_refuses(names):
+    names["two.example"] = [["127.0.0.2", "127.0.0.1"]]  # nothing listens at the first
+    with Hostile(answering(EMPTY)).running() as server:
+        result = post(server.url.replace("127.0.0.1", "two.example"))
+    assert (result.outcome, server.accepted) == (Outcome.OK, 1)
+
+
+def test_the_next_address_of_a_name_is_tried_if_a_handshake_fails(names):
+    names["two.example"] = [["127.0.0.1", "127.0.0.1"]]
+    with Hostile(closes_at_once).running() as server:
+        url = server.url.replace("127.0.0.1", "two.example")
+        result = post(url.replace("http:", "https:"))
+    assert (result.outcome, server.accepted) == (Outcome.CONNECT, 2)
+
+
+@pytest.mark.parametrize("host", ["[::1]", "127.0.0.1"])
+def test_a_literal_address_needs_no_resolver(monkeypatch, host):
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("the resolver was asked")
+
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+    address = ip_address(host.strip("[]"))
+    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
+    with closing(socket.create_server((str(address), 0), family=family)) as server:
+        url = f"http://{host}:{server.getsockname()[1]}/"
+        with Sender() as sender:
+            sender.submit([request_to(url)])
+            connection, _ = server.accept()
+            assert f"Host: {host}".encode() in receive(connection)
+            connection.sendall(EMPTY)
+            while not (results := sender.collect(wait_s=0.02)):
+                pass
+            connection.close()
+    assert results[0].outcome == Outcome.OK

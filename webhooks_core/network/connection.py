@@ -1,0 +1,212 @@
+"""One connection to a receiver, and the HTTP/1.1 of one exchange after another on it.
+
+What a receiver sends is bounded: by bytes, by headers, and by the deadlines of the tasks that wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import cast
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+
+from webhooks_core.network.error_classes import NotHttpError
+
+RESPONSE_BODY_BYTES = 4096  # of a response, kept for people
+# The status line decides. This bounds the reading of a body, which only people look at.
+READ_AT_MOST = 16 * 1024
+# Of a response: the size of one header, and their number. More is not valid HTTP to us.
+MAX_HEADER_BYTES = 32 * 1024
+MAX_HEADERS = 256
+# What may come that neither ends a header nor belongs to a body.
+_MAX_PENDING = 2 * MAX_HEADER_BYTES
+# Responses before the final one that are read; more must not keep the event loop busy.
+MAX_HINTS = 100
+
+
+class Connection(asyncio.Protocol):
+    """A connection; at most one task at a time exchanges a request for a response.
+
+    `status_code` is None until the head of a final response is there: of the 1xx, only 101 is.
+    `first_byte_at` is a time of `time.perf_counter`, 0 if nothing was received.
+    """
+
+    __slots__ = (
+        "_awaits_end",
+        "_failure",
+        "_headers",
+        "_hints",
+        "_is_over",
+        "_keeps_alive",
+        "_loop",
+        "_parser",
+        "_pending",
+        "_read",
+        "_transport",
+        "_waiter",
+        "body",
+        "first_byte_at",
+        "is_closed",
+        "retry_after",
+        "status_code",
+    )
+
+    _transport: asyncio.Transport
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiter: asyncio.Future[None] | None = None
+        self._failure: Exception | None = None
+        self._parser = HttpResponseParser(self)
+        # As lenient as common clients.
+        self._parser.set_dangerous_leniencies(
+            lenient_headers=True,
+            lenient_optional_cr_before_lf=True,
+            lenient_spaces_after_chunk_size=True,
+        )
+        self.is_closed = False
+        self.begin()
+
+    # Called by the task that has the connection.
+
+    def begin(self) -> None:
+        """Prepare for an exchange, the first one or the next one of a kept connection."""
+        self.status_code: int | None = None
+        self.retry_after = b""
+        self.body = bytearray()
+        self.first_byte_at = 0.0
+        self._pending = self._headers = self._read = self._hints = 0
+        self._awaits_end = self._is_over = False
+        self._keeps_alive = True
+
+    def exchange(self, head: bytes, body: bytes) -> asyncio.Future[None]:
+        """Send a request; the future ends when the head of its response is there.
+
+        It raises NotHttpError, or an OSError if the connection was closed before.
+        """
+        waiter = self._waiter = self._loop.create_future()
+        if not self.is_closed:
+            self._transport.writelines((head, body))
+        if self.first_byte_at:  # some receivers do not wait for a request
+            self._keeps_alive = False
+        self._notify()
+        return waiter
+
+    def read_body(self) -> asyncio.Future[None]:
+        """Return a future that ends with the response, or with what is read of it."""
+        self._awaits_end = True
+        waiter = self._waiter = self._loop.create_future()
+        self._notify()
+        return waiter
+
+    @property
+    def has_ended(self) -> bool:
+        """Return True if there is nothing more to read."""
+        return self._is_over or self.is_closed
+
+    @property
+    def is_reusable(self) -> bool:
+        """Return True if another request can be sent."""
+        return (
+            self._is_over
+            and self._keeps_alive
+            and not self.is_closed
+            and not self._transport.is_closing()
+            and not self._transport.get_write_buffer_size()
+        )
+
+    def abort(self) -> None:
+        if not self.is_closed:
+            self.is_closed = True
+            self._transport.abort()
+
+    # Called by the event loop.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._fail(error or ConnectionResetError())
+        del self._parser  # it refers to this object
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_over:
+            self.abort()  # bytes that nobody asked for
+        if self.is_closed:
+            return
+        self.first_byte_at = self.first_byte_at or time.perf_counter()
+        self._pending += len(data)
+        try:
+            self._parser.feed_data(data)
+        except (HttpParserError, HttpParserUpgrade):
+            self._fail(NotHttpError())
+        else:
+            self._check_size()
+        self._notify()
+
+    def _check_size(self) -> None:
+        if self._hints > MAX_HINTS and not self.is_closed:
+            self._transport.pause_reading()  # until the deadline
+        is_large = self._pending > _MAX_PENDING or self._read >= READ_AT_MOST
+        if is_large and not self._is_over:
+            self._fail(NotHttpError())
+
+    def _fail(self, failure: Exception) -> None:
+        """Close the connection; the failure counts if there is no status yet."""
+        self._failure = self._failure or failure
+        self.abort()
+        self._notify()
+
+    def _notify(self) -> None:
+        """End the wait of a task if there is what it waits for."""
+        waiter = self._waiter
+        if waiter is None or waiter.done():
+            return
+        if self.status_code is not None:
+            if not self._awaits_end or self.has_ended:
+                waiter.set_result(None)
+        elif self._failure:
+            waiter.set_exception(self._failure)
+
+    # Called by the parser, within data_received().
+
+    def on_message_begin(self) -> None:
+        self._pending = self._headers = 0
+        if self._is_over:
+            self._keeps_alive = False  # more than one response to a request
+        else:
+            self.retry_after = b""  # of a response before the final one
+
+    def on_status(self, text: bytes) -> None:
+        if len(text) > _MAX_PENDING:
+            raise NotHttpError
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._pending = 0
+        self._headers += 1
+        size = max(len(name), len(value))
+        if self._headers > MAX_HEADERS or size > MAX_HEADER_BYTES or b"\0" in value:
+            raise NotHttpError
+        is_trailer = self.status_code is not None
+        if not (is_trailer or self.retry_after) and name.lower() == b"retry-after":
+            self.retry_after = value.strip()
+
+    def on_headers_complete(self) -> None:
+        status_code = self._parser.get_status_code()
+        is_final = status_code == 101 or not 100 <= status_code < 200
+        if not is_final:
+            self._hints += 1
+        elif self.status_code is None:
+            self.status_code = status_code
+
+    def on_body(self, data: bytes) -> None:
+        self._pending = 0
+        self._read += len(data)
+        if not self._is_over and len(self.body) < RESPONSE_BODY_BYTES:
+            self.body += data[: RESPONSE_BODY_BYTES - len(self.body)]
+
+    def on_message_complete(self) -> None:
+        if self.status_code is not None and not self._is_over:
+            self._is_over = True
+            self._keeps_alive &= self._parser.should_keep_alive()

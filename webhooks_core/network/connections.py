@@ -1,0 +1,169 @@
+"""Connections to receivers: opened to allowed addresses only, and kept for a while."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Sequence
+from functools import partial
+
+from aiohappyeyeballs import start_connection
+
+from webhooks_core.network.addresses import AllowedNetworks
+from webhooks_core.network.certificates import client_context
+from webhooks_core.network.connection import Connection
+from webhooks_core.network.request_head import Origin
+from webhooks_core.network.resolver import (
+    AddressInfo,
+    GuardedResolver,
+    guarded_socket,
+)
+
+KEEP_ALIVE_S = 15.0
+# How long an address may take to connect until the next one of its name is tried too.
+NEXT_ADDRESS_S = 0.25
+
+
+class Progress:
+    """How far an attempt got; times are those of `time.perf_counter`, 0 if it did not get there.
+
+    `is_connected` is true as soon as there is TCP, before TLS. `opened` has the sockets of new
+    connections, with their addresses; a kept connection has none.
+    """
+
+    __slots__ = (
+        "connected_at",
+        "first_byte_at",
+        "is_connected",
+        "is_repeated",
+        "opened",
+        "secured_at",
+    )
+
+    def __init__(self) -> None:
+        self.is_connected = self.is_repeated = False
+        self.connected_at = self.secured_at = self.first_byte_at = 0.0
+        self.opened: dict[socket.socket, AddressInfo] = {}
+
+    def detach_sockets(self) -> None:
+        """Detach sockets whose connection has failed: libuv has closed their descriptors.
+
+        When a receiver resets a connection at once, uvloop does not mark the socket object as
+        closed. It would close the same descriptor again, which may belong to another by then.
+        """
+        for opened in self.opened:
+            opened.detach()
+
+
+class Connections:
+    """The connections of one event loop within some networks."""
+
+    def __init__(
+        self, networks: AllowedNetworks, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self._networks = networks
+        self._loop = loop
+        self._resolver = GuardedResolver(networks)
+        self._tls = client_context()
+        # The last one to be kept is the first one to be used again.
+        self._kept: dict[Origin, list[tuple[float, Connection]]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def kept(self, origin: Origin) -> Connection | None:
+        """Return a kept connection, which is then no longer kept; None if there is none."""
+        kept, now = self._kept.get(origin), self._loop.time()
+        while kept:
+            until, connection = kept.pop()
+            if until > now and connection.is_reusable:
+                connection.begin()
+                return connection
+            connection.abort()
+        return None
+
+    def keep(self, origin: Origin, connection: Connection) -> None:
+        """Keep a connection for the next request, or close it if it cannot serve one."""
+        if not connection.is_reusable:
+            connection.abort()
+            return
+        until = self._loop.time() + KEEP_ALIVE_S
+        self._kept.setdefault(origin, []).append((until, connection))
+        self._start_timer()
+
+    async def open(self, origin: Origin, progress: Progress) -> Connection:
+        """Connect to one of the addresses of an origin. Raises OSError."""
+        self._start_timer()
+        infos = list(await self._resolver.resolve(origin.host, origin.port))
+        try:
+            while True:
+                opened = await self._connected(infos, progress)
+                try:
+                    return await self._secured(origin, opened, progress)
+                except OSError:
+                    progress.detach_sockets()
+                    infos.remove(progress.opened[opened])
+                    if not infos:
+                        raise
+        except BaseException:
+            progress.detach_sockets()
+            raise
+
+    async def _connected(
+        self, infos: Sequence[AddressInfo], progress: Progress
+    ) -> socket.socket:
+        """Return a socket that is connected to the first address that accepts."""
+        opened = await start_connection(
+            infos,
+            happy_eyeballs_delay=NEXT_ADDRESS_S,
+            loop=self._loop,
+            socket_factory=partial(self._socket, progress),
+        )
+        progress.is_connected, progress.connected_at = True, time.perf_counter()
+        return opened
+
+    def _socket(self, progress: Progress, info: AddressInfo) -> socket.socket:
+        opened = guarded_socket(self._networks, info)
+        progress.opened[opened] = info
+        return opened
+
+    async def _secured(
+        self, origin: Origin, opened: socket.socket, progress: Progress
+    ) -> Connection:
+        transport, connection = await self._loop.create_connection(
+            partial(Connection, self._loop),
+            sock=opened,
+            ssl=self._tls if origin.is_tls else None,
+            server_hostname=origin.host.rstrip(".") if origin.is_tls else None,
+        )
+        if origin.is_tls:
+            progress.secured_at = time.perf_counter()
+        if transport.is_closing():
+            progress.detach_sockets()
+        return connection
+
+    def _start_timer(self) -> None:
+        if self._timer is None:
+            self._timer = self._loop.call_later(KEEP_ALIVE_S, self._expire)
+
+    def _expire(self) -> None:
+        """Close what was kept long enough; without anything kept there is no timer."""
+        self._timer = None
+        now, kept = self._loop.time(), self._kept
+        self._kept = {}
+        for origin, entries in kept.items():
+            for until, connection in entries:
+                if until > now and connection.is_reusable:
+                    self._kept.setdefault(origin, []).append((until, connection))
+                else:
+                    connection.abort()
+        if self._resolver.forget(now) or self._kept:
+            self._start_timer()
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._resolver.close()
+        for entries in self._kept.values():
+            for _, connection in entries:
+                connection.abort()
+        self._kept.clear()

@@ -1,0 +1,67 @@
+"""The bytes of a request, and where they go. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from yarl import URL
+
+from webhooks_core.network.error_classes import MalformedUrlError
+
+_UNSAFE = frozenset("\r\n\0 \t")
+
+
+class Origin(NamedTuple):
+    """Where requests go that can share a connection; `host` is in its ASCII form."""
+
+    host: str
+    port: int
+    is_tls: bool
+
+
+class Target(NamedTuple):
+    """Where a URL leads, and the first two lines of a POST to it."""
+
+    origin: Origin
+    start: str
+
+
+@lru_cache(maxsize=4096)
+def target_of(url: str) -> Target:
+    """Read a URL as the url policy does. Raises MalformedUrlError."""
+    try:
+        parts = URL(url)
+        host, port = parts.raw_host, parts.port
+    except ValueError as error:
+        raise MalformedUrlError from error
+    if not host or not port or parts.scheme not in {"http", "https"}:
+        raise MalformedUrlError
+    path, authority = parts.raw_path_qs, parts.host_port_subcomponent or ""
+    if not _UNSAFE.isdisjoint(path + authority):
+        raise MalformedUrlError
+    start = f"POST {path} HTTP/1.1\r\nHost: {authority}\r\n"
+    return Target(Origin(host, port, parts.scheme == "https"), start)
+
+
+def head_of(
+    target: Target, headers: Mapping[str, str], defaults: Mapping[str, str], length: int
+) -> bytes:
+    """Return the head of a POST of `length` bytes; `headers` replace `defaults`.
+
+    Raises ValueError for a header that would not stay in its line.
+    """
+    lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+    count = len(headers)
+    if lines.count("\r") != count or lines.count("\n") != count or "\0" in lines:
+        raise ValueError("a header holds a line break or NUL")
+    common = _common(tuple(defaults.items()), tuple(headers))
+    return f"{target.start}{common}{lines}Content-Length: {length}\r\n\r\n".encode()
+
+
+@lru_cache(maxsize=1024)
+def _common(defaults: tuple[tuple[str, str], ...], replaced: tuple[str, ...]) -> str:
+    names = {name.lower() for name in replaced}
+    kept = [(name, value) for name, value in defaults if name.lower() not in names]
+    return "".join([f"{name}: {value}\r\n" for name, value in kept])

@@ -1,0 +1,106 @@
+"""Where a host leads: its addresses, refused if any of them is not allowed."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from webhooks_core.network.addresses import AllowedNetworks
+from webhooks_core.network.error_classes import BlockedAddressError
+from webhooks_core.network.resolver_threads import THREADS
+
+REMEMBER_FOR_S = 10.0
+
+# As getaddrinfo has it: family, type, protocol, canonical name, (address, port).
+AddressInfo = tuple[socket.AddressFamily, int, int, str, tuple[str, int]]
+_Question = tuple[str, int]
+
+
+class GuardedResolver:
+    """Resolves names; refuses a name if any of its addresses is not allowed.
+
+    A name whose servers hang occupies one thread, however often it is asked for.
+    """
+
+    def __init__(self, networks: AllowedNetworks) -> None:
+        self._networks = networks
+        self._open: dict[_Question, asyncio.Future[list[Any]]] = {}
+        # Of allowed names, with the time of the loop's clock at which they are forgotten.
+        self._known: dict[_Question, tuple[float, Sequence[AddressInfo]]] = {}
+
+    async def resolve(self, host: str, port: int) -> Sequence[AddressInfo]:
+        """Return the addresses of a host. Raises BlockedAddressError or socket.gaierror."""
+        if literal := _literal(host, port):
+            return [literal]
+        now = asyncio.get_running_loop().time()
+        until, infos = self._known.get((host, port), (0.0, ()))
+        if until <= now:
+            infos = await self._ask_for((host, port))
+            self._known[host, port] = now + REMEMBER_FOR_S, infos
+        return infos
+
+    async def _ask_for(self, question: _Question) -> Sequence[AddressInfo]:
+        rows = await asyncio.shield(self._ask(question))
+        addresses = [str(address[0]).partition("%")[0] for *_, address in rows]
+        if not self._networks.allows_all(addresses):
+            raise BlockedAddressError
+        return [
+            (family, socket.SOCK_STREAM, protocol, "", (address, question[1]))
+            for address, (family, _, protocol, *_) in zip(addresses, rows, strict=True)
+        ]
+
+    def _ask(self, question: _Question) -> asyncio.Future[list[Any]]:
+        if question not in self._open:
+            ask = partial(
+                socket.getaddrinfo,
+                *question,
+                type=socket.SOCK_STREAM,
+                family=socket.AF_UNSPEC,
+                flags=socket.AI_ADDRCONFIG,
+            )
+            # Not the loop's own getaddrinfo: uvloop has four threads for all names.
+            future = asyncio.get_running_loop().run_in_executor(THREADS, ask)
+            future.add_done_callback(partial(self._end, question))
+            self._open[question] = future
+        return self._open[question]
+
+    def _end(self, question: _Question, future: asyncio.Future[list[Any]]) -> None:
+        del self._open[question]
+        if not future.cancelled():
+            future.exception()  # retrieved, also if no task awaits it any longer
+
+    def forget(self, now: float) -> bool:
+        """Forget what is out of date at a time of the loop's clock; return True if any is left."""
+        self._known = {
+            question: known for question, known in self._known.items() if known[0] > now
+        }
+        return bool(self._known)
+
+    def close(self) -> None:
+        for future in list(self._open.values()):
+            future.cancel()
+
+
+def _literal(host: str, port: int) -> AddressInfo | None:
+    """Return the address that a host is, in the standard notation; None for a name."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return None
+    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
+    return (family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, port))
+
+
+def guarded_socket(networks: AllowedNetworks, address_info: Any) -> socket.socket:
+    """Open a socket for an allowed address; every connection is made with one.
+
+    This check is the decisive one: literal addresses and later resolutions pass here too.
+    """
+    family, kind, protocol, _, address = address_info
+    if not networks.allows(str(address[0]).partition("%")[0]):
+        raise BlockedAddressError
+    return socket.socket(family, kind, protocol)
