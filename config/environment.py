@@ -122,11 +122,16 @@ def rate(value: str) -> str:
 
 
 def redirect_addresses(value: str) -> list[str]:
-    """Return a list of https addresses to which applications may redirect."""
-    addresses = words(value)
-    for address in addresses:
-        if not redirects.is_public(address):
-            raise EnvError(f"Holds {address!r}, which is not an https address.")
+    """Return the redirect addresses of a list; the name of a preset stands for its own."""
+    addresses: list[str] = []
+    for word in words(value):
+        is_address = redirects.is_public(word) or redirects.is_private_use(word)
+        if not is_address and word not in redirects.PRESETS:
+            raise EnvError(
+                f"Holds {word!r}, which is neither an https address, an address of a "
+                f"private-use scheme nor one of {', '.join(redirects.PRESETS)}."
+            )
+        addresses += redirects.PRESETS.get(word, (word,))
     return addresses
 
 

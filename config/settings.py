@@ -109,7 +109,9 @@ GATEWAY_TEST_RATE = env.rate("GATEWAY_TEST_RATE", "" if LOCAL else "120/hour")
 GATEWAY_INGEST_RATE = env.rate("GATEWAY_INGEST_RATE", "" if LOCAL else "120/minute")
 
 TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", 0)
-OAUTH_ALLOWED_REDIRECTS = env.redirect_addresses("OAUTH_ALLOWED_REDIRECTS", locally(""))
+OAUTH_ALLOWED_REDIRECTS = env.redirect_addresses(
+    "OAUTH_ALLOWED_REDIRECTS", locally("vscode,cursor")
+)
 OAUTH_CLIENTS_PER_ADDRESS = env.integer("OAUTH_CLIENTS_PER_ADDRESS", 500, least=1)
 OAUTH_UNUSED_CLIENT_DAYS = env.integer(
     "OAUTH_UNUSED_CLIENT_DAYS", 90, least=1, most=36_500

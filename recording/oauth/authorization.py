@@ -65,8 +65,8 @@ class Authorization:
         return redirects.origin(self.redirect_uri)
 
     @property
-    def is_loopback(self) -> bool:
-        return redirects.is_loopback(self.redirect_uri)
+    def is_native(self) -> bool:
+        return redirects.is_native(self.redirect_uri)
 
     def check(self) -> None:
         """Raise the OAuth2Error that the application receives, if there is one."""

@@ -58,10 +58,21 @@ class Metadata:
         _check_list(members, "response_types", RESPONSE_TYPES, required="code")
         if members.get("scope", SCOPE) not in (SCOPE, ""):
             raise InvalidClientMetadataError(f"The only scope is {SCOPE}.")
+        return cls.of(members, auth_method=_auth_method(members))
+
+    @classmethod
+    def of(cls, members: dict[str, Any], *, auth_method: AuthMethod) -> Self:
+        """Check the addresses and the name of a client that authenticates by this method.
+
+        Raises InvalidClientMetadataError and InvalidRedirectUriError.
+        """
         return cls(
-            redirect_uris=_redirect_uris(members.get("redirect_uris")),
+            redirect_uris=_redirect_uris(
+                members.get("redirect_uris"),
+                is_public_client=auth_method == AuthMethod.NONE,
+            ),
             name=_name(members.get("client_name", "")),
-            auth_method=_auth_method(members),
+            auth_method=auth_method,
         )
 
 
@@ -77,7 +88,7 @@ def _check_list(
         raise InvalidClientMetadataError(f"{name} must hold {required}.")
 
 
-def _redirect_uris(uris: object) -> tuple[str, ...]:
+def _redirect_uris(uris: object, *, is_public_client: bool) -> tuple[str, ...]:
     """Return the addresses that the policy allows, each once.
 
     Well-formed ones that the operator did not list are left out: real applications send those of
@@ -92,7 +103,11 @@ def _redirect_uris(uris: object) -> tuple[str, ...]:
         if not isinstance(uri, str):
             raise InvalidRedirectUriError(f"redirect_uris[{number}] is not a text.")
         try:
-            redirects.check(uri, listed=settings.OAUTH_ALLOWED_REDIRECTS)
+            redirects.check(
+                uri,
+                listed=settings.OAUTH_ALLOWED_REDIRECTS,
+                is_public_client=is_public_client,
+            )
             allowed[uri] = True
         except redirects.RedirectNotListedError as error:
             refusals.append(f"redirect_uris[{number}]: {error}")

@@ -90,14 +90,25 @@ class Application(AbstractApplication):
             raise ValidationError({"name": f"It {fault}."})
         for uri in self.redirect_uris.split():
             try:
-                redirects.check(uri, listed=settings.OAUTH_ALLOWED_REDIRECTS)
+                self._check_redirect(uri)
             except redirects.RedirectRefusedError as error:
                 raise ValidationError({"redirect_uris": f"{uri}: {error}"}) from error
+
+    def get_allowed_schemes(self) -> set[str]:
+        """Return every scheme of its addresses: the policy of `clean` decides, not the toolkit's."""
+        return {uri.partition(":")[0] for uri in self.redirect_uris.split()}
+
+    def _check_redirect(self, uri: str) -> None:
+        redirects.check(
+            uri,
+            listed=settings.OAUTH_ALLOWED_REDIRECTS,
+            is_public_client=not self.is_confidential,
+        )
 
     def redirect_uri_allowed(self, uri: str) -> bool:
         """Return True if this address was registered and the policy still allows it."""
         try:
-            redirects.check(uri, listed=settings.OAUTH_ALLOWED_REDIRECTS)
+            self._check_redirect(uri)
         except redirects.RedirectRefusedError:
             return False
         registered = self.redirect_uris.split()

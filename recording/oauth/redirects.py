@@ -31,6 +31,20 @@ NOT_PRIVATE = frozenset(
     | {"javascript", "mailto", "sms", "tel", "vbscript", "view-source", "ws", "wss"}
 )
 
+# The addresses of clients that many people use, by the name of their preset.
+PRESETS = {
+    "claude": (
+        "https://claude.ai/api/mcp/auth_callback",
+        "https://claude.com/api/mcp/auth_callback",
+    ),
+    "chatgpt": ("https://chatgpt.com/connector_platform_oauth_redirect",),
+    "vscode": ("https://vscode.dev/redirect", "https://insiders.vscode.dev/redirect"),
+    "cursor": (
+        "cursor://anysphere.cursor-mcp/oauth/callback",
+        "https://www.cursor.com/agents/mcp/oauth/callback",
+    ),
+}
+
 # What we add to the query; a second one could make a client read the wrong one (RFC 9207).
 RESERVED = frozenset({"code", "state", "iss", "error", "error_description"})
 
@@ -70,9 +84,23 @@ def is_public(uri: str) -> bool:
     return _match(PUBLIC, uri) is not None
 
 
+def is_private_use(uri: str) -> bool:
+    """Return True for a private-use scheme (RFC 8252 section 7.1) that the list may hold."""
+    match = _match(PRIVATE, uri)
+    return match is not None and match["scheme"] not in NOT_PRIVATE
+
+
+def is_native(uri: str) -> bool:
+    """Return True if a URI leads to a program on the user's own computer."""
+    return is_loopback(uri) or is_private_use(uri)
+
+
 def origin(uri: str) -> str:
-    """Return scheme, host and port of a URI that the policy has accepted."""
-    return re.match(r"[a-z]+://[^/?]*", uri)[0]  # type: ignore[index]
+    """Return scheme, host and port of a URI that the policy has accepted.
+
+    Of `com.example.app:/callback`, which has no host, only the scheme.
+    """
+    return re.match(r"[a-z][a-z0-9+.-]*:(?://[^/?]*)?", uri)[0]  # type: ignore[index]
 
 
 def is_same(registered: str, requested: str) -> bool:
@@ -88,21 +116,28 @@ def is_same(registered: str, requested: str) -> bool:
     return one is not None and one == other
 
 
-def check(uri: str, *, listed: Collection[str]) -> None:
-    """Accept loopback and the https addresses that the operator listed, nothing else.
+def check(uri: str, *, listed: Collection[str], is_public_client: bool) -> None:
+    """Accept loopback and the addresses that the operator listed, nothing else.
 
-    Raises RedirectRefusedError.
+    Any program can claim a private-use scheme, so what it receives must be worthless without
+    PKCE alone: such an address is for clients without a secret. Raises RedirectRefusedError.
     """
     if is_loopback(uri):
         return
-    private = _match(PRIVATE, uri)
-    if private and private["scheme"] not in NOT_PRIVATE:
-        raise RedirectNotListedError("Addresses of a custom scheme are refused.")
-    if not is_public(uri):
+    if is_private_use(uri):
+        if uri not in listed:
+            raise RedirectNotListedError(
+                "This address of a custom scheme is not on the allow-list."
+            )
+        if not is_public_client:
+            raise RedirectNotListedError(
+                "Addresses of a custom scheme need token_endpoint_auth_method none."
+            )
+    elif not is_public(uri):
         raise RedirectRefusedError(
             "Neither an https address nor http to 127.0.0.1, localhost or [::1]; "
             "userinfo, fragments, reserved query parameters (code, state, iss, error) "
             f"and more than {MAX_LENGTH} characters are refused."
         )
-    if uri not in listed:
+    elif uri not in listed:
         raise RedirectNotListedError("This https address is not on the allow-list.")

@@ -69,8 +69,11 @@ def with_form_action(
 ) -> HttpResponse:
     """Allow the page's form to end at this origin: browsers apply form-action to redirects too.
 
-    A content security policy cannot name an IPv6 address; for one it allows the scheme.
+    A content security policy names neither an IPv6 address nor the host of a private-use
+    scheme; for these it allows the scheme.
     """
-    source = "http:" if "[" in origin else origin
+    scheme = origin.partition(":")[0]
+    has_host = scheme in {"http", "https"} and "[" not in origin
+    source = origin if has_host else f"{scheme}:"
     csp_update({"form-action": [source]})(lambda _request: response)(request)
     return response

@@ -1,0 +1,208 @@
+"""The registrations of clients that people use. Each names the public source of its body."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.test import Client
+from environs import EnvError
+
+from config.environment import redirect_addresses
+from recording.oauth import redirects
+from recording.oauth.models import Application
+from tests.recording.oauth.flows import App, query_of
+
+CLAUDE = "https://claude.ai/api/mcp/auth_callback"
+CHATGPT = "https://chatgpt.com/connector_platform_oauth_redirect"
+CURSOR = "cursor://anysphere.cursor-mcp/oauth/callback"
+CURSOR_WEB = "https://www.cursor.com/agents/mcp/oauth/callback"
+GRANTS = ["authorization_code", "refresh_token"]
+
+REGISTRATIONS: dict[str, dict[str, Any]] = {
+    # https://github.com/anthropics/claude-ai-mcp/issues/1043 (the method) and
+    # https://github.com/anthropics/claude-code/issues/58054 (the addresses)
+    "claude": {
+        "client_name": "Claude",
+        "redirect_uris": [CLAUDE],
+        "grant_types": GRANTS,
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "client_secret_post",
+        "scope": "mcp:connect",
+    },
+    # https://github.com/kunickiaj/codemem/pull/1286 and
+    # https://github.com/danielealbano/android-remote-control-mcp/pull/166 (the address)
+    "chatgpt": {
+        "client_name": "ChatGPT",
+        "redirect_uris": [CHATGPT],
+        "grant_types": GRANTS,
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "none",
+    },
+    # https://github.com/microsoft/vscode, fetchDynamicRegistration in src/vs/base/common/oauth.ts
+    "vscode": {
+        "client_name": "Visual Studio Code",
+        "client_uri": "https://code.visualstudio.com",
+        "grant_types": GRANTS,
+        "response_types": ["code"],
+        "redirect_uris": [
+            "https://insiders.vscode.dev/redirect",
+            "https://vscode.dev/redirect",
+            "http://127.0.0.1/",
+            "http://127.0.0.1:33418/",
+        ],
+        "scope": "mcp:connect",
+        "token_endpoint_auth_method": "none",
+        "application_type": "native",
+    },
+    # https://github.com/erp-mafia/accounted/pull/2225 (the addresses) and
+    # https://github.com/better-auth/better-auth/pull/10956 (the method)
+    "cursor": {
+        "client_name": "Cursor",
+        "redirect_uris": [CURSOR, CURSOR_WEB, "http://localhost:8787/callback"],
+        "grant_types": GRANTS,
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "none",
+    },
+}
+
+
+def register(body: object) -> tuple[int, dict[str, Any]]:
+    response = Client().post("/oauth/register", body, "application/json")
+    return response.status_code, response.json()
+
+
+@pytest.mark.parametrize("name", REGISTRATIONS)
+def test_a_preset_registers_its_client_with_every_address(db, settings, name):
+    body = REGISTRATIONS[name]
+    settings.OAUTH_ALLOWED_REDIRECTS = redirect_addresses(name)
+    status, client = register(body)
+    assert status == 201
+    assert client["redirect_uris"] == body["redirect_uris"]
+    method = body["token_endpoint_auth_method"]
+    assert client["token_endpoint_auth_method"] == method
+    assert ("client_secret" in client) == (method != "none")
+
+
+@pytest.mark.parametrize("name", ["claude", "chatgpt"])
+def test_a_hosted_client_is_refused_without_its_preset(db, name):
+    status, error = register(REGISTRATIONS[name])
+    assert (status, error["error"]) == (400, "invalid_redirect_uri")
+    assert Application.objects.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("vscode", ["http://127.0.0.1/", "http://127.0.0.1:33418/"]),
+        ("cursor", ["http://localhost:8787/callback"]),
+    ],
+)
+def test_an_editor_keeps_its_loopback_addresses_without_its_preset(
+    db, settings, name, kept
+):
+    settings.OAUTH_ALLOWED_REDIRECTS = []
+    assert register(REGISTRATIONS[name])[1]["redirect_uris"] == kept
+
+
+def test_locally_the_editors_are_allowed(settings):
+    assert redirect_addresses("vscode,cursor") == settings.OAUTH_ALLOWED_REDIRECTS
+
+
+@pytest.mark.parametrize("name", REGISTRATIONS)
+def test_every_address_of_a_preset_works_to_the_token(visitor, settings, name):
+    settings.OAUTH_ALLOWED_REDIRECTS = redirect_addresses(name)
+    method = REGISTRATIONS[name]["token_endpoint_auth_method"]
+    for address in redirects.PRESETS[name]:
+        app = App.registered(visitor, method, redirect=address)
+        assert app.tokens()["scope"] == "mcp:connect"
+
+
+def test_names_and_addresses_mix_in_one_list():
+    own = ["https://app.example/cb", "com.example.app:/cb"]
+    listed = redirect_addresses(f"{own[0]}, claude ,{own[1]}")
+    assert listed == [own[0], *redirects.PRESETS["claude"], own[1]]
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["Claude", "http://127.0.0.1/", "https://*.app.example/", "javascript:alert(1)"],
+)
+def test_any_other_word_in_the_list_is_an_error_that_names_it(word):
+    with pytest.raises(EnvError, match="neither an https address"):
+        redirect_addresses(f"cursor,{word}")
+
+
+# ── Private-use schemes (RFC 8252 section 7.1) ──────────────────────────────────────
+
+
+@pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post"])
+def test_a_client_with_a_secret_has_no_private_use_address(db, method):
+    both = {
+        "redirect_uris": [CURSOR, CURSOR_WEB],
+        "token_endpoint_auth_method": method,
+    }
+    assert register(both)[1]["redirect_uris"] == [CURSOR_WEB]
+    status, error = register(both | {"redirect_uris": [CURSOR]})
+    assert (status, error["error"]) == (400, "invalid_redirect_uri")
+    assert "token_endpoint_auth_method none" in error["error_description"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"{CURSOR}/",
+        f"{CURSOR}?x=1",
+        "cursor://anysphere.cursor-mcp/oauth",
+        "cursor:/anysphere.cursor-mcp/oauth/callback",
+        "cursor2://anysphere.cursor-mcp/oauth/callback",
+    ],
+)
+def test_a_private_use_address_is_compared_exactly(visitor, address):
+    app = App.registered(visitor, redirect=CURSOR)
+    assert visitor.get(app.address(redirect_uri=address)).status_code == 400
+    assert register({"redirect_uris": [address]})[0] == 400
+
+
+@pytest.mark.parametrize(
+    ("address", "shown", "policy"),
+    [
+        (CURSOR, "cursor://anysphere.cursor-mcp", "cursor:"),
+        ("com.example.app:/callback?x=1", "com.example.app:", "com.example.app:"),
+    ],
+)
+def test_the_consent_page_leads_back_to_a_native_program(
+    visitor, settings, address, shown, policy
+):
+    settings.OAUTH_ALLOWED_REDIRECTS = [address]
+    app = App.registered(visitor, redirect=address)
+    page = visitor.get(app.address())
+    text = page.content.decode()
+    assert f"<code>{shown}</code>" in text
+    assert "A program on this computer." in text
+    assert f" {policy};" in f"{page['Content-Security-Policy']};"
+    response = visitor.post(app.address(), {"deny": "yes"})
+    assert response["Location"].startswith(address)
+    answer = query_of(response["Location"].replace("x=1&", ""))
+    assert answer["error"] == "access_denied"
+
+
+def test_a_private_use_address_that_leaves_the_list_is_refused_at_once(
+    visitor, settings
+):
+    app = App.registered(visitor, redirect=CURSOR)
+    settings.OAUTH_ALLOWED_REDIRECTS = []
+    assert visitor.get(app.address()).status_code == 400
+
+
+@pytest.mark.parametrize("address", [CURSOR, "com.example.app:/callback"])
+def test_the_admin_and_commands_follow_the_same_policy(db, settings, address):
+    settings.OAUTH_ALLOWED_REDIRECTS = [address]
+    fields = {
+        "redirect_uris": address,
+        "authorization_grant_type": "authorization-code",
+    }
+    Application(client_type="public", **fields).full_clean()
+    with pytest.raises(ValidationError, match="token_endpoint_auth_method none"):
+        Application(client_type="confidential", **fields).full_clean()
