@@ -311,14 +311,15 @@ def _update_deliveries(
 # did not confirm is written again, hence the conflicts.
 _INSERT = (
     "INSERT INTO webhooks_core_attempt"
-    " (delivery_id, number, started_at, duration_ms, outcome, status_code, error, response_body) %s"
+    " (delivery_id, number, started_at, duration_ms, outcome, status_code, error, response_body,"
+    " is_repeated) %s"
     " ON CONFLICT DO NOTHING"
 )
-_INSERT_EACH = _INSERT % f"VALUES ({', '.join(['%s'] * 8)})"
+_INSERT_EACH = _INSERT % f"VALUES ({', '.join(['%s'] * 9)})"
 # With executemany PostgreSQL would plan as many statements as there are rows.
 _INSERT_ALL = _INSERT % (
     "SELECT * FROM unnest(%s::bigint[], %s::int[], %s::timestamptz[], %s::int[],"
-    " %s::text[], %s::smallint[], %s::text[], %s::bytea[])"
+    " %s::text[], %s::smallint[], %s::text[], %s::bytea[], %s::bool[])"
 )
 
 
@@ -334,6 +335,7 @@ def _insert_attempts(recorded: Iterable[RecordedResult]) -> None:
             result.status_code,
             result.error[:512],
             result.body,
+            result.is_repeated,
         )
         for claim, result, *_ in recorded
     ]

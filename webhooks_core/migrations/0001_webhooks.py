@@ -285,6 +285,7 @@ class Migration(migrations.Migration):
                 ("status_code", models.PositiveSmallIntegerField(null=True)),
                 ("error", models.CharField(blank=True, max_length=512)),
                 ("response_body", models.BinaryField(default=b"")),
+                ("is_repeated", models.BooleanField(db_default=False, default=False)),
                 (
                     "delivery",
                     models.ForeignKey(

@@ -302,6 +302,8 @@ class Attempt(models.Model):
     status_code = models.PositiveSmallIntegerField(null=True)
     error = models.CharField(max_length=512, blank=True)
     response_body = models.BinaryField(default=b"")
+    # A kept connection turned out to be closed: the request was sent once more, on a new one.
+    is_repeated = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         constraints = [

@@ -80,15 +80,19 @@ class Connection(asyncio.Protocol):
         self._awaits_end = self._is_over = False
         self._keeps_alive = True
 
-    def exchange(self, head: bytes, body: bytes) -> asyncio.Future[None]:
+    def exchange(
+        self, head: bytes, body: bytes, *, is_last: bool = False
+    ) -> asyncio.Future[None]:
         """Send a request; the future ends when the head of its response is there.
 
-        It raises NotHttpError, or an OSError if the connection was closed before.
+        It raises NotHttpError, or an OSError if the connection was closed before. After the last
+        request, whose head says so, the connection is not reusable.
         """
         waiter = self._waiter = self._loop.create_future()
         if not self.is_closed:
             self._transport.writelines((head, body))
-        if self.first_byte_at:  # some receivers do not wait for a request
+        # Some receivers do not wait for a request.
+        if is_last or self.first_byte_at:
             self._keeps_alive = False
         self._notify()
         return waiter

@@ -200,7 +200,7 @@ async def _exchange(
 ) -> Connection:
     """Send a request and await the head of its response; return the connection."""
     try:
-        await connection.exchange(head, body)
+        await connection.exchange(head, body, is_last=progress.is_repeated)
     except BaseException:
         connection.abort()
         raise

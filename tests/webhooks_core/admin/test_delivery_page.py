@@ -14,7 +14,8 @@ from tests.signatures import timestamped_signature
 from tests.webhooks_core.admin.delivery_pages import LIST, change
 from tests.webhooks_core.admin.looking import SCRIPT, page
 from tests.webhooks_core.engine import dispatch, only_delivery
-from tests.webhooks_core.factories import EndpointFactory, publish_event
+from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
+from tests.webhooks_core.network.hostile import Hostile, answers_once
 from webhooks_core import endpoints
 from webhooks_core.admin import display
 from webhooks_core.models import Attempt, EndpointSecret, Event
@@ -44,6 +45,22 @@ def test_input_from_outside_is_shown_escaped(admin_client):
     # Response, url, exact body, readable body, curl (url and body).
     assert text.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 6
     assert SCRIPT not in page(admin_client, LIST)
+
+
+def test_a_request_that_was_sent_again_on_a_new_connection_is_one_attempt_that_says_so(
+    admin_client,
+):
+    with Hostile(answers_once).running() as server:
+        EndpointFactory.create(url=server.url, max_in_flight=1)
+        publish_events(2)
+        dispatch()
+        assert server.requests == 3
+    first, second = Attempt.objects.order_by("started_at")
+    assert (first.is_repeated, second.is_repeated) == (False, True)
+    assert (second.number, second.outcome) == (1, "ok")
+    note = "sent again on a new connection"
+    assert note not in page(admin_client, change(first.delivery))
+    assert note in page(admin_client, change(second.delivery))
 
 
 def test_the_body_is_shown_exactly_and_formatted(admin_client):

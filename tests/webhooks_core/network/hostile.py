@@ -30,6 +30,7 @@ class Hostile:
     tls: ssl.SSLContext | None = None
     stopped: threading.Event = field(default_factory=threading.Event)
     accepted: int = 0
+    requests: int = 0
     sent: int = 0
     port: int = 0
 
@@ -144,6 +145,14 @@ def never_reads(connection: socket.socket, server: Hostile) -> None:
 def answers_unread(connection: socket.socket, server: Hostile) -> None:
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
     server.stopped.wait(0.2)
+
+
+def answers_once(connection: socket.socket, server: Hostile) -> None:
+    """Answer the first request of a connection; read the second one and close."""
+    for answer in (b"HTTP/1.1 204 No Content\r\n\r\n", b""):
+        read_request(connection)
+        server.requests += 1
+        connection.sendall(answer)
 
 
 def post(url: str, **fields: Any) -> AttemptResult:

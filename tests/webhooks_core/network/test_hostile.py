@@ -292,8 +292,9 @@ def test_a_kept_connection_that_was_closed_silently_is_no_failure(how):
         )
 
     with Hostile(behave).running() as server, Sender() as sender:
-        outcomes = [send(sender, request(n, server.url)).outcome for n in range(4)]
-    assert outcomes == [Outcome.OK] * 4
+        results = [send(sender, request(n, server.url)) for n in range(4)]
+    assert [result.outcome for result in results] == [Outcome.OK] * 4
+    assert [result.is_repeated for result in results] == [False, True, False, True]
     # The second try of a request closes its connection, so that it cannot happen twice.
     assert server.accepted > 1
 
