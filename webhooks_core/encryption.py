@@ -12,7 +12,8 @@ from django.db import models
 from webhooks_core.conf import webhook_settings
 
 PREFIX = "encrypted:"
-MASK = "whsec_" + "•" * 8
+HIDDEN = "•" * 8
+MASK = f"whsec_{HIDDEN}"
 
 
 class SecretUnreadableError(Exception):

@@ -13,15 +13,13 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from webhooks_core import profiles
-from webhooks_core.encryption import MASK, SecretUnreadableError
+from webhooks_core.encryption import HIDDEN, SecretUnreadableError
 from webhooks_core.models import Attempt, Delivery, Endpoint
 from webhooks_core.outcomes import Outcome
-from webhooks_core.signing.secrets import PREFIX
 from webhooks_core.signing.signer import Body, signers
 
 # Enough to recognise a payload; the download has all of it.
 SHOWN_CHARACTERS = 20_000
-HIDDEN = MASK.removeprefix(PREFIX)
 
 
 def badge(tone: str, text: str) -> SafeString:
@@ -58,7 +56,7 @@ def is_suspended(delivery: Delivery) -> bool:
 
 def with_attempts(deliveries: QuerySet[Delivery]) -> QuerySet[Delivery]:
     """Also read what a row of a list shows: endpoint, event and attempts, without bodies."""
-    attempts = Attempt.objects.defer("response_body").order_by("number")
+    attempts = Attempt.objects.defer("response_body", "details").order_by("number")
     return (
         deliveries.select_related("endpoint", "event")
         .defer("event__body", "endpoint__custom_headers")

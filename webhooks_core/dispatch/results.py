@@ -16,6 +16,7 @@ from django.db.models import Case, F, IntegerField, When
 from webhooks_core import notices, tracing
 from webhooks_core.clock import clock
 from webhooks_core.dispatch import leases
+from webhooks_core.dispatch.attempt_details import details
 from webhooks_core.dispatch.claims import Claim, OpenClaims
 from webhooks_core.dispatch.connectivity import Connectivity
 from webhooks_core.dispatch.decisions import Decision, decide
@@ -152,7 +153,9 @@ def _record_single(
     lease: DispatcherLease, claim: Claim, result: AttemptResult, now: datetime
 ) -> list[RecordedResult]:
     """Write one result, if need be without the receiver's text; otherwise fail the delivery."""
-    bare = result._replace(error=UNWRITABLE if result.error else "", body=b"")
+    bare = result._replace(
+        error=UNWRITABLE if result.error else "", body=b"", request_head=b""
+    )
     for version in (result, bare):
         try:
             return record_batch(lease, [(claim, version)], now=now)
@@ -183,7 +186,7 @@ def record_batch(
         _count_failures(recorded, now)
         Delivery.objects.release(untried, lease=lease.pk)
         _update_deliveries(lease, recorded, now)
-        _insert_attempts(recorded)
+        _insert_attempts(lease, recorded)
     tracing.end(result for _, result in ended)
     for entry in recorded:
         if entry.decision.is_final_failure:
@@ -312,18 +315,20 @@ def _update_deliveries(
 _INSERT = (
     "INSERT INTO webhooks_core_attempt"
     " (delivery_id, number, started_at, duration_ms, outcome, status_code, error, response_body,"
-    " is_repeated) %s"
+    " is_repeated, details) %s"
     " ON CONFLICT DO NOTHING"
 )
-_INSERT_EACH = _INSERT % f"VALUES ({', '.join(['%s'] * 9)})"
+_INSERT_EACH = _INSERT % f"VALUES ({', '.join(['%s'] * 10)})"
 # With executemany PostgreSQL would plan as many statements as there are rows.
 _INSERT_ALL = _INSERT % (
     "SELECT * FROM unnest(%s::bigint[], %s::int[], %s::timestamptz[], %s::int[],"
-    " %s::text[], %s::smallint[], %s::text[], %s::bytea[], %s::bool[])"
+    " %s::text[], %s::smallint[], %s::text[], %s::bytea[], %s::bool[], %s::jsonb[])"
 )
 
 
-def _insert_attempts(recorded: Iterable[RecordedResult]) -> None:
+def _insert_attempts(
+    lease: DispatcherLease, recorded: Iterable[RecordedResult]
+) -> None:
     adapt = _time_adapter()
     rows = [
         (
@@ -336,6 +341,7 @@ def _insert_attempts(recorded: Iterable[RecordedResult]) -> None:
             result.error[:512],
             result.body,
             result.is_repeated,
+            details(result, claim.endpoint, lease=lease.pk),
         )
         for claim, result, *_ in recorded
     ]

@@ -286,6 +286,7 @@ class Migration(migrations.Migration):
                 ("error", models.CharField(blank=True, max_length=512)),
                 ("response_body", models.BinaryField(default=b"")),
                 ("is_repeated", models.BooleanField(db_default=False, default=False)),
+                ("details", models.JSONField(default=dict)),
                 (
                     "delivery",
                     models.ForeignKey(

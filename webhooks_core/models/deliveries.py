@@ -304,6 +304,8 @@ class Attempt(models.Model):
     response_body = models.BinaryField(default=b"")
     # A kept connection turned out to be closed: the request was sent once more, on a new one.
     is_repeated = models.BooleanField(default=False, db_default=False)
+    # For people: what was sent to which address, and what came back (dispatch/attempt_details.py).
+    details = models.JSONField(default=dict)
 
     class Meta:
         constraints = [

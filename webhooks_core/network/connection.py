@@ -19,6 +19,7 @@ READ_AT_MOST = 16 * 1024
 # Of a response: the size of one header, and their number. More is not valid HTTP to us.
 MAX_HEADER_BYTES = 32 * 1024
 MAX_HEADERS = 256
+KEPT_HEADER_BYTES = 4096  # of a response, kept for people
 # What may come that neither ends a header nor belongs to a body.
 _MAX_PENDING = 2 * MAX_HEADER_BYTES
 # Responses before the final one that are read; more must not keep the event loop busy.
@@ -29,13 +30,15 @@ class Connection(asyncio.Protocol):
     """A connection; at most one task at a time exchanges a request for a response.
 
     `status_code` is None until the head of a final response is there: of the 1xx, only 101 is.
-    `first_byte_at` is a time of `time.perf_counter`, 0 if nothing was received.
+    `first_byte_at` is a time of `time.perf_counter`, 0 if nothing was received. `address` is the
+    receiver's; `headers` are those of the response, as many as KEPT_HEADER_BYTES hold.
     """
 
     __slots__ = (
         "_awaits_end",
         "_failure",
-        "_headers",
+        "_header_bytes",
+        "_header_count",
         "_hints",
         "_is_over",
         "_keeps_alive",
@@ -45,8 +48,10 @@ class Connection(asyncio.Protocol):
         "_read",
         "_transport",
         "_waiter",
+        "address",
         "body",
         "first_byte_at",
+        "headers",
         "is_closed",
         "retry_after",
         "status_code",
@@ -54,8 +59,9 @@ class Connection(asyncio.Protocol):
 
     _transport: asyncio.Transport
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, address: str) -> None:
         self._loop = loop
+        self.address = address
         self._waiter: asyncio.Future[None] | None = None
         self._failure: Exception | None = None
         self._parser = HttpResponseParser(self)
@@ -74,9 +80,11 @@ class Connection(asyncio.Protocol):
         """Prepare for an exchange, the first one or the next one of a kept connection."""
         self.status_code: int | None = None
         self.retry_after = b""
+        self.headers: list[tuple[bytes, bytes]] = []
         self.body = bytearray()
         self.first_byte_at = 0.0
-        self._pending = self._headers = self._read = self._hints = 0
+        self._pending = self._read = self._hints = 0
+        self._header_count = self._header_bytes = 0
         self._awaits_end = self._is_over = False
         self._keeps_alive = True
 
@@ -176,11 +184,11 @@ class Connection(asyncio.Protocol):
     # Called by the parser, within data_received().
 
     def on_message_begin(self) -> None:
-        self._pending = self._headers = 0
+        self._pending = self._header_count = 0
         if self._is_over:
             self._keeps_alive = False  # more than one response to a request
-        else:
-            self.retry_after = b""  # of a response before the final one
+        else:  # what came before it is not the final one's
+            self.retry_after, self.headers, self._header_bytes = b"", [], 0
 
     def on_status(self, text: bytes) -> None:
         if len(text) > _MAX_PENDING:
@@ -188,13 +196,18 @@ class Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._pending = 0
-        self._headers += 1
+        self._header_count += 1
         size = max(len(name), len(value))
-        if self._headers > MAX_HEADERS or size > MAX_HEADER_BYTES or b"\0" in value:
+        is_excessive = self._header_count > MAX_HEADERS or size > MAX_HEADER_BYTES
+        if is_excessive or b"\0" in value:
             raise NotHttpError
-        is_trailer = self.status_code is not None
-        if not (is_trailer or self.retry_after) and name.lower() == b"retry-after":
+        if self.status_code is not None:
+            return  # a trailer, or of another response
+        if not self.retry_after and name.lower() == b"retry-after":
             self.retry_after = value.strip()
+        self._header_bytes += len(name) + len(value)
+        if self._header_bytes <= KEPT_HEADER_BYTES:
+            self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         status_code = self._parser.get_status_code()

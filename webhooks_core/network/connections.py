@@ -29,15 +29,18 @@ class Progress:
     """How far an attempt got; times are those of `time.perf_counter`, 0 if it did not get there.
 
     `is_connected` is true as soon as there is TCP, before TLS. `opened` has the sockets of new
-    connections, with their addresses; a kept connection has none.
+    connections, with their addresses; a kept connection has none. `request_head` is what was sent
+    on `connection`, the last one.
     """
 
     __slots__ = (
         "connected_at",
+        "connection",
         "first_byte_at",
         "is_connected",
         "is_repeated",
         "opened",
+        "request_head",
         "secured_at",
     )
 
@@ -45,6 +48,8 @@ class Progress:
         self.is_connected = self.is_repeated = False
         self.connected_at = self.secured_at = self.first_byte_at = 0.0
         self.opened: dict[socket.socket, AddressInfo] = {}
+        self.request_head = b""
+        self.connection: Connection | None = None
 
     def detach_sockets(self) -> None:
         """Detach sockets whose connection has failed: libuv has closed their descriptors.
@@ -130,7 +135,7 @@ class Connections:
         self, origin: Origin, opened: socket.socket, progress: Progress
     ) -> Connection:
         transport, connection = await self._loop.create_connection(
-            partial(Connection, self._loop),
+            partial(Connection, self._loop, str(progress.opened[opened][4][0])),
             sock=opened,
             ssl=self._tls if origin.is_tls else None,
             server_hostname=origin.host.rstrip(".") if origin.is_tls else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -67,7 +67,8 @@ class AttemptResult(NamedTuple):
     Then `error` names the local resource that it lacked; "" means that it did not start in time.
     `proves_network` is false for a time-out on a reused connection: a network that drops
     everything first shows in this way. `is_repeated` is true if a kept connection turned out to be
-    closed, and the request was sent once more.
+    closed, and the request was sent once more. From `request_head` on it tells what was sent to
+    which address, and what headers came back, for people.
     """
 
     key: int
@@ -82,6 +83,9 @@ class AttemptResult(NamedTuple):
     duration_ms: int = 0
     is_repeated: bool = False
     timings: Timings = Timings()
+    request_head: bytes = b""
+    address: str = ""
+    response_headers: Sequence[tuple[bytes, bytes]] = ()
 
     @property
     def is_slow(self) -> bool:
@@ -126,6 +130,7 @@ async def attempt(request: OutgoingRequest, client: Client) -> AttemptResult:
     """Make one attempt within its deadline; raises nothing but a cancellation."""
     started_at, start, progress = datetime.now(UTC), time.perf_counter(), Progress()
     ending = await _try(request, client, progress, int(started_at.timestamp()))
+    connection = progress.connection
     return AttemptResult(
         request.key,
         request.queue,
@@ -134,6 +139,9 @@ async def attempt(request: OutgoingRequest, client: Client) -> AttemptResult:
         round((time.perf_counter() - start) * 1000),
         progress.is_repeated,
         _timings(progress, start),
+        progress.request_head,
+        connection.address if connection else "",
+        connection.headers if connection else (),
     )
 
 
@@ -199,6 +207,7 @@ async def _exchange(
     connection: Connection, head: bytes, body: bytes, progress: Progress
 ) -> Connection:
     """Send a request and await the head of its response; return the connection."""
+    progress.request_head, progress.connection = head, connection
     try:
         await connection.exchange(head, body, is_last=progress.is_repeated)
     except BaseException:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from datetime import timedelta
 from html import unescape
 
 import pytest
@@ -18,7 +19,8 @@ from tests.webhooks_core.factories import EndpointFactory, publish_event, publis
 from tests.webhooks_core.network.hostile import Hostile, answers_once
 from webhooks_core import endpoints
 from webhooks_core.admin import display
-from webhooks_core.models import Attempt, EndpointSecret, Event
+from webhooks_core.encryption import HIDDEN
+from webhooks_core.models import Attempt, DispatcherLease, EndpointSecret, Event
 from webhooks_core.publishing import publish
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
@@ -61,6 +63,37 @@ def test_a_request_that_was_sent_again_on_a_new_connection_is_one_attempt_that_s
     note = "sent again on a new connection"
     assert note not in page(admin_client, change(first.delivery))
     assert note in page(admin_client, change(second.delivery))
+
+
+def test_an_attempt_shows_what_was_sent_and_received_without_credentials(admin_client):
+    with receiver(500) as server:
+        server.headers["X-Served-By"] = "<b>cache-7</b>"
+        target = EndpointFactory.create(url=server.url)
+        endpoints.set_custom_headers(target, {"X-Api-Key": "k-123456"})
+        publish_event()
+        dispatch(linger=timedelta(0))
+    attempt = Attempt.objects.get()
+    [sent] = server.requests
+    assert sent.headers["X-Api-Key"] == "k-123456"
+    assert dict(attempt.details["request"]) == sent.headers | {"X-Api-Key": HIDDEN}
+    assert ["X-Served-By", "<b>cache-7</b>"] in attempt.details["response"]
+    assert attempt.details["address"] == "127.0.0.1"
+    assert attempt.details["lease"] == DispatcherLease.objects.get().pk
+    times = [attempt.details[name] for name in ("connected", "first_byte")]
+    assert sorted(times) == times
+    text = page(admin_client, change(attempt.delivery))
+    assert "&lt;b&gt;cache-7&lt;/b&gt;" in text
+    assert "Request headers" in text
+    assert "k-123456" not in text
+
+
+def test_an_attempt_without_a_connection_sent_nothing(admin_client):
+    EndpointFactory.create(url="http://127.0.0.1:9/hook")
+    publish_event()
+    dispatch(linger=timedelta(0))
+    details = Attempt.objects.get().details
+    assert details == {"lease": details["lease"]}
+    assert "Request headers" not in page(admin_client, change(only_delivery()))
 
 
 def test_the_body_is_shown_exactly_and_formatted(admin_client):
@@ -129,7 +162,7 @@ def test_neither_secret_nor_ciphertext_nor_own_header_is_ever_shown(admin_client
     assert secret.decrypt() not in text
     assert secret.ciphertext not in text
     assert "k-123456" not in text
-    assert f"X-Api-Key: {display.HIDDEN}" in unescape(text)
+    assert f"X-Api-Key: {HIDDEN}" in unescape(text)
 
 
 def test_an_unreadable_secret_is_shown_without_a_server_error(admin_client, settings):

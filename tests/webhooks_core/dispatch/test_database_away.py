@@ -127,11 +127,11 @@ def test_results_survive_an_outage_and_are_written_when_it_is_over(monkeypatch):
     monkeypatch.setattr(engine, "DATABASE_PAUSE_S", 0.01)
     real, failures = results._insert_attempts, [True] * 20
 
-    def record(recorded):
+    def record(lease, recorded):
         if failures:
             failures.pop()
             raise OperationalError
-        real(recorded)
+        real(lease, recorded)
 
     monkeypatch.setattr(results, "_insert_attempts", record)
     with receiver(204) as server:
@@ -172,7 +172,7 @@ def test_what_is_unwritten_when_patience_ends_is_sent_again_by_the_next_dispatch
     monkeypatch.setattr(engine, "DATABASE_PAUSE_S", 0.01)
     monkeypatch.setattr(engine, "DATABASE_RETRY_S", 0.05)
 
-    def away(recorded):
+    def away(lease, recorded):
         raise OperationalError
 
     with receiver(204) as server:

@@ -71,11 +71,10 @@ class TestUnwritableRow:
     def poison(self, monkeypatch, is_bad) -> None:
         real = results._insert_attempts
 
-        def record(recorded):
-            recorded = list(recorded)
+        def record(lease, recorded):
             if any(is_bad(entry.result) for entry in recorded):
                 raise DataError("bad row")
-            real(recorded)
+            real(lease, recorded)
 
         monkeypatch.setattr(results, "_insert_attempts", record)
 

@@ -68,7 +68,7 @@ class Exchange:
     """One exchange on a connection that a test feeds."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.connection = Connection(loop)
+        self.connection = Connection(loop, "127.0.0.1")
         self.connection.connection_made(Wire())
         self.head = self.connection.exchange(b"", b"")
 
@@ -293,7 +293,7 @@ def test_memory_does_not_grow_with_what_is_sent(loop, start, part):
 
 
 def test_responses_before_the_final_one_do_not_keep_the_loop_busy(loop):
-    wire, connection = Wire(), Connection(loop)
+    wire, connection = Wire(), Connection(loop, "127.0.0.1")
     connection.connection_made(wire)
     connection.data_received(b"HTTP/1.1 103 Hints\r\n\r\n" * MAX_HINTS)
     assert not wire.paused
@@ -316,7 +316,7 @@ def test_a_connection_with_more_than_one_response_serves_no_other_request(
 
 
 def test_a_response_before_its_request_counts_but_ends_the_connection(loop):
-    connection = Connection(loop)
+    connection = Connection(loop, "127.0.0.1")
     connection.connection_made(Wire())
     connection.data_received(OK + b"Content-Length: 0\r\n\r\n")
     assert connection.exchange(b"", b"").done()
