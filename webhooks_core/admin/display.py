@@ -114,6 +114,8 @@ class Step:
     result: str
     error: str
     response: Text
+    request_headers: list[tuple[str, str]]
+    response_headers: list[tuple[str, str]]
 
 
 def timeline(attempts: Iterable[Attempt]) -> list[Step]:
@@ -124,9 +126,17 @@ def timeline(attempts: Iterable[Attempt]) -> list[Step]:
             result(attempt),
             _error(attempt),
             Text.of(bytes(attempt.response_body)),
+            _headers(attempt.details.get("request")),
+            _headers(attempt.details.get("response")),
         )
         for attempt in attempts
     ]
+
+
+def _headers(lines: str | None) -> list[tuple[str, str]]:
+    """Return the names and values of stored header lines."""
+    pairs = (line.partition(": ") for line in lines.split("\r\n")) if lines else ()
+    return [(name, value) for name, _, value in pairs]
 
 
 def _error(attempt: Attempt) -> str:

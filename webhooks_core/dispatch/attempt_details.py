@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 import orjson
 
-from webhooks_core.encryption import HIDDEN
+from webhooks_core.encryption import HIDDEN, EncryptedText
 from webhooks_core.models import Endpoint
 from webhooks_core.network.transport import AttemptResult
 
@@ -15,29 +14,36 @@ from webhooks_core.network.transport import AttemptResult
 def details(result: AttemptResult, endpoint: Endpoint, *, lease: int) -> str:
     """Return JSON: `lease`, and of a request that was sent `request` and `response`.
 
-    Both are lists of `[header, value]`, in the order of the wire, without the values of custom headers:
-    they may hold credentials. Also `address`, and in milliseconds since the start of the attempt
-    `connected`, `secured` (neither on a kept connection) and `first_byte`.
+    These are the header lines, without the values of custom headers: they may hold credentials.
+    Also `address`, and in milliseconds since the start of the attempt `connected`, `secured`
+    (neither on a kept connection) and `first_byte`; null where it did not get there.
     """
-    fields: dict[str, Any] = {"lease": lease}
-    if result.request_head:
-        fields["request"] = _sent(result.request_head, _custom_names(endpoint))
-        fields["response"] = [
-            (name.decode("latin-1"), value.decode("latin-1"))
-            for name, value in result.response_headers
-        ]
-        fields["address"] = result.address
-    times = result.timings._asdict().items()
-    fields |= {name: value for name, value in times if value is not None}
+    if not result.request_head:
+        return f'{{"lease": {lease}}}'
+    connected, secured, first_byte = result.timings
+    fields = {
+        "lease": lease,
+        "request": _sent(result.request_head, endpoint.custom_headers),
+        "response": _received(result),
+        "address": result.address,
+        "connected": connected,
+        "secured": secured,
+        "first_byte": first_byte,
+    }
     return orjson.dumps(fields).decode()
 
 
-def _sent(head: bytes, custom: Collection[str]) -> list[tuple[str, str]]:
-    """Return the headers of a request."""
-    lines = (line.partition(": ") for line in head.decode().split("\r\n")[1:-2])
-    return [(name, HIDDEN if name in custom else value) for name, _, value in lines]
+def _sent(head: bytes, custom: EncryptedText | None) -> str:
+    text = head.decode().partition("\r\n")[2].removesuffix("\r\n\r\n")
+    if custom is None:
+        return text
+    headers: dict[str, Any] = orjson.loads(custom.decrypt())
+    pairs = [line.partition(": ") for line in text.split("\r\n")]
+    return "\r\n".join(
+        f"{name}: {HIDDEN if name in headers else value}" for name, _, value in pairs
+    )
 
 
-def _custom_names(endpoint: Endpoint) -> Collection[str]:
-    encrypted = endpoint.custom_headers
-    return () if encrypted is None else orjson.loads(encrypted.decrypt()).keys()
+def _received(result: AttemptResult) -> str:
+    lines = [b"%s: %s" % pair for pair in result.response_headers]
+    return b"\r\n".join(lines).decode("latin-1")

@@ -75,8 +75,9 @@ def test_an_attempt_shows_what_was_sent_and_received_without_credentials(admin_c
     attempt = Attempt.objects.get()
     [sent] = server.requests
     assert sent.headers["X-Api-Key"] == "k-123456"
-    assert dict(attempt.details["request"]) == sent.headers | {"X-Api-Key": HIDDEN}
-    assert ["X-Served-By", "<b>cache-7</b>"] in attempt.details["response"]
+    [step] = display.timeline([attempt])
+    assert dict(step.request_headers) == sent.headers | {"X-Api-Key": HIDDEN}
+    assert ("X-Served-By", "<b>cache-7</b>") in step.response_headers
     assert attempt.details["address"] == "127.0.0.1"
     assert attempt.details["lease"] == DispatcherLease.objects.get().pk
     times = [attempt.details[name] for name in ("connected", "first_byte")]
