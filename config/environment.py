@@ -79,6 +79,16 @@ def networks(value: str) -> list[str]:
     return networks
 
 
+# Notice within 12 s that the server or the way to it is gone: a lease lasts 15 s.
+POSTGRES_OPTIONS: dict[str, Any] = {
+    "connect_timeout": 10,
+    "tcp_user_timeout": 10_000,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+}
+
+
 def database(value: str) -> dict[str, Any]:
     """Return the entry of DATABASES for a `sqlite:///…` or `postgres://…` address."""
     try:
@@ -95,6 +105,8 @@ def database(value: str) -> dict[str, Any]:
         "django.db.backends.postgresql",
     }:
         raise EnvError("Only sqlite:///… and postgres://… are supported.")
+    if parsed["ENGINE"] == "django.db.backends.postgresql":
+        parsed["OPTIONS"] = POSTGRES_OPTIONS | parsed.get("OPTIONS", {})
     return parsed
 
 

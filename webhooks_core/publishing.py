@@ -9,7 +9,7 @@ import orjson
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from webhooks_core import formats, profiles, tracing
+from webhooks_core import formats, profiles, sessions, tracing
 from webhooks_core.clock import clock
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.profiles import EventContext, WebhookProfile
@@ -222,6 +222,7 @@ def continue_fan_out() -> bool:
 def _continue(event: Event) -> bool:
     """Create the next deliveries of a fan-out; return False if another process does."""
     with transaction.atomic():
+        sessions.limit_idle()
         matching = _matching(
             event, profiles.get(event.profile), after=event.fanout_after or 0
         )

@@ -9,6 +9,7 @@ from unittest.mock import patch
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from config.environment import database
 from tests.deploy_check import PRODUCTION
 
 
@@ -132,3 +133,9 @@ def test_a_secret_may_come_from_a_file(tmp_path):
     secret.write_text(PRODUCTION["SECRET_KEY"] + "\n")
     done = start(**(PRODUCTION | {"SECRET_KEY": None, "SECRET_KEY_FILE": str(secret)}))
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_options_of_the_database_url_precede_our_own():
+    options = database("postgres://user@host/name?keepalives_idle=60")["OPTIONS"]
+    assert options["keepalives_idle"] == "60"
+    assert options["tcp_user_timeout"] == 10_000

@@ -96,6 +96,15 @@ def look(owner: str) -> dict[str, Any]:
     }
 
 
+def change(owner: str) -> None:
+    """Change every endpoint of an owner, as its API does."""
+    from webhooks_core import endpoints
+    from webhooks_core.models import Endpoint
+
+    for endpoint in Endpoint.objects.of(PROFILE, owner):
+        endpoints.update(endpoint, description="changed")
+
+
 def sweep_soon() -> None:
     """Move the scheduled sweep up: its minute is a pace, nobody's guarantee."""
     from django.utils import timezone
@@ -105,7 +114,8 @@ def sweep_soon() -> None:
 
 
 COMMANDS: dict[str, Callable[..., Any]] = {
-    command.__name__: command for command in (subscribe, publish, look, sweep_soon)
+    command.__name__: command
+    for command in (subscribe, publish, look, change, sweep_soon)
 }
 
 

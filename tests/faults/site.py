@@ -86,6 +86,27 @@ class Site:
             )
             yield self
 
+    @contextmanager
+    def another_machine(self, folder: Path, *, ahead: float = 0) -> Iterator[Site]:
+        """Open a site on the same database and broker whose wall clock is some seconds ahead."""
+        other = Site(self.name, folder)
+        other._environment = self._environment
+        other.move_clock(ahead)
+        with other._stack:
+            yield other
+            other.stop()
+
+    def run(self, *command: str) -> None:
+        """Run a command of manage.py beside the cluster."""
+        rigged = [sys.executable, "-m", "tests.faults.rigged", str(self._folder)]
+        subprocess.run(
+            [*rigged, *command],
+            env=self._environment,
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+
     # The cluster.
 
     def cluster(self, *command: str) -> Running:

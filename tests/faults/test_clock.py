@@ -1,4 +1,7 @@
-"""The wall clock of all processes jumps while deliveries wait and are claimed."""
+"""The wall clock of all processes jumps while deliveries wait and are claimed.
+
+On PostgreSQL its own clock counts: see test_machines.py.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,8 @@ HOUR = 3600
 
 
 @pytest.fixture
-def timed_site(site) -> Iterator[Site]:
+def timed_site(sqlite_site) -> Iterator[Site]:
+    site = sqlite_site
     yield site
     # The resident dispatcher would keep a lease from another time, which would expire in
     # the next test.

@@ -241,7 +241,7 @@ class Dispatcher:
     def _reconcile(self) -> None:
         """Read what the database kept of the last commits. Raises LeaseLostError."""
         with transaction.atomic():
-            leases.lock(self.lease)
+            leases.lock_after_outage(self.lease)
             self._queues.reload(clock.now())
             unrecorded = [claim.pk for claim, _ in self._recorder.unrecorded]
             self._claims.release_unconfirmed(unrecorded=unrecorded)

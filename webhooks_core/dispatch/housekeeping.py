@@ -71,6 +71,7 @@ class Housekeeping:
             live = DispatcherLease.objects.live().count()
             if live < webhook_settings.DISPATCHERS:
                 notify.wake_dispatcher(at_work=live)
+        _shielded(self._expire_dead)
         # A large fan-out continues in every round until it is complete.
         self._done_at = 0.0 if _shielded(publishing.continue_fan_out) else now
         if _shielded(sweep.is_due):
@@ -78,6 +79,10 @@ class Housekeeping:
             self.renew_lease(after_s=0)
             _shielded(sweep.sweep_if_due)
         self.release_far_queues()
+
+    def _expire_dead(self) -> int:
+        # After a suspension of the machine this very lease seems dead until it is renewed.
+        return leases.expire_dead(spare=self.lease)
 
     def release_far_queues(self) -> None:
         """Release the queues without work in the time that the dispatcher lingers."""

@@ -7,9 +7,10 @@ import socket
 from datetime import datetime, timedelta
 
 import structlog
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
 from django.db.models import F, Q, QuerySet
 
+from webhooks_core import sessions
 from webhooks_core.clock import clock
 from webhooks_core.conf import webhook_settings
 from webhooks_core.dispatch.decisions import MAX_INTERRUPTIONS
@@ -58,11 +59,13 @@ def _acquire_slot(slot: int) -> DispatcherLease | None:
         return None
     try:
         with transaction.atomic():
+            sessions.limit_idle()
             return DispatcherLease.objects.create(
                 slot=slot,
                 host=socket.gethostname()[:255],
                 pid=os.getpid(),
                 boot_id=processes.boot_id(),
+                address=sessions.client_address(),
                 started_at=clock.in_sql(),
                 expires_at=clock.in_sql() + LEASE_DURATION,
                 offline_since=_last_offline_since(),
@@ -97,7 +100,18 @@ def lock(lease: DispatcherLease) -> None:
 
     A lost lease claims nothing more: no process would free what it claimed.
     """
-    if not _open(lease).select_for_update().values_list("pk").first():
+    if connection.vendor == "postgresql":
+        is_open = sessions.lock_lease(lease.pk)
+    else:
+        is_open = _open(lease).exists()
+    if not is_open:
+        raise LeaseLostError
+
+
+def lock_after_outage(lease: DispatcherLease) -> None:
+    """As lock(), on a new connection: the machine may have become a clone of the lease's."""
+    lock(lease)
+    if lease.address != sessions.client_address():
         raise LeaseLostError
 
 
@@ -112,6 +126,7 @@ def release(lease: DispatcherLease, *, attempts: int) -> None:
     That is nothing, unless the database failed and did not confirm a commit.
     """
     with transaction.atomic():
+        sessions.limit_idle()
         _open(lease).update(slot=None, ended_at=clock.in_sql(), attempts=attempts)
         _free_claims(lease)
         if not attempts and lease.offline_since is None:
@@ -122,8 +137,8 @@ def release(lease: DispatcherLease, *, attempts: int) -> None:
             idle.delete()
 
 
-def expire_dead() -> int:
-    """End every lease that expired or whose process is gone; return how many.
+def expire_dead(*, spare: DispatcherLease | None = None) -> int:
+    """End every lease that expired or whose process is gone, but `spare`; return how many.
 
     The death of a process of this machine is known before its lease expires.
     """
@@ -132,27 +147,55 @@ def expire_dead() -> int:
     expired = Q(expires_at__lt=now) | Q(expires_at__gt=now + 2 * LEASE_DURATION)
     dead = expired | Q(pk__in=_orphaned())
     leases = DispatcherLease.objects.filter(dead, ended_at=None).order_by("pk")
-    return sum(_expire(lease, dead) for lease in leases)
+    return sum(_expire(lease, dead) for lease in leases if lease != spare)
 
 
 def _orphaned() -> list[int]:
-    """Return the ids of open leases whose processes ran on this machine and are gone."""
+    """Return the ids of open leases whose processes ran on this machine and are gone.
+
+    Clones of one snapshot have one boot id. Only the address tells that a process is another's.
+    """
     if not (boot_id := processes.boot_id()):
         return []
     local = DispatcherLease.objects.filter(boot_id=boot_id, ended_at=None)
-    return [
-        pk for pk, pid in local.values_list("pk", "pid") if not processes.is_alive(pid)
+    gone = [
+        (pk, address)
+        for pk, pid, address in local.values_list("pk", "pid", "address")
+        if not processes.is_alive(pid)
     ]
+    own = sessions.client_address() if gone else ""
+    return [pk for pk, address in gone if address == own]
 
 
 def _expire(lease: DispatcherLease, dead: Q) -> bool:
-    with transaction.atomic():
-        if not _open(lease).filter(dead).update(slot=None, ended_at=clock.in_sql()):
-            return False
-        interrupted = _free_claims(lease)
-        EngineState.objects.filter(pk=1).update(expired_leases=F("expired_leases") + 1)
+    """End a dead lease; return False if it is not dead, or its rows are locked for now."""
+    try:
+        with transaction.atomic():
+            sessions.limit_idle()
+            sessions.limit_lock_waits()
+            if not _end_dead(lease, dead):
+                return False
+            interrupted = _free_claims(lease)
+            state = EngineState.objects.filter(pk=1)
+            state.update(expired_leases=F("expired_leases") + 1)
+    except OperationalError as error:
+        if not sessions.is_lock_timeout(error):
+            raise
+        log.warning("dispatcher lease not expired: rows are locked", lease=lease.pk)
+        return False
     log.warning("dispatcher lease expired", lease=lease.pk, interrupted=interrupted)
     return True
+
+
+def _end_dead(lease: DispatcherLease, dead: Q) -> bool:
+    rows = _open(lease).filter(dead)
+    if rows.select_for_update(skip_locked=True).values_list("pk").first():
+        return rows.update(slot=None, ended_at=clock.in_sql()) == 1
+    if (
+        rows.exists()
+    ):  # its dispatcher is frozen in a transaction; expired when that has ended
+        sessions.terminate(lease.pk)
+    return False
 
 
 def _open(lease: DispatcherLease) -> QuerySet[DispatcherLease]:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from django.db import connection, transaction
 from django.db.models import Q
 
+from webhooks_core import sessions
 from webhooks_core.clock import clock
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.rate_limit import RateWindow, is_too_early
@@ -199,6 +200,7 @@ class LeasedQueues:
             return
         rows = EndpointQueue.objects.filter(leased_by=self._lease.pk)
         with transaction.atomic():
+            sessions.limit_idle()
             for pk in pks:
                 if next_check_at := self._queues[pk].next_check_at:
                     rows.mark_due([pk], at=next_check_at)

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
+from webhooks_core import sessions
 from webhooks_core.dispatch.rate_limit import STALE_AFTER_S
 from webhooks_core.dispatch.retention import delete_unreferenced
 from webhooks_core.models import (
@@ -32,6 +33,7 @@ def remove_owner(*, profile: str, owner: str) -> None:
     """
     endpoints = Endpoint.objects.filter(profile=profile, owner=owner, static_key=None)
     with transaction.atomic():
+        sessions.limit_idle()
         pks = _lock(endpoints)
         deliveries = Delivery.objects.filter(endpoint__in=pks)
         if deliveries.pending().filter(claimed_by__isnull=False).exists():

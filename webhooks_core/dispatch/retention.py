@@ -12,6 +12,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
+from webhooks_core import sessions
 from webhooks_core.clock import clock
 from webhooks_core.models import (
     Attempt,
@@ -96,6 +97,7 @@ def _remove(pks: Sequence[int], before: datetime, until: float) -> int | None:
         if time.monotonic() > until:
             return None
     with _pause_after(), transaction.atomic():
+        sessions.limit_idle()
         # Leave out events that were replayed meanwhile; locked, they are not replayed from now on.
         events = Event.objects.filter(pk__in=doomed)
         list(events.order_by("pk").select_for_update().values_list("pk"))
@@ -115,6 +117,7 @@ def _kept_events(pks: Sequence[int], before: datetime) -> set[int]:
 def _remove_deliveries(events: Sequence[int]) -> int:
     """Remove some deliveries of these events with their attempts; return how many."""
     with _pause_after(), transaction.atomic():
+        sessions.limit_idle()
         rows = Delivery.objects.filter(event__in=events).exclude(_waits())
         pks = list(rows.values_list("pk", flat=True)[:ROWS])
         Attempt.objects.filter(delivery__in=pks).delete()

@@ -96,6 +96,7 @@ class Migration(migrations.Migration):
                 ("host", models.CharField(max_length=255)),
                 ("pid", models.PositiveIntegerField()),
                 ("boot_id", models.CharField(blank=True, max_length=128)),
+                ("address", models.CharField(blank=True, max_length=45)),
                 ("started_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("expires_at", models.DateTimeField()),
                 ("ended_at", models.DateTimeField(null=True)),
@@ -314,6 +315,14 @@ class Migration(migrations.Migration):
                 ("leased_by", models.BigIntegerField(null=True)),
                 ("not_before", models.DateTimeField(null=True)),
             ],
+        ),
+        migrations.AddIndex(
+            model_name="dispatcherlease",
+            index=models.Index(
+                condition=models.Q(("ended_at", None)),
+                fields=["id"],
+                name="lease_open",
+            ),
         ),
         migrations.AddIndex(
             model_name="endpoint",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 
 from webhooks_core.clock import clock
@@ -28,6 +29,8 @@ class DispatcherLease(models.Model):
     pid = models.PositiveIntegerField()
     # Where the pid is valid: one boot of one kernel, and a namespace in it.
     boot_id = models.CharField(max_length=128, blank=True)
+    # The machine's address as PostgreSQL sees it: clones of one machine differ in it.
+    address = models.CharField(max_length=45, blank=True)
     started_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
@@ -36,6 +39,11 @@ class DispatcherLease(models.Model):
     offline_since = models.DateTimeField(null=True)
 
     objects = DispatcherLeaseQuerySet.as_manager()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["id"], condition=Q(ended_at=None), name="lease_open")
+        ]
 
     def __str__(self) -> str:
         return f"lease {self.pk}"

@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import pytest
 import time_machine
+from django.db import transaction
 from django.utils import timezone
 
 from tests.receiver import receiver
@@ -20,6 +21,7 @@ from tests.webhooks_core.factories import (
     publish_event,
     publish_events,
 )
+from webhooks_core import sessions
 from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch import leases
 from webhooks_core.models import Attempt, Delivery, DispatcherLease, EndpointQueue
@@ -210,7 +212,11 @@ class TestProcessGone:
         return process.pid
 
     def lease(self, **fields) -> DispatcherLease:
-        process = {"boot_id": processes.boot_id(), "pid": os.getpid()}
+        process = {
+            "boot_id": processes.boot_id(),
+            "pid": os.getpid(),
+            "address": sessions.client_address(),
+        }
         return DispatcherLeaseFactory.create(**process | fields)
 
     def test_its_lease_expires_before_its_time(self):
@@ -225,6 +231,16 @@ class TestProcessGone:
     def test_pids_of_another_machine_mean_nothing_here(self):
         self.lease(pid=self.gone(), boot_id="another")
         assert leases.expire_dead() == 0
+
+    def test_pids_of_a_clone_of_this_machine_mean_nothing_here(self):
+        """It has our boot id, and another address."""
+        self.lease(pid=self.gone(), address="192.0.2.1")
+        assert leases.expire_dead() == 0
+
+    def test_a_clone_does_not_go_on_with_the_lease_of_its_original(self):
+        lease = self.lease(address="192.0.2.1")
+        with pytest.raises(leases.LeaseLostError), transaction.atomic():
+            leases.lock_after_outage(lease)
 
     def test_where_the_machine_is_unknown_the_lease_decides(self, monkeypatch):
         monkeypatch.setattr(processes, "boot_id", lambda: "")

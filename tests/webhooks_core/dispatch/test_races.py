@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
+from tests.running import until
 from tests.threads import started
 from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, ok
 from tests.webhooks_core.factories import EndpointFactory, publish_event
-from webhooks_core import publishing, replays
+from webhooks_core import publishing, replays, sessions
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.removal import remove_owner
 from webhooks_core.dispatch.retention import remove_old
@@ -20,9 +25,11 @@ from webhooks_core.models import (
     Delivery,
     DispatcherLease,
     Endpoint,
+    EndpointQueue,
     EngineState,
     Event,
 )
+from webhooks_core.outages import is_outage
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -48,8 +55,8 @@ class TestLeaseThatExpiresWhileItsOwnerRecords:
     def test_the_result_counts_if_it_is_first(self, stalled):
         with transaction.atomic():
             assert len(stalled.record([ok(self.request)])) == 1
-            expiring = started(leases.expire_dead)
-        assert expiring.result() == 1
+            assert started(leases.expire_dead).result() == 0
+        assert leases.expire_dead() == 1
         assert Attempt.objects.values_list("number", "outcome").get() == (1, "ok")
         delivery = Delivery.objects.get()
         assert (delivery.status, delivery.attempts, delivery.interruptions) == (1, 1, 0)
@@ -121,3 +128,78 @@ def test_a_test_event_beside_the_removal_of_its_account_is_refused():
     with pytest.raises(Endpoint.DoesNotExist):
         testing.result()
     assert not Event.objects.exists()
+
+
+class TestDispatcherFrozenInsideATransaction:
+    @pytest.fixture
+    def lease(self) -> DispatcherLease:
+        """One that is over, of a dispatcher with a claim."""
+        EndpointFactory.create()
+        publish_event()
+        dispatcher = ManualDispatcher()
+        dispatcher.claim()
+        over = timezone.now() - timedelta(seconds=1)
+        DispatcherLease.objects.update(expires_at=over)
+        return dispatcher.lease
+
+    @contextmanager
+    def frozen(self, lease: DispatcherLease) -> Iterator[Future[None]]:
+        """Have another connection lock the lease, and commit after the block."""
+        is_locked, may_go_on = threading.Event(), threading.Event()
+
+        def freeze() -> None:
+            try:
+                with transaction.atomic():
+                    leases.lock(lease)
+                    is_locked.set()
+                    may_go_on.wait(60)
+            finally:
+                connection.close()
+
+        with ThreadPoolExecutor(1) as pool:
+            task = pool.submit(freeze)
+            assert is_locked.wait(10)
+            try:
+                yield task
+            finally:
+                may_go_on.set()
+
+    def test_its_locks_last_a_moment(self, lease, monkeypatch):
+        monkeypatch.setattr(sessions, "IDLE_MS", 300)
+        with self.frozen(lease) as task:
+            # Waits for the lock.
+            assert DispatcherLease.objects.update(host="another") == 1
+        assert is_outage(task.exception())
+
+    def test_its_session_is_ended_with_its_lease(self, lease, monkeypatch):
+        with self.frozen(lease) as task:
+            assert leases.expire_dead() == 0
+            monkeypatch.setattr(sessions, "IDLE_MS", 100)
+            until(lambda: leases.expire_dead() == 1, "the end of the session")
+        assert is_outage(task.exception())
+        delivery = Delivery.objects.get()
+        assert (delivery.claimed_by, delivery.interruptions) == (None, 1)
+
+    def test_a_role_that_may_not_end_its_session_waits(self, lease, monkeypatch):
+        with self.frozen(lease) as task:
+            monkeypatch.setattr(sessions, "IDLE_MS", 0)
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute("SET LOCAL ROLE pg_read_all_data")
+                sessions.terminate(lease.pk)
+        assert task.exception() is None
+
+    def test_a_row_that_another_transaction_locks_delays_the_end_of_its_lease_alone(
+        self, lease, monkeypatch
+    ):
+        monkeypatch.setattr(sessions, "LOCK_WAIT_MS", 100)
+        with transaction.atomic():
+            EndpointQueue.objects.select_for_update().get()
+            assert started(leases.expire_dead).result() == 0
+        assert leases.expire_dead() == 1
+
+    def test_a_live_lease_that_is_locked_is_left_alone(self, lease, monkeypatch):
+        leases.renew(lease)
+        with self.frozen(lease) as task:
+            monkeypatch.setattr(sessions, "IDLE_MS", 0)
+            assert leases.expire_dead() == 0
+        assert task.exception() is None

@@ -5,10 +5,16 @@ from __future__ import annotations
 import pydoc
 
 import pytest
+from django.db import OperationalError
 from django_q.signing import SignedPackage
 
+from tests.webhooks_core.factories import DispatcherLeaseFactory
+from webhooks_core.dispatch import leases
+from webhooks_core.worker import notify, shutdown
 from webhooks_core.worker.cluster import heartbeat
 from webhooks_core.worker.cluster.heartbeat import HeartbeatBroker
+
+pytestmark = pytest.mark.django_db
 
 
 class FixedBroker:
@@ -79,3 +85,28 @@ def test_other_attributes_are_those_of_the_broker():
     assert (
         HeartbeatBroker(FixedBroker(), every_s=0, lost_after_s=0).list_key == "signpost"
     )
+
+
+def test_a_heartbeat_wakes_a_dispatcher_if_none_is_live(calls):
+    lease = DispatcherLeaseFactory.create()
+    heartbeat.heartbeat()
+    assert calls == []
+    leases.release_slot(lease)
+    heartbeat.heartbeat()
+    assert calls == ["webhooks_core.tasks.dispatch"]
+
+
+def test_a_heartbeat_wakes_no_dispatcher_while_the_cluster_stops(calls, monkeypatch):
+    monkeypatch.setattr(shutdown, "is_set", lambda: True)
+    heartbeat.heartbeat()
+    assert calls == []
+
+
+def test_a_heartbeat_is_stored_while_the_database_is_unavailable(monkeypatch):
+    def fail() -> bool:
+        raise OperationalError
+
+    monkeypatch.setattr(notify, "wake_dispatcher", fail)
+    before = heartbeat.last_heartbeat_at()
+    heartbeat.heartbeat()
+    assert heartbeat.last_heartbeat_at() > before

@@ -6,12 +6,16 @@ import mmap
 import struct
 import time
 import uuid
+from contextlib import suppress
 from typing import Any
 
 import structlog
+from django.db import DatabaseError
 from django.utils import timezone
 from django_q.brokers import Broker
 from django_q.signing import SignedPackage
+
+from webhooks_core.worker import notify, shutdown
 
 # A pusher tolerates failures of the broker for so long; then it is replaced by a new one.
 FAILING_S = 60.0
@@ -24,8 +28,15 @@ log = structlog.stdlib.get_logger(__name__)
 
 
 def heartbeat() -> None:
-    """Store the time; this is the task that a worker runs."""
+    """Store the time; this is the task that a worker runs.
+
+    It also wakes a dispatcher if none is live, say because another machine, which ran the only
+    one, is frozen.
+    """
     _last[:] = struct.pack("d", time.monotonic())
+    if not shutdown.is_set():
+        with suppress(DatabaseError):
+            notify.wake_dispatcher()
 
 
 def last_heartbeat_at() -> float:
