@@ -92,7 +92,7 @@ POSTGRES_OPTIONS: dict[str, Any] = {
 def database(value: str) -> dict[str, Any]:
     """Return the entry of DATABASES for a `sqlite:///…` or `postgres://…` address."""
     try:
-        parsed = dict(dj_database_url.parse(value))
+        parsed: dict[str, Any] = dict(dj_database_url.parse(value))
     except (
         dj_database_url.ParseError,
         dj_database_url.UnknownSchemeError,

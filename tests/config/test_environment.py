@@ -137,5 +137,5 @@ def test_a_secret_may_come_from_a_file(tmp_path):
 
 def test_options_of_the_database_url_precede_our_own():
     options = database("postgres://user@host/name?keepalives_idle=60")["OPTIONS"]
-    assert options["keepalives_idle"] == "60"
+    assert options["keepalives_idle"] == 60
     assert options["tcp_user_timeout"] == 10_000
