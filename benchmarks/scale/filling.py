@@ -7,7 +7,15 @@ from django.db.models import Max
 from django.utils import timezone
 
 from benchmarks.deliveries.filling import EVENT_TYPE, OWNER, PROFILE, make_endpoints
-from webhooks_core.models import Delivery, Endpoint, EndpointQueue, Event
+from webhooks_core.dispatch.rollups import COMMITTED_AFTER, count_attempts
+from webhooks_core.models import (
+    Attempt,
+    Delivery,
+    Endpoint,
+    EndpointQueue,
+    EngineState,
+    Event,
+)
 
 PER_OWNER = 50
 BODY = "x" * 500
@@ -35,8 +43,19 @@ def fill_deliveries(count: int) -> None:
         _fill(start, min(AT_ONCE, count - start), of=count)
     queues = EndpointQueue.objects.exclude(pk=_first_endpoint())
     queues.mark_due(list(queues.values_list("pk", flat=True)), at=timezone.now())
+    _sum_up()
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
+
+
+def _sum_up() -> None:
+    """Sum the attempts up by hour, as sweeps of many minutes do."""
+    EngineState.objects.get_or_create(pk=1)
+    newest = Attempt.objects.aggregate(newest=Max("pk"))["newest"] or 0
+    now = timezone.now()
+    while EngineState.objects.get().attempts_counted < newest:
+        count_attempts(now)
+        now += COMMITTED_AFTER
 
 
 def _first_endpoint() -> int:

@@ -16,9 +16,8 @@ URL = os.environ.get("DATABASE_URL", "")
 
 def databases() -> set[str]:
     with psycopg.connect(URL) as connection:
-        return {
-            name for (name,) in connection.execute("SELECT datname FROM pg_database")
-        }
+        rows = connection.execute("SELECT datname FROM pg_database").fetchall()
+    return {name for (name,) in rows if name.startswith("signpost_bench_")}
 
 
 @pytest.mark.slow

@@ -74,9 +74,7 @@ class EndpointAdmin(RotationAdmin):
         """Read the statistics of all rows at once."""
         changelist = super().get_changelist_instance(request)
         rows = list(changelist.result_list)
-        days = health.days(
-            rows, now=timezone.now(), deliveries=health.DELIVERIES_PER_ROW
-        )
+        days = health.days(rows, now=timezone.now())
         for endpoint in rows:
             vars(endpoint)["day"] = days[endpoint.pk]
         owners.attach(rows, site=self.admin_site, request=request)
@@ -105,7 +103,7 @@ class EndpointAdmin(RotationAdmin):
 
     def page_context(self, request: HttpRequest, obj: Endpoint) -> dict[str, Any]:
         now, profile = timezone.now(), profiles.find(obj.profile)
-        days = health.days([obj], now=now, deliveries=health.DELIVERIES_PER_PAGE)
+        days = health.days([obj], now=now)
         owners.attach([obj], site=self.admin_site, request=request)
         is_trustable = bool(webhook_settings.ALLOWED_TARGETS or obj.trusted)
         return {
@@ -118,7 +116,6 @@ class EndpointAdmin(RotationAdmin):
             "most_suspended": MAX_SUSPENDED,
             "failures": failures(obj),
             "day": days[obj.pk],
-            "most_deliveries": f"{health.DELIVERIES_PER_PAGE:,}",
             "limits": limits_of(obj),
             "most_in_flight": MAX_IN_FLIGHT,
             "most_per_second": MAX_RATE,

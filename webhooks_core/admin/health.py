@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any, NamedTuple
+from itertools import accumulate
+from typing import NamedTuple
 
-from django.db import connection
-from django.db.models import Q
+from django.db.models import Q, Sum
 
-from webhooks_core.models import Endpoint
-from webhooks_core.outcomes import Outcome
+from webhooks_core.models import AttemptHour, Endpoint
+from webhooks_core.models.lookups import among
+from webhooks_core.stats import BOUNDS_MS
 
 HOURS = 24
-# Deliveries per endpoint: enough for statistics, and a limit for busy endpoints.
-DELIVERIES_PER_ROW = 200
-DELIVERIES_PER_PAGE = 2000
 
 
 class Health(StrEnum):
@@ -112,11 +109,11 @@ BAR_WIDTH, HEIGHT = 5, 24
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """Attempts of the last 24 hours: counts by hour, oldest first, and the p95 of their latency."""
+    """Attempts of the last 24 hours by hour, oldest first; `p95_ms` is the bound that 95 % keep."""
 
     ok: Sequence[int]
     failed: Sequence[int]
-    p95_ms: int | None = None
+    p95_ms: float | None = None
 
     @property
     def attempts(self) -> int:
@@ -135,7 +132,11 @@ class Day:
 
     @property
     def p95(self) -> str | None:
-        return None if self.p95_ms is None else f"{self.p95_ms:,} ms"
+        if self.p95_ms is None:
+            return None
+        if math.isinf(self.p95_ms):
+            return f"> {BOUNDS_MS[-1]:,} ms"
+        return f"≤ {self.p95_ms:,} ms"
 
     @property
     def description(self) -> str:
@@ -166,59 +167,42 @@ def _height(count: int, highest: int) -> int:
     return max(round(HEIGHT * count / highest), 2) if count else 0
 
 
-class _Row(NamedTuple):
-    endpoint: int
-    started_at: datetime
-    outcome: str
-    duration_ms: int
-
-
-def days(
-    endpoints: Iterable[Endpoint], *, now: datetime, deliveries: int
-) -> Mapping[int, Day]:
-    """Return the last 24 hours of each endpoint, by its pk.
-
-    Only the newest `deliveries` of each endpoint count: one query reads one short index range per
-    endpoint, whatever the size of the history.
-    """
-    rows: dict[int, list[_Row]] = defaultdict(list)
+def days(endpoints: Iterable[Endpoint], *, now: datetime) -> Mapping[int, Day]:
+    """Return the last 24 hours of each endpoint, by its pk."""
     pks = [endpoint.pk for endpoint in endpoints]
-    for row in _rows(pks, since=now - timedelta(hours=HOURS), deliveries=deliveries):
-        rows[row.endpoint].append(row)
-    return {pk: _day(rows[pk], now) for pk in pks}
+    rows: dict[int, list[AttemptHour]] = {pk: [] for pk in pks}
+    of_endpoints = among(pks, of="endpoint_id")
+    for row in AttemptHour.objects.filter(of_endpoints, hour__in=_hours(now)):
+        rows[row.endpoint_id].append(row)
+    return {pk: _day(own, now) for pk, own in rows.items()}
 
 
-def _day(rows: Sequence[_Row], now: datetime) -> Day:
-    counts = {True: [0] * HOURS, False: [0] * HOURS}
-    for row in rows:
-        ago = int((now - row.started_at) / timedelta(hours=1))
-        counts[row.outcome == Outcome.OK][HOURS - 1 - min(max(ago, 0), HOURS - 1)] += 1
-    durations = sorted(row.duration_ms for row in rows)
-    p95 = durations[math.ceil(0.95 * len(durations)) - 1] if durations else None
-    return Day(counts[True], counts[False], p95)
+def day(now: datetime) -> Day:
+    """Return the last 24 hours of all endpoints together."""
+    rows = AttemptHour.objects.filter(hour__in=_hours(now)).values("hour")
+    sums = rows.annotate(ok=Sum("ok"), failed=Sum("failed")).order_by()
+    return _day([AttemptHour(**row) for row in sums], now)
 
 
-_ATTEMPTS = (
-    "SELECT d.endpoint_id, a.started_at, a.outcome, a.duration_ms"
-    " FROM (SELECT id, endpoint_id FROM webhooks_core_delivery"
-    " WHERE endpoint_id = %s ORDER BY id DESC LIMIT %s) AS d"
-    " JOIN webhooks_core_attempt a ON a.delivery_id = d.id WHERE a.started_at >= %s"
-)
+def _hours(now: datetime) -> list[datetime]:
+    """Return the start of each of the last hours, oldest first."""
+    this = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    return [this - timedelta(hours=ago) for ago in reversed(range(HOURS))]
 
 
-def _rows(pks: Sequence[int], *, since: datetime, deliveries: int) -> list[_Row]:
-    # SQL, because Django has no union of limited queries that SQLite accepts too.
-    if not pks:
-        return []
-    oldest = connection.ops.adapt_datetimefield_value(since)
-    params = [value for pk in pks for value in (pk, deliveries, oldest)]
-    with connection.cursor() as cursor:
-        cursor.execute(" UNION ALL ".join([_ATTEMPTS] * len(pks)), params)
-        return [_row(columns) for columns in cursor.fetchall()]
+def _day(rows: Iterable[AttemptHour], now: datetime) -> Day:
+    by_hour = {row.hour: row for row in rows}
+    nothing = AttemptHour()
+    day = [by_hour.get(hour, nothing) for hour in _hours(now)]
+    latencies = [
+        sum(counts)
+        for counts in zip(*filter(None, (row.latencies for row in day)), strict=True)
+    ]
+    return Day([row.ok for row in day], [row.failed for row in day], _p95(latencies))
 
 
-def _row(columns: tuple[Any, ...]) -> _Row:
-    row = _Row._make(columns)
-    if row.started_at.tzinfo is None:  # SQLite's driver reads times as naive
-        return row._replace(started_at=row.started_at.replace(tzinfo=UTC))
-    return row
+def _p95(latencies: Sequence[int]) -> float | None:
+    """Return the bound in milliseconds that 95 % of the attempts keep, infinity above all bounds."""
+    wanted = 0.95 * sum(latencies)
+    reached = zip((*BOUNDS_MS, math.inf), accumulate(latencies), strict=False)
+    return next((bound for bound, count in reached if count >= wanted > 0), None)

@@ -13,6 +13,7 @@ from webhooks_core.clock import clock
 from webhooks_core.conf import webhook_settings
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.retention import remove_old
+from webhooks_core.dispatch.rollups import count_attempts
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EngineState, Event
 
 EVERY = timedelta(seconds=20)
@@ -37,9 +38,9 @@ class SweepReport(NamedTuple):
 
 
 def sweep(*, retention_s: float = RETENTION_S) -> SweepReport:
-    """Expire dead leases, repair due times, and remove what is old.
+    """Expire dead leases, repair due times, remove what is old, and sum attempts up.
 
-    The last for at most `retention_s` seconds, and only while no work waits for a dispatcher.
+    Removes for at most `retention_s` seconds, and only while no work waits for a dispatcher.
     """
     now = clock.measure()
     before = now - timedelta(days=webhook_settings.RETENTION_DAYS)
@@ -55,6 +56,7 @@ def sweep(*, retention_s: float = RETENTION_S) -> SweepReport:
             expired_leases=report.expired_leases,
             repaired_queues=report.repaired_queues,
         )
+    count_attempts(clock.measure())
     return report
 
 

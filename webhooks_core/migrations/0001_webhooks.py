@@ -13,6 +13,7 @@ STORAGE = {
     "endpoint": "fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05",
     "endpointqueue": "fillfactor = 50, autovacuum_vacuum_scale_factor = 0,"
     " autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0",
+    "attempthour": "fillfactor = 80",
     "dispatcherlease": "fillfactor = 50, autovacuum_vacuum_scale_factor = 0,"
     " autovacuum_vacuum_threshold = 100",
 }
@@ -225,6 +226,9 @@ class Migration(migrations.Migration):
                 ("repaired_queues", models.PositiveBigIntegerField(default=0)),
                 ("retention_at", models.DateTimeField(null=True)),
                 ("retention_event", models.BigIntegerField(null=True)),
+                ("attempts_counted", models.BigIntegerField(default=0)),
+                ("attempts_seen", models.BigIntegerField(default=0)),
+                ("attempts_seen_at", models.DateTimeField(null=True)),
             ],
         ),
         migrations.CreateModel(
@@ -297,6 +301,41 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+        ),
+        migrations.CreateModel(
+            name="AttemptHour",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("hour", models.DateTimeField()),
+                ("ok", models.PositiveIntegerField(default=0)),
+                ("failed", models.PositiveIntegerField(default=0)),
+                ("latencies", models.JSONField(default=list)),
+                (
+                    "endpoint",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        to="webhooks_core.endpoint",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [models.Index(fields=["hour"], name="attempt_hour_age")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("endpoint", "hour"), name="attempt_hour_once"
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="EndpointQueue",

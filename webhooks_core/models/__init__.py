@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from webhooks_core.models.deliveries import Attempt, Delivery, Event, Trace
+from webhooks_core.models.deliveries import Attempt, AttemptHour, Delivery, Event, Trace
 from webhooks_core.models.dispatchers import DispatcherLease, EngineState
 from webhooks_core.models.endpoints import Endpoint, EndpointQueue, EndpointSecret
 
 __all__ = [
     "Attempt",
+    "AttemptHour",
     "Delivery",
     "DispatcherLease",
     "Endpoint",

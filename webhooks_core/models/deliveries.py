@@ -322,3 +322,31 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"attempt {self.number}: {self.outcome}"
+
+
+class AttemptHour(models.Model):
+    """Attempts of an endpoint that started within one hour, for charts.
+
+    `latencies` counts them by duration: one number for each of `BOUNDS_MS`, and the last one for
+    longer ones. No foreign key in the database: the rows of a removed endpoint expire like all
+    others.
+    """
+
+    endpoint = models.ForeignKey(
+        Endpoint, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False
+    )
+    hour = models.DateTimeField()
+    ok = models.PositiveIntegerField(default=0)
+    failed = models.PositiveIntegerField(default=0)
+    latencies = models.JSONField(default=list)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["endpoint", "hour"], name="attempt_hour_once"
+            )
+        ]
+        indexes = [models.Index(fields=["hour"], name="attempt_hour_age")]
+
+    def __str__(self) -> str:
+        return f"attempts of endpoint {self.endpoint_id} at {self.hour:%Y-%m-%d %H} h"

@@ -11,8 +11,6 @@ from tests.receiver import receiver
 from tests.webhooks_core.admin.looking import SCRIPT, looker, page, queries_of
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import (
-    AttemptFactory,
-    DeliveryFactory,
     DispatcherLeaseFactory,
     EndpointFactory,
     publish_event,
@@ -88,22 +86,6 @@ def test_a_dispatcher_that_was_woken_and_has_not_started_is_shown(admin_client):
     EngineState.objects.update(woken_at=at)
     text = page(admin_client, DASHBOARD)
     assert f"at {at:%Y-%m-%d %H:%M:%S} UTC, and none has started yet" in text
-
-
-def test_hours_of_the_clock_hold_their_attempts(monkeypatch):
-    now = timezone.now().replace(minute=30)
-    delivery = DeliveryFactory.create()
-    for outcome, ago in (
-        *(("ok", 25), ("ok", 23), ("http", 1)),
-        *(("dns", 0), ("ok", 0), ("ok", 0)),
-    ):
-        at = now - timedelta(hours=ago)
-        AttemptFactory.create(delivery=delivery, outcome=outcome, started_at=at)
-    day = dispatchers.hours(now)
-    assert (day.ok[0], day.failed[-2], day.failed[-1], day.ok[-1]) == (1, 1, 1, 2)
-    assert day.attempts == 5
-    monkeypatch.setattr(dispatchers, "ATTEMPTS_LOOKED_AT", 2)
-    assert dispatchers.hours(now).attempts == 2
 
 
 def test_the_endpoints_that_fail_most_come_first(admin_client):

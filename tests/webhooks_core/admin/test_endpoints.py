@@ -6,6 +6,7 @@ import re
 from html import unescape
 
 import pytest
+import time_machine
 from django.utils import timezone
 
 from tests.receiver import receiver
@@ -17,7 +18,7 @@ from tests.webhooks_core.admin.endpoint_pages import (
     shown,
 )
 from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT, page, queries_of
-from tests.webhooks_core.engine import dispatch, only_delivery
+from tests.webhooks_core.engine import count_attempts, dispatch, only_delivery
 from tests.webhooks_core.factories import (
     AttemptFactory,
     DeliveryFactory,
@@ -68,30 +69,31 @@ def test_a_hostile_query_is_not_a_server_error(admin_client, query):
     assert admin_client.get(f"{LIST}?{query}").status_code == 200
 
 
+@time_machine.travel("2030-01-01T12:30:00Z", tick=False)
 def test_a_day_counts_its_attempts_by_hour_and_forgets_older_ones():
-    target = EndpointFactory.create()
-    attempts(target, "http timeout ok", hours_ago=0.5, ms=100)
-    attempts(target, "ok", hours_ago=23.5, ms=300)
-    attempts(target, "ok", hours_ago=24.5, ms=9000)
-    day = health.days([target], now=timezone.now(), deliveries=10)[target.pk]
+    target, other = EndpointFactory.create(), EndpointFactory.create()
+    attempts(target, "http timeout ok", hours_ago=0, ms=100)
+    attempts(target, "ok", hours_ago=HOURS - 1, ms=300)
+    attempts(target, "ok", hours_ago=HOURS, ms=9000)
+    attempts(other, "ok")
+    count_attempts()
+    days = health.days([target, other], now=timezone.now())
+    day = days[target.pk]
     assert (day.ok[-1], day.failed[-1]) == (1, 2)
     assert (day.ok[0], day.failed[0]) == (1, 0)
     assert day.attempts == 4
     assert day.success == "50 %"
-    assert day.p95_ms == 300
+    assert day.p95 == "≤ 500 ms"
+    assert (days[other.pk].attempts, days[other.pk].success) == (1, "100 %")
+    assert health.day(timezone.now()).attempts == 5
+    assert health.days([], now=timezone.now()) == {}
 
 
-def test_a_day_looks_at_the_newest_deliveries_alone():
-    target, other = (
-        EndpointFactory.create(),
-        EndpointFactory.create(),
-    )
-    attempts(target, "http")
-    attempts(target, "ok")
-    days = health.days([target, other], now=timezone.now(), deliveries=1)
-    assert (days[target.pk].attempts, days[target.pk].success) == (1, "100 %")
-    assert (days[other.pk].attempts, days[other.pk].success) == (0, None)
-    assert health.days([], now=timezone.now(), deliveries=1) == {}
+def test_a_latency_above_all_bounds_is_told_as_such():
+    target = EndpointFactory.create()
+    attempts(target, "timeout", ms=60_000)
+    count_attempts()
+    assert health.days([target], now=timezone.now())[target.pk].p95 == "> 10,000 ms"
 
 
 def test_one_failure_among_many_is_always_visible():
@@ -142,10 +144,11 @@ def test_a_row_shows_health_success_latency_and_failures_in_a_row(admin_client):
         publish_event()
         dispatch()
     attempts(target, "ok ok", ms=1234)
+    count_attempts()
     text = page(admin_client, LIST)
     assert ">Failing</span>" in text
     assert "66.6 %" in text
-    assert "1,234 ms" in text
+    assert "≤ 2,500 ms" in text
     assert "1/3" in text
     assert 'aria-label="2 successful and 1 failed attempts in 24 h"' in text
 
@@ -166,6 +169,7 @@ def test_the_page_shows_the_state_of_the_endpoint(admin_client):
         target = EndpointFactory.create(url=server.url)
         publish_event()
         dispatch()
+    count_attempts()
     text = page(admin_client, change(target))
     for words in (
         server.url,
