@@ -217,18 +217,18 @@ def _free_claims(lease: DispatcherLease) -> int:
 def _interrupt(lease: DispatcherLease, now: datetime) -> int:
     """Record a lease's attempts without a result as interrupted, and make them due again."""
     claimed = Delivery.objects.claimed_by(lease.pk)
-    rows = list(claimed.values_list("pk", "attempts"))
+    rows = list(claimed.values_list("pk", "attempts", "claimed_at"))
     if not rows:
         return 0
     Attempt.objects.bulk_create(
         Attempt(
             delivery_id=pk,
             number=number,
-            started_at=lease.started_at,
+            started_at=claimed_at or now,
             outcome=Outcome.INTERRUPTED,
             error=INTERRUPTED,
         )
-        for pk, number in rows
+        for pk, number, claimed_at in rows
     )
     changes = {
         "interruptions": F("interruptions") + 1,

@@ -60,6 +60,7 @@ class Migration(migrations.Migration):
                     models.DateTimeField(default=django.utils.timezone.now, null=True),
                 ),
                 ("claimed_by", models.BigIntegerField(null=True)),
+                ("claimed_at", models.DateTimeField(null=True)),
                 ("last_error", models.CharField(blank=True, max_length=512)),
                 ("delivered_at", models.DateTimeField(null=True)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),

@@ -151,10 +151,11 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
 
     def claim(self, pks: Sequence[int], *, lease: int) -> int:
         """Claim these for one attempt each; return how many were still waiting."""
+        claimed = {"claimed_by": lease, "claimed_at": clock.now()}
         return (
             self.waiting()
             .filter(among(pks))
-            .update(claimed_by=lease, attempts=F("attempts") + 1)
+            .update(attempts=F("attempts") + 1, **claimed)
         )
 
     def release(self, pks: Sequence[int], *, lease: int) -> int:
@@ -210,6 +211,7 @@ class Delivery(models.Model):
 
     `next_attempt_at` is set exactly while the delivery is pending. `claimed_by` is the id of the
     lease that claims it; it has no index, so that PostgreSQL can update the row in place.
+    `claimed_at` is when it was claimed last: the start of an attempt that was interrupted.
     `replay_number` counts the replays of an event to an endpoint from 1. `interruptions` are
     attempts without a known result: they count in `attempts`, but neither against the receiver
     nor against the retry policy.
@@ -236,6 +238,7 @@ class Delivery(models.Model):
     interruptions = models.PositiveSmallIntegerField(default=0)
     next_attempt_at = models.DateTimeField(null=True, default=timezone.now)
     claimed_by = models.BigIntegerField(null=True)
+    claimed_at = models.DateTimeField(null=True)
     last_error = models.CharField(max_length=512, blank=True)
     delivered_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
