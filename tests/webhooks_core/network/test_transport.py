@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from collections.abc import Mapping
 from contextlib import closing
@@ -22,6 +23,7 @@ from tests.webhooks_core.network.hostile import (
     send,
 )
 from webhooks_core.dispatch.sender import Sender
+from webhooks_core.network import connections
 from webhooks_core.network.error_classes import MalformedUrlError
 from webhooks_core.network.request_head import Origin, head_of, target_of
 from webhooks_core.network.transport import AttemptResult, OutgoingRequest
@@ -172,6 +174,15 @@ def test_an_attempt_reports_when_it_was_connected_and_answered():
     assert connected is not None
     assert first_byte is not None
     assert 0 <= connected <= first_byte <= result.duration_ms
+
+
+def test_a_time_out_of_the_system_is_not_taken_for_ours(monkeypatch):
+    def time_out(*_: object) -> None:
+        raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
+
+    monkeypatch.setattr(connections, "guarded_socket", time_out)
+    result = post("http://127.0.0.1:9/")
+    assert (result.outcome, result.error) == (Outcome.CONNECT, "the connection failed")
 
 
 def test_the_next_address_of_a_name_is_tried_if_one_refuses(names):
