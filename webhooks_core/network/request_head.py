@@ -34,7 +34,7 @@ def target_of(url: str) -> Target:
     try:
         parts = URL(url)
         host, port = parts.raw_host, parts.port
-    except ValueError as error:
+    except (ValueError, IndexError) as error:  # yarl raises both
         raise MalformedUrlError from error
     if not host or not port or parts.scheme not in {"http", "https"}:
         raise MalformedUrlError

@@ -133,7 +133,7 @@ def _split(url: str) -> SplitResult:
         port = parts.port
         # Raw: `host` would be decoded from Punycode.
         client_origin = (client_url.raw_host or "").lower(), client_url.explicit_port
-    except ValueError as error:
+    except (ValueError, IndexError) as error:  # yarl raises both
         raise UrlRefusedError("url is malformed") from error
     host = parts.hostname or ""
     # No host name needs an escape, and resolvers read escapes differently.

@@ -60,7 +60,16 @@ def test_a_url_is_read_as_the_policy_reads_it(url, origin, start):
 
 
 @pytest.mark.parametrize(
-    "url", ["", "/x", "https://", "ftp://a.example/", "http://[::1", "http://a:b:c/"]
+    "url",
+    [
+        "",
+        "/x",
+        "https://",
+        "ftp://a.example/",
+        "http://[::1",
+        "http://[::1]@",
+        "http://a:b:c/",
+    ],
 )
 def test_a_url_without_a_receiver_is_refused(url):
     with pytest.raises(MalformedUrlError):

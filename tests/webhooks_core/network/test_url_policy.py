@@ -147,6 +147,7 @@ def test_ordinary_urls_are_accepted(url):
         ("a name in brackets", "https://[hooks.example]/"),
         ("brackets and more", "https://[::1].hooks.example/"),
         ("an address without brackets", "https://::1/"),
+        ("a user in brackets without a host", "https://[::1]@"),
         ("over-long", "https://hooks.example/" + "a" * 2048),
     ],
 )
