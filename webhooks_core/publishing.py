@@ -107,8 +107,8 @@ def deliver(
 # Raw SQL: half of the time of publish() to 50 endpoints would go into bulk_create.
 _INSERT = (
     'INSERT INTO webhooks_core_delivery (event_id, next_attempt_at, created_at, "trigger",'
-    " status, attempts, interruptions, last_error, replay_number, public_id, endpoint_id)"
-    " SELECT %s, %s, %s, %s, 0, 0, 0, '', 0, "
+    " status, attempts, interruptions, lone_interruptions, last_error, replay_number,"
+    " public_id, endpoint_id) SELECT %s, %s, %s, %s, 0, 0, 0, 0, '', 0, "
 )
 _INSERT_EACH = f"{_INSERT} %s, %s"
 _INSERT_ALL = f"{_INSERT} unnest(%s::text[]), unnest(%s::bigint[])"

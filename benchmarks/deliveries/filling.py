@@ -171,9 +171,9 @@ FROM n CROSS JOIN
 (SELECT * FROM webhooks_core_event ORDER BY id LIMIT 1) e"""
 _DELIVERIES = """
 INSERT INTO webhooks_core_delivery
-(public_id, event_id, endpoint_id, status, attempts, interruptions, next_attempt_at,
- last_error, created_at, "trigger", "replay_number")
-SELECT 'dlv_bench' || e.id || '_' || p.id, e.id, p.id, 0, 0, 0, e.created_at,
+(public_id, event_id, endpoint_id, status, attempts, interruptions, lone_interruptions,
+ next_attempt_at, last_error, created_at, "trigger", "replay_number")
+SELECT 'dlv_bench' || e.id || '_' || p.id, e.id, p.id, 0, 0, 0, 0, e.created_at,
  '', e.created_at, 'event', 0
 FROM webhooks_core_event e CROSS JOIN webhooks_core_endpoint p WHERE e.id > %s"""
 

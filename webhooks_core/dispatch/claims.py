@@ -117,9 +117,20 @@ class OpenClaims:
         queues = [queue for queue in due if queue.owner in wanted]
         return sorted(queues, key=lambda queue: self._count.held(queue.owner))
 
-    def _claim_single(self, queue: QueueState, now: datetime) -> list[OutgoingRequest]:
+    def claim_suspect(self, now: datetime) -> list[OutgoingRequest]:
+        """Claim one suspect that may be sent now; nothing else may be claimed meanwhile."""
+        for queue in self.queues.suspected():
+            queue.schedule(now)  # the next dispatcher looks for what else waits
+            if requests := self._claim_single(queue, now, isolated=True):
+                return requests
+            queue.suspects.clear()
+        return []
+
+    def _claim_single(
+        self, queue: QueueState, now: datetime, *, isolated: bool = False
+    ) -> list[OutgoingRequest]:
         try:
-            return self._claim_batch([queue], now)
+            return self._claim_batch([queue], now, isolated=isolated)
         except Exception as error:
             if leases.is_general(error):
                 raise
@@ -131,13 +142,14 @@ class OpenClaims:
         return []
 
     def _claim_batch(
-        self, queues: Sequence[QueueState], now: datetime
+        self, queues: Sequence[QueueState], now: datetime, *, isolated: bool = False
     ) -> list[OutgoingRequest]:
         with transaction.atomic():
             leases.lock(self.lease)
             endpoints = _endpoints([queue.pk for queue in queues])
             _fail_what_may_not_wait(endpoints.values())
-            due = self._select_due(self._claim_limits(queues, endpoints, now), now)
+            select = self._select_suspect if isolated else self._select_due
+            due = select(self._claim_limits(queues, endpoints, now), now)
             claimed = self._claim_rows(due)
             bodies = _bodies(claimed)
             parents = tracing.parents({row.pk: row.event_pk for row in claimed})
@@ -198,24 +210,56 @@ class OpenClaims:
     def _select_due(
         self, limits: Sequence[ClaimLimit], now: datetime
     ) -> list[DueDelivery]:
-        """Return the deliveries to claim, and set when each queue is checked next."""
+        """Return the deliveries to claim, and set when each queue is checked next.
+
+        Suspects are only noted.
+        """
         room = {limit.queue: limit.room for limit in limits}
+        in_order = {limit.queue for limit in limits if limit.in_order}
         sizes = self._bytes.copy()
         selected: list[DueDelivery] = []
-        for pk in room:
-            self.queues[pk].next_check_at = None
+        limits = [self._past_suspects(limit) for limit in limits]
+        unread = {limit.queue: limit.room + 1 for limit in limits}
         for due in due_deliveries(limits, now):
+            unread[due.queue] -= 1
             if due.queue not in room:
                 continue  # behind one that cannot be claimed now
-            owner = self.queues[due.queue].owner
-            if due.later or room[due.queue] == 0 or not sizes.room(owner):
-                self.queues[due.queue].schedule(due.later or now)
+            queue = self.queues[due.queue]
+            if due.later or room[due.queue] == 0 or not sizes.room(queue.owner):
+                queue.schedule(due.later or now)
                 del room[due.queue]
-                continue
-            room[due.queue] -= 1
-            sizes.add(owner, due.size)
-            selected.append(due)
+            elif due.is_suspect:
+                queue.suspects.append(due)
+                if due.queue in in_order:
+                    del room[due.queue]
+            else:
+                room[due.queue] -= 1
+                sizes.add(queue.owner, due.size)
+                selected.append(due)
+        for pk in room:
+            if not unread[pk]:  # suspects took the place of others
+                self.queues[pk].schedule(now)
         return selected
+
+    def _past_suspects(self, limit: ClaimLimit) -> ClaimLimit:
+        """Forget what is known of a queue; return a limit that also reads its suspects."""
+        queue = self.queues[limit.queue]
+        known = len(queue.suspects)
+        queue.next_check_at, queue.suspects = None, []
+        return limit._replace(room=limit.room + known)
+
+    def _select_suspect(
+        self, limits: Sequence[ClaimLimit], now: datetime
+    ) -> list[DueDelivery]:
+        """Return the first suspect of a queue, unless it is not the first one in strict order."""
+        for limit in limits:
+            suspect = self.queues[limit.queue].suspects.pop(0)
+            if limit.in_order:
+                return [
+                    due for due in due_deliveries([limit], now)[:1] if due == suspect
+                ]
+            return [suspect]
+        return []
 
     def _claim_rows(self, due: Sequence[DueDelivery]) -> list[DueDelivery]:
         pks = [row.pk for row in due]

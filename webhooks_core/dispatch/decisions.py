@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from webhooks_core.network.transport import AttemptResult
 from webhooks_core.outcomes import Outcome
 from webhooks_core.profiles import WebhookProfile
 
+# After so many interruptions a delivery is a suspect: it is sent alone.
+SUSPECT_AFTER = 2
 # A delivery that crashes its worker process must not do so for ever.
-MAX_INTERRUPTIONS = 5
+MAX_LONE_INTERRUPTIONS = 5
+LONGEST_PAUSE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +35,10 @@ def decide(profile: WebhookProfile, *, tried: int, result: AttemptResult) -> Dec
         return Decision(is_delivered=True)
     pause = profile.retry.delay_after(tried, retry_after=result.retry_after)
     return Decision(pause_s=pause, error=result.error)
+
+
+def pause_after_interruption(interruptions: int) -> timedelta:
+    """Return the pause after so many: the first attempt is repeated at once, a suspect later."""
+    if interruptions < SUSPECT_AFTER:
+        return timedelta(0)
+    return min(timedelta(seconds=2 ** (interruptions - 1)), LONGEST_PAUSE)

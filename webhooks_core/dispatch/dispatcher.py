@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 
 import structlog
 from django.db import connection, transaction
@@ -119,7 +120,7 @@ class Dispatcher:
             while time.monotonic() < until and not self.stop() and not self._is_lost:
                 if not self._retry_while_unavailable(self._work):
                     break
-            self._finish()
+            self._finish(isolate_until=until + run_s)
         finally:
             self._retry_while_unavailable(self._release_lease)
         return self._recorder.attempts
@@ -132,7 +133,11 @@ class Dispatcher:
             return True  # notified: the rest of the round can wait
         self._housekeeping.watch_network()
         self._housekeeping.run_if_due(has_more_due=self._has_more_due)
-        return bool(self._claims) or self._expects_work()
+        if self._claims:
+            return True
+        if self._queues.suspected() and not self._queues.due(clock.now()):
+            return False  # only after its end a dispatcher is alone with a suspect
+        return self._expects_work()
 
     def _claim(self) -> list[OutgoingRequest]:
         now = clock.now()
@@ -173,8 +178,8 @@ class Dispatcher:
             or _has_work_within(self.linger, self.lease)
         )
 
-    def _finish(self) -> None:
-        """Let a successor start, then await open requests and release the queues."""
+    def _finish(self, *, isolate_until: float) -> None:
+        """Let a successor start, await open requests, send suspects, and release the queues."""
         self.sender.release_unstarted()
         if not self._is_lost:
             self._retry_while_unavailable(self._hand_over)
@@ -182,6 +187,7 @@ class Dispatcher:
             if not self._retry_while_unavailable(self._record_and_release):
                 break
         if not self._is_lost:
+            self._retry_while_unavailable(partial(self._isolate, isolate_until))
             self._retry_while_unavailable(self._release_idle)
 
     def _hand_over(self) -> None:
@@ -195,6 +201,19 @@ class Dispatcher:
     def _record_and_release(self) -> None:
         self._record()
         self._release_idle()
+
+    def _isolate(self, until: float) -> None:
+        """Send suspects one by one: a successor serves the others, and nothing is in flight."""
+        while self._claims or self._recorder.unrecorded or self._send_suspect(until):
+            self._record()
+        self._queues.forget_suspects(clock.now())
+
+    def _send_suspect(self, until: float) -> bool:
+        if self.stop() or time.monotonic() > until:
+            return False
+        requests = self._claims.claim_suspect(clock.now())
+        self.sender.submit(requests)
+        return bool(requests)
 
     def _release_idle(self) -> None:
         """Release the queues without claims, and wake a successor if there is more work."""

@@ -13,7 +13,10 @@ from django.db.models import F, Q, QuerySet
 from webhooks_core import sessions
 from webhooks_core.clock import clock
 from webhooks_core.conf import webhook_settings
-from webhooks_core.dispatch.decisions import MAX_INTERRUPTIONS
+from webhooks_core.dispatch.decisions import (
+    MAX_LONE_INTERRUPTIONS,
+    pause_after_interruption,
+)
 from webhooks_core.dispatch.rate_limit import SECOND
 from webhooks_core.models import (
     Attempt,
@@ -215,11 +218,18 @@ def _free_claims(lease: DispatcherLease) -> int:
 
 
 def _interrupt(lease: DispatcherLease, now: datetime) -> int:
-    """Record a lease's attempts without a result as interrupted, and make them due again."""
+    """Record a lease's attempts without a result as interrupted, and make them due again.
+
+    Only an interruption alone counts against a delivery: beside others any of them may be the
+    cause.
+    """
     claimed = Delivery.objects.claimed_by(lease.pk)
-    rows = list(claimed.values_list("pk", "attempts", "claimed_at"))
+    rows = list(
+        claimed.values_list("pk", "attempts", "claimed_at", "interruptions")
+    )
     if not rows:
         return 0
+    is_alone = len(rows) == 1
     Attempt.objects.bulk_create(
         Attempt(
             delivery_id=pk,
@@ -228,15 +238,20 @@ def _interrupt(lease: DispatcherLease, now: datetime) -> int:
             outcome=Outcome.INTERRUPTED,
             error=INTERRUPTED,
         )
-        for pk, number, claimed_at in rows
+        for pk, number, claimed_at, _ in rows
     )
     changes = {
         "interruptions": F("interruptions") + 1,
+        "lone_interruptions": F("lone_interruptions") + int(is_alone),
         "claimed_by": None,
         "last_error": INTERRUPTED,
     }
-    claimed.filter(interruptions__gte=MAX_INTERRUPTIONS - 1).update(
-        status=Delivery.Status.FAILED, next_attempt_at=None, **changes
-    )
-    claimed.update(next_attempt_at=now, **changes)
+    if is_alone:
+        claimed.filter(lone_interruptions__gte=MAX_LONE_INTERRUPTIONS - 1).update(
+            status=Delivery.Status.FAILED, next_attempt_at=None, **changes
+        )
+    for interruptions in {row[-1] for row in rows}:
+        at = now + pause_after_interruption(interruptions + 1)
+        same = claimed.filter(interruptions=interruptions)
+        same.update(next_attempt_at=at, **changes)
     return len(rows)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from django.db.models import Q
 from webhooks_core import sessions
 from webhooks_core.clock import clock
 from webhooks_core.dispatch import leases
+from webhooks_core.dispatch.decisions import SUSPECT_AFTER
 from webhooks_core.dispatch.rate_limit import RateWindow, is_too_early
 from webhooks_core.dispatch.shares import Owner
 from webhooks_core.models import DispatcherLease, Endpoint, EndpointQueue
@@ -45,7 +46,8 @@ class QueueState:
     The queue of an endpoint with a rate or a strict order, or that hangs, is `exact`: it claims
     nothing that cannot be sent at once. It has a `rate_window` if there is a rate; `not_before` then comes
     from what this dispatcher, or the one before it, claimed a moment ago. `local_failures` counts,
-    in a row, attempts for which this machine had no port or address.
+    in a row, attempts for which this machine had no port or address. `suspects` are due, and wait
+    until they can be sent alone.
     """
 
     pk: int
@@ -57,6 +59,7 @@ class QueueState:
     rate_window: RateWindow | None = None
     not_before: datetime | None = None
     local_failures: int = 0
+    suspects: list[DueDelivery] = field(default_factory=list)
 
     @property
     def has_room(self) -> bool:
@@ -123,8 +126,22 @@ class LeasedQueues:
         return self._queues[pk]
 
     def idle(self) -> list[QueueState]:
-        """Return the queues without open claims."""
-        return [queue for queue in self._queues.values() if not queue.claimed]
+        """Return the queues without open claims and suspects."""
+        return [
+            queue
+            for queue in self._queues.values()
+            if not queue.claimed and not queue.suspects
+        ]
+
+    def suspected(self) -> list[QueueState]:
+        """Return the queues with suspects."""
+        return [queue for queue in self._queues.values() if queue.suspects]
+
+    def forget_suspects(self, now: datetime) -> None:
+        """Leave the remaining suspects, and what waits with them, to the next dispatcher."""
+        for queue in self.suspected():
+            queue.suspects.clear()
+            queue.schedule(now)
 
     def lease_due(self, now: datetime) -> int:
         """Lease free queues with work, and note new work in our own; return how many."""
@@ -321,6 +338,11 @@ class DueDelivery(NamedTuple):
     interruptions: int
     size: int
     later: datetime | None
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether its attempts were interrupted so often that it may be the cause."""
+        return self.interruptions >= SUSPECT_AFTER
 
 
 class ClaimLimit(NamedTuple):

@@ -55,6 +55,7 @@ class Migration(migrations.Migration):
                 ),
                 ("attempts", models.PositiveIntegerField(default=0)),
                 ("interruptions", models.PositiveSmallIntegerField(default=0)),
+                ("lone_interruptions", models.PositiveSmallIntegerField(default=0)),
                 (
                     "next_attempt_at",
                     models.DateTimeField(default=django.utils.timezone.now, null=True),

@@ -214,7 +214,8 @@ class Delivery(models.Model):
     `claimed_at` is when it was claimed last: the start of an attempt that was interrupted.
     `replay_number` counts the replays of an event to an endpoint from 1. `interruptions` are
     attempts without a known result: they count in `attempts`, but neither against the receiver
-    nor against the retry policy.
+    nor against the retry policy. `lone_interruptions` are those of a dispatcher that had nothing
+    else in flight.
     """
 
     class Status(models.IntegerChoices):
@@ -236,6 +237,7 @@ class Delivery(models.Model):
     )
     attempts = models.PositiveIntegerField(default=0)
     interruptions = models.PositiveSmallIntegerField(default=0)
+    lone_interruptions = models.PositiveSmallIntegerField(default=0)
     next_attempt_at = models.DateTimeField(null=True, default=timezone.now)
     claimed_by = models.BigIntegerField(null=True)
     claimed_at = models.DateTimeField(null=True)

@@ -67,6 +67,15 @@ class ManualDispatcher:
         self.queues.lease_due(now)
         return self.claims.claim_due(now)
 
+    def claim_alone(self) -> list[OutgoingRequest]:
+        """Claim as `claim`, but if only suspects are due, one of them."""
+        return self.claim() or self.claim_suspect()
+
+    def claim_suspect(self) -> list[OutgoingRequest]:
+        """Claim a suspect that `claim` has noted, as at the end of a run."""
+        assert not self.claims
+        return self.claims.claim_suspect(clock.now())
+
     def record(self, results: Sequence[AttemptResult]) -> list[RecordedResult]:
         """Record results as the dispatcher does, but let every error through."""
         ended = [(self.claims.pop(result.key), result) for result in results]
@@ -101,5 +110,6 @@ class ManualDispatcher:
 
     def leave(self) -> None:
         """Release the queues without open claims, and the lease."""
+        self.queues.forget_suspects(clock.now())
         self.queues.release(queue.pk for queue in self.queues.idle())
         leases.release(self.lease, attempts=0)

@@ -97,8 +97,9 @@ def test_five_interruptions_fail_a_delivery_and_do_not_count_as_failures():
     target = EndpointFactory.create(url=URL)
     publish_event()
     for _ in range(5):
+        Delivery.objects.update(next_attempt_at=timezone.now())
         dead = ManualDispatcher()
-        assert len(dead.claim()) == 1
+        assert len(dead.claim_alone()) == 1
         DispatcherLease.objects.filter(pk=dead.lease.pk).update(
             expires_at=timezone.now() - timedelta(seconds=1)
         )
@@ -129,13 +130,14 @@ def test_interruptions_do_not_shorten_the_retries():
     EndpointFactory.create(url=URL)
     publish_event()
     for _ in range(4):
+        Delivery.objects.update(next_attempt_at=timezone.now())
         dead = ManualDispatcher()
-        dead.claim()
+        dead.claim_alone()
         leases.release(dead.lease, attempts=0)
-    for minutes in (0, 2, 10):
+    for minutes in (1, 3, 10):
         with later(60 * minutes):
             dispatcher = ManualDispatcher()
-            [request] = dispatcher.claim()
+            [request] = dispatcher.claim_alone()
             dispatcher.record([failed(request)])
             dispatcher.leave()
     delivery = only_delivery()

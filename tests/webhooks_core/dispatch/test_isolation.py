@@ -1,0 +1,159 @@
+"""Deliveries whose attempts our own deaths interrupted: a suspect is sent alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.utils import timezone
+
+from tests.receiver import receiver
+from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, failed, ok
+from tests.webhooks_core.engine import dispatch
+from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
+from webhooks_core.dispatch import leases
+from webhooks_core.dispatch.decisions import pause_after_interruption
+from webhooks_core.dispatch.sender import Sender
+from webhooks_core.dispatch.sweep import sweep
+from webhooks_core.models import Delivery, DispatcherLease, EndpointQueue
+from webhooks_core.network.transport import OutgoingRequest
+
+pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
+
+URL = "http://127.0.0.1:9/hook"
+
+
+@pytest.fixture
+def clock():
+    with time_machine.travel(timezone.now(), tick=False) as traveller:
+        yield traveller
+
+
+def die(dispatcher: ManualDispatcher) -> None:
+    lease = DispatcherLease.objects.filter(pk=dispatcher.lease.pk)
+    lease.update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert leases.expire_dead() == 1
+
+
+def make_suspects(*deliveries: Delivery) -> None:
+    pks = [delivery.pk for delivery in deliveries]
+    Delivery.objects.filter(pk__in=pks).update(attempts=2, interruptions=2)
+
+
+def run_until_death(poison: int) -> bool:
+    """Send all that is due, suspects last and alone; return True if the poisonous one was sent."""
+    dispatcher = ManualDispatcher()
+    while requests := dispatcher.claim_alone():
+        if poison in {request.key for request in requests}:
+            die(dispatcher)
+            return True
+        dispatcher.record([ok(request) for request in requests])
+    dispatcher.leave()
+    return False
+
+
+def test_a_delivery_that_kills_its_worker_takes_no_other_with_it(clock):
+    for number in range(5):
+        EndpointFactory.create(owner=f"owner {number}", url=URL, max_in_flight=5)
+    for number in range(5):
+        for _ in range(10):
+            publish_event(f"owner {number}")
+    poison = Delivery.objects.order_by("pk")[20].pk
+    deaths = 0
+    while Delivery.objects.pending().exists():
+        deaths += run_until_death(poison)
+        clock.shift(61)
+    assert deaths == 7
+    killed = Delivery.objects.get(status=Delivery.Status.FAILED)
+    assert (killed.pk, killed.interruptions, killed.lone_interruptions) == (
+        poison,
+        7,
+        5,
+    )
+    others = Delivery.objects.exclude(pk=poison)
+    assert others.filter(status=Delivery.Status.DELIVERED).count() == 49
+    assert not others.filter(interruptions__gt=2).exists()
+    assert not others.filter(lone_interruptions__gt=0).exists()
+
+
+def test_the_pauses_of_a_suspect_grow():
+    pauses = [pause_after_interruption(count).total_seconds() for count in range(1, 9)]
+    assert pauses == [0, 2, 4, 8, 16, 32, 60, 60]
+
+
+def test_suspects_are_claimed_one_by_one_and_hide_nothing_that_waits_behind_them():
+    EndpointFactory.create(url=URL, max_in_flight=2)  # reads five at once
+    publish_events(14)
+    make_suspects(*Delivery.objects.order_by("pk")[:12])
+    dispatcher, claimed = ManualDispatcher(), []
+    for _ in range(4):
+        claimed += dispatcher.claim()
+    assert [request.key for request in claimed] == [
+        delivery.pk for delivery in Delivery.objects.order_by("pk")[12:]
+    ]
+    dispatcher.record([ok(request) for request in claimed])
+    for _ in range(12):
+        [suspect] = dispatcher.claim_alone()
+        dispatcher.record([ok(suspect)])
+    assert dispatcher.claim_alone() == []
+    assert Delivery.objects.filter(status=Delivery.Status.DELIVERED).count() == 14
+
+
+def test_a_suspect_of_a_strict_order_keeps_the_later_ones_waiting(clock):
+    EndpointFactory.create(url=URL, in_order=True)
+    publish_events(2)
+    first, second = Delivery.objects.order_by("pk")
+    make_suspects(first)
+    dispatcher = ManualDispatcher()
+    assert dispatcher.claim() == []
+    [suspect] = dispatcher.claim_suspect()
+    assert suspect.key == first.pk
+    dispatcher.record([failed(suspect)])
+    assert dispatcher.claim_alone() == []
+    dispatcher.leave()
+    clock.shift(61)
+    successor = ManualDispatcher()
+    [suspect] = successor.claim_alone()
+    successor.record([ok(suspect)])
+    assert [request.key for request in successor.claim_alone()] == [second.pk]
+
+
+def test_what_a_dispatcher_leaves_of_suspects_is_due_for_the_next_one(clock):
+    EndpointFactory.create(url=URL)
+    publish_events(2)
+    make_suspects(*Delivery.objects.all())
+    dispatcher = ManualDispatcher()
+    [suspect] = dispatcher.claim_alone()
+    dispatcher.record([ok(suspect)])
+    dispatcher.leave()
+    assert EndpointQueue.objects.get().next_due_at == timezone.now()
+    clock.shift(10)
+    assert sweep().repaired_queues == 0
+    assert len(ManualDispatcher().claim_alone()) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_dispatcher_ends_early_to_be_alone_with_each_suspect(monkeypatch, calls):
+    in_flight: list[int] = []
+
+    def count(sender, requests: list[OutgoingRequest]) -> None:
+        if requests:
+            claimed = Delivery.objects.filter(claimed_by__isnull=False)
+            slots = DispatcherLease.objects.filter(slot__isnull=False)
+            in_flight.append(claimed.count() if not slots.exists() else 0)
+        real(sender, requests)
+
+    real = Sender.submit
+    monkeypatch.setattr(Sender, "submit", count)
+    with receiver(204, delay=0.05) as server:
+        EndpointFactory.create(url=server.url, owner="bob")
+        EndpointFactory.create(url=server.url)
+        publish_event("bob")
+        publish_events(5)
+        make_suspects(*Delivery.objects.order_by("pk")[2:5])
+        assert dispatch(resident=True) == 6
+    assert Counter(in_flight) == {0: 1, 1: 3}
+    assert calls  # a successor serves the others meanwhile
+    assert not EndpointQueue.objects.filter(leased_by__isnull=False).exists()
