@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -25,7 +25,8 @@ from tests.webhooks_core.dispatch.manual_dispatcher import (
 )
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints
-from webhooks_core.dispatch import leases, rate_limit
+from webhooks_core.dispatch import claims, leases, rate_limit
+from webhooks_core.dispatch.decisions import SUSPECT_AFTER
 from webhooks_core.dispatch.results import RecordedResult
 from webhooks_core.dispatch.sweep import sweep
 from webhooks_core.models import Attempt, Delivery, DispatcherLease, Endpoint
@@ -33,7 +34,8 @@ from webhooks_core.network.transport import OutgoingRequest
 from webhooks_core.worker import notify
 
 START = datetime(2026, 11, 21, 8, tzinfo=UTC)
-LIMIT = 3  # failures in a row, of the plain profile
+LIMIT = 5  # failures in a row; more than the time-outs of an endpoint that hangs
+MAX_CLAIMED = 8  # so that owners compete
 RESULTS = {
     "ok": ok,
     "failed": failed,
@@ -41,7 +43,7 @@ RESULTS = {
     "unreached": unreached,
     "untried": untried,
 }
-OWNERS = ("alice", "bob")
+OWNERS = ("alice", "bob", "carol")
 SECOND = timedelta(seconds=1)
 RATES = [None, None, 1, 2]
 # Those that let events flow are there twice: a search among silent endpoints finds nothing.
@@ -58,11 +60,15 @@ picks = st.integers(0, 99)
 
 
 class BusyDispatcher(ManualDispatcher):
-    """A dispatcher, and its requests that have no result yet."""
+    """A dispatcher, and its requests that have no result yet.
+
+    One that has begun to send suspects claims nothing else.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.open: list[OutgoingRequest] = []
+        self.is_isolating = False
 
 
 class Engine(Invariants):
@@ -72,6 +78,8 @@ class Engine(Invariants):
         in_flight=st.integers(1, 3), rate=st.sampled_from(RATES), in_order=st.booleans()
     )
     def begin(self, in_flight: int, rate: int | None, in_order: bool) -> None:
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(claims, "MAX_CLAIMED", MAX_CLAIMED)
         self.atomic = transaction.atomic()
         self.atomic.__enter__()
         self.clock = time_machine.travel(START, tick=False)
@@ -90,6 +98,7 @@ class Engine(Invariants):
             self.finish()
             self.check_all()
         finally:
+            self.patch.undo()
             self.clock.stop()
             transaction.set_rollback(True)
             self.atomic.__exit__(None, None, None)
@@ -100,7 +109,7 @@ class Engine(Invariants):
         number = len(self.counters)
         created = EndpointFactory.create(
             url=f"http://{number}.example/hook",
-            owner=OWNERS[number % 2],
+            owner=OWNERS[number % len(OWNERS)],
             max_in_flight=in_flight,
             **limits,
         )
@@ -108,7 +117,7 @@ class Engine(Invariants):
 
     @rule()
     def create_endpoint(self) -> None:
-        if len(self.counters) < 4:
+        if len(self.counters) < 5:
             self.add()
 
     @rule(is_notification_lost=st.booleans(), count=st.integers(1, 3))
@@ -179,8 +188,11 @@ class Engine(Invariants):
         """Claim what is due, also with a lease that has expired unnoticed."""
         is_expired = self.is_expired(dispatcher)
         is_offline = dispatcher.connectivity.is_offline
+        is_isolating = dispatcher.is_isolating
+        if is_isolating and dispatcher.open:
+            return
         try:
-            claimed = dispatcher.claim()
+            claimed = dispatcher.claim_suspect() if is_isolating else dispatcher.claim()
         except leases.LeaseLostError:
             assert is_expired
             self.record(dispatcher, [ok(request) for request in dispatcher.open])
@@ -191,6 +203,45 @@ class Engine(Invariants):
             assert not is_offline or len(claimed) <= 1
             dispatcher.open += claimed
             self.check_limits(claimed)
+            self.check_shares(dispatcher, claimed)
+            rows = Delivery.objects.filter(pk__in=[request.key for request in claimed])
+            if is_isolating:
+                assert Delivery.objects.claimed_by(dispatcher.lease.pk).count() <= 1
+                assert not rows.filter(interruptions__lt=SUSPECT_AFTER).exists()
+            else:
+                assert not rows.filter(interruptions__gte=SUSPECT_AFTER).exists()
+
+    def check_shares(
+        self, dispatcher: BusyDispatcher, claimed: list[OutgoingRequest]
+    ) -> None:
+        held = Counter(request.owner for request in dispatcher.open)
+        assert held.total() <= MAX_CLAIMED
+        several = len({request.owner for request in claimed}) > 1
+        for owner in {request.owner for request in claimed}:
+            assert held[owner] <= MAX_CLAIMED * (1 if several else 3) // 4
+
+    @precondition(lambda self: any(not other.open for other in self.dispatchers))
+    @rule(pick=picks)
+    def isolate(self, pick: int) -> None:
+        """Send suspects from now on, as a dispatcher does at its end."""
+        idle = [other for other in self.dispatchers if not other.open]
+        dispatcher = idle[pick % len(idle)]
+        if not dispatcher.is_isolating:
+            self.look(dispatcher)
+        if dispatcher in self.dispatchers and not dispatcher.open:
+            dispatcher.is_isolating = True
+            self.look(dispatcher)
+
+    @precondition(lambda self: any(dispatcher.open for dispatcher in self.dispatchers))
+    @rule(pick=picks)
+    def crash(self, pick: int) -> None:
+        """Die with requests in flight, which is known at once."""
+        busy = [dispatcher for dispatcher in self.dispatchers if dispatcher.open]
+        dispatcher = busy[pick % len(busy)]
+        self.dispatchers.remove(dispatcher)
+        over = timezone.now() - SECOND
+        DispatcherLease.objects.filter(pk=dispatcher.lease.pk).update(expires_at=over)
+        sweep()
 
     def check_limits(self, claimed: list[OutgoingRequest]) -> None:
         now = timezone.now()
@@ -201,11 +252,14 @@ class Engine(Invariants):
             self.claims[pk] = [*recent, *[now] * len(mine)]
             if rate := target.rate_per_second:
                 assert len(self.claims[pk]) <= rate
+            pending = Delivery.objects.filter(endpoint=pk, status=0)
             if target.in_order:
-                pending = Delivery.objects.filter(endpoint=pk, status=0)
                 first = pending.order_by("event", "pk").first()
                 assert first is not None
                 assert mine == [first.pk]
+            if target.is_hanging:
+                assert target.probe_at(now) is None
+            if target.in_order or target.is_hanging:
                 assert pending.exclude(claimed_by=None).count() == 1
 
     @precondition(lambda self: self.dispatchers)
@@ -325,7 +379,7 @@ class Engine(Invariants):
             sweep()
             DispatcherLease.objects.update(offline_since=None)
             dispatcher = BusyDispatcher()
-            while (claimed := dispatcher.claim()) or self.has_to_wait(dispatcher):
+            while (claimed := dispatcher.claim_alone()) or self.has_to_wait(dispatcher):
                 self.check_limits(claimed)
                 self.record(dispatcher, [ok(request) for request in claimed])
                 if not claimed:

@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import Count, F, Q
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
+from webhooks_core.dispatch import leases
 from webhooks_core.models import Delivery, DispatcherLease, Endpoint, EndpointQueue
 
 
@@ -51,6 +52,14 @@ class Invariants(RuleBasedStateMachine):
             assert interruptions == interrupted
 
     @invariant()
+    def only_interruptions_alone_fail_a_delivery(self) -> None:
+        rows = Delivery.objects.filter(interruptions__gt=0)
+        assert not rows.filter(lone_interruptions__gt=F("interruptions")).exists()
+        assert not rows.filter(status=0, lone_interruptions__gte=5).exists()
+        failed = rows.filter(status=2, last_error=leases.INTERRUPTED)
+        assert not failed.exclude(lone_interruptions=5).exists()
+
+    @invariant()
     def ended_deliveries_never_change(self) -> None:
         ended = Delivery.objects.exclude(status=Delivery.Status.PENDING)
         now_ended: dict[int, Any] = {row["id"]: row for row in ended.values()}
@@ -66,5 +75,6 @@ class Invariants(RuleBasedStateMachine):
         self.no_delivery_is_lost_or_created_twice()
         self.claims_belong_to_the_live_lease_of_their_queue()
         self.attempts_are_counted_once()
+        self.only_interruptions_alone_fail_a_delivery()
         self.ended_deliveries_never_change()
         self.counters_are_as_if_results_came_one_by_one()

@@ -12,18 +12,19 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.webhooks_core.dispatch.engine_machine import Engine
+from tests.webhooks_core.dispatch.engine_machine import LIMIT, Engine
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("plain", "commits_at_once")
+@pytest.mark.usefixtures("commits_at_once")
 def test_no_sequence_of_steps_loses_a_delivery(settings_for_search):
     run_state_machine_as_test(Engine, settings=settings_for_search)
 
 
 @pytest.fixture
-def settings_for_search(settings) -> Any:
+def settings_for_search(settings, use_profile) -> Any:
     settings.WEBHOOK_DISPATCHERS = 3
+    use_profile(disable_after=LIMIT)
     return search()
 
 
