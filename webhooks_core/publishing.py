@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from django.db import IntegrityError, connection, transaction
@@ -44,6 +44,12 @@ def publish(
     if event_type not in webhook_profile.event_types:
         raise UnknownEventTypeError(event_type)
     with tracing.publishing(profile, event_type), transaction.atomic():
+        if existing := _existing(profile, owner, dedupe_key):
+            return existing
+        matching = Matching([], [])
+        if webhook_profile.enabled:
+            matching = _matching(webhook_profile, owner, event_type)
+            _serialise(matching.in_order)
         event, is_new = _store(
             webhook_profile,
             owner=owner,
@@ -52,8 +58,8 @@ def publish(
             metadata=metadata or {},
             dedupe_key=dedupe_key,
         )
-        if is_new and webhook_profile.enabled:
-            _fan_out(event, webhook_profile)
+        if is_new:
+            _fan_out(event, matching)
     return event
 
 
@@ -68,6 +74,7 @@ def publish_test(
     profile = profiles.get(endpoint.profile)
     with tracing.publishing(profile.name, event_type), transaction.atomic():
         endpoint = Endpoint.objects.select_for_update(no_key=True).get(pk=endpoint.pk)
+        _serialise([endpoint.pk] if endpoint.in_order else [])
         event, _ = _store(
             profile,
             owner=endpoint.owner,
@@ -124,8 +131,6 @@ def _store(
     dedupe_key: str | None = None,
 ) -> tuple[Event, bool]:
     """Store an event unless its `dedupe_key` is known; return it, and True if it is new."""
-    if existing := _existing(profile.name, owner, dedupe_key):
-        return existing, False
     now, public_id = timezone.now(), formats.public_id(profile.event_prefix)
     context = EventContext(
         id=public_id,
@@ -176,38 +181,67 @@ def _existing(profile: str, owner: str, dedupe_key: str | None) -> Event | None:
     return rows.first()
 
 
-def _fan_out(event: Event, profile: WebhookProfile) -> None:
-    matching = _matching(event, profile, after=0)
-    now, later = matching[:FANOUT_BATCH], matching[FANOUT_BATCH:]
+class Matching(NamedTuple):
+    """The endpoints that receive an event, ascending, and those of them that are `in_order`."""
+
+    endpoint_ids: list[int]
+    in_order: list[int]
+
+
+def _fan_out(event: Event, matching: Matching) -> None:
+    endpoint_ids = matching.endpoint_ids
+    now, later = endpoint_ids[:FANOUT_BATCH], endpoint_ids[FANOUT_BATCH:]
     if later:
         event.fanout_after = now[-1]
         event.fanout_until = later[-1]
         event.save(update_fields=["fanout_after", "fanout_until"])
-        now += _in_order(event, later)
+        # No later event may precede this one where the order is strict.
+        now += [pk for pk in matching.in_order if pk > now[-1]]
     deliver(event, now)
 
 
-def _in_order(event: Event, endpoint_ids: Sequence[int]) -> list[int]:
-    """Return the endpoints that are `in_order`: no later event may precede this one there."""
-    ordered = Endpoint.objects.of(event.profile, event.owner).filter(in_order=True)
-    wanted = set(ordered.values_list("pk", flat=True))
-    return [pk for pk in endpoint_ids if pk in wanted]
+def _serialise(endpoint_ids: Sequence[int]) -> None:
+    """Let one transaction at a time publish to these queues, so that ids ascend as commits do.
+
+    On PostgreSQL by advisory locks, in the order of ids. A lock of the queue's row would also stop
+    the dispatchers, which write it, until the caller's transaction ends. SQLite has one writer.
+    """
+    if endpoint_ids and connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(_LOCK_QUEUES, [sorted(endpoint_ids)])
 
 
-def _matching(event: Event, profile: WebhookProfile, *, after: int) -> list[int]:
-    """Return the ids of the endpoints that receive an event, ascending."""
-    until = MAX_ID if event.fanout_until is None else event.fanout_until
+_LOCK_QUEUES = (
+    "SELECT pg_advisory_xact_lock(hashtextextended('webhooks_core_endpointqueue ' || id, 0))"
+    " FROM unnest(%s::bigint[]) AS queue (id)"
+)
+
+
+def _matching(
+    profile: WebhookProfile,
+    owner: str,
+    event_type: str,
+    *,
+    after: int = 0,
+    until: int | None = None,
+) -> Matching:
+    """Return the endpoints that receive a type of event, with ids above `after`, up to `until`."""
+    parameters = (profile.name, owner, after, MAX_ID if until is None else until)
     with connection.cursor() as cursor:
-        cursor.execute(_SUBSCRIBED, (event.profile, event.owner, after, until))
+        cursor.execute(_SUBSCRIBED, parameters)
         rows = cursor.fetchall()
-    return [
-        pk for pk, types in rows if profile.matches(orjson.loads(types), event.type)
+    matching = [
+        (pk, in_order)
+        for pk, types, in_order in rows
+        if profile.matches(orjson.loads(types), event_type)
     ]
+    ordered = [pk for pk, in_order in matching if in_order]
+    return Matching([pk for pk, _ in matching], ordered)
 
 
 # As EndpointQuerySet.of and subscribed: composing it with the ORM would be a fourth of the cost.
 _SUBSCRIBED = (
-    "SELECT id, event_types FROM webhooks_core_endpoint WHERE profile = %s AND owner = %s"
+    "SELECT id, event_types, in_order FROM webhooks_core_endpoint WHERE profile = %s AND owner = %s"
     " AND deleted_at IS NULL AND active AND status = 1 AND id > %s AND id <= %s ORDER BY id"
 )
 MAX_ID = 2**63 - 1
@@ -224,8 +258,12 @@ def _continue(event: Event) -> bool:
     with transaction.atomic():
         sessions.limit_idle()
         matching = _matching(
-            event, profiles.get(event.profile), after=event.fanout_after or 0
-        )
+            profiles.get(event.profile),
+            event.owner,
+            event.type,
+            after=event.fanout_after or 0,
+            until=event.fanout_until,
+        ).endpoint_ids
         part = matching[:FANOUT_BATCH]
         has_rest = len(matching) > FANOUT_BATCH
         # Whoever moves the position creates the rows.

@@ -224,9 +224,7 @@ def _interrupt(lease: DispatcherLease, now: datetime) -> int:
     cause.
     """
     claimed = Delivery.objects.claimed_by(lease.pk)
-    rows = list(
-        claimed.values_list("pk", "attempts", "claimed_at", "interruptions")
-    )
+    rows = list(claimed.values_list("pk", "attempts", "claimed_at", "interruptions"))
     if not rows:
         return 0
     is_alone = len(rows) == 1
