@@ -112,6 +112,7 @@ TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", 0)
 OAUTH_ALLOWED_REDIRECTS = env.redirect_addresses(
     "OAUTH_ALLOWED_REDIRECTS", locally("vscode,cursor")
 )
+OAUTH_CIMD_HOSTS = env.words("OAUTH_CIMD_HOSTS", "*")
 OAUTH_CLIENTS_PER_ADDRESS = env.integer("OAUTH_CLIENTS_PER_ADDRESS", 500, least=1)
 OAUTH_UNUSED_CLIENT_DAYS = env.integer(
     "OAUTH_UNUSED_CLIENT_DAYS", 90, least=1, most=36_500

@@ -62,6 +62,10 @@ OAUTH2_PROVIDER: dict[str, Any] = {
     "REFRESH_TOKEN_ADMIN_CLASS": "recording.oauth.admin.RefreshTokenAdmin",
     "GRANT_ADMIN_CLASS": "recording.oauth.admin.GrantAdmin",
     "ID_TOKEN_ADMIN_CLASS": "recording.oauth.admin.HiddenAdmin",
+    "CIMD_ENABLED": True,
+    "CIMD_METADATA_FETCHER": "recording.oauth.client_documents.DocumentFetcher",
+    # An address that the operator has just allowed is read from a document within an hour.
+    "CIMD_METADATA_MAX_AGE_SECONDS": 3600,
     "SCOPES": {"mcp:connect": "Read your recordings and manage your webhooks"},
     "AUTHORIZATION_CODE_EXPIRE_SECONDS": 60,
     "ACCESS_TOKEN_EXPIRE_SECONDS": 3600,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import logging.config
 import re
 import time
@@ -59,6 +60,8 @@ def configure(*, level: int, as_json: bool) -> None:
                 "django-q": {"level": "WARNING"},
                 "axes": {"level": "WARNING"},  # it logs user names
                 **{name: {"level": "WARNING"} for name in NEVER_BELOW_WARNING},
+                # Why a client's metadata document was refused.
+                "oauth2_provider.cimd": {"level": max(level, logging.INFO)},
             },
         }
     )

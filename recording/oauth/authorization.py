@@ -12,7 +12,7 @@ from django.conf import settings
 from oauthlib.common import add_params_to_uri
 from oauthlib.oauth2 import OAuth2Error, UnsupportedResponseTypeError
 
-from recording.oauth import redirects
+from recording.oauth import client_documents, redirects
 from recording.oauth.errors import InvalidRequestError
 from recording.oauth.models import Application
 from recording.oauth.parameters import Parameters
@@ -20,6 +20,15 @@ from recording.oauth.toolkit import oauthlib_request, server
 
 CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
 MAX_ADDRESS_SHOWN = 500
+
+
+class DocumentUnusableError(InvalidRequestError):
+    """The client id is the address of a document, and there is none that can be used."""
+
+    description = (
+        "The document that describes the application cannot be fetched, is not valid, or is not "
+        "allowed here."
+    )
 
 
 class UnregisteredRedirectError(InvalidRequestError):
@@ -49,8 +58,11 @@ class Authorization:
         address that was not registered (RFC 6749 section 4.1.2.1).
         """
         parameters.require("client_id", "redirect_uri")
-        application = Application.objects.find(parameters.get("client_id"))
-        if application is None:
+        client_id = parameters.get("client_id")
+        application = Application.objects.find(client_id)
+        if application is None or not application.is_usable():
+            if client_documents.is_address(client_id):
+                raise DocumentUnusableError
             raise InvalidRequestError("The application is not known here.")
         if not application.redirect_uri_allowed(parameters.get("redirect_uri")):
             raise UnregisteredRedirectError(parameters.get("redirect_uri"))

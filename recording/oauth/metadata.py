@@ -26,6 +26,7 @@ def authorization_server(base: str) -> dict[str, Any]:
         "response_modes_supported": ["query"],
         "grant_types_supported": GRANT_TYPES,
         "code_challenge_methods_supported": ["S256"],
+        "client_id_metadata_document_supported": bool(settings.OAUTH_CIMD_HOSTS),
         "token_endpoint_auth_methods_supported": AUTH_METHODS,
         "revocation_endpoint": f"{base}/oauth/revoke",
         "revocation_endpoint_auth_methods_supported": AUTH_METHODS,

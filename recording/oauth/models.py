@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.conf import settings
@@ -10,12 +11,15 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Coalesce
+from django.http.request import validate_host
 from django.utils import timezone
 from oauth2_provider.models import AbstractApplication, AbstractGrant, RefreshToken
 
 from recording.oauth import client_names, redirects
 
 USE_RESOLUTION = timedelta(hours=1)
+# How long a metadata document is used that has expired and cannot be fetched again.
+DOCUMENT_GRACE = timedelta(days=1)
 REFRESH_LIFETIME = timedelta(days=90)
 
 
@@ -37,7 +41,18 @@ class ApplicationQuerySet(models.QuerySet["Application"]):
         return self.filter(client_id=client_id).first()
 
     def self_registered(self) -> ApplicationQuerySet:
-        return self.filter(registration_source=Application.RegistrationSource.DCR)
+        return self.exclude(registration_source=Application.RegistrationSource.MANUAL)
+
+    def unused_documents(self, *, expired: datetime) -> ApplicationQuerySet:
+        """Keep clients of metadata documents that expired before this time and never had a token.
+
+        The next authorization request of such a client fetches its document again.
+        """
+        return self.filter(
+            registration_source=Application.RegistrationSource.CIMD,
+            last_used_at=None,
+            cimd_expires_at__lt=expired,
+        )
 
     def idle(self, *, since: datetime) -> ApplicationQuerySet:
         """Keep self-registered ones without a use since this time and without a connection."""
@@ -113,6 +128,26 @@ class Application(AbstractApplication):
             return False
         registered = self.redirect_uris.split()
         return any(redirects.is_same(address, uri) for address in registered)
+
+    @property
+    def document_host(self) -> str:
+        """Return the host whose metadata document describes it; "" if it has none."""
+        is_described = self.registration_source == self.RegistrationSource.CIMD
+        return urlsplit(self.client_id).netloc if is_described else ""
+
+    @staticmethod
+    def is_document_allowed(client_id: str) -> bool:
+        """Return True if metadata documents of this host are accepted."""
+        host = urlsplit(client_id).hostname or ""
+        return validate_host(host, settings.OAUTH_CIMD_HOSTS)
+
+    def is_usable(self, request: object = None) -> bool:
+        """Return True if accounts may connect it: a metadata document is allowed and not too old."""
+        if not self.document_host:
+            return True
+        expires: datetime = self.cimd_expires_at
+        is_recent = timezone.now() < expires + DOCUMENT_GRACE
+        return is_recent and self.is_document_allowed(self.client_id)
 
     @property
     def origins(self) -> list[str]:

@@ -9,7 +9,14 @@ from recording.oauth.clients import GRANT_TYPES, MAX_REDIRECTS, RESPONSE_TYPES, 
 from recording.oauth.metadata import AUTH_METHODS
 from recording.oauth.parameters import FORM
 from recording.oauth.views.api import UnknownResourceError
-from webhooks_core.api.json_schema import INTEGER, STRING, array_of, object_of, ref
+from webhooks_core.api.json_schema import (
+    BOOLEAN,
+    INTEGER,
+    STRING,
+    array_of,
+    object_of,
+    ref,
+)
 
 BASE = "https://signpost.example"
 CLIENT_ID = "pVs5Lw3mT0c8Xn2Rb7Yk1Qz9Jd4Hf6GaUe"
@@ -41,6 +48,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         scopes_supported=array_of(STRING),
         grant_types_supported=array_of(STRING),
         code_challenge_methods_supported=array_of(STRING),
+        client_id_metadata_document_supported=BOOLEAN,
     ),
     "OAuthResource": object_of(
         resource=URI,

@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.utils import timezone
 from oauth2_provider.models import AccessToken, RefreshToken
 
+from recording.oauth.clients import UNUSED_AFTER
 from recording.oauth.models import REFRESH_LIFETIME, Application, Grant
 
 BATCH = 1000
@@ -37,7 +38,8 @@ def prune() -> dict[str, int]:
                 expires__lt=now,
             )
         ),
-        "applications": _delete(Application.objects.idle(since=idle_since)),
+        "applications": _delete(Application.objects.idle(since=idle_since))
+        + _delete(Application.objects.unused_documents(expired=now - UNUSED_AFTER)),
     }
 
 

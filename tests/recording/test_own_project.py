@@ -84,6 +84,7 @@ OAUTH2_PROVIDER = third_party["OAUTH2_PROVIDER"] | {{"OIDC_ISS_ENDPOINT": BASE_U
 OAUTH2_PROVIDER_APPLICATION_MODEL = "recording_oauth.Application"
 OAUTH2_PROVIDER_GRANT_MODEL = "recording_oauth.Grant"
 OAUTH_ALLOWED_REDIRECTS = ["https://client.example/callback"]
+OAUTH_CIMD_HOSTS = []
 OAUTH_CLIENTS_PER_ADDRESS = 10
 OAUTH_RATES = {{"register": "", "authorize": "", "token": "", "login": ""}}
 TRUSTED_PROXY_COUNT = 0

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from oauthlib.oauth2 import AccessDeniedError, OAuth2Error
 
-from recording.oauth import parameters, throttles
+from recording.oauth import client_documents, parameters, throttles
 from recording.oauth.authorization import Authorization
 from recording.oauth.errors import (
     InvalidRequestError,
@@ -32,7 +32,13 @@ def authorize(request: HttpRequest) -> HttpResponse:
         if request.method not in METHODS:
             raise MethodNotAllowedError(METHODS)
         throttles.check(request, "authorize")
-        authorization = Authorization.read(parameters.read_query(request))
+        query = parameters.read_query(request)
+        if request.user.is_authenticated:
+            client_documents.load(query.get("client_id"))
+        elif client_documents.is_missing(query.get("client_id")):
+            # Strangers cannot make this server send requests.
+            return redirect_to_login(request.get_full_path())
+        authorization = Authorization.read(query)
         if not request.user.is_authenticated:
             return redirect_to_login(request.get_full_path())
         return _consent(request, authorization)

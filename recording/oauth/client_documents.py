@@ -1,0 +1,135 @@
+"""Clients whose id is the address of a document about them (Client ID Metadata Documents)."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from oauth2_provider import cimd
+from oauthlib.oauth2 import OAuth2Error
+
+from recording.oauth import redirects
+from recording.oauth.clients import GRANT_TYPES, RESPONSE_TYPES, Metadata
+from recording.oauth.models import Application, AuthMethod
+from webhooks_core.network.resolver_threads import ThreadPerTask
+
+FETCH_FOR_S = 5.0
+MAX_LENGTH = 255  # of an address: the column of client ids
+
+NEEDED = {
+    "token_endpoint_auth_method": AuthMethod.NONE,
+    "grant_types": "authorization_code",
+    "response_types": "code",
+}
+
+# More than the toolkit's cap on fetches at once: one that hangs in a resolver outlives its caller.
+_threads = ThreadPerTask(most=32)
+
+
+def is_address(client_id: str) -> bool:
+    """Return True if a client id is written like the address of a document."""
+    return len(client_id) <= MAX_LENGTH and redirects.is_public(client_id)
+
+
+def _is_allowed(client_id: str) -> bool:
+    return is_address(client_id) and Application.is_document_allowed(client_id)
+
+
+def is_missing(client_id: str) -> bool:
+    """Return True if a document must be fetched before its client can be used."""
+    if not _is_allowed(client_id):
+        return False
+    application = Application.objects.find(client_id)
+    return application is None or not application.is_usable()
+
+
+def load(client_id: str) -> None:
+    """Store the document of a client that is new, or whose document has expired.
+
+    It does nothing when the document cannot be used: then the client is unknown, or its last
+    document stays for a while (`Application.is_usable`).
+    """
+    if not _is_allowed(client_id):
+        return
+    application = Application.objects.find(client_id)
+    if application is None:
+        cimd.resolve_cimd_application(client_id, request=None)
+    else:
+        cimd.refresh_if_stale(application, request=None)
+
+
+class DocumentFetcher(cimd.SafeMetadataFetcher):
+    """The toolkit's fetcher, with a deadline for all of a fetch, and our rules for a document.
+
+    The toolkit refuses addresses that are not public, redirects, other media types and documents
+    above 16 KiB. Its time limit holds for each read: a name that does not resolve, or a byte now
+    and then, would hold the thread of a request for as long as the other side likes.
+    """
+
+    def fetch(self, client_id: str) -> tuple[dict[str, Any], int]:
+        """Return the document and for how many seconds it is valid. Raises CIMDError."""
+        future = _threads.submit(_fetch_in_time, super().fetch, client_id)
+        try:
+            document, max_age = future.result(timeout=FETCH_FOR_S)
+        except OSError as error:  # a TimeoutError too
+            future.cancel()
+            raise cimd.CIMDError("no document in time, or no thread") from error
+        return supported(document), max_age
+
+
+def _fetch_in_time(fetch: Any, client_id: str) -> Any:
+    """Fetch, and end this thread soon after the deadline: a slow sender is not read to its end."""
+    until = time.monotonic() + FETCH_FOR_S
+
+    def check(*_: object) -> None:
+        if time.monotonic() > until:
+            raise cimd.CIMDError("the document took too long")
+
+    # Python calls it around each read; the sockets belong to the toolkit.
+    sys.setprofile(check)
+    try:
+        return fetch(client_id)
+    except (cimd.CIMDError, OSError, ValueError, RecursionError) as error:
+        reason = str(error)
+    finally:
+        sys.setprofile(None)
+    # Without the first error's traceback, which would keep the connection open.
+    raise cimd.CIMDError(reason)
+
+
+def supported(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a document with the addresses, grants and authentication that this server supports.
+
+    One document describes a client to all servers, so what other servers may support is left
+    out. Raises CIMDError if something that is needed here is missing.
+    """
+    members = {name: value for name, value in document.items() if value is not None}
+    offered = {
+        "token_endpoint_auth_method": [
+            members.get("token_endpoint_auth_method", AuthMethod.NONE),
+            *_list(members, "token_endpoint_auth_methods_supported", []),
+        ],
+        "grant_types": _list(members, "grant_types", GRANT_TYPES),
+        "response_types": _list(members, "response_types", RESPONSE_TYPES),
+    }
+    for name, needed in NEEDED.items():
+        if needed not in offered[name]:
+            raise cimd.CIMDError(f"{name} does not offer {needed}")
+    try:
+        metadata = Metadata.of(members, auth_method=AuthMethod.NONE)
+    except OAuth2Error as error:
+        raise cimd.CIMDError(error.description) from error
+    return document | {
+        "client_name": metadata.name,
+        "redirect_uris": list(metadata.redirect_uris),
+        "token_endpoint_auth_method": AuthMethod.NONE.value,
+        "grant_types": GRANT_TYPES,
+    }
+
+
+def _list(members: dict[str, Any], name: str, default: list[str]) -> list[Any]:
+    value = members.get(name, default)
+    if not isinstance(value, list):
+        raise cimd.CIMDError(f"{name} is not a list")
+    return value
