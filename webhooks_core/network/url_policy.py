@@ -6,6 +6,7 @@ import re
 import socket
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import SplitResult, urlsplit
 
 from yarl import URL
@@ -66,6 +67,7 @@ class UrlPolicy:
     own: frozenset[tuple[str, int]] = frozenset()
     max_length: int = 2048
 
+    @lru_cache(maxsize=4096)  # noqa: B019 - a policy lives as long as the process
     def allowed_networks(
         self, url: str, *, networks: tuple[IPNetwork, ...] = ()
     ) -> AllowedNetworks:
