@@ -55,12 +55,13 @@ def dispatch(
 ) -> int:
     """Send what is due, and what falls due within `linger`; return the number of attempts.
 
-    Returns 0 at once if every slot is taken. Ends after `run_s` seconds, or soon after `stop()`
+    Returns 0 at once if every slot is taken, or a resident dispatcher does all there is. Ends after `run_s` seconds, or soon after `stop()`
     turns true: claims that have not been started are released, open requests are awaited. A
     `resident` dispatcher waits for work that is not published yet, and wakes a successor.
     """
-    lease = leases.acquire()
-    if lease is None:
+    if resident and not leases.is_dispatcher_wanted():
+        return 0
+    if (lease := leases.acquire()) is None:
         return 0
     with _frozen_heap(), Sender() as sender, closing(Listener()) as listener:
         # Only one dispatcher stays resident.

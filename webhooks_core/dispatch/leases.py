@@ -45,6 +45,23 @@ def is_general(error: Exception) -> bool:
     return is_outage(error) or isinstance(error, LeaseLostError)
 
 
+def is_dispatcher_wanted() -> bool:
+    """Return False if every slot is taken, or the resident dispatcher leaves nothing for another.
+
+    Two queries, for tasks that were queued long ago: thousands of them must not hold up others.
+    """
+    live = DispatcherLease.objects.live().values_list("slot", "pid", "boot_id")
+    slots = {
+        slot
+        for slot, pid, boot_id in live
+        if boot_id != processes.boot_id() or processes.is_alive(pid)
+    }
+    if 0 not in slots:
+        return True
+    due = EndpointQueue.objects.due(clock.in_sql(), lease=0)
+    return len(slots) < webhook_settings.DISPATCHERS and due.exists()
+
+
 def acquire() -> DispatcherLease | None:
     """Acquire a lease in a free slot; return None if every slot is taken."""
     clock.measure()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pydoc
+from datetime import timedelta
 
 import pytest
 from django.db import OperationalError
+from django.utils import timezone
 from django_q.signing import SignedPackage
 
 from tests.webhooks_core.factories import DispatcherLeaseFactory
@@ -24,6 +26,10 @@ class FixedBroker:
 
     def __init__(self, tasks=()) -> None:
         self.tasks = list(tasks)
+        self.acknowledged: list[int] = []
+
+    def acknowledge(self, ack_id: int) -> None:
+        self.acknowledged.append(ack_id)
 
     def dequeue(self):
         return self.tasks or None
@@ -110,3 +116,35 @@ def test_a_heartbeat_is_stored_while_the_database_is_unavailable(monkeypatch):
     before = heartbeat.last_heartbeat_at()
     heartbeat.heartbeat()
     assert heartbeat.last_heartbeat_at() > before
+
+
+class TestHintsOfOneMoment:
+    def hint(
+        self, *, function="webhooks_core.tasks.dispatch", seconds_ago=0.0, **fields
+    ):
+        started = timezone.now() - timedelta(seconds=seconds_ago)
+        task = {"func": function, "started": started, **fields}
+        return SignedPackage.dumps(task)
+
+    def broker(self, *packages: str) -> HeartbeatBroker:
+        tasks = list(enumerate(packages))
+        return HeartbeatBroker(FixedBroker(tasks), every_s=60, lost_after_s=60)
+
+    def handed_out(self, broker: HeartbeatBroker) -> list[int]:
+        return [ack_id for ack_id, _ in broker.dequeue() if ack_id is not None]
+
+    def test_the_first_one_is_handed_out_and_the_others_are_acknowledged(self):
+        broker = self.broker(*[self.hint(seconds_ago=60)] * 3)
+        assert self.handed_out(broker) == [0]
+        assert broker.acknowledged == [1, 2]
+
+    def test_one_that_was_queued_after_the_last_one_is_handed_out(self):
+        ahead = self.hint(seconds_ago=-60)
+        assert self.handed_out(self.broker(self.hint(), ahead)) == [0, 1]
+
+    def test_other_tasks_are_handed_out(self):
+        old = self.hint(seconds_ago=60)
+        other = self.hint(function="shop.tasks.bill", seconds_ago=60)
+        large = self.hint(seconds_ago=60, args=(list(range(5000)),))
+        packages = (old, other, large, "not signed", old)
+        assert self.handed_out(self.broker(*packages)) == [0, 1, 2, 3]

@@ -7,9 +7,11 @@ import struct
 import time
 import uuid
 from contextlib import suppress
-from typing import Any
+from datetime import datetime
+from typing import Any, cast
 
 import structlog
+from django.core.signing import BadSignature
 from django.db import DatabaseError
 from django.utils import timezone
 from django_q.brokers import Broker
@@ -20,6 +22,8 @@ from webhooks_core.worker import notify, shutdown
 # A pusher tolerates failures of the broker for so long; then it is replaced by a new one.
 FAILING_S = 60.0
 PAUSE_S = 1.0
+# Of the package of a hint, which has no arguments; larger ones are not read twice.
+MAX_HINT_LENGTH = 1000
 
 _last = mmap.mmap(-1, 8)
 _idle = mmap.mmap(-1, 1)
@@ -66,6 +70,7 @@ class HeartbeatBroker:
         self._lost_after_s = lost_after_s  # its worker may have died
         self._sent_at = 0.0
         self._failing_since: float | None = None
+        self._hinted_at: datetime | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._broker, name)
@@ -90,12 +95,37 @@ class HeartbeatBroker:
             time.sleep(PAUSE_S)
             return []
         self._failing_since = None
-        return tasks
+        return [task for task in tasks if not self._drops(*task)]
+
+    def _drops(self, ack_id: Any, package: str) -> bool:
+        """Return True for a hint that was queued before the last one was handed out.
+
+        The dispatcher that the last one starts sees all that this one is about. So thousands that
+        were queued while no cluster ran do not hold up other tasks.
+        """
+        if not (queued_at := _hint_queued_at(package)):
+            return False
+        if self._hinted_at and queued_at < self._hinted_at:
+            self._broker.acknowledge(ack_id)
+            return True
+        self._hinted_at = timezone.now()
+        return False
 
     def _is_heartbeat_due(self) -> bool:
         has_run = last_heartbeat_at() >= self._sent_at
         pause_s = self._every_s if has_run else self._lost_after_s
         return time.monotonic() - self._sent_at > pause_s
+
+
+def _hint_queued_at(package: str) -> datetime | None:
+    """Return when the task of a dispatcher was queued; None for any other task."""
+    if len(package) > MAX_HINT_LENGTH:
+        return None
+    with suppress(BadSignature):  # left to the stock code
+        task = SignedPackage.loads(package)
+        if task["func"] == notify.DISPATCH:
+            return cast("datetime", task["started"])
+    return None
 
 
 def _package() -> str:
