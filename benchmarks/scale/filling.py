@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import orjson
 from django.db import connection, transaction
 from django.db.models import Max
 from django.utils import timezone
@@ -19,6 +20,8 @@ from webhooks_core.models import (
 
 PER_OWNER = 50
 BODY = "x" * 500
+# As long as the header lines of a usual request and response.
+DETAILS = orjson.dumps({"lease": 1, "request": "h" * 400, "response": "h" * 200})
 AT_ONCE = 250_000
 DAYS = 30
 
@@ -39,6 +42,8 @@ def fill_deliveries(count: int) -> None:
     A tenth is pending, nineteen of twenty of these for the paused endpoint; every hundredth
     has failed.
     """
+    # PostgreSQL would check foreign keys by plans that it made for empty tables.
+    connection.close()
     for start in range(0, count, AT_ONCE):
         _fill(start, min(AT_ONCE, count - start), of=count)
     queues = EndpointQueue.objects.exclude(pk=_first_endpoint())
@@ -76,6 +81,7 @@ def _fill(start: int, count: int, *, of: int) -> None:
         "profile": PROFILE,
         "type": EVENT_TYPE,
         "body": BODY.encode(),
+        "details": DETAILS.decode(),
     }
     with transaction.atomic(), connection.cursor() as cursor:
         for statement in (_EVENTS, _DELIVERIES, _ATTEMPTS):
@@ -95,11 +101,12 @@ SELECT %(event)s + i / 2, 'evt_' || lpad(to_hex(%(event)s + i / 2), 26, '0'), %(
 FROM generate_series(2, %(count)s + 1, 2) i"""  # noqa: S608 - our own text
 _DELIVERIES = f"""
 INSERT INTO webhooks_core_delivery (id, public_id, event_id, endpoint_id, status, attempts,
- interruptions, next_attempt_at, last_error, delivered_at, created_at, "trigger", replay_number)
+ interruptions, lone_interruptions, next_attempt_at, last_error, delivered_at, created_at, "trigger",
+ replay_number)
 SELECT %(delivery)s + i, 'dlv_' || lpad(to_hex(%(delivery)s + i), 26, '0'), event,
  %(first)s + CASE WHEN status > 0 THEN i %% %(endpoints)s WHEN i %% 200 > 0 THEN 0
   ELSE i / 200 %% %(endpoints)s END, status,
- CASE status WHEN 0 THEN 0 WHEN 1 THEN 1 ELSE 5 END, 0,
+ CASE status WHEN 0 THEN 0 WHEN 1 THEN 1 ELSE 5 END, 0, 0,
  CASE status WHEN 0 THEN at END, CASE status WHEN 2 THEN 'status 500' ELSE '' END,
  CASE status WHEN 1 THEN at END, at, 'event', 0
 FROM (SELECT i, {_TIME} AS at, %(event)s + (i + 1) / 2 AS event,
@@ -108,8 +115,8 @@ FROM (SELECT i, {_TIME} AS at, %(event)s + (i + 1) / 2 AS event,
 ON CONFLICT DO NOTHING"""  # noqa: S608 - our own text
 _ATTEMPTS = """
 INSERT INTO webhooks_core_attempt (delivery_id, number, started_at, duration_ms, outcome,
- status_code, error, response_body)
+ status_code, error, response_body, details)
 SELECT id, number, created_at, 20 + id %% 200, CASE status WHEN 1 THEN 'ok' ELSE 'http' END,
- CASE status WHEN 1 THEN 200 ELSE 500 END, last_error, 'ok'::bytea
+ CASE status WHEN 1 THEN 200 ELSE 500 END, last_error, 'ok'::bytea, %(details)s::jsonb
 FROM webhooks_core_delivery, generate_series(1, attempts) number WHERE id > %(delivery)s"""
 _SEQUENCE = "SELECT setval(pg_get_serial_sequence('{table}', 'id'), (SELECT max(id) FROM {table}))"
