@@ -81,7 +81,7 @@ def networks(value: str) -> list[str]:
 
 # Notice within 12 s that the server or the way to it is gone: a lease lasts 15 s.
 POSTGRES_OPTIONS: dict[str, Any] = {
-    "connect_timeout": 10,
+    "connect_timeout": 5,
     "tcp_user_timeout": 10_000,
     "keepalives_idle": 5,
     "keepalives_interval": 2,

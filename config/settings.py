@@ -275,7 +275,6 @@ if DATABASE["ENGINE"] == "django.db.backends.sqlite3":
     }
 else:
     DATABASE |= {"CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}
-    DATABASE.setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
 DATABASES = {"default": DATABASE}
 
 # A Redis that never answers must block neither publishers nor the task cluster, whose pusher

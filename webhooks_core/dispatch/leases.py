@@ -211,9 +211,8 @@ def _end_dead(lease: DispatcherLease, dead: Q) -> bool:
     rows = _open(lease).filter(dead)
     if rows.select_for_update(skip_locked=True).values_list("pk").first():
         return rows.update(slot=None, ended_at=clock.in_sql()) == 1
-    if (
-        rows.exists()
-    ):  # its dispatcher is frozen in a transaction; expired when that has ended
+    # Locked: its dispatcher is frozen in a transaction. The lease expires when that has ended.
+    if rows.exists():
         sessions.terminate(lease.pk)
     return False
 
