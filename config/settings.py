@@ -119,7 +119,7 @@ OAUTH_UNUSED_CLIENT_DAYS = env.integer(
 )
 OAUTH_REFRESH_LEEWAY = env.integer("OAUTH_REFRESH_LEEWAY", 60, most=86_400)
 OAUTH_RATES = {
-    "register": env.rate("OAUTH_REGISTER_RATE", "" if LOCAL else "30/hour"),
+    "register": env.rate("OAUTH_REGISTER_RATE", "" if LOCAL else "300/hour"),
     "authorize": env.rate("OAUTH_AUTHORIZE_RATE", "" if LOCAL else "60/minute"),
     "token": env.rate("OAUTH_TOKEN_RATE", "" if LOCAL else "300/minute"),
     "login": env.rate("OAUTH_LOGIN_RATE", "30/minute"),

@@ -139,7 +139,7 @@ def _auth_method(members: dict[str, Any]) -> AuthMethod:
 def register(*, metadata: Metadata, address: str) -> tuple[Application, str]:
     """Store a new application; return it with its secret, which is empty for a public one.
 
-    Raises TooManyRequestsError when this address has as many applications as it may have.
+    Raises TooManyRequestsError when this address has as many unused applications as it may have.
     """
     _check_cap(address)
     is_public = metadata.auth_method == AuthMethod.NONE
@@ -162,16 +162,21 @@ def register(*, metadata: Metadata, address: str) -> tuple[Application, str]:
 
 
 def _check_cap(address: str) -> None:
-    """Near the cap, delete what the address registered and never used; at it, refuse."""
+    """Near the cap of applications without a token, delete the older ones; at it, refuse.
+
+    An application that an account has allowed does not count: the servers of a hosted client
+    register one for each of their users, from a few addresses.
+    """
     cap = settings.OAUTH_CLIENTS_PER_ADDRESS
-    registered = Application.objects.self_registered().filter(
-        registered_address=address
+    unused = Application.objects.filter(
+        registration_source=Application.RegistrationSource.DCR,
+        registered_address=address,
+        last_used_at=None,
     )
-    if registered.count() < cap * 0.9:
+    if unused.count() < cap * 0.9:
         return
-    unused_since = timezone.now() - UNUSED_AFTER
-    registered.filter(last_used_at=None, created__lt=unused_since).delete()
-    if registered.count() >= cap:
+    unused.filter(created__lt=timezone.now() - UNUSED_AFTER).delete()
+    if unused.count() >= cap:
         raise TooManyRequestsError(
             "This address has registered as many clients as it may.", retry_after=3600
         )

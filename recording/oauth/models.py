@@ -82,7 +82,9 @@ class Application(AbstractApplication):
     class Meta(AbstractApplication.Meta):
         indexes = [
             models.Index(
-                fields=["registered_address"], name="oauth_application_address"
+                fields=["registered_address"],
+                condition=Q(last_used_at=None),
+                name="oauth_application_unused",
             )
         ]
 

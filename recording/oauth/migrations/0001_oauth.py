@@ -273,7 +273,9 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="application",
             index=models.Index(
-                fields=["registered_address"], name="oauth_application_address"
+                condition=models.Q(("last_used_at", None)),
+                fields=["registered_address"],
+                name="oauth_application_unused",
             ),
         ),
     ]

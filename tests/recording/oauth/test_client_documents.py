@@ -486,3 +486,12 @@ def test_a_connected_client_is_not_pruned(described):
     described.tokens()
     with time_machine.travel(timezone.now() + timedelta(days=89), tick=False):
         assert prune.prune()["applications"] == 0
+
+
+def test_described_clients_do_not_count_as_registrations(described, settings):
+    settings.OAUTH_CLIENTS_PER_ADDRESS = 1
+    assert described.visitor.get(described.address()).status_code == 200
+    body = {"redirect_uris": [LOOPBACK]}
+    # An unknown address is stored like that of a described client.
+    response = Client(REMOTE_ADDR="").post("/oauth/register", body, "application/json")
+    assert response.status_code == 201

@@ -304,6 +304,7 @@ def test_an_address_registers_no_more_clients_than_the_cap(visitor, settings):
     settings.OAUTH_CLIENTS_PER_ADDRESS = 3
     apps = [App.registered(visitor) for _ in range(3)]
     apps[0].tokens()
+    apps.append(App.registered(visitor))
     body = {"redirect_uris": [REDIRECT]}
     response = Client().post("/oauth/register", body, "application/json")
     assert response.status_code == 429
@@ -319,3 +320,11 @@ def test_an_address_registers_no_more_clients_than_the_cap(visitor, settings):
         )
     names = set(Application.objects.values_list("client_id", flat=True))
     assert names & {app.client_id for app in apps} == {apps[0].client_id}
+
+
+def test_the_users_of_a_hosted_client_share_its_address_without_limit(
+    visitor, settings
+):
+    settings.OAUTH_CLIENTS_PER_ADDRESS = 2
+    for _ in range(5):
+        assert App.registered(visitor, "client_secret_post").tokens()
