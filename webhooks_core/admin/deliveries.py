@@ -31,7 +31,8 @@ from webhooks_core.replays import NotSubscribedError
 
 RESENT_AT_ONCE = 500
 NOT_SUBSCRIBED = (
-    "the endpoint is deleted, disabled or inactive, or its product is not installed."
+    "the endpoint is deleted, disabled or inactive, its product is not installed, or the event "
+    "was removed for its age."
 )
 DUE_NOW = "Its next attempt is due now."
 NOT_WAITING = "Nothing was changed: it has ended, or an attempt is in progress."

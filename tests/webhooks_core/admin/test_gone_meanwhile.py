@@ -41,7 +41,9 @@ def test_the_secret_of_a_removed_endpoint_is_not_rotated(endpoint):
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("operation", ["pause", "set-trusted", "rotate-secret"])
+@pytest.mark.parametrize(
+    "operation", ["pause", "set-trusted", "rotate-secret", "send-test"]
+)
 def test_the_admin_reports_that_an_endpoint_is_removed(
     endpoint, operation, admin_client, monkeypatch
 ):

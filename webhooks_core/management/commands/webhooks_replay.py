@@ -54,7 +54,8 @@ class Command(BaseCommand):
                 data, text = self._all(**options)
         except NotSubscribedError as error:
             raise CommandError(
-                "the endpoint is deleted, disabled or inactive: nothing can be sent"
+                "nothing can be sent: the endpoint is deleted, disabled or inactive, or the "
+                "event was removed for its age"
             ) from error
         self.stdout.write(format_output(data, text, as_json=json))
 
