@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
@@ -10,7 +11,7 @@ from yarl import URL
 
 from webhooks_core.network.error_classes import MalformedUrlError
 
-_UNSAFE = frozenset("\r\n\0 \t")
+_WORD = re.compile(r"[!-~]+")
 
 
 class Origin(NamedTuple):
@@ -39,7 +40,8 @@ def target_of(url: str) -> Target:
     if not host or not port or parts.scheme not in {"http", "https"}:
         raise MalformedUrlError
     path, authority = parts.raw_path_qs, parts.host_port_subcomponent or ""
-    if not _UNSAFE.isdisjoint(path + authority):
+    # yarl quotes in a path what would leave its line, but not in a host.
+    if not _WORD.fullmatch(path) or not _WORD.fullmatch(authority):
         raise MalformedUrlError
     start = f"POST {path} HTTP/1.1\r\nHost: {authority}\r\n"
     return Target(Origin(host, port, parts.scheme == "https"), start)

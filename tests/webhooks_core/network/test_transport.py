@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import re
 import socket
+import threading
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from ipaddress import ip_address
 from typing import Any
 
@@ -18,12 +20,13 @@ from tests.webhooks_core.network.hostile import (
     answering,
     closes_at_once,
     post,
+    read_request,
     receive,
     request_to,
     send,
 )
 from webhooks_core.dispatch.sender import Sender
-from webhooks_core.network import connections
+from webhooks_core.network import connections, resolver
 from webhooks_core.network.error_classes import MalformedUrlError
 from webhooks_core.network.request_head import Origin, head_of, target_of
 from webhooks_core.network.transport import AttemptResult, OutgoingRequest
@@ -76,6 +79,16 @@ def test_a_url_without_a_receiver_is_refused(url):
         target_of(url)
     result = post(url)
     assert (result.outcome, result.error) == (Outcome.BLOCKED, "the url is malformed")
+
+
+@pytest.mark.parametrize(
+    "text", ["\r\nX: y", "\n", "\r", "\0", "\t", " ", "\x85", "\u2028"]
+)
+@pytest.mark.parametrize("form", ["http://a{}b/", "http://a/b{}c", "http://a/?b{}c"])
+def test_a_url_that_would_leave_its_line_is_quoted_or_refused(text, form):
+    with suppress(MalformedUrlError):
+        start = target_of(form.format(text)).start
+        assert re.fullmatch(r"POST [!-~]+ HTTP/1.1\r\nHost: [!-~]+\r\n", start)
 
 
 @pytest.mark.parametrize("break_", ["\r", "\n", "\r\n", "\0", "\r\nX: y", "\n\r"])
@@ -207,6 +220,27 @@ def test_the_next_address_of_a_name_is_tried_if_a_handshake_fails(names):
         url = server.url.replace("127.0.0.1", "two.example")
         result = post(url.replace("http:", "https:"))
     assert (result.outcome, server.accepted) == (Outcome.CONNECT, 2)
+
+
+def test_neither_a_connection_nor_a_name_is_kept_for_longer_than_its_time(
+    monkeypatch, names
+):
+    monkeypatch.setattr(connections, "KEEP_ALIVE_S", 0.05)
+    monkeypatch.setattr(resolver, "REMEMBER_FOR_S", 0.01)
+    names["moves.example"] = [["127.0.0.1"], ["10.0.0.1"]]
+    closed = threading.Event()
+
+    def behave(connection: socket.socket, _: Hostile) -> None:
+        read_request(connection)
+        connection.sendall(EMPTY)
+        if connection.recv(1) == b"":
+            closed.set()
+
+    with Hostile(behave).running() as server, Sender() as sender:
+        request = request_to(server.url.replace("127.0.0.1", "moves.example"))
+        assert send(sender, request).outcome == Outcome.OK
+        assert closed.wait(10)
+        assert send(sender, request).outcome == Outcome.BLOCKED
 
 
 @pytest.mark.parametrize("host", ["[::1]", "127.0.0.1"])
