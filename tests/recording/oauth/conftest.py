@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import requests
+import trustme
 from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.test import Client
+from oauth2_provider import cimd
 
 from tests.factories import UserFactory
+from tests.recording.oauth.documents import HOST, Site, server_side
 from tests.recording.oauth.flows import App
 from tests.recording.oauth.live import Person
 
@@ -51,3 +57,25 @@ def person(live_server, settings) -> Iterator[Person]:
     session.cookies.set(name, visitor.cookies[name].value)
     with session:
         yield Person(live_server.url, session)
+
+
+@pytest.fixture
+def site(monkeypatch, tmp_path: Path) -> Iterator[Site]:
+    """A site with a certificate that is trusted, and whose name leads to loopback."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    monkeypatch.setattr(cimd, "_resolve_and_validate", lambda *_: ["127.0.0.1"])
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        site = Site(server, server_side(authority.issue_cert(HOST)))
+        thread = threading.Thread(target=site.serve, daemon=True)
+        thread.start()
+        site.publish()
+        yield site
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+@pytest.fixture
+def described(visitor, site) -> App:
+    return App(visitor, site.client_id)

@@ -98,3 +98,10 @@ def server_side(issued: trustme.LeafCert) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     issued.configure_cert(context)
     return context
+
+
+def assert_refused(response: Any) -> None:
+    assert response.status_code == 400
+    text = "The document that describes the application cannot be fetched"
+    assert text in response.content.decode()
+    assert "Location" not in response

@@ -56,8 +56,13 @@ class Memory:
         self.client = client_info
 
 
-def provider(person: Person, memory: Memory, method: str) -> OAuthClientProvider:
-    """Return the SDK's provider, with a person who allows everything."""
+def provider(
+    person: Person, memory: Memory, method: str, document: str | None = None
+) -> OAuthClientProvider:
+    """Return the SDK's provider, with a person who allows everything.
+
+    `document` is the address of the client's metadata document, in place of a registration.
+    """
     queries: list[str] = []
 
     async def redirect(address: str) -> None:
@@ -76,15 +81,17 @@ def provider(person: Person, memory: Memory, method: str) -> OAuthClientProvider
         storage=memory,
         redirect_handler=redirect,
         callback_handler=callback,
+        client_metadata_url=document,
     )
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_mcp_goes_from_a_bare_401_to_a_refreshed_token(person, method):
+@pytest.mark.parametrize("method", [*METHODS, "document"])
+def test_mcp_goes_from_a_bare_401_to_a_refreshed_token(person, site, method):
     memory = Memory()
+    given = ("none", site.client_id) if method == "document" else (method,)
 
     async def use() -> tuple[list[int], list[str]]:
-        auth = provider(person, memory, method)
+        auth = provider(person, memory, *given)
         statuses, refresh_tokens = [], []
         async with httpx2.AsyncClient(auth=auth, trust_env=False) as client:
             for _ in range(2):
@@ -99,6 +106,7 @@ def test_mcp_goes_from_a_bare_401_to_a_refreshed_token(person, method):
     statuses, refresh_tokens = asyncio.run(use())
     assert statuses == [200, 200]
     assert refresh_tokens[0] != refresh_tokens[1]
+    assert site.connections == (method == "document")
     assert RefreshToken.objects.count() == 2
     assert RefreshToken.objects.values("token_family").distinct().count() == 1
 
