@@ -10,9 +10,10 @@ from enum import StrEnum
 from itertools import accumulate
 from typing import NamedTuple
 
-from django.db.models import Q, Sum
+from django.db.models import Q
 
 from webhooks_core.models import AttemptHour, Endpoint
+from webhooks_core.models.deliveries import ALL_ENDPOINTS
 from webhooks_core.models.lookups import among
 from webhooks_core.stats import BOUNDS_MS
 
@@ -169,19 +170,20 @@ def _height(count: int, highest: int) -> int:
 
 def days(endpoints: Iterable[Endpoint], *, now: datetime) -> Mapping[int, Day]:
     """Return the last 24 hours of each endpoint, by its pk."""
-    pks = [endpoint.pk for endpoint in endpoints]
-    rows: dict[int, list[AttemptHour]] = {pk: [] for pk in pks}
-    of_endpoints = among(pks, of="endpoint_id")
-    for row in AttemptHour.objects.filter(of_endpoints, hour__in=_hours(now)):
-        rows[row.endpoint_id].append(row)
-    return {pk: _day(own, now) for pk, own in rows.items()}
+    return _days([endpoint.pk for endpoint in endpoints], now)
 
 
 def day(now: datetime) -> Day:
     """Return the last 24 hours of all endpoints together."""
-    rows = AttemptHour.objects.filter(hour__in=_hours(now)).values("hour")
-    sums = rows.annotate(ok=Sum("ok"), failed=Sum("failed")).order_by()
-    return _day([AttemptHour(**row) for row in sums], now)
+    return _days([ALL_ENDPOINTS], now)[ALL_ENDPOINTS]
+
+
+def _days(endpoint_ids: Sequence[int], now: datetime) -> Mapping[int, Day]:
+    rows: dict[int, list[AttemptHour]] = {pk: [] for pk in endpoint_ids}
+    of_endpoints = among(endpoint_ids, of="endpoint_id")
+    for row in AttemptHour.objects.filter(of_endpoints, hour__gte=_hours(now)[0]):
+        rows[row.endpoint_id].append(row)
+    return {pk: _day(own, now) for pk, own in rows.items()}
 
 
 def _hours(now: datetime) -> list[datetime]:

@@ -329,8 +329,12 @@ class Attempt(models.Model):
         return f"attempt {self.number}: {self.outcome}"
 
 
+# In place of the id of an endpoint, in the sums of all of them.
+ALL_ENDPOINTS = 0
+
+
 class AttemptHour(models.Model):
-    """Attempts of an endpoint that started within one hour, for charts.
+    """Attempts of an endpoint, or of all, that started within one hour, for charts.
 
     `latencies` counts them by duration: one number for each of `BOUNDS_MS`, and the last one for
     longer ones. No foreign key in the database: the rows of a removed endpoint expire like all

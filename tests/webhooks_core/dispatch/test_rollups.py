@@ -10,6 +10,7 @@ import pytest
 from tests.webhooks_core.factories import AttemptFactory, DeliveryFactory
 from webhooks_core.dispatch import rollups
 from webhooks_core.models import AttemptHour, EngineState
+from webhooks_core.models.deliveries import ALL_ENDPOINTS
 from webhooks_core.stats import BOUNDS_MS
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
@@ -29,7 +30,9 @@ def attempt(**fields: Any) -> None:
 
 def sums() -> list[tuple[int, int]]:
     """Return successes and failures of each endpoint and hour."""
-    rows = AttemptHour.objects.order_by("endpoint", "hour")
+    rows = AttemptHour.objects.order_by("endpoint", "hour").exclude(
+        endpoint=ALL_ENDPOINTS
+    )
     return list(rows.values_list("ok", "failed"))
 
 
@@ -77,13 +80,37 @@ def test_a_crash_counts_nothing_twice_and_leaves_nothing_out(monkeypatch):
     assert count(LATER[1]) == [(1, 0)]
 
 
+def test_what_another_process_has_counted_is_left_to_it(monkeypatch):
+    attempt()
+    count(NOW)
+    real = rollups._sums
+
+    def overtaken(*args: Any) -> list[Any]:
+        EngineState.objects.update(attempts_counted=10**6)
+        return real(*args)
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(rollups, "_sums", overtaken)
+        assert count(LATER[1]) == []
+    EngineState.objects.update(attempts_counted=0)
+    assert count(LATER[1]) == [(1, 0)]
+
+
 def test_a_long_history_is_counted_in_steps(monkeypatch):
     monkeypatch.setattr(rollups, "AT_ONCE", 2)
     delivery = DeliveryFactory.create()
     for pk in range(1, 6):
         attempt(delivery=delivery, pk=pk)
-    seen = [count(now) for now in LATER[:5]]
-    assert seen == [[], [(2, 0)], [(4, 0)], [(5, 0)], [(5, 0)]]
+    assert count(*LATER[:2]) == [(5, 0)]
+    assert count(*LATER[2:4]) == [(5, 0)]
+
+
+def test_all_endpoints_together_have_sums_too():
+    for _ in range(2):
+        attempt(delivery=DeliveryFactory.create())
+        count(*LATER[:2])
+    total = AttemptHour.objects.get(endpoint=ALL_ENDPOINTS)
+    assert (total.ok, total.failed, sum(total.latencies)) == (2, 0, 2)
 
 
 def test_a_clock_that_was_set_back_does_not_stop_the_count():
