@@ -72,6 +72,7 @@ def test_a_delivery_is_resent_and_its_command_copied_by_keyboard(
     live_server, operator, complaints
 ):
     delivery = Delivery.objects.latest("pk")
+    Delivery.objects.filter(pk=delivery.pk).fail(error="over")
     operator.goto(
         f"{live_server.url}/admin/webhooks_core/delivery/{delivery.pk}/change/"
     )
