@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from argparse import ArgumentParser
 from typing import Any
@@ -82,7 +83,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **given: Any) -> None:
         options = _options(given)
-        report = Report(" ".join(["python -m benchmarks deliveries", *sys.argv[2:]]))
+        words = [re.sub("://.*@", "://…@", word) for word in sys.argv[2:]]
+        report = Report(" ".join(["python -m benchmarks deliveries", *words]))
         try:
             with scratch_environments(options, report, self.stderr.write) as bench:
                 failed = [name for name in options.parts if not _done(bench, name)]
