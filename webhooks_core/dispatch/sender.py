@@ -27,6 +27,7 @@ from webhooks_core.network.transport import (
     can_connect,
 )
 
+# Of one owner; others find a third more.
 MAX_IN_FLIGHT = 512
 # Additional places for immediate requests: they cannot wait for a place.
 IMMEDIATE_IN_FLIGHT = 128
@@ -46,9 +47,9 @@ class _Queue:
 
 
 class Sender:
-    """Makes attempts, at most `limit` at once per queue and about MAX_IN_FLIGHT in all.
+    """Makes attempts, at most `limit` at once per queue and MAX_IN_FLIGHT per owner.
 
-    An owner gets its share of these slots: a free one goes to the owner that holds the fewest.
+    An owner gets its share of all slots: a free one goes to the owner that holds the fewest.
     """
 
     def __init__(self) -> None:

@@ -11,19 +11,21 @@ Owner = tuple[str, str]
 class Shares:
     """Places of one kind (slots, claims or bytes), and how many of them each owner holds.
 
-    While `is_contended`, that is while several owners want more, an owner may hold a quarter,
-    and no more than it leaves free. Otherwise it may hold three times what it leaves free: three
-    quarters of all. So a newcomer never waits for another owner's time-outs.
+    An owner alone may hold `most`, which is three quarters of all: it holds at most three times
+    what it leaves free. While `is_contended`, that is while several owners want more, an owner may
+    hold a quarter, and no more than it leaves free. So a newcomer never waits for another owner's
+    time-outs.
     """
 
-    def __init__(self, total: int) -> None:
-        self.total = total
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.total = 4 * most // 3
         self.is_contended = False
         self._used = 0
         self._held: Counter[Owner] = Counter()
 
     def copy(self) -> Shares:
-        shares = Shares(self.total)
+        shares = Shares(self.most)
         shares.is_contended = self.is_contended
         shares._used, shares._held = self._used, self._held.copy()
         return shares
