@@ -20,7 +20,7 @@ from django.test import TransactionTestCase
 from tests import database
 from tests.running import environment, migrate, until
 from webhooks_core import profiles
-from webhooks_core.clock import DatabaseClock
+from webhooks_core.database.clock import DatabaseClock
 from webhooks_core.network.url_policy import UrlPolicy
 from webhooks_core.profiles import EventType, PingEvent, WebhookProfile
 from webhooks_core.retry import RetryPolicy

@@ -9,8 +9,9 @@ import orjson
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from webhooks_core import formats, profiles, sessions, tracing
-from webhooks_core.clock import clock
+from webhooks_core import formats, profiles, tracing
+from webhooks_core.database import sessions
+from webhooks_core.database.clock import clock
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.profiles import EventContext, WebhookProfile
 from webhooks_core.worker import notify

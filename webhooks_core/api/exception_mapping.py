@@ -14,7 +14,7 @@ from django.http.request import UnreadablePostError
 from rest_framework import exceptions
 
 from webhooks_core.api.parsers import EncodedBody, PayloadTooLarge
-from webhooks_core.outages import is_outage
+from webhooks_core.database.outages import is_outage
 
 # Of a 503: most outages are restarts.
 RETRY_AFTER = {"Retry-After": "5"}

@@ -13,16 +13,15 @@ import structlog
 from django.db import transaction
 
 from webhooks_core import profiles, tracing
-from webhooks_core.clock import clock
+from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.connectivity import Connectivity
-from webhooks_core.dispatch.queues import (
+from webhooks_core.dispatch.due_deliveries import (
     ClaimLimit,
     DueDelivery,
-    LeasedQueues,
-    QueueState,
     due_deliveries,
 )
+from webhooks_core.dispatch.queues import LeasedQueues, QueueState
 from webhooks_core.dispatch.rate_limit import SECOND
 from webhooks_core.dispatch.shares import Shares
 from webhooks_core.models import Delivery, DispatcherLease, Endpoint, Event

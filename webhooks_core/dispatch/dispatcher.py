@@ -17,8 +17,9 @@ from functools import partial
 import structlog
 from django.db import connection, transaction
 
-from webhooks_core.clock import clock
 from webhooks_core.conf import RUN_S
+from webhooks_core.database.clock import clock
+from webhooks_core.database.outages import is_outage
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.claims import OpenClaims
 from webhooks_core.dispatch.connectivity import Connectivity
@@ -28,7 +29,6 @@ from webhooks_core.dispatch.results import ResultRecorder
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import DispatcherLease, EndpointQueue, Event
 from webhooks_core.network.transport import OutgoingRequest
-from webhooks_core.outages import is_outage
 from webhooks_core.worker import notify
 from webhooks_core.worker.listener import Listener
 

@@ -10,8 +10,8 @@ from datetime import timedelta
 import structlog
 
 from webhooks_core import publishing
-from webhooks_core.clock import clock
 from webhooks_core.conf import webhook_settings
+from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases, sweep
 from webhooks_core.dispatch.connectivity import WINDOW, Connectivity
 from webhooks_core.dispatch.queues import LeasedQueues

@@ -10,9 +10,10 @@ import structlog
 from django.db import IntegrityError, OperationalError, connection, transaction
 from django.db.models import F, Q, QuerySet
 
-from webhooks_core import sessions
-from webhooks_core.clock import clock
 from webhooks_core.conf import webhook_settings
+from webhooks_core.database import sessions
+from webhooks_core.database.clock import clock
+from webhooks_core.database.outages import is_outage
 from webhooks_core.dispatch.decisions import (
     MAX_LONE_INTERRUPTIONS,
     pause_after_interruption,
@@ -25,7 +26,6 @@ from webhooks_core.models import (
     EndpointQueue,
     EngineState,
 )
-from webhooks_core.outages import is_outage
 from webhooks_core.outcomes import Outcome
 from webhooks_core.worker import processes
 

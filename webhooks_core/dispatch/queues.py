@@ -7,18 +7,18 @@ takes room from another endpoint.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.db import connection, transaction
 from django.db.models import Q
 
-from webhooks_core import sessions
-from webhooks_core.clock import clock
+from webhooks_core.database import sessions
+from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
-from webhooks_core.dispatch.decisions import SUSPECT_AFTER
+from webhooks_core.dispatch.due_deliveries import DueDelivery
 from webhooks_core.dispatch.rate_limit import RateWindow, is_too_early
 from webhooks_core.dispatch.shares import Owner
 from webhooks_core.models import DispatcherLease, Endpoint, EndpointQueue
@@ -32,7 +32,6 @@ MAX_WINDOW = 128
 # Claim ahead what a receiver can be expected to accept in this time. A request that waits longer
 # than the sender's STALE_AFTER_S is released, so that much more would be wasted work.
 CLAIM_AHEAD_MS = 500
-QUEUES_PER_QUERY = 100
 
 
 @dataclass(slots=True)
@@ -322,103 +321,3 @@ def _lease_in_one_statement(
             _LEASE_OTHERS if without else _LEASE_ANY, (lease.pk, now, *owners, room)
         )
         return [LeasedRow._make(row[:-1]) for row in cursor.fetchall()]
-
-
-class DueDelivery(NamedTuple):
-    """A waiting delivery near the start of its queue; `size` is that of its event in bytes.
-
-    `later` is when it is due, None for one that is due already.
-    """
-
-    pk: int
-    public_id: str
-    event_pk: int
-    queue: int
-    attempts: int
-    interruptions: int
-    size: int
-    later: datetime | None
-
-    @property
-    def is_suspect(self) -> bool:
-        """Whether its attempts were interrupted so often that it may be the cause."""
-        return self.interruptions >= SUSPECT_AFTER
-
-
-class ClaimLimit(NamedTuple):
-    """How many deliveries of a queue may be claimed, and whether strictly in event order."""
-
-    queue: int
-    room: int
-    in_order: bool = False
-
-
-def due_deliveries(limits: Sequence[ClaimLimit], now: datetime) -> list[DueDelivery]:
-    """Return the earliest waiting deliveries of each queue: one more than its limit.
-
-    The additional one shows when the queue must be checked again. One index range per queue:
-    the cost does not grow with the backlog. Raw SQL, since the ORM has no such query and its
-    model instances would be half of the cost of a claim.
-    """
-    at = connection.ops.adapt_datetimefield_value(now)
-    statements = _lateral if connection.vendor == "postgresql" else _union
-    due: list[DueDelivery] = []
-    with connection.cursor() as cursor:
-        for sql, params in statements(limits, at):
-            cursor.execute(sql, params)
-            due += map(_due_delivery, cursor.fetchall())
-    return due
-
-
-def _due_delivery(row: tuple[Any, ...]) -> DueDelivery:
-    later = row[-1]
-    if isinstance(later, str):  # SQLite does not know that an expression is a time
-        later = datetime.fromisoformat(later).replace(tzinfo=connection.timezone)
-        return DueDelivery._make((*row[:-1], later))
-    return DueDelivery._make(row)
-
-
-Statement = tuple[str, list[Any]]
-
-
-def _union(limits: Sequence[ClaimLimit], at: Any) -> Iterator[Statement]:
-    """Yield what SQLite plans quickly: a query for each queue."""
-    for start in range(0, len(limits), QUEUES_PER_QUERY):
-        part = limits[start : start + QUEUES_PER_QUERY]
-        params = [
-            value for limit in part for value in (at, limit.queue, limit.room + 1)
-        ]
-        queries = (_waiting("%s", in_order=limit.in_order) for limit in part)
-        yield " UNION ALL ".join(queries), params
-
-
-def _lateral(limits: Sequence[ClaimLimit], at: Any) -> Iterator[Statement]:
-    """Yield what PostgreSQL plans once for all queues: a loop over them, in their order.
-
-    The planner does not know the limit of a queue: the greatest one, a constant inside, keeps it
-    from reading and sorting whole queues.
-    """
-    for in_order in (False, True):
-        if part := [limit for limit in limits if limit.in_order == in_order]:
-            rooms = [limit.room + 1 for limit in part]
-            waiting = _waiting("queue.id", in_order=in_order)
-            sql = (
-                "SELECT due.* FROM unnest(%s::bigint[], %s::int[]) AS queue (id, room)"  # noqa: S608
-                f" CROSS JOIN LATERAL ({waiting} LIMIT queue.room) AS due"
-            )
-            yield sql, [[limit.queue for limit in part], rooms, at, max(rooms)]
-
-
-def _waiting(queue: str, *, in_order: bool) -> str:
-    """Return the query for the first deliveries of a queue, which takes a time and a limit."""
-    # In strict order the first one is due or keeps the others waiting, whatever its own time.
-    order = "event_id" if in_order else "next_attempt_at"
-    # Times that have passed need not be read: that alone would be a quarter of a claim's cost.
-    return (
-        "SELECT * FROM (SELECT d.id, d.public_id, d.event_id, d.endpoint_id, d.attempts,"  # noqa: S608
-        " d.interruptions, e.size,"
-        " CASE WHEN d.next_attempt_at > %s THEN d.next_attempt_at END"
-        " FROM webhooks_core_delivery d JOIN webhooks_core_event e ON e.id = d.event_id"
-        f" WHERE d.endpoint_id = {queue} AND d.status = 0 AND d.claimed_by IS NULL"
-        f" ORDER BY d.{order}, d.id LIMIT %s) AS due"
-    )

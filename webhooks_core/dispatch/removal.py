@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
-from webhooks_core import sessions
+from webhooks_core.database import sessions
 from webhooks_core.dispatch.rate_limit import STALE_AFTER_S
 from webhooks_core.dispatch.retention import delete_unreferenced
 from webhooks_core.models import (

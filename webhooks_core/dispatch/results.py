@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from django.db.models import Case, F, IntegerField, When
 
 from webhooks_core import notices, tracing
-from webhooks_core.clock import clock
+from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.attempt_details import details
 from webhooks_core.dispatch.claims import Claim, OpenClaims

@@ -12,8 +12,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 
-from webhooks_core import sessions
-from webhooks_core.clock import clock
+from webhooks_core.database import sessions
+from webhooks_core.database.clock import clock
 from webhooks_core.models import (
     Attempt,
     Delivery,

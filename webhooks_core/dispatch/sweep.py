@@ -9,8 +9,8 @@ import structlog
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from webhooks_core import profiles
-from webhooks_core.clock import clock
 from webhooks_core.conf import webhook_settings
+from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.retention import remove_old
 from webhooks_core.dispatch.rollups import count_attempts

@@ -12,7 +12,7 @@ from django.db import models
 from django.db.models import Case, F, OuterRef, Q, Subquery, When
 from django.utils import timezone
 
-from webhooks_core.clock import clock
+from webhooks_core.database.clock import clock
 from webhooks_core.models.endpoints import MAX_IN_FLIGHT, Endpoint, EndpointQueue
 from webhooks_core.models.lookups import IdList, among
 from webhooks_core.outcomes import Outcome

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from webhooks_core.clock import clock
+from webhooks_core.database.clock import clock
 
 
 class DispatcherLeaseQuerySet(models.QuerySet["DispatcherLease"]):

@@ -13,7 +13,7 @@ from django.db.models import Q
 from django_q.brokers import Broker, get_broker
 from django_q.conf import Conf
 
-from webhooks_core.clock import clock
+from webhooks_core.database.clock import clock
 from webhooks_core.models import DispatcherLease, EndpointQueue, EngineState
 
 DISPATCH = "webhooks_core.tasks.dispatch"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from webhooks_core.clock import clock
+from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.claims import OpenClaims
 from webhooks_core.dispatch.connectivity import WINDOW, Connectivity

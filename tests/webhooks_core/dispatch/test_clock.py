@@ -14,7 +14,7 @@ from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, fai
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints, replays
-from webhooks_core.clock import clock
+from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.sweep import sweep
 from webhooks_core.models import Delivery, DispatcherLease, EndpointQueue

@@ -15,8 +15,8 @@ from tests.webhooks_core.factories import (
     EventFactory,
 )
 from tests.webhooks_core.reading import rows_read
-from webhooks_core.dispatch import queues
-from webhooks_core.dispatch.queues import ClaimLimit, due_deliveries
+from webhooks_core.dispatch import due_deliveries as module
+from webhooks_core.dispatch.due_deliveries import ClaimLimit, due_deliveries
 from webhooks_core.models import Delivery
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
@@ -50,7 +50,7 @@ def read(*limits: ClaimLimit) -> list[tuple[int, int, bool]]:
 def test_each_queue_gives_its_earliest_and_one_more_than_its_limit(
     monkeypatch, per_query
 ):
-    monkeypatch.setattr(queues, "QUEUES_PER_QUERY", per_query)
+    monkeypatch.setattr(module, "QUEUES_PER_QUERY", per_query)
     first, second, ordered = make(-1, -3, -2), make(5, -4), make(7, -9, -8)
     Delivery.objects.filter(endpoint=first, next_attempt_at=NOW).update(claimed_by=1)
     due = read(

@@ -21,7 +21,7 @@ from tests.webhooks_core.factories import (
     publish_event,
     publish_events,
 )
-from webhooks_core import sessions
+from webhooks_core.database import sessions
 from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch import leases
 from webhooks_core.models import Attempt, Delivery, DispatcherLease, EndpointQueue

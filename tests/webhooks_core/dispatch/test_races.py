@@ -16,7 +16,9 @@ from tests.running import until
 from tests.threads import at_once, started
 from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, ok, untried
 from tests.webhooks_core.factories import EndpointFactory, publish_event
-from webhooks_core import publishing, replays, sessions
+from webhooks_core import publishing, replays
+from webhooks_core.database import sessions
+from webhooks_core.database.outages import is_outage
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.removal import remove_owner
 from webhooks_core.dispatch.retention import remove_old
@@ -29,7 +31,6 @@ from webhooks_core.models import (
     EngineState,
     Event,
 )
-from webhooks_core.outages import is_outage
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

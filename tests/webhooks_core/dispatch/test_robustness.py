@@ -20,7 +20,7 @@ from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core import endpoints
-from webhooks_core.dispatch import claims, queues, results
+from webhooks_core.dispatch import claims, due_deliveries, results
 from webhooks_core.models import (
     Attempt,
     Delivery,
@@ -79,7 +79,7 @@ class TestUnwritableRow:
         monkeypatch.setattr(results, "_insert_attempts", record)
 
     def test_an_endpoint_whose_claim_fails_delays_no_other(self, monkeypatch):
-        real, asked = queues.due_deliveries, []
+        real, asked = due_deliveries.due_deliveries, []
         with receiver(204) as server:
             bad = EndpointFactory.create(url=server.url)
             EndpointFactory.create(url=server.url)
