@@ -81,22 +81,27 @@ def _publish_and_stamp(text: str) -> tuple[str, float]:
 
 def claim_cost(times: int) -> dict[str, Any]:
     """Return the seconds that each claim took, from the read of the queues on, and its size."""
-    took, sizes = [], []
-    for _ in range(times):
-        lease = leases.acquire()
-        if lease is None:
-            raise RuntimeError("somebody else works on the scratch database")
-        queues = LeasedQueues(lease)
-        claims = OpenClaims(lease, queues)
-        started = time.perf_counter()
-        while queues.lease_due(timezone.now()):
-            pass
-        requests = claims.claim_due(timezone.now())
-        took.append(time.perf_counter() - started)
-        sizes.append(len(requests))
-        # Released without results: the next claim finds the same deliveries.
-        claimed = [claims.pop(request.key).pk for request in requests]
-        Delivery.objects.release(claimed, lease=lease.pk)
-        queues.release(queue.pk for queue in queues.idle())
-        leases.release(lease, attempts=0)
+    took, sizes = zip(*[claim_once(all_queues=True) for _ in range(times)], strict=True)
     return {"seconds": took, "sizes": sizes}
+
+
+def claim_once(*, all_queues: bool) -> tuple[float, int]:
+    """Claim from all due queues, or from the first batch of them; return the seconds and how many.
+
+    They are released without results: the next claim finds the same deliveries.
+    """
+    lease = leases.acquire()
+    if lease is None:
+        raise RuntimeError("another process works on the scratch database")
+    queues = LeasedQueues(lease)
+    claims = OpenClaims(lease, queues)
+    started = time.perf_counter()
+    while queues.lease_due(timezone.now()) and all_queues:
+        pass
+    requests = claims.claim_due(timezone.now())
+    took = time.perf_counter() - started
+    claimed = [claims.pop(request.key).pk for request in requests]
+    Delivery.objects.release(claimed, lease=lease.pk)
+    queues.release(queue.pk for queue in queues.idle())
+    leases.release(lease, attempts=0)
+    return took, len(requests)

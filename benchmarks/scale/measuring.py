@@ -15,12 +15,10 @@ from django.test import Client
 from django.utils import timezone
 
 from benchmarks.deliveries.filling import CONTEXT, EVENT_TYPE, OWNER, PROFILE
+from benchmarks.deliveries.publishing import claim_once
 from benchmarks.scale.filling import DAYS
 from config import statements
 from webhooks_core import stats
-from webhooks_core.dispatch import leases
-from webhooks_core.dispatch.claims import OpenClaims
-from webhooks_core.dispatch.queues import LeasedQueues
 from webhooks_core.dispatch.retention import remove_old
 from webhooks_core.dispatch.sweep import sweep
 from webhooks_core.models import Attempt, Delivery, Endpoint, EndpointQueue, Event
@@ -112,26 +110,13 @@ def _publish(owner: str) -> None:
 
 
 def _claim() -> float:
-    """Claim once, release all of it, and return the milliseconds of the claim."""
-    lease = leases.acquire()
-    if lease is None:
-        raise RuntimeError("another process works on the scratch database")
-    queues = LeasedQueues(lease)
-    claims = OpenClaims(lease, queues)
-    started = time.perf_counter()
-    queues.lease_due(timezone.now())
-    requests = claims.claim_due(timezone.now())
-    took = (time.perf_counter() - started) * 1000
-    claimed = [claims.pop(request.key).pk for request in requests]
-    Delivery.objects.release(claimed, lease=lease.pk)
-    queues.release(queue.pk for queue in queues.idle())
-    leases.release(lease, attempts=0)
-    return took
+    """Claim from one batch of queues; return the milliseconds."""
+    return claim_once(all_queues=False)[0] * 1000
 
 
 def _retention_ms() -> float:
     """Remove the oldest day; return the milliseconds per thousand deliveries, 0 if there is none."""
-    # While work is due and nobody does it, retention stops.
+    # While work is due and no dispatcher is live, retention stops.
     EndpointQueue.objects.update(next_due_at=None)
     before, started = Delivery.objects.count(), time.perf_counter()
     remove_old(timezone.now() - timedelta(days=DAYS - 1), for_s=RETENTION_S)

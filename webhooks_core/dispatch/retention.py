@@ -50,7 +50,7 @@ def remove_old(before: datetime, *, for_s: float) -> int:
         if count is None:
             break
         removed, checked = removed + count, events[-1]
-        if time.monotonic() > until or _is_dispatcher_wanted():
+        if time.monotonic() > until or _is_work_waiting():
             break
     else:
         checked = None
@@ -143,7 +143,7 @@ def _pause_after() -> Iterator[None]:
     time.sleep(max(PAUSE_PART * took, LEAST_PAUSE_S))
 
 
-def _is_dispatcher_wanted() -> bool:
+def _is_work_waiting() -> bool:
     """Return True if work is due and no dispatcher is live: this worker should become one."""
     due = EndpointQueue.objects.due(clock.in_sql(), lease=0)
     return not DispatcherLease.objects.live().exists() and due.exists()
