@@ -73,6 +73,13 @@ OTEL_EXPORTER_OTLP_ENDPOINT = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", "").rstrip(
 EXTRA_CA_FILE = env.ca_file("EXTRA_CA_FILE", "")
 METRICS_TOKEN = env.metrics_token("METRICS_TOKEN", "")
 
+EMAIL_HOST = env.str("EMAIL_HOST", "")
+EMAIL_PORT = env.integer("EMAIL_PORT", 587, least=1, most=65_535)
+EMAIL_HOST_USER = env.str("EMAIL_HOST_USER", "")
+EMAIL_HOST_PASSWORD = env.str("EMAIL_HOST_PASSWORD", "")
+EMAIL_USE_TLS = env.bool("EMAIL_USE_TLS", True)
+DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", "signpost@localhost")
+
 WEBHOOK_SECRET_KEYS = env.fernet_keys(
     "WEBHOOK_SECRET_KEYS", local_secret("webhook-secret-keys")
 )
@@ -299,6 +306,15 @@ Q_CLUSTER: dict[str, Any] = third_party.Q_CLUSTER | {
         else {"orm": "default"}
     ),
 }
+
+# ── E-mail ──────────────────────────────────────────────────────────────────────────
+
+EMAIL_TIMEOUT = 10
+# Locally an e-mail is printed; in production there is none without a server to send it.
+SENDS_EMAIL = LOCAL or bool(EMAIL_HOST)
+EMAIL_BACKEND = "django.core.mail.backends.{}.EmailBackend".format(
+    "smtp" if EMAIL_HOST else "console" if LOCAL else "dummy"
+)
 
 # ── Security ────────────────────────────────────────────────────────────────────────
 
