@@ -13,6 +13,7 @@ from webhooks_core import formats, profiles, tracing
 from webhooks_core.database import sessions
 from webhooks_core.database.clock import clock
 from webhooks_core.models import Delivery, Endpoint, Event
+from webhooks_core.models.lookups import array_literal
 from webhooks_core.profiles import EventContext, WebhookProfile
 from webhooks_core.worker import notify
 
@@ -108,7 +109,8 @@ def deliver(
             rows = zip(public_ids, endpoint_ids, strict=True)
             cursor.executemany(_INSERT_EACH, [(*shared, *row) for row in rows])
         else:
-            cursor.execute(_INSERT_ALL, (*shared, public_ids, list(endpoint_ids)))
+            ids = array_literal(public_ids), array_literal(endpoint_ids)
+            cursor.execute(_INSERT_ALL, (*shared, *ids))
     notify.notify_on_commit(endpoint_ids)
 
 

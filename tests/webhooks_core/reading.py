@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import orjson
 from django.db import connection, transaction
+
+
+def vacuum(*tables: str) -> None:
+    """Vacuum until an index alone answers: a snapshot of autovacuum may keep rows from that."""
+    with connection.cursor() as cursor:
+        for _ in range(100):
+            cursor.execute(f"VACUUM ANALYZE {', '.join(tables)}")
+            cursor.execute(
+                "SELECT bool_and(relallvisible >= relpages) FROM pg_class WHERE relname = ANY(%s)",
+                [list(tables)],
+            )
+            if cursor.fetchone()[0]:
+                return
+            time.sleep(0.1)
+    raise AssertionError(f"not all rows of {tables} are visible to everyone")
 
 
 def rows_read(sql: str, table: str) -> int:

@@ -13,6 +13,7 @@ import structlog
 from django.db import transaction
 
 from webhooks_core import profiles, tracing
+from webhooks_core.database.binary import fetch_binary
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.connectivity import Connectivity
@@ -302,8 +303,9 @@ def _endpoints(pks: Sequence[int]) -> dict[int, Endpoint]:
 
 
 def _bodies(due: Sequence[DueDelivery]) -> dict[int, Body]:
+    """Read each event once, however many deliveries it has."""
     events = Event.objects.filter(among({row.event_pk for row in due}))
-    rows = events.values_list("pk", "public_id", "type", "body")
+    rows = fetch_binary(events.values_list("pk", "public_id", "type", "body"))
     return {pk: Body(id_, kind, bytes(body)) for pk, id_, kind, body in rows}
 
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import NamedTuple
 
 import structlog
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Case, F, IntegerField, When
 
 from webhooks_core import notices, tracing
 from webhooks_core.database.clock import clock
-from webhooks_core.dispatch import leases
+from webhooks_core.dispatch import attempt_rows, leases
 from webhooks_core.dispatch.attempt_details import details
+from webhooks_core.dispatch.attempt_rows import AttemptRow
 from webhooks_core.dispatch.claims import Claim, OpenClaims
 from webhooks_core.dispatch.connectivity import Connectivity
 from webhooks_core.dispatch.decisions import Decision, decide
@@ -310,52 +311,23 @@ def _update_deliveries(
             Delivery.objects.claimed(pks, lease=lease.pk).fail(error=error)
 
 
-# Raw SQL: half of the time of bulk_create goes into composing it. A commit that the database
-# did not confirm is written again, hence the conflicts.
-_INSERT = (
-    "INSERT INTO webhooks_core_attempt"
-    " (delivery_id, number, started_at, duration_ms, outcome, status_code, error, response_body,"
-    " is_repeated, details) %s"
-    " ON CONFLICT DO NOTHING"
-)
-_INSERT_EACH = _INSERT % f"VALUES ({', '.join(['%s'] * 10)})"
-# With executemany PostgreSQL would plan as many statements as there are rows.
-_INSERT_ALL = _INSERT % (
-    "SELECT * FROM unnest(%s::bigint[], %s::int[], %s::timestamptz[], %s::int[],"
-    " %s::text[], %s::smallint[], %s::text[], %s::bytea[], %s::bool[], %s::jsonb[])"
-)
-
-
 def _insert_attempts(
     lease: DispatcherLease, recorded: Iterable[RecordedResult]
 ) -> None:
-    adapt = _time_adapter()
-    rows = [
-        (
-            claim.pk,
-            claim.number,
-            adapt(result.started_at),
-            result.duration_ms,
-            str(result.outcome),
-            result.status_code,
-            result.error[:512],
-            result.body,
-            result.is_repeated,
-            details(result, claim.endpoint, lease=lease.pk),
-        )
-        for claim, result, *_ in recorded
-    ]
-    with connection.cursor() as cursor:
-        if connection.vendor == "sqlite":
-            cursor.executemany(_INSERT_EACH, rows)
-        elif rows:
-            columns = [list(column) for column in zip(*rows, strict=True)]
-            cursor.execute(_INSERT_ALL, columns)
-
-
-def _time_adapter() -> Callable[[datetime], datetime | str]:
-    """Return what adapts times for the database; Django's own is far slower on SQLite."""
-    if connection.features.supports_timezones:
-        return lambda value: value
-    zone = connection.timezone
-    return lambda value: str(value.astimezone(zone).replace(tzinfo=None))
+    attempt_rows.insert(
+        [
+            AttemptRow(
+                delivery_id=claim.pk,
+                number=claim.number,
+                started_at=result.started_at,
+                duration_ms=result.duration_ms,
+                outcome=str(result.outcome),
+                status_code=result.status_code,
+                error=result.error[:512],
+                response_body=result.body,
+                is_repeated=result.is_repeated,
+                details=details(result, claim.endpoint, lease=lease.pk),
+            )
+            for claim, result, *_ in recorded
+        ]
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import orjson
@@ -20,6 +20,14 @@ def among(pks: Collection[int], *, of: str = "pk") -> Among:
     return Among(F(of), list(pks))
 
 
+def array_literal(values: Iterable[object]) -> str:
+    """Return PostgreSQL's text of an array of numbers or public ids, which need no quotes.
+
+    psycopg quotes each element with several regular expressions, whatever it holds.
+    """
+    return "{" + ",".join(map(str, values)) + "}"
+
+
 class Among(Lookup[Any]):
     lookup_name = "among"
     prepare_rhs = False
@@ -31,7 +39,7 @@ class Among(Lookup[Any]):
         if connection.vendor == "sqlite":
             ids = orjson.dumps(self.rhs).decode()
             return f"{column} IN (SELECT value FROM json_each(%s))", (*params, ids)  # noqa: S608
-        return f"{column} = ANY(%s)", (*params, self.rhs)
+        return f"{column} = ANY(%s::bigint[])", (*params, array_literal(self.rhs))
 
 
 class IdList(Subquery):

@@ -14,7 +14,7 @@ from tests.webhooks_core.factories import (
     EndpointFactory,
     EventFactory,
 )
-from tests.webhooks_core.reading import rows_read
+from tests.webhooks_core.reading import rows_read, vacuum
 from webhooks_core.dispatch import due_deliveries as module
 from webhooks_core.dispatch.due_deliveries import ClaimLimit, due_deliveries
 from webhooks_core.models import Delivery
@@ -88,8 +88,7 @@ def test_a_claim_reads_an_index_range_of_each_queue(in_order, index):
         Delivery.objects.bulk_create(
             DeliveryFactory.build(endpoint=endpoint, event=event) for event in events
         )
-    with connection.cursor() as cursor:
-        cursor.execute("VACUUM ANALYZE webhooks_core_delivery, webhooks_core_event")
+    vacuum("webhooks_core_delivery", "webhooks_core_event")
     rooms = (1, 4, 10)  # PostgreSQL rounds the average
     limits = [
         ClaimLimit(endpoint.pk, room, in_order=in_order)

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.webhooks_core.admin.delivery_pages import make
 from tests.webhooks_core.factories import EndpointFactory
-from tests.webhooks_core.reading import rows_read
+from tests.webhooks_core.reading import rows_read, vacuum
 from webhooks_core.models import Delivery, Endpoint, deliveries
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
@@ -43,8 +43,7 @@ def test_a_page_far_behind_the_end_is_known_by_the_newest_id_alone():
 @pytest.mark.skipif(connection.vendor == "sqlite", reason="reads PostgreSQL's plans")
 def test_a_deep_page_reads_no_more_rows_than_it_shows():
     make(1000)
-    with connection.cursor() as cursor:
-        cursor.execute("VACUUM ANALYZE webhooks_core_delivery, webhooks_core_event")
+    vacuum("webhooks_core_delivery", "webhooks_core_event")
     with CaptureQueriesContext(connection) as queries:
         assert len(page(100)) == 10
     *_, query = queries
