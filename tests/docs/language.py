@@ -47,7 +47,7 @@ WORDS = {
     r"telephones|everybody|nobody|anybody": "everyone, no one, or the role",
     # other names for the glossary's terms (docs/glossary.md)
     r"lanes?|shifts?|bells?|buried|drainers?": "endpoint queue, dispatcher lease (glossary)",
-    r"resend queue|job row|web ?hook": "delivery, webhook (glossary)",
+    r"resend queue|job row|web hook": "delivery, webhook (glossary)",
 }
 FORBIDDEN = {
     re.compile(rf"\b(?:{pattern})(?!\w)", re.IGNORECASE): advice
