@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 
 from recording.oauth import logins
 from recording.oauth.forms import AdminLoginForm
@@ -23,6 +24,11 @@ class Site(AdminSite):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         return logins.limited(super().login)(request, extra_context)
+
+    def password_change(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> Any:
+        return redirect("account-password")  # it is limited, and ends other sessions
 
     def register(
         self, model_or_iterable: Any, admin_class: Any = None, **options: Any

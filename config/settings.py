@@ -199,6 +199,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "config.csp.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "recording.oauth.web_sessions.SessionUseMiddleware",
     "config.middleware.PageMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -320,6 +321,7 @@ EMAIL_BACKEND = "django.core.mail.backends.{}.EmailBackend".format(
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not LOCAL
 SESSION_COOKIE_HTTPONLY = True
+SESSION_ENGINE = "recording.oauth.web_sessions"
 # A browser accepts this prefix only from this host, over https, for the whole site. So no sibling
 # domain can set such a cookie.
 COOKIE_PREFIX = "" if LOCAL else "__Host-"

@@ -7,7 +7,14 @@ from django.urls import include, path
 
 from catalog.views import graphql
 from config.operations import api_docs, health, home, metrics
-from recording.oauth.views import accounts, api, authorize, tokens
+from recording.oauth.views import (
+    accounts,
+    api,
+    authorize,
+    passwords,
+    sessions,
+    tokens,
+)
 
 handler400 = "config.errors.bad_request"
 handler404 = "config.errors.not_found"
@@ -31,6 +38,19 @@ urlpatterns = [
     path("accounts/clients", accounts.clients, name="account-clients"),
     path("accounts/tokens", tokens.personal_tokens, name="account-tokens"),
     path("accounts/tokens/revoke", tokens.revoke, name="account-token-revoke"),
+    path("accounts/password", passwords.Change.as_view(), name="account-password"),
+    path("accounts/password/reset", passwords.Reset.as_view(), name="password-reset"),
+    path(
+        "accounts/password/reset/sent",
+        passwords.ResetSent.as_view(),
+        name="password-reset-sent",
+    ),
+    path(
+        "accounts/password/reset/<uidb64>/<token>",
+        passwords.ResetConfirm.as_view(),
+        name="password-reset-confirm",
+    ),
+    path("accounts/sessions", sessions.sessions, name="account-sessions"),
     path("graphql", graphql),
     # Before recording's {endpoint_id}, which would match the gateway's too.
     path("", include("gateway.urls")),

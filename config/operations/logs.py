@@ -93,9 +93,16 @@ class RequestLogMiddleware:
             log.info(
                 "request",
                 method=request.method,
-                path=request.path,
+                path=_loggable_path(request),
                 status=response.status_code,
                 ms=round((time.perf_counter() - started) * 1000, 1),
             )
         response["X-Request-Id"] = request_id
         return response
+
+
+def _loggable_path(request: HttpRequest) -> str:
+    """Return the path without the secret of a link that was sent by e-mail."""
+    match = request.resolver_match
+    token = match.kwargs.get("token") if match else None
+    return request.path.replace(token, "…") if token else request.path

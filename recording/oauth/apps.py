@@ -12,13 +12,14 @@ class OAuthConfig(AppConfig):
 
     def ready(self) -> None:
         from recording import accounts, authentication
-        from recording.oauth import access, connections, metadata
+        from recording.oauth import access, connections, metadata, web_sessions
         from webhooks_core import bootstrap
 
         authentication.register(
             access.authenticate, challenge_parameters=metadata.challenge_parameters
         )
         accounts.on_deactivation(connections.disconnect)
+        accounts.on_deactivation(web_sessions.end_others)
 
         # The admin shows the toolkit's tables in the same group.
         apps.get_app_config("oauth2_provider").verbose_name = self.verbose_name

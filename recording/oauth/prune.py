@@ -1,4 +1,4 @@
-"""Delete expired codes and tokens, and unused applications."""
+"""Delete expired codes, tokens and web sessions, and unused applications."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.utils import timezone
 from oauth2_provider.models import AccessToken, RefreshToken
 
 from recording.oauth.clients import UNUSED_AFTER
-from recording.oauth.models import REFRESH_LIFETIME, Application, Grant
+from recording.oauth.models import REFRESH_LIFETIME, Application, Grant, WebSession
 
 BATCH = 1000
 # A used code stays for a day, so that its replay is still detected.
@@ -40,6 +40,7 @@ def prune() -> dict[str, int]:
         ),
         "applications": _delete(Application.objects.idle(since=idle_since))
         + _delete(Application.objects.unused_documents(expired=now - UNUSED_AFTER)),
+        "sessions": _delete(WebSession.objects.filter(expire_date__lt=now)),
     }
 
 

@@ -18,8 +18,22 @@ pytestmark = [
     pytest.mark.timeout(300),  # some sixty pages in a real browser
 ]
 
-OPEN = ["/", "/accounts/login", "/admin/login/", "/docs", "/graphql"]
-OWN = ["/accounts/clients", "/accounts/tokens"]
+OPEN = [
+    "/",
+    "/accounts/login",
+    "/accounts/password/reset",
+    "/accounts/password/reset/sent",
+    "/accounts/password/reset/MQ/none",
+    "/admin/login/",
+    "/docs",
+    "/graphql",
+]
+OWN = [
+    "/accounts/clients",
+    "/accounts/tokens",
+    "/accounts/password",
+    "/accounts/sessions",
+]
 WEBHOOKS = "/admin/webhooks_core/"
 
 

@@ -54,7 +54,7 @@ class Login(NextAddressMixin, LoginView):
 
     def render_to_response(self, context: Any, **kwargs: Any) -> HttpResponse:
         authorization = _authorization(self.get_redirect_url())
-        context["authorization"] = authorization
+        context |= {"authorization": authorization, "sends_email": settings.SENDS_EMAIL}
         response = super().render_to_response(context, **kwargs)
         if authorization is None:
             return response
