@@ -81,6 +81,13 @@ def revoke(pks: Sequence[int]) -> int:
     return revoked
 
 
+def revoke_all(tenant: str) -> int:
+    """Revoke all keys of a tenant; return how many were not revoked before."""
+    return revoke(
+        list(GatewayKey.objects.filter(tenant=tenant).values_list("pk", flat=True))
+    )
+
+
 class _Cache:
     """The caller of a digest, or None, for CACHE_S; at most CACHE_SIZE digests."""
 

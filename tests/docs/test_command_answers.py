@@ -91,6 +91,7 @@ LINES = [
     ("webhooks_sweep", {"removed": 0}),
     ("webhooks_reencrypt", {"reencrypted": 1, "unreadable": 0}),
     ("webhooks_rotate_secret {prepared.receiver}", {}),
+    ("erase --tenant acme", {"erased": False}),
     ("create_gateway_key --tenant acme --principal ada", {"expires_at": None}),
     ("create_gateway_key --tenant acme --principal ada --days 1", {}),
     ("list_gateway_keys", {"tenant": "acme", "state": "live"}),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import chain
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
 
 from webhooks_core.database import sessions
 from webhooks_core.database.clock import clock
@@ -57,6 +59,20 @@ def remove_old(before: datetime, *, for_s: float) -> int:
     at, event = checked or (None, None)
     EngineState.objects.filter(pk=1).update(retention_at=at, retention_event=event)
     return removed
+
+
+def remove_events(*, profile: str, owner: str) -> None:
+    """Remove an owner's events of any age, except those with deliveries in flight.
+
+    For an owner without subscribed endpoints: what waits for one is kept, as always.
+    """
+    events = Event.objects.filter(profile=profile, owner=owner, fanout_after=None)
+    until_now, last = timezone.now() + timedelta(days=1), 0
+    while pks := list(
+        events.filter(pk__gt=last).order_by("pk").values_list("pk", flat=True)[:EVENTS]
+    ):
+        _remove(pks, until_now, math.inf)
+        last = pks[-1]
 
 
 def _load_position() -> Position | None:

@@ -1,0 +1,24 @@
+"""Erase a tenant: what the gateway has of it beside its webhooks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+
+from gateway.chat.models import UsageDay, UsageRecord
+from gateway.models import Document, GatewayKey, PolicyDecision
+from gateway.webhooks import PROFILE
+from webhooks_core.dispatch.erasure import OwnerErasure
+
+
+def tenant_erasure(tenant: str) -> OwnerErasure:
+    """Return what `manage.py erase --tenant` removes; sums without a tenant stay."""
+    rows: dict[str, QuerySet[Any]] = {
+        "keys": GatewayKey.objects.filter(tenant=tenant),
+        "policy decisions": PolicyDecision.objects.filter(tenant=tenant),
+        "documents": Document.objects.filter(tenant=tenant),
+        "chat requests": UsageRecord.objects.filter(tenant=tenant),
+        "days of usage": UsageDay.objects.filter(tenant=tenant),
+    }
+    return OwnerErasure(profile=PROFILE, owner=tenant, rows=rows)
