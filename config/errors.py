@@ -21,6 +21,7 @@ Responder = Callable[[HttpRequest, int, BaseException | None], HttpResponse]
 # Responders of errors at and below a prefix; the longest prefix decides.
 OWNERS: dict[str, Responder] = {
     "/v1": recording.HANDLER.response_for,
+    "/mcp": recording.HANDLER.response_for,
     "/v1/webhooks/subscriptions": gateway.HANDLER.response_for,
     "/v1/ingest": gateway.HANDLER.response_for,
     "/v1/usage": gateway.HANDLER.response_for,

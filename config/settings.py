@@ -90,6 +90,7 @@ WEBHOOK_DISPATCHERS = env.integer("WEBHOOK_DISPATCHERS", 4, least=1, most=1000)
 
 RECORDING_CREATE_RATE = env.rate("RECORDING_CREATE_RATE", "" if LOCAL else "60/hour")
 RECORDING_TEST_RATE = env.rate("RECORDING_TEST_RATE", "" if LOCAL else "120/hour")
+RECORDING_MCP_RATE = env.rate("RECORDING_MCP_RATE", "" if LOCAL else "300/minute")
 GATEWAY_CONFIG = env.str(
     "GATEWAY_CONFIG", locally(str(BASE_DIR / "gateway" / "sample.yaml"))
 )
@@ -372,7 +373,11 @@ SILENCED_SYSTEM_CHECKS = third_party.SILENCED_SYSTEM_CHECKS
 SPECTACULAR_SETTINGS = third_party.SPECTACULAR_SETTINGS
 
 # Requests per account: `<number>/<second, minute, hour or day>`, or empty for no limit.
-RECORDING_RATES = {"create": RECORDING_CREATE_RATE, "test": RECORDING_TEST_RATE}
+RECORDING_RATES = {
+    "create": RECORDING_CREATE_RATE,
+    "test": RECORDING_TEST_RATE,
+    "mcp": RECORDING_MCP_RATE,
+}
 
 # Takes a bearer token and returns its user, or None.
 CATALOG_TOKEN_AUTHENTICATOR = "recording.tokens.authenticate"  # noqa: S105

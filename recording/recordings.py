@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -58,19 +59,41 @@ def _store(
     account: AbstractUser, content: Mapping[str, Any]
 ) -> tuple[Recording, dict[str, Any] | None]:
     """Create or replace a recording; return it and its content from before, if any."""
-    document = orjson.dumps(content)
+    columns = _columns(content)
     recording, is_new = Recording.objects.select_for_update().get_or_create(
-        account_id=account.pk,
-        audio_id=content["audio_id"],
-        defaults={"document": document, "size": len(document)},
+        account_id=account.pk, audio_id=content["audio_id"], defaults=columns
     )
     if is_new:
         return recording, None
     before = recording.content
-    recording.document, recording.size = document, len(document)
-    recording.updated_at = timezone.now()
-    recording.save(update_fields=["document", "size", "updated_at"])
+    columns["updated_at"] = timezone.now()
+    for name, value in columns.items():
+        setattr(recording, name, value)
+    recording.save(update_fields=list(columns))
     return recording, before
+
+
+def _columns(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns that hold a recording's content."""
+    document = orjson.dumps(content)
+    return {
+        "document": document,
+        "size": len(document),
+        # PostgreSQL refuses NUL in a text.
+        "title": content.get("title", "").replace("\0", "\ufffd"),
+        "recorded_at": _time(content.get("recorded_at")),
+    }
+
+
+def _time(text: str | None) -> datetime | None:
+    """Return a document's time, in UTC if it names no offset; None if there is none to store."""
+    if text is None:
+        return None
+    time = datetime.fromisoformat(text)
+    try:
+        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+    except OverflowError:  # at the first or the last day that there is
+        return None
 
 
 def _has_new_summaries(

@@ -14,7 +14,7 @@ from django.utils import timezone
 from recording.account_locks import active_account
 from recording.errors import BadRequestError, NotFoundError, TooManyRequestsError
 from recording.webhooks import EVENT_TYPES, PING, PROFILE
-from webhooks_core import endpoints, profiles, publishing, url_access
+from webhooks_core import endpoints, profiles, publishing, replays, url_access
 from webhooks_core.endpoints import Created, QuotaExceededError
 from webhooks_core.formats import iso, public_id
 from webhooks_core.models import Delivery, Endpoint, Event
@@ -22,6 +22,7 @@ from webhooks_core.network.url_policy import UrlRefusedError
 from webhooks_core.profiles import EventContext
 
 ENDPOINT_ID = re.compile(r"ep_[0-9a-v]{26}")
+DELIVERY_ID = re.compile(r"dlv_[0-9a-v]{26}")
 
 DELIVERY_COLUMNS = (
     "public_id",
@@ -113,6 +114,26 @@ def send_test(*, account: AbstractUser, endpoint_id: str) -> Event:
         return publishing.publish_test(
             current, event_type=PING, data={"endpoint_id": current.public_id}
         )
+
+
+def resend(*, account: AbstractUser, endpoint_id: str, delivery_id: str) -> Delivery:
+    """Queue the event of a delivery again; return the delivery that is sent.
+
+    While one is pending, it is that one, due now. Raises NotFoundError, or BadRequestError when
+    nothing would be sent.
+    """
+    subscription = find(account, endpoint_id)
+    rows = Delivery.objects.filter(endpoint=subscription).select_related("endpoint")
+    is_id = DELIVERY_ID.fullmatch(delivery_id)
+    delivery = rows.filter(public_id=delivery_id).first() if is_id else None
+    if delivery is None:
+        raise NotFoundError("There is no such delivery.")
+    try:
+        return replays.replay(delivery)
+    except replays.NotSubscribedError as error:
+        raise BadRequestError(
+            "The subscription is disabled: nothing would be sent."
+        ) from error
 
 
 def recent_events(*, account: AbstractUser, event_type: str, limit: int) -> list[bytes]:

@@ -50,3 +50,8 @@ class CreateThrottle(AccountThrottle):
 class PingThrottle(AccountThrottle):
     scope = "test"
     description = "Too many test events: an account may send"
+
+
+class MCPThrottle(AccountThrottle):
+    scope = "mcp"
+    description = "Too many requests: an account may send"

@@ -29,6 +29,12 @@ LINKS = (
         is_page=False,
     ),
     Link(
+        "MCP server",
+        "/mcp",
+        "read recordings from an AI application",
+        is_page=False,
+    ),
+    Link(
         "Gateway webhooks",
         "/v1/webhooks/subscriptions",
         "subscribe to what happens to a tenant",

@@ -35,6 +35,7 @@ from catalog.failures import failures
 from catalog.schema.contract import operations
 from config.operations import access
 from gateway.chat.metrics import ChatCollector
+from recording.mcp.metrics import tool_calls
 from webhooks_core import stats
 from webhooks_core.models import Attempt, EngineState
 
@@ -241,6 +242,7 @@ def _bound(milliseconds: int | None) -> str:
 
 registry.register(DatabaseCollector())
 registry.register(GraphQLCollector())
+registry.register(tool_calls)
 ProcessCollector(registry=registry)
 PlatformCollector(registry=registry)
 GCCollector(registry=registry)

@@ -64,6 +64,8 @@ class Migration(migrations.Migration):
                     "size",
                     models.PositiveIntegerField(help_text="Bytes of the document."),
                 ),
+                ("title", models.TextField(blank=True, default="")),
+                ("recorded_at", models.DateTimeField(blank=True, null=True)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
                 (

@@ -23,6 +23,9 @@ class Recording(models.Model):
     audio_id = models.CharField(max_length=MAX_ID_LENGTH)
     document = models.BinaryField()
     size = models.PositiveIntegerField(help_text="Bytes of the document.")
+    # Of the document, for lists.
+    title = models.TextField(blank=True, default="")
+    recorded_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
 

@@ -7,7 +7,7 @@ import re
 # The API is one resource server. Its root and each of its addresses name it, because strict
 # clients expect the metadata to repeat the exact address that they called (RFC 9728, 3.3).
 PATH = re.compile(
-    r"|/v1|/v1/webhooks(?!/subscriptions)(?:/[A-Za-z0-9_-]{1,64}(?:/test|/deliveries)?)?"
+    r"|/mcp|/v1|/v1/webhooks(?!/subscriptions)(?:/[A-Za-z0-9_-]{1,64}(?:/test|/deliveries)?)?"
     r"|/v1/webhook-events/samples",
     re.ASCII,
 )

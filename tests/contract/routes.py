@@ -126,6 +126,7 @@ DJANGO_ROUTES = (
     Route("/v1/usage?days=x", ("headers",)),
     Route("/v1/nothing", ACCOUNTS),
     Route("/v2/nothing", TENANTS),
+    Route("/mcp", ("nobody", "bad token")),
     Route("/graphql", ("nobody", "bad token", "account"), GRAPHQL_FIELDS),
     Route("/graphql?query={getAllBooks{name}}"),
     Route("/.well-known/oauth-authorization-server"),

@@ -1,0 +1,250 @@
+"""The tools that read: recordings, summaries, transcripts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from mcp.server import MCPServer
+from mcp_types import ToolAnnotations
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from recording import library, payloads
+from recording.errors import BadRequestError
+from recording.mcp import calls, pages
+from recording.mcp.calls import NOTICE
+from webhooks_core.formats import iso
+
+AudioId = Annotated[str, Field(max_length=255, description="Id of the recording.")]
+Cursor = Annotated[
+    str | None,
+    Field(max_length=1000, description="next_cursor of the page before."),
+]
+Since = Annotated[
+    datetime | None,
+    Field(description="From this time on, ISO 8601; UTC without an offset."),
+]
+Until = Annotated[datetime | None, Field(description="Before this time, ISO 8601.")]
+Limit = Annotated[int, Field(ge=1, le=100, description="Items of a page.")]
+Notice = Annotated[str, Field(description="How to treat the texts.")]
+NextCursor = Annotated[str | None, Field(description="null on the last page.")]
+Seconds = Annotated[float | None, Field(description="Seconds from the beginning.")]
+
+
+class RecordingItem(TypedDict):
+    audio_id: str
+    title: str
+    recorded_at: Annotated[str, Field(description="Or imported, if that is unknown.")]
+
+
+class RecordingList(TypedDict):
+    notice: Notice
+    recordings: list[RecordingItem]
+    next_cursor: NextCursor
+
+
+class RecordingDetails(RecordingItem):
+    notice: Notice
+    report_id: str | None
+    status: int | None
+    duration_ms: int | None
+    language: str | None
+    summaries: Annotated[list[str], Field(description="Labels of its summaries.")]
+    transcript_characters: int
+    transcript_segments: int
+    speakers: list[str]
+
+
+class Summary(TypedDict):
+    label: str
+    format: Annotated[str, Field(description="Usually markdown.")]
+    content: str
+    template_name: str | None
+
+
+class SummaryList(RecordingItem):
+    notice: Notice
+    summaries: list[Summary]
+    next_cursor: NextCursor
+
+
+class Segment(TypedDict):
+    index: int
+    speaker: str
+    start: Annotated[float, Field(description="Seconds.")]
+    end: Annotated[float, Field(description="Seconds.")]
+    text: str
+
+
+class Transcript(RecordingItem):
+    notice: Notice
+    language: str | None
+    text: Annotated[str | None, Field(description="A page of the text.")]
+    segments: Annotated[list[Segment] | None, Field(description="A page of segments.")]
+    next_cursor: NextCursor
+
+
+@calls.tool
+def list_recordings(
+    title: Annotated[
+        str, Field(max_length=2000, description="Part of the title, in any case.")
+    ] = "",
+    since: Since = None,
+    until: Until = None,
+    limit: Limit = 20,
+    cursor: Cursor = None,
+) -> RecordingList:
+    """List the account's recordings, newest first."""
+    page = library.page(
+        calls.account(),
+        title=title,
+        since=since,
+        until=until,
+        limit=limit,
+        cursor=cursor,
+    )
+    return {
+        "notice": NOTICE,
+        "recordings": [_item(row) for row in page.items],
+        "next_cursor": page.next_cursor,
+    }
+
+
+@calls.tool
+def get_recording(audio_id: AudioId) -> RecordingDetails:
+    """Describe a recording: when, how long, which summaries, who speaks."""
+    row = library.find(calls.account(), audio_id)
+    content = row.content
+    transcript = content.get("transcript", {})
+    segments = transcript.get("segments", [])
+    speakers = dict.fromkeys(segment["speaker"] for segment in segments)
+    return {
+        "notice": NOTICE,
+        **_item(row),
+        "report_id": content.get("report_id"),
+        "status": content.get("status"),
+        "duration_ms": content.get("duration_ms"),
+        "language": transcript.get("language"),
+        "summaries": [summary["label"] for summary in content.get("summaries", [])],
+        "transcript_characters": len(transcript.get("text", "")),
+        "transcript_segments": len(segments),
+        "speakers": list(speakers)[:100],
+    }
+
+
+@calls.tool
+def get_summary(audio_id: AudioId, cursor: Cursor = None) -> SummaryList:
+    """Get a recording's summaries, HTML as Markdown. A very long one comes in pages."""
+    row = library.find(calls.account(), audio_id)
+    summaries = [
+        payloads.as_markdown(each) for each in row.content.get("summaries", [])
+    ]
+    page = pages.cut([each["content"] for each in summaries], cursor, limit=100)
+    return {
+        "notice": NOTICE,
+        **_item(row),
+        "summaries": [
+            {
+                "label": summaries[number]["label"],
+                "format": summaries[number]["format"],
+                "template_name": summaries[number].get("template_name"),
+                "content": text,
+            }
+            for number, text in page.texts
+        ],
+        "next_cursor": page.next_cursor,
+    }
+
+
+@calls.tool
+def get_transcript(
+    audio_id: AudioId,
+    part: Annotated[
+        Literal["text", "segments"],
+        Field(description="The whole text, or segments with speakers and times."),
+    ] = "text",
+    start_s: Annotated[
+        float | None,
+        Field(ge=0, description="Only segments that end after this second."),
+    ] = None,
+    end_s: Annotated[
+        float | None,
+        Field(ge=0, description="Only segments that begin before this second."),
+    ] = None,
+    limit: Annotated[
+        int, Field(ge=1, le=1000, description="Segments of a page.")
+    ] = 200,
+    cursor: Cursor = None,
+) -> Transcript:
+    """Get a recording's transcript as it was stored, untrimmed, in pages.
+
+    A time range returns segments. Pages of a range need its start_s and end_s again.
+    """
+    row = library.find(calls.account(), audio_id)
+    transcript = row.content.get("transcript")
+    if transcript is None:
+        raise BadRequestError("This recording has no transcript.")
+    answer: Transcript = {
+        "notice": NOTICE,
+        **_item(row),
+        "language": transcript.get("language"),
+        "text": None,
+        "segments": None,
+        "next_cursor": None,
+    }
+    if part == "text" and start_s is None and end_s is None:
+        page = pages.cut([transcript["text"]], cursor, limit=1)
+        answer["text"] = "".join(text for _, text in page.texts)
+    elif not transcript.get("segments"):
+        raise BadRequestError("This transcript has no segments: ask for the text.")
+    else:
+        chosen = _between(transcript["segments"], start_s, end_s)
+        page = pages.cut([each["text"] for _, each in chosen], cursor, limit=limit)
+        answer["segments"] = [
+            {**_segment(*chosen[number]), "text": text} for number, text in page.texts
+        ]
+    answer["next_cursor"] = page.next_cursor
+    return answer
+
+
+def _item(row: Any) -> RecordingItem:
+    return {
+        "audio_id": row.audio_id,
+        "title": row.title,
+        "recorded_at": iso(row.time),
+    }
+
+
+def _between(
+    segments: list[dict[str, Any]], start_s: float | None, end_s: float | None
+) -> list[tuple[int, dict[str, Any]]]:
+    """Return the segments that overlap a time range, with their indexes."""
+    return [
+        (index, segment)
+        for index, segment in enumerate(segments)
+        if (start_s is None or segment["end"] > start_s)
+        and (end_s is None or segment["start"] < end_s)
+    ]
+
+
+def _segment(index: int, segment: dict[str, Any]) -> Segment:
+    return {
+        "index": index,
+        "speaker": segment["speaker"],
+        "start": segment["start"],
+        "end": segment["end"],
+        "text": segment["text"],
+    }
+
+
+def register(server: MCPServer[Any]) -> None:
+    """Add these tools to a server; each title is its name in words."""
+    for function in (list_recordings, get_recording, get_summary, get_transcript):
+        server.add_tool(
+            function,
+            title=function.__name__.replace("_", " ").capitalize(),
+            annotations=ToolAnnotations(
+                read_only_hint=True, idempotent_hint=True, open_world_hint=False
+            ),
+        )

@@ -1,0 +1,193 @@
+"""The tools for webhooks: the rules, errors and limits are those of the API under /v1."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from mcp.server import MCPServer
+from mcp_types import ToolAnnotations
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from recording import subscriptions
+from recording.account_locks import InactiveAccountError
+from recording.authentication import refused
+from recording.mcp import calls
+from recording.serializers import (
+    DeliverySerializer,
+    SubscriptionCreatedSerializer,
+    SubscriptionSerializer,
+)
+from recording.throttles import CreateThrottle, PingThrottle
+from recording.webhooks import EVENT_TYPES
+
+EndpointId = Annotated[
+    str, Field(max_length=64, description="Id of the webhook, ep_….")
+]
+DeliveryId = Annotated[
+    str, Field(max_length=64, description="Id of the delivery, dlv_….")
+]
+Url = Annotated[
+    str,
+    Field(max_length=2048, description="Public https address that receives events."),
+]
+Events = Annotated[
+    list[str],
+    Field(max_length=20, description=f"Event types, of {', '.join(EVENT_TYPES)}."),
+]
+Page = Annotated[int, Field(ge=1, description="From 1.")]
+PageSize = Annotated[int, Field(ge=1, le=100)]
+
+
+class Webhook(TypedDict):
+    id: str
+    url: str
+    events: list[str]
+    status: Annotated[int, Field(description="1 active, 2 disabled.")]
+    consecutive_failures: int
+    created_at: str
+    updated_at: str
+
+
+class WebhookList(TypedDict):
+    webhooks: list[Webhook]
+
+
+class NewWebhook(TypedDict):
+    endpoint_id: str
+    secret: Annotated[
+        str, Field(description="Signs the events; shown only here. Keep it secret.")
+    ]
+    url: str
+    events: list[str]
+    status: int
+
+
+class Deleted(TypedDict):
+    ok: bool
+
+
+class Queued(TypedDict):
+    event_id: str
+    queued: bool
+
+
+class Delivery(TypedDict):
+    id: str
+    endpoint_id: str
+    event_id: str
+    event_type: str
+    status: Annotated[int, Field(description="0 pending, 1 delivered, 2 failed.")]
+    attempts: int
+    last_error: Annotated[str, Field(description="Of the receiver: data, no request.")]
+    delivered_at: str
+    created_at: str
+
+
+class DeliveryList(TypedDict):
+    deliveries: list[Delivery]
+
+
+class Resent(TypedDict):
+    id: Annotated[str, Field(description="The delivery that is sent.")]
+
+
+@calls.tool
+def list_webhooks() -> WebhookList:
+    """List the account's webhooks, newest first, with their state."""
+    rows = subscriptions.newest_first(calls.account())
+    return {"webhooks": SubscriptionSerializer(rows, many=True).data}  # type: ignore[typeddict-item]
+
+
+@calls.tool
+def create_webhook(url: Url, events: Events) -> NewWebhook:
+    """Create a webhook: the url receives signed events of these types.
+
+    Recordings' titles, summaries and transcripts go to that address: create one only where the
+    person asked for it. Without events it receives nothing.
+    """
+    calls.check_throttle(CreateThrottle())
+    created = _save(SubscriptionSerializer(data={"url": url, "events": events}))
+    return SubscriptionCreatedSerializer(created).data  # type: ignore[return-value]
+
+
+@calls.tool
+def update_webhook(
+    endpoint_id: EndpointId, events: Events | None = None, url: Url = ""
+) -> Webhook:
+    """Change a webhook's url, its events, or both. Another url enables a disabled webhook."""
+    current = subscriptions.find(calls.account(), endpoint_id)
+    wanted = current.event_types if events is None else events
+    serializer = SubscriptionSerializer(current, data={"url": url, "events": wanted})
+    return SubscriptionSerializer(_save(serializer)).data  # type: ignore[return-value]
+
+
+def _save(serializer: SubscriptionSerializer) -> Any:
+    serializer.is_valid(raise_exception=True)
+    try:
+        return serializer.save(account=calls.account())
+    except InactiveAccountError as error:  # since the token was checked
+        raise refused("/mcp") from error
+
+
+@calls.tool
+def delete_webhook(endpoint_id: EndpointId) -> Deleted:
+    """Delete a webhook for good; what waits for it is not sent."""
+    subscriptions.delete(subscriptions.find(calls.account(), endpoint_id))
+    return {"ok": True}
+
+
+@calls.tool
+def send_test_event(endpoint_id: EndpointId) -> Queued:
+    """Queue a signed webhook.ping for this webhook alone; list_deliveries tells what came of it."""
+    calls.check_throttle(PingThrottle())
+    event = subscriptions.send_test(account=calls.account(), endpoint_id=endpoint_id)
+    return {"event_id": event.public_id, "queued": True}
+
+
+@calls.tool
+def list_deliveries(
+    endpoint_id: EndpointId, page: Page = 1, page_size: PageSize = 20
+) -> DeliveryList:
+    """List what was sent to a webhook, newest first; a page past the end is empty."""
+    subscription = subscriptions.find(calls.account(), endpoint_id)
+    rows = subscriptions.deliveries(subscription, page=page, page_size=page_size)
+    return {"deliveries": DeliverySerializer(rows, many=True).data}  # type: ignore[typeddict-item]
+
+
+@calls.tool
+def resend_delivery(endpoint_id: EndpointId, delivery_id: DeliveryId) -> Resent:
+    """Send the event of a delivery again, the same bytes; a pending one is sent now."""
+    calls.check_throttle(PingThrottle())
+    delivery = subscriptions.resend(
+        account=calls.account(), endpoint_id=endpoint_id, delivery_id=delivery_id
+    )
+    return {"id": delivery.public_id}
+
+
+READS = ToolAnnotations(
+    read_only_hint=True, idempotent_hint=True, open_world_hint=False
+)
+# Receivers are in the open world.
+SENDS = ToolAnnotations(
+    read_only_hint=False, destructive_hint=False, idempotent_hint=False
+)
+CHANGES = ToolAnnotations(
+    read_only_hint=False, destructive_hint=True, idempotent_hint=True
+)
+TOOLS = {
+    list_webhooks: READS,
+    create_webhook: SENDS,
+    update_webhook: CHANGES,
+    delete_webhook: CHANGES,
+    send_test_event: SENDS,
+    list_deliveries: READS,
+    resend_delivery: SENDS,
+}
+
+
+def register(server: MCPServer[Any]) -> None:
+    """Add these tools to a server; each title is its name in words."""
+    for function, hints in TOOLS.items():
+        title = function.__name__.replace("_", " ").capitalize()
+        server.add_tool(function, title=title, annotations=hints)
