@@ -12,7 +12,7 @@ ARGS ?=
 FIND_PYTHON = for candidate in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then echo "$$candidate"; break; fi; done
 
-.PHONY: bench-auth bench-catalog bench-chat bench-deliveries bench-peers bench-scale bench-search bench-test help run test coverage install check lock schemas format clean
+.PHONY: bench-auth bench-catalog bench-chat bench-deliveries bench-peers bench-scale bench-search bench-test help run test coverage install check docs lock schemas format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +41,10 @@ check: $(VENV)/dev.stamp ## Lint, types, import contracts, schemas, migrations, 
 	$(PY) manage.py schemas --check
 	$(PY) -m tests.deploy_check
 
+docs: $(VENV)/docs.stamp ## Build the documentation site into var/site, with warnings as errors
+	@$(PY) -m sphinx -q -E -W --keep-going -c docs/site -d var/site-cache . var/site
+	@echo "Open var/site/index.html"
+
 lock: $(VENV)/uv.stamp ## Resolve the dependencies again into the lock files
 	$(PY) -m uv pip compile -q pyproject.toml --extra project --universal --generate-hashes \
 		--custom-compile-command 'make lock' -o requirements/production.lock
@@ -50,6 +54,8 @@ lock: $(VENV)/uv.stamp ## Resolve the dependencies again into the lock files
 		--generate-hashes --custom-compile-command 'make lock' -o requirements/development.lock
 	$(PY) -m uv pip compile -q pyproject.toml --extra project --group bench -c requirements/production.lock --universal \
 		--generate-hashes --custom-compile-command 'make lock' -o benchmarks/requirements.lock
+	$(PY) -m uv pip compile -q --group docs -c requirements/development.lock --universal \
+		--generate-hashes --custom-compile-command 'make lock' -o requirements/docs.lock
 	$(PY) -m uv pip compile -q --group peers --universal \
 		--generate-hashes --custom-compile-command 'make lock' -o benchmarks/peers.lock
 
@@ -105,6 +111,9 @@ $(VENV)/run.stamp: requirements/production.lock | $(VENV)/bin/python
 $(VENV)/dev.stamp: requirements/development.lock | $(VENV)/bin/python
 	$(call INSTALL,requirements/development.lock)
 	@touch $(VENV)/run.stamp
+
+$(VENV)/docs.stamp: requirements/docs.lock | $(VENV)/dev.stamp
+	$(call INSTALL,requirements/docs.lock)
 
 $(VENV)/uv.stamp: | $(VENV)/dev.stamp
 	@$(PY) -m uv --version >/dev/null 2>&1 || \

@@ -1,0 +1,66 @@
+"""The documentation site (`make docs`): Sphinx reads the Markdown pages from the repository's root.
+
+docs/README.md is the index: each of its sections becomes a part of the navigation, in the order of
+its links. The two reference pages of docs/api get their content from docs/api by reference.py.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import reference
+
+project = "Signpost"
+extensions = ["myst_parser"]
+include_patterns = [
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"),
+    *("docs/*.md", "docs/adr/*.md", "docs/api/*.md"),
+]
+root_doc = "docs/README"
+myst_heading_anchors = 4
+suppress_warnings = ["misc.highlighting_failure"]  # samples with … and [options]
+nitpicky = True
+
+html_theme = "furo"  # light and dark, system fonts, nothing from other hosts
+html_title = "Signpost"
+html_copy_source = False
+html_show_copyright = False
+html_show_sphinx = False
+
+INDEX = "docs/README"
+LINK = re.compile(r"\]\(([^)#\s]+)\.md\)")
+
+
+def navigation(index: str) -> str:
+    """Return a table of contents for each section of the index."""
+    parts = []
+    for section in index.split("\n## ")[1:]:
+        title, _, body = section.partition("\n")
+        pages = "\n".join(dict.fromkeys(LINK.findall(body)))
+        parts.append(f"```{{toctree}}\n:hidden:\n:caption: {title}\n\n{pages}\n```\n")
+    return "\n".join(parts)
+
+
+def extend(_app: Any, name: str, source: list[str]) -> None:
+    """Append what is generated to the text of a page."""
+    if name == INDEX:
+        source[0] += "\n" + navigation(source[0])
+    elif name in reference.PAGES:
+        source[0] += "\n" + reference.PAGES[name]()
+
+
+def add_start_page(app: Any, _error: Exception | None) -> None:
+    """Let the folder of the site open at the index."""
+    target = f'<meta http-equiv="refresh" content="0; url={root_doc}.html">\n'
+    (Path(app.outdir) / "index.html").write_text(target)
+
+
+def setup(app: Any) -> None:
+    """Connect the functions above with Sphinx."""
+    app.connect("source-read", extend)
+    app.connect("build-finished", add_start_page)
