@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -25,11 +23,10 @@ from oauth2_provider.models import RefreshToken
 from requests_oauthlib import OAuth2Session
 
 from tests.recording.oauth.flows import REDIRECT, query_of
-from tests.recording.oauth.live import Person
+from tests.recording.oauth.live import Person, installed_node_clients
 
 pytestmark = pytest.mark.slow
 
-NODE = Path(__file__).parent / "node"
 METHODS = ["none", "client_secret_basic", "client_secret_post"]
 
 
@@ -57,7 +54,11 @@ class Memory:
 
 
 def provider(
-    person: Person, memory: Memory, method: str, document: str | None = None
+    person: Person,
+    memory: Memory,
+    method: str,
+    document: str | None = None,
+    server: str = "",
 ) -> OAuthClientProvider:
     """Return the SDK's provider, with a person who allows everything.
 
@@ -72,7 +73,7 @@ def provider(
         return AuthorizationCodeResult(**query_of(queries[-1]))
 
     return OAuthClientProvider(
-        server_url=f"{person.url}/v1/webhooks",
+        server_url=server or f"{person.url}/v1/webhooks",
         client_metadata=OAuthClientMetadata(
             redirect_uris=[REDIRECT],  # type: ignore[list-item]
             client_name="MCP",
@@ -191,23 +192,7 @@ def test_requests_oauthlib_connects_and_refreshes(person, method, monkeypatch):
 
 @pytest.fixture(scope="session")
 def node_clients() -> Path:
-    """Return the folder of the Node clients, installed from their lock; skip without Node."""
-    node, npm = shutil.which("node"), shutil.which("npm")
-    if not node:
-        pytest.skip("node is not installed")
-    # One worker installs, the others wait.
-    with (NODE / "package-lock.json").open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (NODE / "node_modules" / ".package-lock.json").exists():
-            if not npm:
-                pytest.skip("the Node clients are not installed, and there is no npm")
-            command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-            process = subprocess.run(
-                command, cwd=NODE, capture_output=True, text=True, check=False
-            )
-            if process.returncode:
-                pytest.skip(f"npm ci failed: {process.stderr.strip()[-300:]}")
-    return NODE
+    return installed_node_clients()
 
 
 @pytest.mark.timeout(180)
