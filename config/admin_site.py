@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from recording.oauth import logins
+from recording.oauth import logins, second_factors
 from recording.oauth.forms import AdminLoginForm
 
 # django-oauth-toolkit's app, and recording's app that extends it and names the group.
 TOOLKIT, OWN = "oauth2_provider", "recording_oauth"
+NEEDS_TWO_STEPS = (
+    "The admin needs a two-step login: set it up here, or log out and in again."
+)
 
 
 class Site(AdminSite):
@@ -23,7 +27,13 @@ class Site(AdminSite):
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
+        if super().has_permission(request) and not self.has_permission(request):
+            messages.warning(request, NEEDS_TWO_STEPS)
+            return redirect("account-second-factor")
         return logins.limited(super().login)(request, extra_context)
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        return super().has_permission(request) and second_factors.suffices(request)
 
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -133,6 +133,8 @@ OAUTH_RATES = {
     "login": env.rate("OAUTH_LOGIN_RATE", "30/minute"),
 }
 
+REQUIRE_STAFF_SECOND_FACTOR = env.bool("REQUIRE_STAFF_SECOND_FACTOR", False)
+
 CATALOG_WRITES = env.str(
     "CATALOG_WRITES",
     "open" if LOCAL else "authenticated",

@@ -12,6 +12,8 @@ from recording.oauth.views import (
     api,
     authorize,
     passwords,
+    second_factor,
+    second_step,
     sessions,
     tokens,
 )
@@ -34,6 +36,11 @@ urlpatterns = [
     path("oauth/token", api.token),
     path("oauth/revoke", api.revoke),
     path("accounts/login", accounts.Login.as_view(), name="login"),
+    path(
+        "accounts/login/code",
+        second_step.SecondStep.as_view(),
+        name="login-second-step",
+    ),
     path("accounts/logout", accounts.Logout.as_view(), name="logout"),
     path("accounts/clients", accounts.clients, name="account-clients"),
     path("accounts/tokens", tokens.personal_tokens, name="account-tokens"),
@@ -51,6 +58,11 @@ urlpatterns = [
         name="password-reset-confirm",
     ),
     path("accounts/sessions", sessions.sessions, name="account-sessions"),
+    path(
+        "accounts/two-step",
+        second_factor.second_factor,
+        name="account-second-factor",
+    ),
     path("graphql", graphql),
     # Before recording's {endpoint_id}, which would match the gateway's too.
     path("", include("gateway.urls")),

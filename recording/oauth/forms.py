@@ -7,6 +7,9 @@ from typing import Any
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth.forms import AuthenticationForm
 
+from recording.oauth import second_factors
+from recording.oauth.logins import SecondStepRequiredError
+
 
 class LoginForm(AuthenticationForm):
     """Refuses a name that no account can have before it is looked up or counted.
@@ -20,6 +23,9 @@ class LoginForm(AuthenticationForm):
         if len(self.cleaned_data.get("username") or "") > field.max_length:
             raise self.get_invalid_login_error()
         cleaned: dict[str, Any] = super().clean()
+        account: Any = self.get_user()
+        if account is not None and second_factors.app_of(account):
+            raise SecondStepRequiredError(account)
         return cleaned
 
 

@@ -1,4 +1,4 @@
-"""Limits for logins: a rate per address, and few password hashes at once per process."""
+"""What all login views share: limits of rate and of hashes at once, and the second step."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache, wraps
 from threading import BoundedSemaphore
+from typing import Any
 
 import structlog
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from redis.exceptions import RedisError
 
-from recording.oauth import throttles
+from recording.oauth import pending_logins, throttles
 from recording.oauth.errors import OAuthError, error_page
 
 log = structlog.stdlib.get_logger("signpost.oauth")
@@ -22,6 +24,14 @@ WAITING = 2
 WAIT_S = 2.0
 
 View = Callable[..., HttpResponse]
+
+
+class SecondStepRequiredError(Exception):
+    """The password is right, and the account wants a second step. No form catches it."""
+
+    def __init__(self, account: Any) -> None:
+        super().__init__()
+        self.account = account
 
 
 class LoginBusyError(OAuthError):
@@ -71,16 +81,19 @@ def limited(view: View) -> View:
         if request.method != "POST":
             return view(request, *args, **kwargs)
         try:
-            _count(request)
+            count(request)
             with login_slots().slot():
                 return view(request, *args, **kwargs)
+        except SecondStepRequiredError as required:
+            pending_logins.begin(request, required.account)
+            return redirect("login-second-step")
         except OAuthError as error:
             return refused(request, error)
 
     return limited_view
 
 
-def _count(request: HttpRequest) -> None:
+def count(request: HttpRequest) -> None:
     """Count a login of this address. Raises TooManyRequestsError.
 
     Without Redis nothing is counted: operators need the admin most when a service is

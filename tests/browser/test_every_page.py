@@ -33,6 +33,7 @@ OWN = [
     "/accounts/tokens",
     "/accounts/password",
     "/accounts/sessions",
+    "/accounts/two-step",
 ]
 WEBHOOKS = "/admin/webhooks_core/"
 

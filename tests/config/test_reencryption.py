@@ -11,6 +11,8 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from gateway.chat.models import ModelTarget
+from recording.oauth.models import AuthenticatorApp
+from tests.factories import UserFactory
 from tests.gateway.chat.factories import ModelEndpointFactory
 from tests.webhooks_core.factories import EndpointFactory
 from webhooks_core.models import Endpoint, EndpointSecret, reencryption
@@ -27,6 +29,7 @@ def encrypted(plain, settings):
     settings.WEBHOOK_SECRET_KEYS = [OLD]
     endpoint = EndpointFactory.create(custom_headers=HEADERS)
     ModelEndpointFactory.create()
+    AuthenticatorApp.objects.create(user=UserFactory.create(), secret="JBSWY3DP")
     settings.WEBHOOK_SECRET_KEYS = [NEW, OLD]
     return endpoint
 
@@ -42,36 +45,38 @@ def test_every_encrypted_column_is_known():
         (Endpoint, "custom_headers"),
         (EndpointSecret, "value"),
         (ModelTarget, "api_key"),
+        (AuthenticatorApp, "secret"),
     }
 
 
 def test_the_old_key_can_be_removed_after_reencryption(encrypted, settings):
     secret = EndpointSecret.objects.get().value.decrypt()
-    assert json.loads(run_command("--json")) == {"reencrypted": 3, "unreadable": 0}
+    assert json.loads(run_command("--json")) == {"reencrypted": 4, "unreadable": 0}
     settings.WEBHOOK_SECRET_KEYS = [NEW]
     assert reencryption.unreadable() == 0
     assert EndpointSecret.objects.get().value.decrypt() == secret
     assert Endpoint.objects.get().custom_headers.decrypt() == HEADERS
     assert ModelTarget.objects.get().api_key.decrypt() == "sk-1"
+    assert AuthenticatorApp.objects.get().secret.decrypt() == "JBSWY3DP"
 
 
 def test_without_reencryption_no_column_can_be_decrypted(encrypted, settings):
     settings.WEBHOOK_SECRET_KEYS = [NEW]
-    assert reencryption.unreadable() == 3
+    assert reencryption.unreadable() == 4
 
 
 def test_values_that_no_key_decrypts_are_counted_and_unchanged(encrypted, settings):
     settings.WEBHOOK_SECRET_KEYS = [NEW]
-    with pytest.raises(CommandError, match="3 secrets cannot be decrypted"):
+    with pytest.raises(CommandError, match="4 secrets cannot be decrypted"):
         run_command()
     settings.WEBHOOK_SECRET_KEYS = [NEW, OLD]
-    assert run_command() == "3 secrets are encrypted with the first key\n"
+    assert run_command() == "4 secrets are encrypted with the first key\n"
 
 
 def test_secrets_of_a_deleted_endpoint_do_not_count_as_unreadable(encrypted, settings):
     Endpoint.objects.update(deleted_at=timezone.now())
     settings.WEBHOOK_SECRET_KEYS = [NEW]
-    assert reencryption.unreadable() == 1  # the model's key
+    assert reencryption.unreadable() == 2  # the model's and the app's key
 
 
 def test_a_secret_that_changes_during_reencryption_keeps_its_new_value(
@@ -80,5 +85,5 @@ def test_a_secret_that_changes_during_reencryption_keeps_its_new_value(
     rows = list(reencryption.rows())
     EndpointSecret.objects.update(value="whsec_newer")
     monkeypatch.setattr(reencryption, "rows", lambda: iter(rows))
-    assert reencryption.reencrypt() == (2, 0)
+    assert reencryption.reencrypt() == (3, 0)
     assert EndpointSecret.objects.get().value.decrypt() == "whsec_newer"

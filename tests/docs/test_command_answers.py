@@ -112,6 +112,7 @@ LINES = [
         f"import_recording {RECORDING} --account ada --no-event",
         {"done": "imported", "event_id": None},
     ),
+    ("remove_second_factor ada", {"removed": False}),
     ("prune_oauth", {"codes": 0}),
     ("export_catalog {prepared.book}", {"written": 0}),
     ("import_catalog {prepared.book}", {"added": 1}),

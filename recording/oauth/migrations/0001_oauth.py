@@ -4,6 +4,8 @@ import oauth2_provider.models
 from django.conf import settings
 from django.db import migrations, models
 
+import webhooks_core.encryption
+
 
 class Migration(migrations.Migration):
     initial = True
@@ -310,5 +312,56 @@ class Migration(migrations.Migration):
                 "verbose_name_plural": "sessions",
                 "abstract": False,
             },
+        ),
+        migrations.CreateModel(
+            name="AuthenticatorApp",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("secret", webhooks_core.encryption.EncryptedTextField()),
+                ("confirmed_at", models.DateTimeField(null=True)),
+                ("last_step", models.BigIntegerField(default=0)),
+                ("failures", models.PositiveSmallIntegerField(default=0)),
+                ("failed_at", models.DateTimeField(null=True)),
+                (
+                    "user",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="RecoveryCode",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("digest", models.CharField(max_length=64, unique=True)),
+                ("used_at", models.DateTimeField(null=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
         ),
     ]

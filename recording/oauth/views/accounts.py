@@ -12,6 +12,7 @@ from django.contrib.auth.views import LoginView, LogoutView, RedirectURLMixin
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -28,18 +29,39 @@ class NextAddressMixin(RedirectURLMixin):
 
     request: HttpRequest
 
+    def given_address(self) -> str:
+        return self.request.POST.get("next", self.request.GET.get("next", ""))
+
     def get_redirect_url(self, request: HttpRequest | None = None) -> str:
+        address = self.given_address()
         # Django drops addresses above 2,048 characters; an application's request may be longer.
-        address = self.request.POST.get("next", self.request.GET.get("next", ""))
         if _is_authorization(address):
             return address
-        url: str = super().get_redirect_url()
-        own = {reverse("login"), reverse("logout")}
-        return "" if urlsplit(url).path in own else url
+        is_safe = url_has_allowed_host_and_scheme(
+            address,
+            allowed_hosts=self.get_success_url_allowed_hosts(),
+            require_https=self.request.is_secure(),
+        )
+        own = {reverse(name) for name in ("login", "logout", "login-second-step")}
+        return address if is_safe and urlsplit(address).path not in own else ""
 
 
-class Login(NextAddressMixin, LoginView):
-    """The login page; afterwards an application's request continues."""
+class LoginPageMixin(NextAddressMixin):
+    """Shows which application the login is for; afterwards its request continues."""
+
+    def render_to_response(self, context: Any, **kwargs: Any) -> HttpResponse:
+        authorization = _authorization(self.get_redirect_url())
+        context |= {"authorization": authorization, "sends_email": settings.SENDS_EMAIL}
+        page = super().render_to_response  # type: ignore[misc] # of the view beside it
+        response: HttpResponse = page(context, **kwargs)
+        if authorization is None:
+            return response
+        # The form may end at the application, which receives errors after the login.
+        return with_form_action(self.request, response, authorization.redirect_origin)
+
+
+class Login(LoginPageMixin, LoginView):
+    """The first page of a login, or its only one."""
 
     template_name = "accounts/login.html"
     authentication_form = LoginForm
@@ -51,15 +73,6 @@ class Login(NextAddressMixin, LoginView):
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         return logins.limited(super().post)(request, *args, **kwargs)
-
-    def render_to_response(self, context: Any, **kwargs: Any) -> HttpResponse:
-        authorization = _authorization(self.get_redirect_url())
-        context |= {"authorization": authorization, "sends_email": settings.SENDS_EMAIL}
-        response = super().render_to_response(context, **kwargs)
-        if authorization is None:
-            return response
-        # The form may end at the application, which receives errors after the login.
-        return with_form_action(self.request, response, authorization.redirect_origin)
 
 
 class Logout(NextAddressMixin, LogoutView):

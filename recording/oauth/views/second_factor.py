@@ -1,0 +1,99 @@
+"""The page of an account's two-step login: set up, recovery codes, removed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import segno
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.safestring import mark_safe
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from recording.oauth import logins, second_factors, totp, web_sessions
+from recording.oauth.models import AuthenticatorApp
+from recording.oauth.passwords import ConfirmForm
+from recording.oauth.views.second_step import CodeForm
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+@logins.limited
+def second_factor(request: HttpRequest) -> HttpResponse:
+    """Show the state; POST changes it. All but the app's first code asks for the password."""
+    if request.method != "POST":
+        return _page(request)
+    if "code" in request.POST:
+        return _confirm(request)
+    form = ConfirmForm(request, request.POST)
+    if not form.is_valid():
+        return _page(request, form=form)
+    act = {"start": _start, "renew": _renew, "remove": _remove}
+    return act.get(request.POST.get("action", ""), _page)(request)
+
+
+def _page(request: HttpRequest, **context: Any) -> HttpResponse:
+    account = request.user
+    context |= {
+        "app": second_factors.app_of(account),
+        "unused_codes": second_factors.unused_recovery_codes(account),
+    }
+    status = 400 if "form" in context else 200
+    return render(request, "accounts/second_factor.html", context, status=status)
+
+
+def _start(request: HttpRequest) -> HttpResponse:
+    app = second_factors.start_app(request.user)
+    return redirect("account-second-factor") if app is None else _set_up(request, app)
+
+
+def _set_up(
+    request: HttpRequest, app: AuthenticatorApp, **context: Any
+) -> HttpResponse:
+    """Show the key of an app that is not confirmed yet."""
+    secret = app.secret.decrypt()
+    address = totp.uri(secret, account_name=request.user.get_username())
+    drawing = segno.make(address, error="m").svg_inline(scale=4, light="#fff")
+    context |= {
+        "qr_code": mark_safe(drawing),  # noqa: S308 - numbers and colours alone
+        "key": " ".join(secret[at : at + 4] for at in range(0, len(secret), 4)),
+    }
+    status = 400 if "form" in context else 200
+    return render(request, "accounts/second_factor_setup.html", context, status=status)
+
+
+def _confirm(request: HttpRequest) -> HttpResponse:
+    form = CodeForm(request.POST)
+    app = AuthenticatorApp.objects.filter(
+        user=request.user.pk, confirmed_at=None
+    ).first()
+    if app is None:
+        return redirect("account-second-factor")
+    code = form.cleaned_data["code"] if form.is_valid() else ""
+    codes = second_factors.confirm_app(request.user, "".join(code.split()))
+    if codes is None:
+        form.add_error(
+            None, "This code is not valid. Is the clock of your device right?"
+        )
+        return _set_up(request, app, form=form)
+    # Their logins had one step.
+    web_sessions.end_others(request.user, keep=request.session.session_key)
+    request.session[second_factors.VERIFIED] = True
+    return _page(request, codes=codes)
+
+
+def _renew(request: HttpRequest) -> HttpResponse:
+    if second_factors.app_of(request.user) is None:
+        return _page(request)
+    return _page(request, codes=second_factors.renew_recovery_codes(request.user))
+
+
+def _remove(request: HttpRequest) -> HttpResponse:
+    if second_factors.remove(request.user):
+        request.session.pop(second_factors.VERIFIED, None)
+        messages.success(request, "Logins ask for the password alone.")
+    return redirect("account-second-factor")
