@@ -110,10 +110,11 @@ def test_receivers_are_added_listed_and_removed(events, capsys):
     public_id, secret = capsys.readouterr().out.split()
     assert secret.startswith("whsec_")
     call_command("catalog_webhooks", "list")
-    assert capsys.readouterr().out == f"{public_id} {URL} (book.created)\n"
+    heading = "id\turl\tevent types\n"
+    assert capsys.readouterr().out == f"{heading}{public_id}\t{URL}\tbook.created\n"
     call_command("catalog_webhooks", "remove", public_id)
     call_command("catalog_webhooks", "list")
-    assert capsys.readouterr().out == "Removed.\n"
+    assert capsys.readouterr() == ("Removed.\n", "There are no receivers.\n")
     with pytest.raises(CommandError, match="no such receiver"):
         call_command("catalog_webhooks", "remove", public_id)
 
@@ -136,16 +137,18 @@ def test_receivers_are_listed_and_removed_while_events_are_off(db, capsys):
     call_command("catalog_webhooks", "list")
     call_command("catalog_webhooks", "remove", public_id)
     call_command("catalog_webhooks", "list")
-    assert capsys.readouterr().out == f"{public_id} {URL} (all events)\nRemoved.\n"
+    heading = "id\turl\tevent types\n"
+    listed = f"{heading}{public_id}\t{URL}\tall\n"
+    assert capsys.readouterr().out == f"{listed}Removed.\n"
 
 
-def test_json_lists_one_receiver_per_line(events, capsys):
+def test_json_is_one_list_of_receivers(events, capsys):
     receivers = [
         endpoints.create(profile=PROFILE, owner=OWNER, url=URL, event_types=types)
         for types in ([], ["book.deleted"])
     ]
     call_command("catalog_webhooks", "list", "--json")
-    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [
+    assert json.loads(capsys.readouterr().out) == [
         {"id": receiver.endpoint.public_id, "url": URL, "event_types": types}
         for receiver, types in zip(receivers, ([], ["book.deleted"]), strict=True)
     ]

@@ -62,7 +62,7 @@ def test_a_key_that_cannot_be_is_refused(arguments, words):
     assert not GatewayKey.objects.exists()
 
 
-def test_the_list_shows_states_and_never_a_key():
+def test_the_list_shows_states_and_never_a_key(capsys):
     key = make("--name", "live one").strip()
     Api(key=key).call("GET", PATH)
     keys.create(tenant="globex", principal="gus", days=1)
@@ -72,14 +72,16 @@ def test_the_list_shows_states_and_never_a_key():
         listed = [
             dict(zip(heading.split("\t"), row.split("\t"), strict=True)) for row in rows
         ]
-        parsed = run("list_gateway_keys", "--json", "--tenant", "globex").splitlines()
+        parsed = run("list_gateway_keys", "--json", "--tenant", "globex")
     assert [item["state"] for item in listed] == ["live", "expired", "revoked"]
     assert (listed[0]["tenant"], listed[0]["name"]) == ("acme", "live one")
     assert listed[0]["last used"] != "never"
     assert listed[0]["key"] == key[: keys.SHOWN_LENGTH] + "…"
     assert key not in str(listed)
-    assert [orjson.loads(line)["state"] for line in parsed] == ["expired", "revoked"]
+    assert [row["state"] for row in orjson.loads(parsed)] == ["expired", "revoked"]
     assert run("list_gateway_keys", "--tenant", "nobody") == ""
+    assert capsys.readouterr().err == "There are no gateway keys.\n"
+    assert run("list_gateway_keys", "--tenant", "nobody", "--json") == "[]\n"
 
 
 def test_revoked_keys_stop_working():

@@ -144,6 +144,29 @@ def test_json_has_the_result_alone_and_progress_goes_to_standard_error(
     assert err == "".join(f"{n} of 3 queued\n" for n in (1, 2, 3))
 
 
+@pytest.mark.parametrize(
+    ("since", "found"),
+    [("30m", 0), ("12h", 1), ("2d", 2), ("1w", 3), ("1 00:00:00", 1)],
+)
+def test_since_may_be_how_long_ago(failed, capsys, since, found):
+    _, target = failed
+    for delivery, hours in zip(
+        Delivery.objects.order_by("pk"), (2, 40, 100), strict=True
+    ):
+        at = timezone.now() - timedelta(hours=hours)
+        Delivery.objects.filter(pk=delivery.pk).update(created_at=at)
+    command = ("webhooks_replay", "--dry-run", "--endpoint", target.public_id)
+    call_command(*command, "--since", since)
+    assert capsys.readouterr().out.startswith(f"{found} failed deliveries since ")
+
+
+@pytest.mark.parametrize("since", ["2x", "d", "-2d", "9999999d", "999999w", ""])
+def test_what_is_neither_a_time_nor_a_duration_is_refused(failed, since):
+    _, target = failed
+    with pytest.raises(CommandError, match="neither a time nor a duration"):
+        call_command("webhooks_replay", endpoint=target.public_id, since=since)
+
+
 def test_the_command_replays_one_delivery(failed, capsys):
     one = Delivery.objects.earliest("pk").public_id
     call_command("webhooks_replay", delivery=one, dry_run=True)

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from catalog.conf import option
 from catalog.webhooks import EVENT_TYPES, OWNER, PROFILE
 from webhooks_core import endpoints, url_access
-from webhooks_core.cli.output import add_json_argument, format_output
+from webhooks_core.cli.output import add_json_argument, format_output, write_list
 from webhooks_core.models import Endpoint
 from webhooks_core.network.url_policy import UrlRefusedError
 
@@ -55,10 +55,9 @@ class Command(BaseCommand):
         self.print(document, f"{created.endpoint.public_id} {created.secret}", options)
 
     def list(self, options: dict[str, Any]) -> None:
-        for endpoint in Endpoint.objects.of(PROFILE, OWNER).order_by("pk"):
-            events = ", ".join(endpoint.event_types) or "all events"
-            text = f"{endpoint.public_id} {endpoint.url} ({events})"
-            self.print(described(endpoint), text, options)
+        rows = Endpoint.objects.of(PROFILE, OWNER).order_by("pk")
+        listed = [described(endpoint) for endpoint in rows]
+        write_list(self, listed, as_json=options["json"], noun="receivers")
 
     def remove(self, options: dict[str, Any]) -> None:
         endpoints_of_owner = Endpoint.objects.of(PROFILE, OWNER)

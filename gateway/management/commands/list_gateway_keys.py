@@ -6,11 +6,11 @@ from argparse import ArgumentParser
 from datetime import datetime
 from typing import Any
 
-import orjson
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
 from gateway.models import GatewayKey
+from webhooks_core.cli.output import add_json_argument, write_list
 from webhooks_core.formats import iso
 
 
@@ -19,7 +19,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--tenant", help="only the keys of this tenant")
-        parser.add_argument("--json", action="store_true", help="one object per line")
+        add_json_argument(parser)
 
     def handle(
         self, *args: Any, tenant: str | None, json: bool, **options: Any
@@ -27,25 +27,20 @@ class Command(BaseCommand):
         rows, now = GatewayKey.objects.order_by("id"), timezone.now()
         if tenant is not None:
             rows = rows.filter(tenant=tenant)
-        for number, key in enumerate(rows.iterator()):
-            row = columns(key, now)
-            if json:
-                self.stdout.write(orjson.dumps(row).decode())
-                continue
-            if number == 0:
-                self.stdout.write("\t".join(row))
-            self.stdout.write("\t".join(map(str, row.values())))
+        listed = [describe(key, now) for key in rows.iterator()]
+        write_list(self, listed, as_json=json, noun="gateway keys")
 
 
-def columns(key: GatewayKey, now: datetime) -> dict[str, Any]:
+def describe(key: GatewayKey, now: datetime) -> dict[str, Any]:
+    """Return what the list shows of a key; None means never."""
     return {
         "id": key.pk,
         "key": f"{key.display_prefix}…",
         "tenant": key.tenant,
         "principal": key.principal,
         "state": key.state(now),
-        "created": iso(key.created_at),
-        "expires": iso(key.expires_at) if key.expires_at else "never",
-        "last used": iso(key.last_used_at) if key.last_used_at else "never",
+        "created_at": iso(key.created_at),
+        "expires_at": iso(key.expires_at) if key.expires_at else None,
+        "last_used_at": iso(key.last_used_at) if key.last_used_at else None,
         "name": key.name,
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
 from datetime import datetime
 from typing import Any
@@ -12,9 +11,8 @@ from django.utils import timezone
 
 from recording.management.accounts import user_named
 from recording.models import PersonalToken
+from webhooks_core.cli.output import add_json_argument, write_list
 from webhooks_core.formats import iso
-
-HEADINGS = ("id", "token", "user", "state", "created", "expires", "last used", "name")
 
 
 class Command(BaseCommand):
@@ -22,29 +20,22 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("user", nargs="?", help="only the tokens of this user")
-        parser.add_argument("--json", action="store_true", help="a list of objects")
+        add_json_argument(parser)
 
     def handle(self, *args: Any, user: str | None, **options: Any) -> None:
         rows = PersonalToken.objects.select_related("user").order_by("id")
         if user is not None:
             rows = rows.filter(user=user_named(user).pk)
         now = timezone.now()
-        listed = (describe(token, now) for token in rows.iterator())
-        if options["json"]:
-            self.stdout.write(json.dumps([*listed], ensure_ascii=False, indent=2))
-            return
-        self.stdout.write("\t".join(HEADINGS))
-        for description in listed:
-            description["token"] += "…"
-            values = ("never" if v is None else str(v) for v in description.values())
-            self.stdout.write("\t".join(values))
+        listed = [describe(token, now) for token in rows.iterator()]
+        write_list(self, listed, as_json=options["json"], noun="personal tokens")
 
 
 def describe(token: PersonalToken, now: datetime) -> dict[str, Any]:
     """Return what lists show of a token; None means never."""
     return {
         "id": token.pk,
-        "token": token.display_prefix,
+        "token": f"{token.display_prefix}…",
         "user": token.user.get_username(),
         "state": token.state(now),
         "created_at": iso(token.created_at),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from argparse import ArgumentParser
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -16,6 +17,9 @@ from webhooks_core.cli.output import add_json_argument, format_output
 from webhooks_core.formats import iso
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.replays import NotSubscribedError
+
+UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+AGO = re.compile(r"([0-9]{1,6})([mhdw])")
 
 
 class Command(BaseCommand):
@@ -32,9 +36,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--since",
             metavar="TIME",
-            default="1 00:00:00",
-            help="a time (2026-11-21T08:00Z) or how long ago (`2 00:00:00` is two days; "
-            "default: one day)",
+            default="1d",
+            help="a time (2026-11-21T08:00Z) or how long ago (30m, 12h, 2d; default: 1d)",
         )
         parser.add_argument(
             "--per-second",
@@ -96,6 +99,8 @@ def _one(public_id: str, *, dry_run: bool) -> tuple[dict[str, Any], str]:
 
 def _since(text: str) -> datetime:
     try:
+        if match := AGO.fullmatch(text):
+            return timezone.now() - timedelta(**{UNITS[match[2]]: int(match[1])})
         if ago := parse_duration(text):
             return timezone.now() - abs(ago)
         if at := parse_datetime(text):
