@@ -92,16 +92,29 @@ $(VENV)/bin/python:
 	@python=$$($(FIND_PYTHON)); \
 	if [ -z "$$python" ]; then \
 		echo "Signpost needs Python 3.11 or newer; none was found. Name one: make run PYTHON=/path/to/python3" >&2; exit 1; fi; \
+	echo "Creating $(VENV) …"; \
 	if command -v uv >/dev/null 2>&1; then uv venv -q --allow-existing --python "$$python" $(VENV); \
 	else "$$python" -m venv $(VENV); fi
 
+# Reads what pip prints: a line for every tenth package; all of it if pip fails.
+define SHOW_PROGRESS
+{ count=0; status=1; while read -r line; do case "$$line" in \
+	Collecting*) count=$$((count + 1)); [ $$((count % 10)) != 0 ] || echo "  $$count packages downloaded";; \
+	"Installing collected"*) echo "  installing …";; \
+	"exit "*) status=$${line#exit };; esac; done; \
+	[ $$status = 0 ] || cat $(VENV)/install.log >&2; exit $$status; }
+endef
+
 # INSTALL takes a lock file. uv checks the same hashes as pip, only faster.
 define INSTALL
-	@echo "Installing what $(1) names …"
 	@if command -v uv >/dev/null 2>&1; then \
+		echo "Installing $(1) with uv …"; \
 		uv pip install -q --python $(PY) --require-hashes -r $(1); \
-	else $(PY) -m ensurepip -q 2>/dev/null || true; \
-		$(PY) -m pip install -qq --disable-pip-version-check --require-hashes -r $(1); fi
+	else \
+		echo "Installing $(1) with pip: one to three minutes (seconds, if uv is installed) …"; \
+		$(PY) -m ensurepip -q 2>/dev/null || true; \
+		{ $(PY) -m pip install --disable-pip-version-check --progress-bar off --require-hashes -r $(1) 2>&1; \
+			echo "exit $$?"; } | tee $(VENV)/install.log | $(SHOW_PROGRESS); fi
 	@touch $@
 endef
 
