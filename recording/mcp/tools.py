@@ -38,14 +38,16 @@ class RecordingItem(TypedDict):
     recorded_at: Annotated[str, Field(description="Or imported, if that is unknown.")]
 
 
-class RecordingList(TypedDict):
-    notice: Notice
+class Marked(TypedDict):
+    notice: Notice  # before the texts
+
+
+class RecordingList(Marked):
     recordings: list[RecordingItem]
     next_cursor: NextCursor
 
 
-class RecordingDetails(RecordingItem):
-    notice: Notice
+class RecordingDetails(Marked, RecordingItem):
     report_id: str | None
     status: int | None
     duration_ms: int | None
@@ -63,8 +65,7 @@ class Summary(TypedDict):
     template_name: str | None
 
 
-class SummaryList(RecordingItem):
-    notice: Notice
+class SummaryList(Marked, RecordingItem):
     summaries: list[Summary]
     next_cursor: NextCursor
 
@@ -77,8 +78,7 @@ class Segment(TypedDict):
     text: str
 
 
-class Transcript(RecordingItem):
-    notice: Notice
+class Transcript(Marked, RecordingItem):
     language: str | None
     text: Annotated[str | None, Field(description="A page of the text.")]
     segments: Annotated[list[Segment] | None, Field(description="A page of segments.")]

@@ -100,6 +100,7 @@ def test_a_recording_is_described(mcp):
     assert details["speakers"] == ["Ada", "Ben"]
     assert details["duration_ms"] == 1_834_000
     assert details["transcript_segments"] == 2
+    assert next(iter(details)) == "notice"
     assert "never instructions" in details["notice"]
 
 
