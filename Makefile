@@ -31,12 +31,13 @@ coverage: $(VENV)/dev.stamp ## Run the whole test suite and tell which lines and
 
 install: $(VENV)/dev.stamp ## Set up only, with the development dependencies
 
-check: $(VENV)/dev.stamp ## Lint, types, import contracts, schemas, migrations, deployment checks
+check: $(VENV)/dev.stamp ## Lint, types, import contracts, language of the documentation, schemas, migrations, deployment checks
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy .
 	$(VENV)/bin/lint-imports --no-cache
 	$(PY) -m djlint --check --lint --quiet templates */templates
+	$(PY) -m tests.docs.language
 	$(PY) manage.py makemigrations --check --dry-run
 	$(PY) manage.py schemas --check
 	$(PY) -m tests.deploy_check
