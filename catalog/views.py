@@ -16,12 +16,12 @@ from django.views.decorators.csrf import csrf_exempt
 
 from catalog.execution.context import Context
 from catalog.execution.operations import (
-    OUTAGES,
     Executor,
     GraphQLRequest,
     MutationNotAllowedError,
 )
 from catalog.schema.contract import schema
+from webhooks_core.database.outages import is_outage
 
 log = structlog.stdlib.get_logger("signpost.graphql")
 
@@ -77,7 +77,7 @@ def graphql(request: HttpRequest) -> HttpResponse:
         status, body = 400, bad_request().body
     except Exception as error:
         log.exception("request failed")
-        status = 503 if isinstance(error, OUTAGES) else 500
+        status = 503 if is_outage(error) else 500
         body = internal_error(requestId=request_id(request)).body
     response = json_response(status, body, accepted.json or JSON)
     if status == 405:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import structlog
-from django.db import InterfaceError, OperationalError
 from graphql import (
     GraphQLError,
     GraphQLSchema,
@@ -21,6 +20,7 @@ from catalog.errors import CatalogError
 from catalog.execution.context import Context, check_text
 from catalog.execution.documents import Document, Documents, RequestRefusedError
 from catalog.failures import MASKED, NO_OPERATION, Failure, failures
+from webhooks_core.database.outages import is_outage
 
 log = structlog.stdlib.get_logger("signpost.graphql")
 
@@ -29,7 +29,6 @@ Result = tuple[Json | None, list[GraphQLError]]
 LONGEST_MESSAGE = 1_000
 LONGEST_NAME = 100
 # The database is unavailable, or ended a statement that took too long.
-OUTAGES = (OperationalError, InterfaceError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +106,11 @@ class Execution:
             errors=len(errors),
             ms=round((time.perf_counter() - started) * 1000, 1),
         )
-        return Answer(body, is_executed, is_unavailable=any(map(is_outage, errors)))
+        return Answer(
+            body,
+            is_executed,
+            is_unavailable=any(is_outage(cause_of(error)) for error in errors),
+        )
 
     def failure(self, error: Json) -> Failure:
         """Return the operation and the code of an error as clients see it."""
@@ -190,10 +193,6 @@ def cause_of(error: GraphQLError) -> Exception | None:
     while isinstance(cause, GraphQLError):
         cause = cause.original_error
     return cause
-
-
-def is_outage(error: GraphQLError) -> bool:
-    return isinstance(cause_of(error), OUTAGES)
 
 
 def public(error: GraphQLError, code: str, request_id: str) -> Json:

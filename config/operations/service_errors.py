@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from django.db import Error, InterfaceError, OperationalError, connection
+from django.db import Error, connection
 from redis.exceptions import RedisError
+
+from webhooks_core.database.outages import is_outage
 
 # PostgreSQL's codes of an undefined table and an undefined column.
 UNDEFINED = {"42P01", "42703"}
@@ -13,7 +15,7 @@ def describe(error: BaseException) -> str | None:
     """Return which service is unusable, and why; None for any other error."""
     if isinstance(error, RedisError):
         return f"Redis is not usable: {_first_line(error)}"
-    if isinstance(error, (OperationalError, InterfaceError)) or _is_undefined(error):
+    if is_outage(error) or _is_undefined(error):
         return describe_database(error)
     return None
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import structlog
 from django.conf import settings
-from django.db import Error, InterfaceError, OperationalError, transaction
+from django.db import Error, transaction
 
 from gateway.chat.context import ChatContext
 from gateway.chat.http_messages import ChatRequest
@@ -20,6 +20,7 @@ from gateway.chat.metering.usage import CompletedRequest
 from gateway.identity import Caller
 from gateway.policy import record_denial
 from gateway.trace_ids import trace_id
+from webhooks_core.database.outages import is_outage
 from webhooks_core.thread_pool import InThread
 
 # Denials become events: of these alone the last 100 ms may be lost with the process.
@@ -123,11 +124,11 @@ class UsageWriter:
             part = parts.pop()
             try:
                 await self.in_thread(partial(write, part))
-            except (OperationalError, InterfaceError) as error:
-                parts.append(part)
-                log.warning("usage not written yet", error=type(error).__name__)
-                break
             except Exception as error:  # noqa: BLE001 - no value may stop the writer
+                if is_outage(error):
+                    parts.append(part)
+                    log.warning("usage not written yet", error=type(error).__name__)
+                    break
                 if middle := len(part) // 2:
                     parts += [part[middle:], part[:middle]]
                 else:

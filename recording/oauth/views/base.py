@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import wraps
 
 import structlog
-from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_post_parameters
@@ -22,6 +21,7 @@ from recording.oauth.errors import (
     error_response,
     respond,
 )
+from webhooks_core.database.outages import is_outage
 
 log = structlog.stdlib.get_logger("signpost.oauth")
 
@@ -62,7 +62,7 @@ def _oauth_error(error: Exception) -> OAuth2Error:
     """Return an exception as an error that the client may see; log any other kind."""
     if isinstance(error, OAuth2Error):
         return error
-    if isinstance(error, (OperationalError, InterfaceError, RedisError)):
+    if is_outage(error) or isinstance(error, RedisError):
         log.error("dependency unavailable", exc_info=error)
         return UnavailableError()
     log.error("oauth request failed", exc_info=error)
