@@ -1,0 +1,105 @@
+"""The packages of clients/ have types that follow the products, and can be published."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from typing import Any, NotRequired, get_args, get_origin, get_type_hints
+
+import pytest
+from signpost_receiver import events
+
+import gateway.webhooks
+import recording.webhooks
+from tests.clients.verifying import CLIENTS, needs_node
+
+PRODUCTS = (recording.webhooks, gateway.webhooks)
+TYPES: dict[str, Any] = {
+    name: kind for product in PRODUCTS for name, kind in product.EVENT_TYPES.items()
+}
+
+
+def fields(typed: Any) -> dict[str, bool]:
+    """Return whether each field of a TypedDict is required."""
+    hints = get_type_hints(typed, include_extras=True)
+    return {
+        name: typed.__total__ and get_origin(hint) is not NotRequired
+        for name, hint in hints.items()
+    }
+
+
+def properties(schema: dict[str, Any]) -> dict[str, bool]:
+    return {name: name in schema.get("required", []) for name in schema["properties"]}
+
+
+def test_the_types_of_python_are_those_of_the_products():
+    found = {
+        get_args(get_type_hints(event)["type"])[0]: fields(
+            get_type_hints(event)["data"]
+        )
+        for event in get_args(events.Event)
+    }
+    assert found == {name: properties(kind.schema) for name, kind in TYPES.items()}
+    transcript = recording.webhooks.TRANSCRIPT_SCHEMA
+    assert fields(events.Transcript) == properties(transcript)
+    assert fields(events.Summary) == properties(recording.webhooks.SUMMARY_SCHEMA)
+    segment = recording.webhooks.SEGMENT_SCHEMA["properties"]
+    assert set(fields(events.Segment)) == set(segment)
+
+
+def test_the_types_of_typescript_are_those_of_the_products():
+    declared = (CLIENTS / "typescript" / "index.d.ts").read_text()
+    named = dict(re.findall(r'Event<"([\w.]+)", (\w+)>', declared))
+    assert set(named) == set(TYPES)
+    for name, interface in named.items():
+        body = re.search(rf"interface {interface} {{(.*?)}}", declared, re.DOTALL)
+        assert body
+        found = {
+            field: not optional
+            for field, optional in re.findall(r"^  (\w+)(\??):", body[1], re.MULTILINE)
+        }
+        assert found == properties(TYPES[name].schema), name
+
+
+def test_the_sample_of_the_readme_runs():
+    text = (CLIENTS / "python" / "README.md").read_text()
+    code = re.search(r"```python\n(.*?)```", text, re.DOTALL)
+    assert code
+    namespace: dict[str, Any] = {}
+    exec(code[1], namespace)  # noqa: S102
+    assert namespace["receive"]("whsec_x", {}, b"{}") == 401
+
+
+@pytest.mark.slow
+def test_the_package_of_python_is_built_with_its_types(tmp_path):
+    source = tmp_path / "source"
+    shutil.copytree(CLIENTS / "python", source)
+    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", "dist", "."]
+    subprocess.run(build, cwd=source, check=True)
+    [wheel] = (source / "dist").glob("signpost_receiver-*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    held = {name for name in names if ".dist-info/" not in name}
+    files = ("__init__.py", "events.py", "py.typed")
+    assert held == {f"signpost_receiver/{name}" for name in files}
+    assert any(name.endswith("/licenses/LICENSE") for name in names)
+
+
+@needs_node
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("npm"), reason="npm is not installed")
+def test_the_package_of_node_holds_code_types_and_licence(tmp_path):
+    done = subprocess.run(
+        ["npm", "pack", "--json", "--pack-destination", str(tmp_path)],
+        cwd=CLIENTS / "typescript",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    [packed] = json.loads(done.stdout)
+    names = {file["path"] for file in packed["files"]}
+    assert names == {"LICENSE", "README.md", "index.d.ts", "index.js", "package.json"}
+    assert (tmp_path / packed["filename"]).exists()

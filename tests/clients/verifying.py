@@ -1,0 +1,87 @@
+"""Run the verifiers of clients/, many requests at once, and say what each made of them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from signpost_receiver import SignatureError, verify
+
+CLIENTS = Path(__file__).resolve().parent.parent.parent / "clients"
+needs_node = pytest.mark.skipif(
+    not shutil.which("node"), reason="node is not installed"
+)
+LANGUAGES = ["python", pytest.param("node", marks=needs_node)]
+# Reads requests as JSON, and prints the event or the error of each.
+PROGRAM = """
+const { SignatureError, verify } = require(process.argv[1]);
+const requests = JSON.parse(require("node:fs").readFileSync(0));
+console.log(JSON.stringify(requests.map(([secret, headers, body, options]) => {
+  try {
+    return verify(secret, headers, Buffer.from(body, "hex"), options);
+  } catch (error) {
+    if (!(error instanceof SignatureError)) throw error;
+    return error.message;
+  }
+})));
+"""
+
+
+class Request(NamedTuple):
+    secret: str | list[str]
+    headers: dict[str, Any]
+    body: bytes
+    now: float
+    tolerance_s: float = 300
+    prefixes: Sequence[str] = ("X-Recording", "X-Gateway")
+
+
+def verdicts(language: str, requests: Sequence[Request]) -> list[Any]:
+    """Return for each request its event, or the text of the SignatureError."""
+    return {"python": _python, "node": _node}[language](requests)
+
+
+def _python(requests: Sequence[Request]) -> list[Any]:
+    found = list[Any]()
+    for secret, headers, body, now, tolerance_s, prefixes in requests:
+        options: dict[str, Any] = {
+            "now": now,
+            "tolerance_s": tolerance_s,
+            "prefixes": prefixes,
+        }
+        try:
+            found.append(verify(secret, headers, body, **options))
+        except SignatureError as error:
+            found.append(str(error))
+    return found
+
+
+def _node(requests: Sequence[Request]) -> list[Any]:
+    given = [
+        (
+            one.secret,
+            one.headers,
+            one.body.hex(),
+            {
+                "now": one.now,
+                "toleranceS": one.tolerance_s,
+                "prefixes": one.prefixes,
+            },
+        )
+        for one in requests
+    ]
+    done = subprocess.run(
+        ["node", "-e", PROGRAM, str(CLIENTS / "typescript")],
+        input=json.dumps(given),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found: list[Any] = json.loads(done.stdout)
+    return found
