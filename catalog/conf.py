@@ -8,7 +8,7 @@ from django.conf import settings
 
 DEFAULTS: dict[str, Any] = {
     "CATALOG_WRITES": "authenticated",
-    "CATALOG_TOKEN_AUTHENTICATOR": "",  # empty: nobody may change anything
+    "CATALOG_TOKEN_AUTHENTICATOR": "",  # empty: every write is refused
     "CATALOG_EVENTS": False,
     "CATALOG_INTROSPECTION": True,
     "CATALOG_SUGGESTIONS": True,

@@ -8,7 +8,7 @@ from catalog.models import Author, Book, Category
 
 CATEGORIES = {
     "Novel": "Long prose fiction.",
-    "Science": "How the world works, for everybody.",
+    "Science": "How the world works, for everyone.",
     "Philosophy": "How to think about it.",
     "Children": None,
 }

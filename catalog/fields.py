@@ -54,7 +54,7 @@ class Like(models.Lookup[str]):
 
 
 class CodePoints(models.Func):
-    """A text column in the order of its code points, whatever the database's locale."""
+    """A text column in the order of its code points, for any locale of the database."""
 
     template = "(%(expressions)s) COLLATE BINARY"
     output_field = models.TextField()

@@ -24,7 +24,7 @@ from webhooks_core.network.addresses import IPNetwork
 def authenticate(headers: Mapping[str, str], peer: str) -> Caller:
     """Return the caller of a request. Raises UnauthorizedError.
 
-    A bearer token decides alone, whatever the identity headers say. At most one query, and
+    A bearer token decides alone, with any identity headers. At most one query, and
     none while the key is cached.
     """
     caller = authenticate_cached(headers, peer)

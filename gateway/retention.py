@@ -26,7 +26,7 @@ class Removed:
 
 
 def remove_old(*, budget_s: float = BUDGET_S) -> Removed:
-    """Remove what is older than its setting says; 0 days keep it for ever."""
+    """Remove what is older than its setting says; 0 days keep it without limit."""
     until = time.monotonic() + budget_s
     decisions, documents = PolicyDecision.objects.all(), Document.objects.without_text()
     return Removed(

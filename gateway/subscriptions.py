@@ -106,7 +106,7 @@ def delete(subscription: Endpoint) -> None:
 
 
 def send_test(*, origin: Origin, subscription_id: str) -> Event:
-    """Queue a test event for this subscription alone, whatever its event types.
+    """Queue a test event for this subscription alone, with any event types.
 
     Raises NotFoundError, or ConflictError when nothing would be sent.
     """

@@ -29,7 +29,7 @@ def after_migrate(app: AppConfig) -> None:
 
 
 def schedule_after_migrate(app: AppConfig, func: str, **fields: Any) -> None:
-    """Schedule `func` in django-q2 for ever, with these `fields` of its Schedule.
+    """Schedule `func` in django-q2 without end, with these `fields` of its Schedule.
 
     An existing schedule of this function is kept: an operator may have changed it.
     """

@@ -77,7 +77,7 @@ def _task_faults() -> Iterator[Fault]:
     timeout, retry = cluster.get("timeout"), cluster.get("retry", 60)
     if timeout is None:
         return
-    # A dispatcher that is told to stop awaits the requests that it has opened.
+    # On a stop signal a dispatcher waits for the requests that it has opened.
     timeouts = (profile.timeout_s for profile in profiles.registered())
     longest = RUN_S + max(timeouts, default=0)
     if timeout < longest:

@@ -68,7 +68,7 @@ def publish(
 def publish_test(
     endpoint: Endpoint, *, event_type: str, data: Mapping[str, Any], **metadata: str
 ) -> Event:
-    """Store a test event for one endpoint, whatever its event types; return the event.
+    """Store a test event for one endpoint with any event types; return the event.
 
     The event is stored in any case; a delivery only if the endpoint is subscribed. Raises
     Endpoint.DoesNotExist if the endpoint was removed with its account.
@@ -269,7 +269,7 @@ def _continue(event: Event) -> bool:
         ).endpoint_ids
         part = matching[:FANOUT_BATCH]
         has_rest = len(matching) > FANOUT_BATCH
-        # Whoever moves the position creates the rows.
+        # The process that moves the position creates the rows.
         position = Event.objects.filter(pk=event.pk, fanout_after=event.fanout_after)
         if not position.update(
             fanout_after=part[-1] if has_rest else None,

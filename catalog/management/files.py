@@ -18,8 +18,10 @@ class FileCommand(BaseCommand):
     done = ""  # what happened to the books
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path, help="ends in .csv or .jsonl")
-        parser.add_argument("--json", action="store_true", help="for machines")
+        parser.add_argument(
+            "file", type=Path, help="a file that ends in .csv or .jsonl"
+        )
+        parser.add_argument("--json", action="store_true", help="print JSON")
 
     def handle(self, *args: Any, file: Path, json: bool, **options: Any) -> None:
         if file.suffix not in FORMATS:

@@ -23,7 +23,7 @@ class NewSecrets:
 
 
 def is_wanted() -> bool:
-    """Return True if the database is empty: nobody has an account."""
+    """Return True if the database is empty: there is no account."""
     return not get_user_model().objects.exists()
 
 

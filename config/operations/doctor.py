@@ -125,7 +125,7 @@ def _static() -> Verdict:
 
 def _staff() -> Verdict:
     if not get_user_model().objects.filter(is_staff=True, is_active=True).exists():
-        return warning("Nobody can open the admin: run `manage.py createsuperuser`.")
+        return warning("No user can open the admin: run `manage.py createsuperuser`.")
     return ok("Somebody can open the admin.")
 
 

@@ -17,7 +17,7 @@ from webhooks_core import stats
 @never_cache
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """Show the links to everybody, and the state to those who may see it."""
+    """Show the links to everyone, and the state to users who may see it."""
     is_trusted = _may_see_state(request)
     context = {
         "links": [link for link in links.existing() if link.path != "/"],
@@ -35,7 +35,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def _may_see_state(request: HttpRequest) -> bool:
-    """Return True if the state may be shown. Without a database nobody is logged in."""
+    """Return True if the state may be shown. Without a database no user is logged in."""
     try:
         request.user.is_authenticated  # noqa: B018 - looks the session up, here and not later
         return access.may_see_state(request)

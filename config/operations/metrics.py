@@ -155,7 +155,7 @@ class DatabaseCollector(Collector):
         if last_seen_at := stats.last_seen_at(now):
             yield GaugeMetricFamily(
                 "signpost_worker_silent_seconds",
-                "Since when no worker gave a sign of life.",
+                "Seconds since the last heartbeat of a worker.",
                 max((now - last_seen_at).total_seconds(), 0.0),
             )
         yield _repairs()

@@ -80,7 +80,7 @@ class Supervisor:
                 )
             except OSError as error:
                 return f"{program.name} cannot be started: {error}"
-            # An open copy of a listening socket would accept connections that nobody serves.
+            # An open copy of a listening socket would accept connections that no process serves.
             for number in program.keep:
                 os.close(number)
         return ""

@@ -14,7 +14,7 @@ SUPPORTS = (
 
 @dataclass(frozen=True, slots=True)
 class StaticSubscription:
-    """A subscription that the file declares: read-only for everybody else."""
+    """A subscription that the file declares: read-only everywhere else."""
 
     tenant_id: str
     url: str

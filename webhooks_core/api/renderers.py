@@ -1,4 +1,4 @@
-"""Render responses as JSON, whatever the request accepts."""
+"""Render every response as JSON, for any `Accept` header."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class JSONRenderer(BaseRenderer):
 
 
 class IgnoreAccept(BaseContentNegotiation):
-    """Selects the parser by media type, and JSON for every response, whatever `Accept` says."""
+    """Selects the parser by media type, and JSON for every response, for any `Accept` header."""
 
     def select_parser(
         self, request: Request, parsers: Iterable[BaseParser]

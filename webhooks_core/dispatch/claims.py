@@ -297,7 +297,7 @@ def _is_served(endpoint: Endpoint) -> bool:
 
 
 def _endpoints(pks: Sequence[int]) -> dict[int, Endpoint]:
-    # Read anew for every claim: a changed url, a new secret or a deletion counts at once.
+    # Read again for every claim: a changed URL, a new secret or a deletion applies at once.
     rows = Endpoint.objects.filter(among(pks)).defer("event_types", "description")
     return {endpoint.pk: endpoint for endpoint in rows}
 

@@ -11,7 +11,7 @@ from webhooks_core.profiles import WebhookProfile
 
 # After so many interruptions a delivery is a suspect: it is sent alone.
 SUSPECT_AFTER = 2
-# A delivery that crashes its worker process must not do so for ever.
+# A delivery that crashes its worker process must not do so without end.
 MAX_LONE_INTERRUPTIONS = 5
 LONGEST_PAUSE = timedelta(minutes=1)
 

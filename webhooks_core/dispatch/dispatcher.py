@@ -33,7 +33,7 @@ from webhooks_core.worker import notify
 from webhooks_core.worker.listener import Listener
 
 # Wait for what is due within this time. Longer than the period of a sweep and the interval of the
-# scheduler together, so that no retry is late for lack of a dispatcher.
+# scheduler together, so that no retry is late because there is no dispatcher.
 LINGER = timedelta(seconds=95)
 BUSY_TICK_S = 0.02
 RENEW_EVERY_S = 3.0

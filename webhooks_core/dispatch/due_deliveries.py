@@ -100,7 +100,7 @@ def _lateral(limits: Sequence[ClaimLimit], at: Any) -> Iterator[Statement]:
 
 def _waiting(queue: str, *, in_order: bool) -> str:
     """Return the query for the first deliveries of a queue, which takes a time and a limit."""
-    # In strict order the first one is due or keeps the others waiting, whatever its own time.
+    # In strict order the first one is due or makes the others wait, at any due time.
     order = "event_id" if in_order else "next_attempt_at"
     # Times that have passed need not be read: that alone would be a quarter of a claim's cost.
     return (

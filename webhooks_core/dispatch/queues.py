@@ -38,9 +38,9 @@ CLAIM_AHEAD_MS = 500
 class QueueState:
     """What a dispatcher knows about a queue that it has leased.
 
-    `window` is how many deliveries may be claimed at once: twice what may be in flight, and more
-    for a receiver that accepts more within CLAIM_AHEAD_MS, since a claim costs the same whatever
-    its size. `next_check_at` is when the next delivery is due; None if none is known.
+    `window` is how many deliveries can be claimed at once: twice what may be in flight, and more
+    for a receiver that accepts more within CLAIM_AHEAD_MS, since a claim costs the same for any
+    size. `next_check_at` is when the next delivery is due; None if none is known.
 
     The queue of an endpoint with a rate or a strict order, or that hangs, is `exact`: it claims
     nothing that cannot be sent at once. It has a `rate_window` if there is a rate; `not_before` then comes

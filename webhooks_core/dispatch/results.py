@@ -30,7 +30,7 @@ from webhooks_core.network.transport import AttemptResult
 from webhooks_core.outcomes import Outcome
 from webhooks_core.profiles import NoticeKind
 
-# More failures in a row for lack of a port are not temporary: the receiver's address cannot be
+# More failures in a row without a free port are not temporary: the receiver's address cannot be
 # used from this machine.
 MAX_LOCAL_FAILURES = 10
 UNWRITABLE = "the database refused the text of this error"
@@ -72,7 +72,7 @@ class ResultRecorder:
     def _handle_local_failure(self, result: AttemptResult) -> AttemptResult:
         """Delay a queue for which this machine lacks a local resource.
 
-        Lack of a port may be due to the receiver's address: in the end it is a failure.
+        A missing port may be due to the receiver's address: in the end it is a failure.
         """
         queue = self.queues[result.queue]
         if result.error not in {NO_LOCAL_RESOURCES, NO_PORT}:

@@ -80,7 +80,7 @@ def sweep_if_due() -> bool:
 
 
 def sweep_as_scheduled() -> SweepReport:
-    """Sweep whenever the last one was; the stored time is the worker's sign of life."""
+    """Sweep, at any time since the last one; the stored time is the worker's heartbeat."""
     EngineState.objects.update_or_create(pk=1, defaults={"swept_at": clock.in_sql()})
     return sweep()
 

@@ -23,7 +23,7 @@ def among(pks: Collection[int], *, of: str = "pk") -> Among:
 def array_literal(values: Iterable[object]) -> str:
     """Return PostgreSQL's text of an array of numbers or public ids, which need no quotes.
 
-    psycopg quotes each element with several regular expressions, whatever it holds.
+    psycopg quotes each element with several regular expressions, for any content.
     """
     return "{" + ",".join(map(str, values)) + "}"
 

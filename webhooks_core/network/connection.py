@@ -144,7 +144,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._is_over:
-            self.abort()  # bytes that nobody asked for
+            self.abort()  # bytes without a request
         if self.is_closed:
             return
         self.first_byte_at = self.first_byte_at or time.perf_counter()

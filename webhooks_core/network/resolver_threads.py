@@ -30,7 +30,7 @@ class ThreadPerTask(Executor):
     ) -> Future[T]:
         future: Future[T] = Future()
         if not self._start(future, partial(fn, *args, **kwargs)):
-            # The error of getaddrinfo for lack of a local resource.
+            # The error of getaddrinfo when a local resource is missing.
             future.set_exception(socket.gaierror(socket.EAI_MEMORY, "no thread"))
         return future
 

@@ -92,7 +92,7 @@ class UrlPolicy:
         host = self.check_syntax(url).hostname or ""
         allowed = self.allowed_networks(url, networks=networks)
         if host in LOCAL_HOSTS and allowed == AllowedNetworks():
-            raise UrlRefusedError(NOT_PUBLIC)  # whatever the name resolves to
+            raise UrlRefusedError(NOT_PUBLIC)  # for any address of the name
         if not allowed.allows_all(_resolve(host)):
             raise UrlRefusedError(NOT_PUBLIC)
 

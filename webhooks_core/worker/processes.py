@@ -77,7 +77,7 @@ def boot_id() -> str:
 def is_alive(pid: int) -> bool:
     """Return True if a process of this machine runs.
 
-    One that has ended is not alive, even while nobody has waited for it: the first process of a
+    One that has ended is not alive, even before a parent has waited for it: the first process of a
     container often waits for no orphan.
     """
     try:

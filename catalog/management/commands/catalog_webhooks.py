@@ -1,4 +1,4 @@
-"""Add, list and remove the receivers of the catalogue's events."""
+"""Add, list and remove the receivers of the catalog's events."""
 
 from __future__ import annotations
 
@@ -20,17 +20,21 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
-        add = actions.add_parser("add", help="prints the receiver's secret, once")
+        add = actions.add_parser(
+            "add", help="add a receiver and print its secret, once"
+        )
         add.add_argument("url")
         add.add_argument(
             "--event",
             action="append",
             default=[],
             choices=sorted(EVENT_TYPES),
-            help="may be given several times; none means all",
+            help="an event type (repeatable; default: all)",
         )
-        list_ = actions.add_parser("list", help="shows each receiver and its events")
-        remove = actions.add_parser("remove", help="also ends pending deliveries")
+        list_ = actions.add_parser("list", help="list each receiver and its events")
+        remove = actions.add_parser(
+            "remove", help="remove a receiver; its pending deliveries fail"
+        )
         remove.add_argument("id")
         for action in (add, list_, remove):
             add_json_argument(action)

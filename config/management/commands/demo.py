@@ -25,15 +25,17 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--url", default=settings.BASE_URL, help="of the instance (%(default)s)"
+            "--url",
+            default=settings.BASE_URL,
+            help="the address of the instance (%(default)s)",
         )
         parser.add_argument(
-            "--user", default=demo_data.USER, help="whose account is used (%(default)s)"
+            "--user", default=demo_data.USER, help="the account to use (%(default)s)"
         )
         parser.add_argument(
             "--failing",
             action="store_true",
-            help="answer the first attempt with 500 and await the retry, a minute later",
+            help="respond to the first attempt with 500 and wait a minute for the retry",
         )
         parser.add_argument(
             "--timeout",

@@ -19,12 +19,14 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--reach", action="store_true", help="ask BASE_URL too, as a client would"
+            "--reach",
+            action="store_true",
+            help="also send requests to BASE_URL, like an outside client",
         )
         parser.add_argument(
             "--strict", action="store_true", help="exit with 1 on warnings too"
         )
-        parser.add_argument("--json", action="store_true", help="for machines")
+        parser.add_argument("--json", action="store_true", help="print JSON")
 
     def handle(
         self, *args: Any, reach: bool, strict: bool, json: bool, **options: Any

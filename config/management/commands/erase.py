@@ -30,7 +30,7 @@ class Command(BaseCommand):
         owner = parser.add_mutually_exclusive_group(required=True)
         owner.add_argument("--tenant", help="a tenant of the gateway")
         owner.add_argument("--account", metavar="USER", help="a user name")
-        parser.add_argument("--yes", action="store_true", help="erase, for good")
+        parser.add_argument("--yes", action="store_true", help="erase permanently")
         add_json_argument(parser)
 
     def handle(

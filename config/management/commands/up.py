@@ -36,10 +36,12 @@ class Command(BaseCommand):
         demo.add_argument(
             "--demo",
             action="store_true",
-            help="add what is missing of the demo data even when the database has users",
+            help="add the missing demo data although the database has users",
         )
-        parser.add_argument("--no-web", action="store_true", help="no web server")
-        parser.add_argument("--no-worker", action="store_true", help="no tasks")
+        parser.add_argument("--no-web", action="store_true", help="start no web server")
+        parser.add_argument(
+            "--no-worker", action="store_true", help="start no task cluster"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         started = time.monotonic()

@@ -29,7 +29,7 @@ class Command(BaseCommand):
             "--exit-with-parent",
             type=int,
             metavar="PID",
-            help="end when this parent dies",
+            help="exit when this parent process exits",
         )
 
     def handle(

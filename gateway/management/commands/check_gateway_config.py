@@ -1,4 +1,4 @@
-"""Check a gateway configuration file; name file, line and key of every fault."""
+"""Check a gateway configuration file; report file, line and key of every error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path, help="YAML, as GATEWAY_CONFIG names")
+        parser.add_argument("file", type=Path, help="a YAML file, as in GATEWAY_CONFIG")
         add_json_argument(parser)
 
     def handle(self, *args: Any, file: Path, json: bool, **options: Any) -> None:

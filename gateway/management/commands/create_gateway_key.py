@@ -19,9 +19,9 @@ class Command(BaseCommand):
         parser.add_argument("--tenant", required=True)
         parser.add_argument("--principal", required=True)
         parser.add_argument(
-            "--days", type=int, help=f"until it expires, 1 to {keys.MAX_DAYS}"
+            "--days", type=int, help=f"days until the key expires, 1 to {keys.MAX_DAYS}"
         )
-        parser.add_argument("--name", default="", help="a name for lists")
+        parser.add_argument("--name", default="", help="a name to show in lists")
         add_json_argument(parser)
 
     def handle(

@@ -1,4 +1,4 @@
-"""Revoke gateway keys by id; within seconds no process accepts them any more."""
+"""Revoke gateway keys by id; no process accepts them after a few seconds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "ids", nargs="+", type=int, metavar="ID", help="as list_gateway_keys shows"
+            "ids",
+            nargs="+",
+            type=int,
+            metavar="ID",
+            help="an id from list_gateway_keys",
         )
         add_json_argument(parser)
 

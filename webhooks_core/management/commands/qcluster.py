@@ -31,14 +31,14 @@ class Command(StockCommand):  # type: ignore[misc]
             type=seconds(1, 86_400 * 365),
             default=UNRESPONSIVE_AFTER_S,
             metavar="SECONDS",
-            help="restart the processes when a worker was idle for so long and not even a "
+            help="restart the processes if a worker was idle for this time and not even a "
             "heartbeat reached it (default: %(default)s)",
         )
         parser.add_argument(
             "--exit-with-parent",
             type=int,
             metavar="PID",
-            help="end with this parent process",
+            help="exit when this parent process exits",
         )
 
     def handle(

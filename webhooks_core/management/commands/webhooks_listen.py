@@ -38,7 +38,7 @@ class Command(BaseCommand):
             "--secret",
             action="append",
             default=[],
-            help="a signing secret (repeatable; else WEBHOOK_LISTEN_SECRETS, which no "
+            help="a signing secret (repeatable; default: WEBHOOK_LISTEN_SECRETS, which no "
             "list of processes shows)",
         )
         parser.add_argument(
@@ -60,8 +60,10 @@ class Command(BaseCommand):
             help="the oldest signature to accept, in seconds; 0: any (%(default)s)",
         )
         shown = parser.add_mutually_exclusive_group()
-        shown.add_argument("--quiet", action="store_true", help="no bodies")
-        shown.add_argument("--json", action="store_true", help="one JSON object a line")
+        shown.add_argument("--quiet", action="store_true", help="print no bodies")
+        shown.add_argument(
+            "--json", action="store_true", help="print one JSON object per line"
+        )
 
     def handle(self, *args: Any, host: str, port: int, **options: Any) -> None:
         self._options = options

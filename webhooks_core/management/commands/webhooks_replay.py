@@ -28,7 +28,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         subject = parser.add_mutually_exclusive_group(required=True)
         subject.add_argument(
-            "--delivery", metavar="ID", help="this delivery, whatever its status"
+            "--delivery", metavar="ID", help="this delivery, with any status"
         )
         subject.add_argument(
             "--endpoint", metavar="ID", help="all failed deliveries of this endpoint"
@@ -46,7 +46,7 @@ class Command(BaseCommand):
             metavar="N",
             help="how many to queue per second (default: 50)",
         )
-        parser.add_argument("--dry-run", action="store_true", help="only count")
+        parser.add_argument("--dry-run", action="store_true", help="count only")
         add_json_argument(parser)
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:

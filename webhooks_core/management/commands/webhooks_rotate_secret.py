@@ -50,7 +50,7 @@ class Command(BaseCommand):
         if overlap and not endpoints.may_overlap(endpoint):
             self.stderr.write(
                 f"{endpoint.profile} signs with one secret: the old one ends now, "
-                "whatever --overlap says."
+                "and --overlap has no effect."
             )
         secret = endpoints.rotate_secret(endpoint, overlap=timedelta(hours=overlap))
         data = {"id": id, "secret": secret}

@@ -45,8 +45,8 @@ class Command(BaseCommand):
             "--secret",
             action="append",
             default=[],
-            help="what the receiver verifies with (repeatable; else "
-            "WEBHOOK_LISTEN_SECRETS; else the endpoint's of --delivery)",
+            help="a secret of the receiver (repeatable; default: "
+            "WEBHOOK_LISTEN_SECRETS, or the endpoint of --delivery)",
         )
         parser.add_argument(
             "--delivery",
@@ -59,7 +59,7 @@ class Command(BaseCommand):
             type=seconds(0, 86_400 * 365),
             default=0,
             metavar="SECONDS",
-            help="how old a timestamp may be (default: any age)",
+            help="the maximum age of a timestamp (default: any age)",
         )
         add_json_argument(parser)
 

@@ -1,7 +1,7 @@
 """Locks between forked processes that the kernel releases when their holder is killed.
 
 An idle worker holds the queue's lock while it waits for a task. With a semaphore of
-multiprocessing, killing that worker leaves the lock held for ever, and no other gets a task.
+multiprocessing, killing that worker leaves the lock held without end, and no other gets a task.
 """
 
 from __future__ import annotations
