@@ -24,7 +24,7 @@ class LoginForm(AuthenticationForm):
             raise self.get_invalid_login_error()
         cleaned: dict[str, Any] = super().clean()
         account: Any = self.get_user()
-        if account is not None and second_factors.app_of(account):
+        if account is not None and second_factors.are_asked_for(account):
             raise SecondStepRequiredError(account)
         return cleaned
 

@@ -253,3 +253,27 @@ class RecoveryCode(models.Model):
 
     def __str__(self) -> str:
         return "recovery code"
+
+
+class Passkey(models.Model):
+    """A passkey of an account. `credential` holds its id and its public key."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    name = models.CharField(max_length=100)
+    credential = models.BinaryField()
+    digest = models.CharField(max_length=64, unique=True)  # of the credential's id
+    counter = models.BigIntegerField(default=0)
+    created_at = models.DateTimeField(default=timezone.now)
+    last_used_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def count_use(self, counter: int) -> bool:
+        """Record a use; False if the counter did not grow, as that of a copied key.
+
+        Many devices do not count: then it is always 0 (WebAuthn section 6.1.1).
+        """
+        grows = Q(counter__lt=counter) if counter else Q(counter=0)
+        row = Passkey.objects.filter(grows, pk=self.pk)
+        return row.update(counter=counter, last_used_at=timezone.now()) == 1

@@ -1,4 +1,4 @@
-"""The second step of a login: codes of an authenticator app, and recovery codes in its place."""
+"""The second step of a login: an authenticator app, passkeys, and recovery codes for both."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.utils import timezone
 from recording.account_locks import locked_account
 from recording.oauth import totp
 from recording.oauth.errors import TooManyRequestsError
-from recording.oauth.models import AuthenticatorApp, RecoveryCode
+from recording.oauth.models import AuthenticatorApp, Passkey, RecoveryCode
 from webhooks_core.api import tokens
 from webhooks_core.encryption import SecretUnreadableError
 
@@ -39,6 +39,12 @@ def app_of(account: Any) -> AuthenticatorApp | None:
     return AuthenticatorApp.objects.filter(
         user=account.pk, confirmed_at__isnull=False
     ).first()
+
+
+def are_asked_for(account: Any) -> bool:
+    """Return True if a login of this account has a second step."""
+    has_passkey = Passkey.objects.filter(user=account.pk).exists()
+    return has_passkey or app_of(account) is not None
 
 
 def suffices(request: HttpRequest) -> bool:
@@ -92,17 +98,17 @@ def start_app(account: Any) -> AuthenticatorApp | None:
     return app
 
 
-def confirm_app(account: Any, code: str) -> list[str] | None:
-    """Require codes of the app from now on; return new recovery codes, or None for a wrong code."""
+def confirm_app(account: Any, code: str) -> bool:
+    """Require codes of the app from now on; False for a wrong code."""
     with locked_account(account.pk):
         app = AuthenticatorApp.objects.filter(user=account, confirmed_at=None).first()
         step = _step(app, code, timezone.now().timestamp()) if app else None
         if app is None or step is None:
-            return None
+            return False
         AuthenticatorApp.objects.filter(pk=app.pk).update(
             confirmed_at=timezone.now(), last_step=step, failures=0
         )
-        return renew_recovery_codes(account)
+    return True
 
 
 def renew_recovery_codes(account: Any) -> list[str]:
@@ -128,7 +134,8 @@ def unused_recovery_codes(account: Any) -> int:
 
 def remove(account: Any) -> bool:
     """Let the account log in by its password alone; False if it did so already."""
+    factors = (AuthenticatorApp.objects, Passkey.objects)
     with transaction.atomic():
         RecoveryCode.objects.filter(user=account.pk).delete()
-        deleted, _ = AuthenticatorApp.objects.filter(user=account.pk).delete()
+        deleted = sum(rows.filter(user=account.pk).delete()[0] for rows in factors)
     return bool(deleted)

@@ -65,3 +65,25 @@ def test_a_two_step_login_is_set_up_and_used_and_the_password_changed(
     expect(page.get_by_role("heading", name="Connected apps")).to_be_visible()
     errors = "Failed to load resource: the server responded with a status of 400"
     assert [text for text in complaints if not text.startswith(errors)] == []
+
+
+def test_a_passkey_is_added_and_used(live_server, page, complaints, settings, db):
+    settings.BASE_URL = live_server.url
+    UserFactory.create(username="ada", password=OLD)
+    devices = page.context.new_cdp_session(page)
+    devices.send("WebAuthn.enable")
+    options = {"protocol": "ctap2", "transport": "internal", "isUserVerified": True}
+    options |= {"hasUserVerification": True, "automaticPresenceSimulation": True}
+    devices.send("WebAuthn.addVirtualAuthenticator", {"options": options})
+    page.goto(f"{live_server.url}/accounts/two-step")
+    log_in(page, OLD)
+    page.get_by_label("Password").fill(OLD)
+    page.get_by_role("button", name="Add a passkey").press("Enter")
+    expect(page.get_by_label("Name of the passkey")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Passkey Chrome on Linux")).to_be_visible()
+    page.get_by_role("button", name="Log out").press("Enter")
+    log_in(page, OLD)
+    page.get_by_role("button", name="Use a passkey").press("Enter")
+    expect(page.get_by_role("heading", name="Connected apps")).to_be_visible()
+    assert complaints == []

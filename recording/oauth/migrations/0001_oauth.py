@@ -1,4 +1,5 @@
 import django.db.models.deletion
+import django.utils.timezone
 import oauth2_provider.generators
 import oauth2_provider.models
 from django.conf import settings
@@ -354,6 +355,34 @@ class Migration(migrations.Migration):
                 ),
                 ("digest", models.CharField(max_length=64, unique=True)),
                 ("used_at", models.DateTimeField(null=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="Passkey",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("name", models.CharField(max_length=100)),
+                ("credential", models.BinaryField()),
+                ("digest", models.CharField(max_length=64, unique=True)),
+                ("counter", models.BigIntegerField(default=0)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("last_used_at", models.DateTimeField(null=True)),
                 (
                     "user",
                     models.ForeignKey(

@@ -1,4 +1,4 @@
-"""The page of an account's two-step login: set up, recovery codes, removed."""
+"""The page of an account's two-step login: app, passkeys, recovery codes, removal."""
 
 from __future__ import annotations
 
@@ -13,8 +13,15 @@ from django.utils.safestring import mark_safe
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from recording.oauth import logins, second_factors, totp, web_sessions
-from recording.oauth.models import AuthenticatorApp
+from recording.oauth import (
+    devices,
+    logins,
+    passkeys,
+    second_factors,
+    totp,
+    web_sessions,
+)
+from recording.oauth.models import AuthenticatorApp, Passkey
 from recording.oauth.passwords import ConfirmForm
 from recording.oauth.views.second_step import CodeForm
 
@@ -24,15 +31,25 @@ from recording.oauth.views.second_step import CodeForm
 @require_http_methods(["GET", "HEAD", "POST"])
 @logins.limited
 def second_factor(request: HttpRequest) -> HttpResponse:
-    """Show the state; POST changes it. All but the app's first code asks for the password."""
+    """Show the state; POST changes it.
+
+    It asks for the password, but in the second half of adding an app or a passkey.
+    """
     if request.method != "POST":
         return _page(request)
     if "code" in request.POST:
         return _confirm(request)
+    if "credential" in request.POST:
+        return _add_passkey(request)
     form = ConfirmForm(request, request.POST)
     if not form.is_valid():
         return _page(request, form=form)
-    act = {"start": _start, "renew": _renew, "remove": _remove}
+    act = {
+        "start": _start,
+        "passkey": _start_passkey,
+        "renew": _renew,
+        "remove": _remove,
+    }
     return act.get(request.POST.get("action", ""), _page)(request)
 
 
@@ -40,6 +57,8 @@ def _page(request: HttpRequest, **context: Any) -> HttpResponse:
     account = request.user
     context |= {
         "app": second_factors.app_of(account),
+        "passkeys": Passkey.objects.filter(user=account.pk).order_by("pk"),
+        "serves_passkeys": passkeys.are_served(),
         "unused_codes": second_factors.unused_recovery_codes(account),
     }
     status = 400 if "form" in context else 200
@@ -74,20 +93,49 @@ def _confirm(request: HttpRequest) -> HttpResponse:
     if app is None:
         return redirect("account-second-factor")
     code = form.cleaned_data["code"] if form.is_valid() else ""
-    codes = second_factors.confirm_app(request.user, "".join(code.split()))
-    if codes is None:
+    if not second_factors.confirm_app(request.user, "".join(code.split())):
         form.add_error(
             None, "This code is not valid. Is the clock of your device right?"
         )
         return _set_up(request, app, form=form)
-    # Their logins had one step.
+    return _added(request)
+
+
+def _added(request: HttpRequest) -> HttpResponse:
+    """End the sessions whose logins had one step; show recovery codes if there are none yet."""
     web_sessions.end_others(request.user, keep=request.session.session_key)
     request.session[second_factors.VERIFIED] = True
-    return _page(request, codes=codes)
+    if second_factors.unused_recovery_codes(request.user):
+        messages.success(request, "It was added.")
+        return redirect("account-second-factor")
+    return _renew(request)
+
+
+def _start_passkey(request: HttpRequest) -> HttpResponse:
+    if not passkeys.are_served():
+        return _page(request)
+    options = passkeys.creation_options(request)
+    context = {"options": options, "device": _described(request)}
+    return render(request, "accounts/second_factor_passkey.html", context)
+
+
+def _described(request: HttpRequest) -> str:
+    """Return the name that a new passkey has, unless its owner writes another."""
+    return devices.described(request.headers.get("User-Agent", ""))
+
+
+def _add_passkey(request: HttpRequest) -> HttpResponse:
+    name = " ".join(request.POST.get("name", "").split())[:100] or _described(request)
+    if not name.isprintable():
+        name = _described(request)
+    if passkeys.register(request, request.POST["credential"], name=name):
+        return _added(request)
+    messages.error(request, "The passkey was not added. Try again.")
+    return redirect("account-second-factor")
 
 
 def _renew(request: HttpRequest) -> HttpResponse:
-    if second_factors.app_of(request.user) is None:
+    if not second_factors.are_asked_for(request.user):
         return _page(request)
     return _page(request, codes=second_factors.renew_recovery_codes(request.user))
 

@@ -1,4 +1,4 @@
-"""The second page of a login: a code of the authenticator app, or a recovery code."""
+"""The second page of a login: a code of the authenticator app, a passkey, or a recovery code."""
 
 from __future__ import annotations
 
@@ -13,23 +13,30 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 from django.views.generic import FormView
 
-from recording.oauth import logins, pending_logins, second_factors
+from recording.oauth import logins, passkeys, pending_logins, second_factors
 from recording.oauth.errors import OAuthError
 from recording.oauth.views.accounts import LoginPageMixin, locked_out
 
 
 class CodeForm(forms.Form):
-    """A code of either kind."""
+    """A code of the app."""
 
     code = forms.CharField(max_length=40)
 
 
+class StepForm(forms.Form):
+    """A code of the app, a recovery code, or what the browser says of a passkey."""
+
+    code = forms.CharField(max_length=40, required=False)
+    credential = forms.CharField(required=False)
+
+
 @method_decorator(never_cache, name="dispatch")
-class SecondStep(LoginPageMixin, FormView[CodeForm]):
+class SecondStep(LoginPageMixin, FormView[StepForm]):
     """Logs in whose password was right, and whose code is."""
 
     template_name = "accounts/second_step.html"
-    form_class = CodeForm
+    form_class = StepForm
     next_page = settings.LOGIN_REDIRECT_URL
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
@@ -51,8 +58,12 @@ class SecondStep(LoginPageMixin, FormView[CodeForm]):
         except OAuthError as error:
             return logins.refused(request, error)
 
-    def form_valid(self, form: CodeForm) -> HttpResponse:
-        if second_factors.use(self.account, form.cleaned_data["code"]):
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        options = passkeys.request_options(self.request, self.account)
+        return super().get_context_data(**context, passkey_options=options)
+
+    def form_valid(self, form: StepForm) -> HttpResponse:
+        if self._is_right(**form.cleaned_data):
             address = self.get_success_url()
             pending_logins.finish(self.request, self.account)
             return redirect(address)
@@ -60,5 +71,10 @@ class SecondStep(LoginPageMixin, FormView[CodeForm]):
         AxesProxyHandler.user_login_failed(
             __name__, {"username": self.account.get_username()}, self.request
         )
-        form.add_error("code", "This code is not valid. Each code works once.")
+        form.add_error(None, "This is not valid. Each code works once.")
         return self.form_invalid(form)
+
+    def _is_right(self, *, code: str, credential: str) -> bool:
+        if credential:
+            return passkeys.use(self.request, self.account, credential)
+        return second_factors.use(self.account, code)
