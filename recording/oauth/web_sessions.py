@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+import structlog
 from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends import db
 from django.contrib.sessions.backends.base import UpdateError
+from django.db import Error
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from recording.oauth import devices, throttles
+
+log = structlog.stdlib.get_logger("signpost.oauth")
 
 DEVICE = "device"
 USE_RESOLUTION = timedelta(minutes=5)
@@ -37,6 +40,11 @@ class SessionStore(db.SessionStore):
         row.account_id = data.get(SESSION_KEY)
         return row
 
+    @property
+    def is_loaded(self) -> bool:
+        """Return True if the session was read: False too when the database did not answer."""
+        return "_session_cache" in vars(self)
+
 
 class SessionUseMiddleware:
     """Stores with each session where it is used and when, in steps of five minutes."""
@@ -47,7 +55,7 @@ class SessionUseMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
         # What has not read the session is no use of it, and must not read it now.
-        if request.session.accessed and SESSION_KEY in request.session:
+        if request.session.is_loaded and SESSION_KEY in request.session:  # type: ignore[attr-defined]
             _note_use(request)
         return response
 
@@ -67,8 +75,12 @@ def _note_use(request: HttpRequest) -> None:
         "user_agent": request.headers.get("User-Agent", "")[:300],
     }
     if not is_saved_anyway:
-        with suppress(UpdateError):  # it was ended meanwhile
+        try:
             request.session.save()
+        except UpdateError:
+            pass  # it was ended meanwhile
+        except Error:
+            log.warning("use of a session not stored", exc_info=True)
         request.session.modified = False  # the browser's cookie stays as it is
 
 

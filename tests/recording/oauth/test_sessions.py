@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 import time_machine
+from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 
@@ -148,6 +149,20 @@ def test_a_session_that_is_ended_during_a_request_stays_ended(ada, monkeypatch):
         assert client.get(PAGE).status_code == 200
         monkeypatch.undo()
         assert not is_logged_in(client)
+
+
+def test_a_page_opens_although_the_use_of_its_session_cannot_be_stored(
+    ada, monkeypatch, caplog
+):
+    client = browser()
+
+    def fail(self) -> None:
+        raise OperationalError("read-only")
+
+    monkeypatch.setattr(web_sessions.SessionStore, "save", fail)
+    with time_machine.travel(timezone.now() + timedelta(hours=1)):
+        assert is_logged_in(client)
+    assert "use of a session not stored" in caplog.text
 
 
 def test_an_account_that_is_switched_off_loses_its_sessions(ada):
