@@ -36,9 +36,7 @@ def build(content: Mapping[str, Any], *, target: int = TARGET) -> dict[str, Any]
     First the transcript loses its segments, then the end of its text. Summaries are never
     cut: if they alone exceed the target, so does the body.
     """
-    data = dict(content)
-    if "summaries" in data:
-        data["summaries"] = [as_markdown(summary) for summary in data["summaries"]]
+    data = with_markdown(content)
     if "transcript" in data:
         data["transcript"] = _with_truncated(data["transcript"])
         data["transcript"] = _trimmed(data, room=target - ENVELOPE_SIZE)
@@ -80,6 +78,14 @@ def prefix(text: str, *, size: int) -> str:
         except orjson.JSONDecodeError:
             continue  # inside a character or an escape: one byte less
     return ""
+
+
+def with_markdown(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a recording's content with its HTML summaries as Markdown."""
+    data = dict(content)
+    if "summaries" in data:
+        data["summaries"] = [as_markdown(summary) for summary in data["summaries"]]
+    return data
 
 
 def as_markdown(summary: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from recording import account_locks, documents, payloads
 from recording.models import Recording
+from recording.search import index
 from recording.subscriptions import owner_id
 from recording.webhooks import PROFILE, SUMMARY_COMPLETED
 from webhooks_core import publishing
@@ -41,9 +42,12 @@ def import_recording(
     account_locks.check(account)
     document = documents.read(raw)
     # Before the transaction: converting and trimming may take a while.
-    data = payloads.build(document.content) if publish_event else None
+    readable = payloads.with_markdown(document.content)
+    data = payloads.build(readable) if publish_event else None
+    terms = index.terms_of(account, readable)
     with account_locks.active_account(account):
         recording, before = _store(account, document.content)
+        index.store(recording, terms)
         event = None
         if data is not None and _has_new_summaries(before, document.content):
             event = publishing.publish(

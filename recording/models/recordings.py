@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 from django.conf import settings
 from django.db import models
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 MAX_ID_LENGTH = 255
@@ -35,7 +36,14 @@ class Recording(models.Model):
                 fields=["account", "audio_id"], name="recording_of_account"
             )
         ]
-        indexes = [models.Index(fields=["audio_id"], name="recording_by_id")]
+        indexes = [
+            models.Index(fields=["audio_id"], name="recording_by_id"),
+            models.Index(
+                "account",
+                Coalesce("recorded_at", "created_at").desc(),
+                name="recording_by_time",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.audio_id
@@ -45,3 +53,15 @@ class Recording(models.Model):
         """Return the document's fields (recording, "data of summary.completed")."""
         content: dict[str, Any] = orjson.loads(self.document)
         return content
+
+
+class SearchTerms(models.Model):
+    """The different words of a recording, which the database's full-text index covers."""
+
+    recording = models.OneToOneField(
+        Recording, on_delete=models.CASCADE, primary_key=True
+    )
+    terms = models.TextField(help_text="Separated by spaces.")
+
+    def __str__(self) -> str:
+        return str(self.recording)

@@ -1,0 +1,9 @@
+"""Full-text search over the recordings of one account."""
+
+from __future__ import annotations
+
+from recording.search.hits import SearchHit
+from recording.search.pages import SearchPage, search
+from recording.search.queries import SearchQueryError
+
+__all__ = ["SearchHit", "SearchPage", "SearchQueryError", "search"]

@@ -1,0 +1,116 @@
+"""The hits of one recording: where the phrases of a query stand in its texts."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from recording.search import texts, words
+from recording.search.texts import Text
+
+MOST_OF_RECORDING = 3
+BEFORE, LENGTH = 60, 240  # characters of a snippet: before the first match, and in all
+MARK = "**"
+
+BLANK = re.compile(r"[\s\x00-\x1f\x7f]+")
+
+Phrases = Sequence[words.Tokens]
+Spans = list[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """A text that matches; `field` is title, summary or transcript, times are in seconds.
+
+    `speaker`, `start_s` and `end_s` are those of a transcript's segment, else None.
+    """
+
+    audio_id: str
+    title: str
+    field: str
+    snippet: str
+    speaker: str | None
+    start_s: float | None
+    end_s: float | None
+
+
+def of_recording(content: Mapping[str, Any], phrases: Phrases) -> list[SearchHit]:
+    """Return the best hits of a recording, none if it lacks one of the phrases.
+
+    A phrase stands in one text. Texts with more of the phrases come first, then title, summaries
+    and segments in their order. The whole transcript counts where no segment has a phrase.
+    """
+    missing = set(phrases)
+    found: list[tuple[int, Text]] = []
+    for text in (*texts.head(content), *texts.transcript(content)):
+        is_whole = text.field == "transcript" and text.speaker is None
+        sought = missing if is_whole else phrases
+        if count := _count(text.text, sought, missing):
+            found.append((count, text))
+    if missing:
+        return []
+    found.sort(key=lambda each: -each[0])
+    return [_hit(content, text, phrases) for _, text in found[:MOST_OF_RECORDING]]
+
+
+def _count(text: str, phrases: Iterable[words.Tokens], missing: set[Any]) -> int:
+    """Return how many phrases stand in a text, and take them from the missing ones."""
+    if not (sought := list(phrases)):
+        return 0
+    folded = words.folded(text)
+    present = [each for each in sought if next(words.spans(folded, each), None)]
+    missing.difference_update(present)
+    return len(present)
+
+
+def _hit(content: Mapping[str, Any], text: Text, phrases: Phrases) -> SearchHit:
+    return SearchHit(
+        audio_id=content["audio_id"],
+        title=content.get("title", ""),
+        field=text.field,
+        snippet=snippet(text.text, phrases),
+        speaker=text.speaker,
+        start_s=text.start_s,
+        end_s=text.end_s,
+    )
+
+
+def snippet(text: str, phrases: Phrases) -> str:
+    """Return the part of a text around its first match, in one line, each match as **match**."""
+    spans = _spans(text, phrases)
+    begin = max(spans[0][0] - BEFORE, 0)
+    if begin:  # not within a word
+        blank = text.find(" ", begin, spans[0][0])
+        begin = blank + 1 if blank >= 0 else begin
+    end = begin + LENGTH
+    parts, at = ["… "] if begin else [], begin
+    for start, stop in spans:
+        if at <= start and stop <= end:
+            parts += [text[at:start], MARK, text[start:stop], MARK]
+            at = stop
+    parts.append(text[at:end])
+    if end < len(text):
+        parts.append(" …")
+    return BLANK.sub(" ", "".join(parts)).strip()
+
+
+def _spans(text: str, phrases: Phrases) -> Spans:
+    """Return where phrases stand in a text that is not folded, in order."""
+    folded = words.folded(text)
+    spans = sorted(span for each in phrases for span in words.spans(folded, each))
+    if text.isascii():
+        return spans
+    # The offset of each character in the folded text; one may become none or several.
+    starts = list(accumulate((len(words.folded(each)) for each in text), initial=0))
+    return [_unfolded(starts, span) for span in spans]
+
+
+def _unfolded(starts: Sequence[int], span: tuple[int, int]) -> tuple[int, int]:
+    """Return the whole characters of which a folded text's span is made."""
+    first = bisect_right(starts, span[0]) - 1
+    # With the marks at the end, which became nothing.
+    return first, max(bisect_left(starts, span[1]), bisect_right(starts, span[1]) - 1)

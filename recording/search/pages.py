@@ -1,0 +1,132 @@
+"""Run a search, page by page."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import orjson
+from django.contrib.auth.models import AbstractUser
+from django.db.models import Q
+
+from recording.models import Recording
+from recording.search import hits, index, queries, words
+from recording.search.hits import SearchHit
+from recording.search.index import Position
+from recording.search.queries import SearchQueryError
+from webhooks_core.formats import iso
+
+LARGEST_LIMIT = 100
+# What one page reads to find its hits. A search that needs more has further pages.
+MOST_RECORDINGS = 200
+MOST_BYTES = 32 * 1_048_576
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPage:
+    """Hits in their order. Even a page without hits may have a `next_cursor`: then go on."""
+
+    hits: list[SearchHit]
+    next_cursor: str | None
+
+
+def search(
+    account: AbstractUser,
+    query: str,
+    *,
+    limit: int = 20,
+    cursor: str | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> SearchPage:
+    """Find recordings of an account that have all words and "quoted phrases" of a query.
+
+    First those with all of them in the title, then those with all in title and summaries, then
+    the others; the newest first in each. `since` and `until` (excluded) limit the time of
+    recording, or else of import; UTC without an offset. Raises SearchQueryError.
+    """
+    phrases = queries.phrases(query)
+    if not 1 <= limit <= LARGEST_LIMIT:
+        raise SearchQueryError(f"limit must be from 1 to {LARGEST_LIMIT}.")
+    start = None if cursor is None else _read_cursor(cursor)
+    terms = {term for phrase in phrases for term in words.terms(phrase)}
+    return _page(account, phrases, terms, _period(since, until), start, limit)
+
+
+def _page(
+    account: AbstractUser,
+    phrases: Sequence[words.Tokens],
+    terms: set[str],
+    period: Q,
+    start: Position | None,
+    limit: int,
+) -> SearchPage:
+    found: list[SearchHit] = []
+    size = 0
+    candidates = index.candidates(
+        account, terms, period, start, at_most=MOST_RECORDINGS + 1
+    )
+    for number, (position, own_size) in enumerate(candidates):
+        size += own_size
+        is_full = len(found) == limit or number == MOST_RECORDINGS
+        if is_full or (number and size > MOST_BYTES):
+            return SearchPage(found, _cursor(position))
+        skip = start.skip if start and start.pk == position.pk else 0
+        new = _hits(position.pk, phrases)[skip:]
+        room = limit - len(found)
+        found += new[:room]
+        if len(new) > room:
+            return SearchPage(found, _cursor(replace(position, skip=skip + room)))
+    return SearchPage(found, None)
+
+
+def _hits(pk: int, phrases: Sequence[words.Tokens]) -> list[SearchHit]:
+    recording = Recording.objects.filter(pk=pk).first()
+    if recording is None:  # deleted since it was found
+        return []
+    return hits.of_recording(recording.content, phrases)
+
+
+def _period(since: datetime | None, until: datetime | None) -> Q:
+    period = Q()
+    if since is not None:
+        period &= Q(time__gte=_utc("since", since))
+    if until is not None:
+        period &= Q(time__lt=_utc("until", until))
+    return period
+
+
+def _utc(name: str, time: datetime) -> datetime:
+    try:
+        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+    except OverflowError as error:  # the year would be 0 or 10,000
+        raise SearchQueryError(f"{name} is out of range.") from error
+
+
+def _cursor(position: Position) -> str:
+    key = [position.place, iso(position.time), position.pk, position.skip]
+    return base64.urlsafe_b64encode(orjson.dumps(key)).decode().rstrip("=")
+
+
+def _read_cursor(cursor: str) -> Position:
+    try:
+        padded = cursor.encode() + b"=" * (-len(cursor) % 4)
+        values = orjson.loads(base64.b64decode(padded, b"-_", validate=True))
+        place, time, pk, skip = values
+        at = _utc("cursor", datetime.fromisoformat(time))
+        position = Position(_number(place), at, _number(pk), _number(skip))
+        index.PLACES.index(position.place)
+    except (binascii.Error, ValueError, TypeError) as error:
+        raise SearchQueryError(
+            "cursor is not one that this search returned."
+        ) from error
+    return position
+
+
+def _number(value: object) -> int:
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise ValueError
+    return value

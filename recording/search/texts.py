@@ -1,0 +1,38 @@
+"""The texts of a recording that a search looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from recording import payloads
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A title, a summary as Markdown, a transcript or one of its segments (times in seconds)."""
+
+    field: str  # "title", "summary" or "transcript"
+    text: str
+    speaker: str | None = None
+    start_s: float | None = None
+    end_s: float | None = None
+
+
+def head(content: Mapping[str, Any]) -> Iterator[Text]:
+    """Return title and summaries."""
+    yield Text("title", content.get("title", ""))
+    for summary in content.get("summaries", []):
+        yield Text("summary", payloads.as_markdown(summary)["content"])
+
+
+def transcript(content: Mapping[str, Any]) -> Iterator[Text]:
+    """Return the segments, then the whole text."""
+    if "transcript" not in content:
+        return
+    for each in content["transcript"].get("segments", []):
+        yield Text(
+            "transcript", each["text"], each["speaker"], each["start"], each["end"]
+        )
+    yield Text("transcript", content["transcript"]["text"])
