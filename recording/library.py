@@ -46,9 +46,9 @@ def page(
     if title:
         rows = rows.filter(title__icontains=title)
     if since is not None:
-        rows = rows.filter(time__gte=_utc("since", since))
+        rows = rows.filter(time__gte=utc("since", since))
     if until is not None:
-        rows = rows.filter(time__lt=_utc("until", until))
+        rows = rows.filter(time__lt=utc("until", until))
     if cursor is not None:
         time, pk = _read_cursor(cursor)
         rows = rows.filter(Q(time__lt=time) | Q(time=time, pk__lt=pk))
@@ -73,8 +73,8 @@ def _of(account: AbstractUser) -> QuerySet[Any]:
     )
 
 
-def _utc(name: str, time: datetime) -> datetime:
-    """Return a time in UTC, which one without an offset is in already."""
+def utc(name: str, time: datetime) -> datetime:
+    """Return a time in UTC, which one without an offset is in already. Raises BadRequestError."""
     try:
         return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
     except (OverflowError, ValueError) as error:  # the year would be 0 or 10,000
@@ -90,7 +90,7 @@ def _read_cursor(cursor: str) -> tuple[datetime, int]:
     try:
         padded = cursor.encode() + b"=" * (-len(cursor) % 4)
         time, pk = orjson.loads(base64.b64decode(padded, b"-_", validate=True))
-        return _utc("cursor", datetime.fromisoformat(time)), _row_number(pk)
+        return utc("cursor", datetime.fromisoformat(time)), _row_number(pk)
     except (binascii.Error, ValueError, TypeError) as error:
         raise BadRequestError("cursor is not one that this list returned.") from error
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from mcp.server import MCPServer
 from mcp_types import ToolAnnotations
@@ -14,6 +15,7 @@ from recording import library, payloads
 from recording.errors import BadRequestError
 from recording.mcp import calls, pages
 from recording.mcp.calls import NOTICE
+from recording.search import SearchQueryError, search
 from webhooks_core.formats import iso
 
 AudioId = Annotated[str, Field(max_length=255, description="Id of the recording.")]
@@ -56,6 +58,21 @@ class RecordingDetails(Marked, RecordingItem):
     transcript_characters: int
     transcript_segments: int
     speakers: list[str]
+
+
+class Hit(TypedDict):
+    audio_id: str
+    title: str
+    field: Literal["title", "summary", "transcript"]
+    snippet: str
+    speaker: str | None
+    start_s: Seconds
+    end_s: Seconds
+
+
+class HitList(Marked):
+    hits: list[Hit]
+    next_cursor: NextCursor
 
 
 class Summary(TypedDict):
@@ -107,6 +124,43 @@ def list_recordings(
     return {
         "notice": NOTICE,
         "recordings": [_item(row) for row in page.items],
+        "next_cursor": page.next_cursor,
+    }
+
+
+@calls.tool
+def search_recordings(
+    query: Annotated[
+        str,
+        Field(
+            max_length=1000,
+            description='Words that a recording must have, all of them; "a quotation" finds words '
+            "that follow one another.",
+        ),
+    ],
+    since: Since = None,
+    until: Until = None,
+    limit: Limit = 20,
+    cursor: Cursor = None,
+) -> HitList:
+    """Search titles, summaries and transcripts; a hit in a transcript has speaker and time.
+
+    A page without hits may have a next_cursor: then go on.
+    """
+    try:
+        page = search(
+            calls.account(),
+            query,
+            limit=limit,
+            cursor=cursor,
+            since=None if since is None else library.utc("since", since),
+            until=None if until is None else library.utc("until", until),
+        )
+    except SearchQueryError as error:
+        raise BadRequestError(str(error)) from error
+    return {
+        "notice": NOTICE,
+        "hits": [cast("Hit", asdict(hit)) for hit in page.hits],
         "next_cursor": page.next_cursor,
     }
 
@@ -238,9 +292,18 @@ def _segment(index: int, segment: dict[str, Any]) -> Segment:
     }
 
 
+TOOLS = (
+    list_recordings,
+    search_recordings,
+    get_recording,
+    get_summary,
+    get_transcript,
+)
+
+
 def register(server: MCPServer[Any]) -> None:
     """Add these tools to a server; each title is its name in words."""
-    for function in (list_recordings, get_recording, get_summary, get_transcript):
+    for function in TOOLS:
         server.add_tool(
             function,
             title=function.__name__.replace("_", " ").capitalize(),

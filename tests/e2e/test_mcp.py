@@ -51,10 +51,11 @@ def test_the_python_sdk_goes_from_an_address_to_a_transcript(person, mode):
             httpx2.AsyncClient(auth=auth, trust_env=False) as http,
             Client(streamable_http_client(address, http_client=http), mode=mode) as mcp,
         ):
-            listed = await mcp.call_tool("list_recordings", {})
-            assert listed.structured_content
-            [recording] = listed.structured_content["recordings"]
-            wanted = {"audio_id": recording["audio_id"], "part": "segments"}
+            found = await mcp.call_tool("search_recordings", {"query": "harbour"})
+            assert found.structured_content
+            hit = found.structured_content["hits"][-1]
+            assert hit["speaker"] == "Ben"
+            wanted = {"audio_id": hit["audio_id"], "part": "segments"}
             read = await mcp.call_tool("get_transcript", wanted)
             assert read.structured_content
             assert read.structured_content["segments"][0]["text"] == "Good morning."

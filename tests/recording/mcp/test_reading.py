@@ -16,7 +16,7 @@ SEGMENTS = [
 
 def test_every_tool_tells_what_it_takes_gives_and_does(mcp):
     tools = mcp.request("tools/list")["result"]["tools"]
-    assert len(tools) > 10
+    assert len(tools) == 12
     for tool in tools:
         assert tool["title"]
         assert tool["description"]
@@ -92,6 +92,33 @@ def test_the_list_is_filtered_by_title_and_time(mcp):
 )
 def test_wrong_arguments_are_named(mcp, arguments, text):
     assert text in mcp.refusal("list_recordings", **arguments)
+
+
+def test_a_search_names_speaker_and_time(mcp, stranger):
+    audio_id = store(mcp.api)
+    store(stranger)
+    found = mcp.call("search_recordings", query="harbour project", since="2026-11-01")
+    [hit] = [each for each in found["hits"] if each["field"] == "transcript"]
+    assert {each["audio_id"] for each in found["hits"]} == {audio_id}
+    assert (hit["speaker"], hit["start_s"], hit["end_s"]) == ("Ben", 1.6, 4.1)
+    assert "harbour" in hit["snippet"]
+    later = mcp.call("search_recordings", query="harbour", since="2026-12-01")
+    assert later["hits"] == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"query": ""},
+        {"query": "a\0b", "cursor": "nonsense"},
+        {"query": "x" * 1001},
+        {"query": "harbour", "cursor": "nonsense"},
+        {"query": "harbour", "since": "0001-01-01T00:00:00+14:00"},
+    ],
+)
+def test_a_search_that_cannot_be_run_says_why(mcp, arguments):
+    refusal = mcp.refusal("search_recordings", **arguments)
+    assert refusal != "Error executing tool search_recordings"
 
 
 def test_a_recording_is_described(mcp):

@@ -30,15 +30,15 @@ await first.finishAuth(sent.searchParams.get("code"), sent.searchParams.get("iss
 const mcp = connected();
 await mcp.connect(transport());
 const { tools } = await mcp.listTools();
-const listed = await mcp.callTool({ name: "list_recordings", arguments: {} });
-const [recording] = listed.structuredContent.recordings;
-const read = await mcp.readResource({ uri: `recording://${recording.audio_id}` });
+const found = await mcp.callTool({ name: "search_recordings", arguments: { query: "harbour" } });
+const [hit] = found.structuredContent.hits;
+const read = await mcp.readResource({ uri: `recording://${hit.audio_id}` });
 const refused = await mcp.callTool({ name: "get_recording", arguments: { audio_id: "none" } });
 await mcp.close();
 console.log(
   JSON.stringify({
     tools: tools.length,
-    title: recording.title,
+    title: hit.title,
     document: read.contents[0].text,
     isError: refused.isError,
   }),
