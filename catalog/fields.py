@@ -1,4 +1,4 @@
-"""Columns and orderings that behave alike on SQLite and PostgreSQL."""
+"""Columns and orderings that behave in the same way on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 

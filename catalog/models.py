@@ -32,7 +32,7 @@ class NamedQuerySet(models.QuerySet[Row]):
         return len(rows.values_list("pk"))
 
     def delete_locked(self, keys: Collection[int]) -> None:
-        """Delete rows; no book can begin to refer to them meanwhile."""
+        """Delete rows; no book can begin to refer to them at the same time."""
         with transaction.atomic():
             self.lock(keys)
             self.filter(pk__in=keys).delete()

@@ -35,38 +35,38 @@ def _faults() -> Iterator[checks.CheckMessage]:
     if base.scheme != "https":
         yield checks.Error(
             "BASE_URL is not https.",
-            hint="Tokens and signatures travel over it: give the https origin.",
+            hint="Tokens and signatures need encryption: set BASE_URL to the https origin.",
             id="signpost.E001",
         )
     if not validate_host(base.hostname or "", settings.ALLOWED_HOSTS):
         yield checks.Error(
-            "ALLOWED_HOSTS does not hold the host of BASE_URL.",
+            "ALLOWED_HOSTS does not contain the host of BASE_URL.",
             hint=f"Add {base.hostname} to ALLOWED_HOSTS.",
             id="signpost.E002",
         )
     if "*" in settings.ALLOWED_HOSTS:
         yield checks.Error(
             "ALLOWED_HOSTS accepts every host.",
-            hint="Name the hosts that this service is reached by.",
+            hint="List the host names of this service.",
             id="signpost.E003",
         )
     if settings.DEBUG:
         yield checks.Error(
             "DEBUG is on in production.",
-            hint="Unset DEBUG: its pages show settings and source to strangers.",
+            hint="Unset DEBUG: its pages show settings and source code to everyone.",
             id="signpost.E004",
         )
     proxies = map(ip_network, settings.GATEWAY_TRUSTED_PROXIES)
     if any(network.prefixlen == 0 for network in proxies):
         yield checks.Error(
-            "GATEWAY_TRUSTED_PROXIES holds every address.",
-            hint="Anybody could claim any identity by a header: name the proxies alone.",
+            "GATEWAY_TRUSTED_PROXIES contains every address.",
+            hint="Anyone could claim any identity by a header: list only the proxies.",
             id="signpost.E007",
         )
     if len(settings.SECRET_KEY) < MIN_SECRET_KEY or len(set(settings.SECRET_KEY)) < 10:
         yield checks.Error(
             f"SECRET_KEY is shorter than {MIN_SECRET_KEY} characters or too uniform.",
-            hint="Make one: python -c 'import secrets; print(secrets.token_urlsafe(50))'",
+            hint="Create one: python -c 'import secrets; print(secrets.token_urlsafe(50))'",
             id="signpost.E005",
         )
     yield from _engine_faults()
@@ -84,7 +84,7 @@ def _engine_faults() -> Iterator[checks.CheckMessage]:
     if settings.Q_CLUSTER["workers"] < 2:
         yield checks.Warning(
             "WORKERS is below 2.",
-            hint="While a dispatcher awaits a slow receiver, other tasks need a second worker.",
+            hint="While a dispatcher waits for a slow receiver, other tasks need a second worker.",
             id="signpost.W002",
         )
 
@@ -93,10 +93,10 @@ def _engine_faults() -> Iterator[checks.CheckMessage]:
 def check_tables(
     databases: Sequence[str] | None = None, **_: Any
 ) -> list[checks.CheckMessage]:
-    """Return an error for a database whose tables were made by migrations that no longer exist."""
+    """Return an error for a database whose tables were created by migrations that no longer exist."""
     return [
         checks.Error(
-            "The tables of this database were made before the first release.",
+            "The tables of this database were created before the first release.",
             hint="Delete var/signpost.sqlite3* (or dropdb and createdb), then migrate.",
             id="signpost.E008",
         )

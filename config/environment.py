@@ -79,7 +79,7 @@ def networks(value: str) -> list[str]:
     return networks
 
 
-# Notice within 12 s that the server or the way to it is gone: a lease lasts 15 s.
+# Detect within 12 s that the server is unreachable: a lease lasts 15 s.
 POSTGRES_OPTIONS: dict[str, Any] = {
     "connect_timeout": 5,
     "tcp_user_timeout": 10_000,

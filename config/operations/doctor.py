@@ -109,7 +109,7 @@ def _disk() -> Verdict:
     free = shutil.disk_usage(folder).free
     message = f"{free // 1024**2} MB are free where var/ is"
     if free < MIN_FREE_BYTES:
-        return warning(f"Only {message}: make room.")
+        return warning(f"Only {message}: free disk space.")
     return ok(f"{message}.")
 
 
@@ -126,7 +126,7 @@ def _static() -> Verdict:
 def _staff() -> Verdict:
     if not get_user_model().objects.filter(is_staff=True, is_active=True).exists():
         return warning("No user can open the admin: run `manage.py createsuperuser`.")
-    return ok("Somebody can open the admin.")
+    return ok("At least one user can open the admin.")
 
 
 def _temporary_files() -> Verdict:

@@ -132,7 +132,7 @@ def check_network() -> str:
     if hosts:
         raise NotReadyError(
             f"No receiver can be reached from {hosts}: repair its network or name server. "
-            "Deliveries wait meanwhile, and nothing counts against their receivers."
+            "Until then deliveries wait, and no failure counts against their receivers."
         )
     return "Every worker has network access."
 

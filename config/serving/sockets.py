@@ -37,7 +37,7 @@ def check_host(host: str, *, loopback_only: bool) -> None:
     if loopback_only and not is_loopback(host):
         raise ListenError(
             f"--host: {host!r} is not a loopback address: a local instance serves this "
-            "machine alone; set ENVIRONMENT=production to be reached from elsewhere."
+            "machine only; set ENVIRONMENT=production to serve other machines."
         )
 
 

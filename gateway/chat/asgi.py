@@ -69,7 +69,7 @@ async def respond(
         request_id = (b"X-Request-Id", request.request_id.encode())
         await _send(response, (*extra_headers, request_id), send)
     except (ClientGoneError, TimeoutError):
-        # The client is gone or does not read: the server closes the connection.
+        # The client has disconnected or does not read: the server closes the connection.
         status = CLIENT_GONE
     except asyncio.CancelledError:
         status = CLIENT_GONE

@@ -103,7 +103,7 @@ def _chat_request(request: Request) -> ChatRequest:
 
 
 def _read_body(request: Request) -> bytes:
-    """Raises PayloadTooLargeError, and what Django raises for a client that has gone."""
+    """Raises PayloadTooLargeError, and what Django raises for a client that has disconnected."""
     check_length(request.META.get("CONTENT_LENGTH") or "")
     body: bytes = request.read(MAX_BODY_BYTES + 1)
     if len(body) > MAX_BODY_BYTES:
@@ -116,7 +116,7 @@ async def _serve(caller: Caller, request: ChatRequest) -> ChatResponse:
 
 
 def _wait(future: Future[T], *, is_asgi: bool) -> T:
-    """Return a result; under ASGI, a client that leaves meanwhile cancels it."""
+    """Return a result; under ASGI, a client that disconnects cancels it."""
     return async_to_sync(_result)(future) if is_asgi else future.result()
 
 

@@ -119,7 +119,7 @@ class OpenClaims:
         return sorted(queues, key=lambda queue: self._count.held(queue.owner))
 
     def claim_suspect(self, now: datetime) -> list[OutgoingRequest]:
-        """Claim one suspect that may be sent now; nothing else may be claimed meanwhile."""
+        """Claim one suspect that may be sent now; nothing else may be claimed until it ends."""
         for queue in self.queues.suspected():
             queue.schedule(now)  # the next dispatcher looks for what else waits
             if requests := self._claim_single(queue, now, isolated=True):
@@ -166,7 +166,7 @@ class OpenClaims:
         return tracing.trace(requests, parents)
 
     def release_unconfirmed(self, *, unrecorded: Iterable[int]) -> int:
-        """Release claims that the database holds and this dispatcher does not know.
+        """Release claims of this lease that are in the database but not in this dispatcher's memory.
 
         Their commit went unconfirmed, so their requests were never made. Return how many.
         """
@@ -266,7 +266,7 @@ class OpenClaims:
         pks = [row.pk for row in due]
         if Delivery.objects.claim(pks, lease=self.lease.pk) == len(pks):
             return list(due)
-        # Another process has failed some of them meanwhile.
+        # Another process may have failed some of them since.
         rows = Delivery.objects.claimed(pks, lease=self.lease.pk)
         claimed = set(rows.values_list("pk", flat=True))
         return [row for row in due if row.pk in claimed]

@@ -63,7 +63,7 @@ class Connectivity:
         return False
 
     def is_suspect(self, now: datetime) -> bool:
-        """Return True if every attempt failed; other dispatchers may know better."""
+        """Return True if every attempt failed; other dispatchers may have reached one."""
         if self.is_offline:
             return False
         recent = [key for key, at in self._failed.items() if now - WINDOW < at <= now]

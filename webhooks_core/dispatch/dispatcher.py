@@ -152,7 +152,7 @@ class Dispatcher:
             if self._recorder.receive(results):
                 self.sender.mark_reached()
         elif not self._queues.due(clock.now()) and self._idle_wait():
-            # Such rounds may follow each other: the lease must not expire meanwhile.
+            # Such rounds may follow each other: the lease must not expire during them.
             self._housekeeping.renew_lease(after_s=2 * RENEW_EVERY_S)
             return False
         self._recorder.record()

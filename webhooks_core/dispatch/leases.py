@@ -158,7 +158,7 @@ def release(lease: DispatcherLease, *, attempts: int) -> None:
 
 
 def expire_dead(*, spare: DispatcherLease | None = None) -> int:
-    """End every lease that expired or whose process is gone, but `spare`; return how many.
+    """End every lease that expired or whose process ended, except `spare`; return how many.
 
     The death of a process of this machine is known before its lease expires.
     """
@@ -171,7 +171,7 @@ def expire_dead(*, spare: DispatcherLease | None = None) -> int:
 
 
 def _orphaned() -> list[int]:
-    """Return the ids of open leases whose processes ran on this machine and are gone.
+    """Return the ids of open leases whose processes ran on this machine and have ended.
 
     Clones of one snapshot have one boot id. Only the address tells that a process is another's.
     """

@@ -36,7 +36,7 @@ CLAIM_AHEAD_MS = 500
 
 @dataclass(slots=True)
 class QueueState:
-    """What a dispatcher knows about a queue that it has leased.
+    """The state of a queue that a dispatcher has leased.
 
     `window` is how many deliveries can be claimed at once: twice what may be in flight, and more
     for a receiver that accepts more within CLAIM_AHEAD_MS, since a claim costs the same for any
@@ -173,7 +173,7 @@ class LeasedQueues:
         return min(max(most - len(self), 1), batch)
 
     def has_due(self, now: datetime) -> bool:
-        """Return True if lease_due() would find a queue: asked many times a second."""
+        """Return True if lease_due() would find a queue; called many times a second."""
         at = connection.ops.adapt_datetimefield_value(now)
         with connection.cursor() as cursor:
             cursor.execute(_HAS_DUE, (at, self._lease.pk))
@@ -200,7 +200,7 @@ class LeasedQueues:
         )
 
     def reload(self, now: datetime) -> None:
-        """Read from the database which queues are ours: a commit may have gone unconfirmed."""
+        """Read from the database which queues are ours: a commit may have had no confirmation."""
         rows = EndpointQueue.objects.filter(leased_by=self._lease.pk)
         self._queues = {
             row.pk: self._queues.get(row.pk) or row.state()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-# The profile and the owner of an endpoint: two products may know the same owner.
+# The profile and the owner of an endpoint: two products may have the same owner.
 Owner = tuple[str, str]
 
 

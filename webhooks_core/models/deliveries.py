@@ -41,7 +41,7 @@ class Event(models.Model):
     # have no delivery yet. Null: every endpoint has one.
     fanout_after = models.BigIntegerField(null=True, blank=True)
     fanout_until = models.BigIntegerField(null=True, blank=True)
-    # The last column: SQLite reads a row up to the column that is asked for.
+    # The last column: SQLite reads a row up to the requested column.
     body = models.BinaryField()
 
     objects = EventQuerySet.as_manager()
@@ -307,7 +307,7 @@ class Attempt(models.Model):
     status_code = models.PositiveSmallIntegerField(null=True)
     error = models.CharField(max_length=512, blank=True)
     response_body = models.BinaryField(default=b"")
-    # A kept connection turned out to be closed: the request was sent once more, on a new one.
+    # A kept connection was closed: the request was sent again, on a new connection.
     is_repeated = models.BooleanField(default=False, db_default=False)
     # For people: what was sent to which address, and what came back (dispatch/attempt_details.py).
     details = models.JSONField(default=dict)

@@ -47,7 +47,7 @@ def unreadable() -> int:
 
 
 def reencrypt() -> Reencrypted:
-    """Encrypt everything with the first key, but for rows that are changed meanwhile."""
+    """Encrypt everything with the first key, except rows that change at the same time."""
     reencrypted = unreadable = 0
     for row, name in rows():
         if _is_readable(row, name):

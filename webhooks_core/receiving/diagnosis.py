@@ -33,7 +33,7 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """What the sender knows of a delivery: its bytes, its secrets, the times of its attempts."""
+    """The sender's data of a delivery: its bytes, its secrets, the times of its attempts."""
 
     body: bytes
     secrets: Sequence[str]

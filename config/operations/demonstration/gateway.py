@@ -61,7 +61,7 @@ def _chat(steps: Steps, client: Client) -> None:
             first = first or time.monotonic() - started
             chunks.append(chunk)
         if not chunks:
-            raise StepError("the stream brought no chunk")
+            raise StepError("the stream had no chunk")
         steps.show("first", f"after {first * 1000:.0f} ms, {len(chunks)} chunks in all")
         steps.show("answer", "".join(chunks))
 
@@ -75,7 +75,7 @@ def _stream(client: Client) -> Iterator[str]:
             continue
         chunk = orjson.loads(line.removeprefix(b"data: "))
         if "error" in chunk or "detail" in chunk:
-            raise StepError(f"the stream broke off: {chunk}")
+            raise StepError(f"the stream ended early: {chunk}")
         for choice in chunk.get("choices", ()):
             if text := choice.get("delta", {}).get("content"):
                 yield text
@@ -98,7 +98,7 @@ def _ingest(
                 secret = subscribed["secret"]
                 received = next_verified(arrivals, secret=secret, timeout_s=timeout_s)
                 if received.json()["data"] != created:
-                    raise StepError("the event tells of another document")
+                    raise StepError("the event names another document")
                 steps.show("event", received.event_id)
                 steps.show("signature", received.headers["x-gateway-signature"])
         finally:

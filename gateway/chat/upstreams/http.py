@@ -160,7 +160,7 @@ async def post(
 async def _send(
     client: aiohttp.ClientSession, job: Job, call: Call
 ) -> aiohttp.ClientResponse:
-    """POST; if a kept connection was closed while idle, once more on another one."""
+    """POST; if a kept connection was closed while idle, POST again on another one."""
     headers = {
         "Content-Type": "application/json",
         "X-Request-Id": job.request_id,

@@ -17,7 +17,7 @@ MAX_STEP_S = 1.0
 
 
 class SilenceTimer:
-    """Counts the seconds without a signal, as far as the observer ran meanwhile."""
+    """Counts the seconds without a signal, in which the observer itself ran."""
 
     def __init__(self) -> None:
         self._seconds = 0.0

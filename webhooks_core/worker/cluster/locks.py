@@ -32,7 +32,7 @@ class ProcessLock:
         self._holder = 0
 
     def acquire(self) -> bool:
-        """Wait for the lock as long as its holder lives."""
+        """Wait for the lock while its holder is alive."""
         if self._holder != os.getpid():  # a fork inherits the count, but not the lock
             self._holder, self._depth = os.getpid(), 0
         if self._depth == 0:
