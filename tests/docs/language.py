@@ -119,7 +119,8 @@ def title_faults(title: str) -> Iterator[str]:
 def main(arguments: list[str]) -> int:
     """Print each finding of the given pages, or of all; return the exit status."""
     chosen = [Path(name).resolve() for name in arguments]
-    pages = chosen or [*PAGES, ROOT / "CHANGELOG.md"]
+    others = [ROOT / "CHANGELOG.md", *sorted(ROOT.glob("clients/*/README.md"))]
+    pages = chosen or [*PAGES, *others]
     number = 0
     for page in pages:
         for line, message in findings(page) if page.name not in GENERATED else ():
