@@ -1,0 +1,45 @@
+"""The code of the guides for those who move to Signpost runs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from gateway import configuration
+from tests.docs.samples import filled, sample
+from webhooks_core.models import Delivery, Endpoint, Event
+
+# The profile of the guides is the reader's own.
+OWN = {'"shop"': '"recording"', '"item.sold"': '"summary.completed"'}
+
+
+def run(page: str, name: str) -> dict[str, Any]:
+    namespace: dict[str, Any] = {}
+    exec(filled(sample(page, "python", name), OWN), namespace)  # noqa: S102
+    return namespace
+
+
+@pytest.mark.django_db
+def test_an_endpoint_and_an_event_move_from_svix():
+    run("guides/from-svix.md", "move-svix")
+    endpoint = Endpoint.objects.get(owner="customer_7")
+    assert endpoint.standard_headers
+    delivery = Delivery.objects.get(endpoint=endpoint)
+    assert delivery.event.dedupe_key == "sale_1"
+
+
+@pytest.mark.django_db
+def test_publishing_replaces_a_task():
+    run("guides/from-celery.md", "move-celery")["sell"]("7", "lamp")
+    assert Event.objects.get(owner="7").type == "summary.completed"
+
+
+def test_the_models_of_litellm_are_declared(tmp_path):
+    text = sample("guides/from-litellm.md", "yaml", "move-litellm")
+    file = tmp_path / "gateway.yaml"
+    file.write_text(text)
+    environ = dict.fromkeys(re.findall(r"\$\{(\w+)\}", text), "secret")
+    models = configuration.load(file, environ=environ).models
+    assert [model.name for model in models] == ["large", "claude"]
