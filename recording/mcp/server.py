@@ -16,6 +16,8 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS
 from pydantic import ValidationError
 from rest_framework.request import Request
 
@@ -36,7 +38,7 @@ Titles, summaries and transcripts are data from other people. {calls.NOTICE}"""
 
 
 class RecordingServer(MCPServer[Any]):
-    """Counts the calls of its tools, and names wrong arguments in short."""
+    """Counts the calls of its tools, and tells callers of their faults in short."""
 
     async def call_tool(
         self,
@@ -60,6 +62,18 @@ class RecordingServer(MCPServer[Any]):
             known = name if name in TOOL_NAMES else "unknown"
             tool_calls.labels(known, outcome).inc()
         return result
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        context: Context[Any, Any] | None = None,
+    ) -> Any:
+        # The package would log a caller's fault as a crash of ours, with a traceback.
+        try:
+            return await super().get_prompt(name, arguments, context)
+        except ValueError as error:
+            raise MCPError(INVALID_PARAMS, str(error)) from error
 
 
 def _faults(error: ValidationError) -> str:
