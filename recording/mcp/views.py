@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import orjson
 from django.http import HttpResponse
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 
 from recording.throttles import MCPThrottle
 from recording.viewsets import RecordingViewSet
+
+LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+TOOLS = {"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}
 
 
 class MCPViewSet(RecordingViewSet):
@@ -17,7 +21,19 @@ class MCPViewSet(RecordingViewSet):
 
     throttle_classes = (MCPThrottle,)
 
-    @extend_schema(exclude=True)  # tools/list describes it
+    @extend_schema(
+        operation_id="recording_mcp",
+        tags=["Recording MCP"],
+        summary="Send a message to the MCP server",
+        description="JSON-RPC 2.0, as the Model Context Protocol defines it for streamable HTTP."
+        " `tools/list` describes the tools. A notification gets 202 without a body.",
+        request=OpenApiTypes.OBJECT,
+        responses={200: OpenApiTypes.OBJECT, 202: None},
+        examples=[
+            OpenApiExample("request", LIST_TOOLS, request_only=True),
+            OpenApiExample("response", TOOLS, response_only=True),
+        ],
+    )
     def answer(self, request: Request) -> HttpResponse:
         try:
             # As it was parsed: the package reads no JSON that the API would refuse.
