@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -14,7 +17,8 @@ import requests
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.e2e.starting import READY, start
+from tests.docs.samples import sample
+from tests.e2e.starting import READY, start, variables
 from tests.recording.oauth.live import CSRF, Person, installed_node_clients
 from tests.recording.oauth.test_real_clients import Memory, provider
 from tests.running import free_port
@@ -23,11 +27,16 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
 @pytest.fixture(scope="module")
-def person(tmp_path_factory) -> Iterator[Person]:
+def data(tmp_path_factory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("mcp")
+    return folder / "data.sqlite3"
+
+
+@pytest.fixture(scope="module")
+def person(data) -> Iterator[Person]:
     """The demo user of a fresh instance, logged in."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    data = tmp_path_factory.mktemp("mcp") / "data.sqlite3"
     with (
         start(data, "--port", str(port), BASE_URL=url) as process,
         requests.Session() as session,
@@ -40,6 +49,43 @@ def person(tmp_path_factory) -> Iterator[Person]:
         form["csrfmiddlewaretoken"] = token[1]
         session.post(f"{url}/accounts/login", data=form, timeout=30)
         yield Person(url, session)
+
+
+@pytest.fixture(scope="module")
+def sample_environment(person, data) -> dict[str, str]:
+    """The variables that the programs of the documentation read."""
+    token = subprocess.run(
+        [sys.executable, "manage.py", "create_personal_token", "demo", "--days=1"],
+        env=variables(data),
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    own = {"SIGNPOST_MCP": f"{person.url}/mcp", "SIGNPOST_TOKEN": token}
+    return {"PATH": os.environ["PATH"], **own}
+
+
+@pytest.mark.parametrize(
+    ("language", "command"),
+    [
+        ("python", [sys.executable, "-"]),
+        ("javascript", ["node", "--input-type=module", "-"]),
+    ],
+)
+def test_a_program_of_the_documentation_searches(sample_environment, language, command):
+    folder = installed_node_clients() if language == "javascript" else None
+    process = subprocess.run(
+        command,
+        input=sample("connect.md", language, "connect"),
+        cwd=folder,
+        env=sample_environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=50,
+    )
+    assert process.returncode == 0, process.stderr
+    assert "Weekly planning Ben" in process.stdout
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
