@@ -19,7 +19,7 @@ project = "Signpost"
 extensions = ["myst_parser"]
 include_patterns = [
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"),
-    *("docs/*.md", "docs/adr/*.md", "docs/api/*.md", "clients/*/README.md"),
+    *("docs/**.md", "clients/*/README.md"),
 ]
 root_doc = "docs/README"
 myst_heading_anchors = 4
