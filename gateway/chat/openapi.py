@@ -55,8 +55,13 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     "GatewayChatRequest": object_of(
         ["model"],
         model=STRING | {"description": "Name of the model endpoint."},
-        stream={"type": ["boolean", "null"], "default": False},
-        messages=array_of(OBJECT),
+        stream={
+            "type": ["boolean", "null"],
+            "default": False,
+            "description": "True for server-sent events in place of one response.",
+        },
+        messages=array_of(OBJECT)
+        | {"description": "The conversation, each with `role` and `content`."},
     )
     | {"description": "Every other field goes to the upstream as it is."},
     "GatewayChatCompletion": object_of(
@@ -78,13 +83,23 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         )
     ),
 }
+MESSAGES = [
+    {"role": "system", "content": "Answer in one sentence."},
+    {"role": "user", "content": "Which ships give way to ferries?"},
+]
+EXAMPLES = {
+    "Chat": {"model": "echo", "messages": MESSAGES, "temperature": 0.2},
+    "Stream": {"model": "echo", "messages": MESSAGES, "stream": True},
+}
 MODEL = object_of(
     id=STRING, object={"const": "model"}, created=INTEGER, owned_by=STRING
 )
 MODELS = object_of(object={"const": "list"}, data=array_of(MODEL))
 EMBEDDING = object_of(["model"], model=STRING, input={"description": "As OpenAI's."})
 EMBEDDINGS = object_of(["data"], data=array_of(OBJECT), usage=TOKENS)
-EVENTS = STRING | {"description": "Server-sent events of JSON chunks."}
+EVENTS = object_of(["data"], data=STRING | {"description": "A chunk as JSON."}) | {
+    "description": "Server-sent events: the shape of each one."
+}
 NAME = {"name": "model", "in": "path", "required": True, "schema": STRING}
 
 SECURITY: list[dict[str, list[str]]] = [
@@ -131,13 +146,16 @@ def add_chat(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 
 def _chat(name: str, error: str) -> dict[str, Any]:
-    return _post(
+    chat = _post(
         name,
         "Complete a chat, at once or as a stream",
         ref("GatewayChatRequest"),
         _json(ref("GatewayChatCompletion")) | {"text/event-stream": {"schema": EVENTS}},
         error=error,
     )
+    examples = {key: {"value": value} for key, value in EXAMPLES.items()}
+    chat["post"]["requestBody"]["content"]["application/json"]["examples"] = examples
+    return chat
 
 
 def _post(

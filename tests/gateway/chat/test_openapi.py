@@ -6,8 +6,10 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+import requests
 import schemathesis
 
+from gateway.chat.openapi import EXAMPLES
 from gateway.configuration.shapes import Target
 from tests.fuzzing import DOCUMENT, assert_as_described, bounded
 from tests.gateway.chat.harness import IDENTITY
@@ -43,3 +45,20 @@ def test_a_response_is_as_documented(case, gateway):
         )
     case.headers.pop("Authorization", None)  # made up: it would decide alone
     assert_as_described(case, base_url=gateway.url, headers=IDENTITY)
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v2/chat/completions"])
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_works_when_sent(path, name, gateway):
+    target = Target("", "echo-0ms")
+    gateway.declare(
+        name="echo", upstream="echo", inference_type="chat", targets=(target,)
+    )
+    example = EXAMPLES[name]
+    response = requests.post(
+        gateway.url + path, json=example, headers=IDENTITY, timeout=20
+    )
+    assert response.status_code == 200
+    kind = "text/event-stream" if example.get("stream") else "application/json"
+    assert response.headers["Content-Type"].startswith(kind)
+    assert "ferries?" in response.text
