@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 from recording.search import texts, words
@@ -46,11 +46,15 @@ def of_recording(content: Mapping[str, Any], phrases: Phrases) -> list[SearchHit
     """
     missing = set(phrases)
     found: list[tuple[int, Text]] = []
-    for text in (*texts.head(content), *texts.transcript(content)):
+    full = 0
+    for text in chain(texts.head(content), texts.transcript(content)):
         is_whole = text.field == "transcript" and text.speaker is None
         sought = missing if is_whole else phrases
         if count := _count(text.text, sought, missing):
             found.append((count, text))
+            full += count == len(phrases)
+        if full == MOST_OF_RECORDING:  # no other can be better
+            break
     if missing:
         return []
     found.sort(key=lambda each: -each[0])

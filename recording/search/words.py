@@ -10,7 +10,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 
 Tokens = Sequence[str]
 
@@ -31,11 +31,14 @@ def _marks() -> str:
 
 
 MARKS = _marks()
-LETTERS = rf"[^\W_{UNSPACED}]+"
+ONE_LETTER = rf"[^\W_{UNSPACED}]"
+LETTERS = ONE_LETTER + "+"
 TOKEN = re.compile(
     rf"(?=\w)[{UNSPACED}][{MARKS}]*|{LETTERS}(?:[{MARKS}]+(?:{LETTERS})?)*"
 )
 ASCII_TOKEN = re.compile("[a-z0-9]+")
+MARK = re.compile(f"[{MARKS}]")
+LETTER = re.compile(ONE_LETTER)
 IS_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
@@ -71,16 +74,22 @@ def spans(text: str, phrase: Tokens) -> Iterator[tuple[int, int]]:
     """Return where a folded text has these tokens one after the other."""
     if any(each not in text for each in phrase):  # much faster than the tokens
         return
-    matches = list((ASCII_TOKEN if text.isascii() else TOKEN).finditer(text))
-    found = [match[0] for match in matches]
-    last, start = len(phrase) - 1, -1
-    while True:
-        try:
-            start = found.index(phrase[0], start + 1)
-        except ValueError:
-            return
-        if found[start : start + last + 1] == list(phrase):
-            yield matches[start].start(), matches[start + last].end()
+    pattern = ASCII_TOKEN if text.isascii() else TOKEN
+    at = -1
+    while (at := text.find(phrase[0], at + 1)) >= 0:
+        if _is_start(text, at):
+            matches = list(islice(pattern.finditer(text, at), len(phrase)))
+            if [match[0] for match in matches] == list(phrase):
+                yield at, matches[-1].end()
+
+
+def _is_start(text: str, at: int) -> bool:
+    """Return True if a token starts where a letter is."""
+    if IS_UNSPACED.match(text, at):
+        return True
+    while at and MARK.match(text, at - 1):
+        at -= 1
+    return not (at and LETTER.match(text, at - 1))
 
 
 def terms(tokens: Tokens) -> Iterator[str]:
@@ -106,4 +115,11 @@ def _term(token: str) -> str:
 
 def text_terms(texts: Iterable[str]) -> set[str]:
     """Return the terms of texts, which need not be folded."""
-    return {term for text in texts for term in terms(tokens(folded(text)))}
+    plain: set[str] = set()
+    found: set[str] = set()
+    for text in map(folded, texts):
+        if text.isascii():
+            plain.update(tokens(text))
+        else:
+            found.update(terms(tokens(text)))
+    return found.union(map(_term, plain))
