@@ -99,13 +99,19 @@ def test_a_configuration_that_is_not_there_ends_a_command_with_a_clear_error():
 @pytest.mark.parametrize(
     ("given", "rates"),
     [
-        (PRODUCTION, "{'create': '60/hour', 'test': '120/hour'}"),
-        (PRODUCTION | {"RECORDING_TEST_RATE": ""}, "{'create': '60/hour', 'test': ''}"),
-        ({}, "{'create': '', 'test': ''}"),
+        (
+            PRODUCTION,
+            "{'create': '60/hour', 'test': '120/hour', 'mcp': '300/minute'}",
+        ),
+        (
+            PRODUCTION | {"RECORDING_TEST_RATE": ""},
+            "{'create': '60/hour', 'test': '', 'mcp': '300/minute'}",
+        ),
+        ({}, "{'create': '', 'test': '', 'mcp': ''}"),
     ],
     ids=["production", "production without a limit", "local"],
 )
-def test_creating_and_testing_are_limited_in_production_alone(given, rates):
+def test_creating_testing_and_mcp_are_limited_in_production_alone(given, rates):
     done = subprocess.run(
         [
             sys.executable,
