@@ -123,13 +123,33 @@ def test_what_cannot_be_read_is_refused(mcp, _case, body, headers, status):
         ("resources/read", {"uri": "recording://a%00b"}),
         ("prompts/get", {"name": "no_such"}),
         ("subscriptions/listen", {}),
-        ("logging/setLevel", {"level": "debug"}),
     ],
 )
 def test_a_request_that_makes_no_sense_is_an_error_of_json_rpc(mcp, method, params):
     error = mcp.request(method, params)["error"]
     assert isinstance(error["code"], int)
     assert "Traceback" not in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("logging/setLevel", {"level": "debug"}),
+        ("resources/subscribe", {"uri": "recording://x"}),
+        ("resources/unsubscribe", {"uri": "recording://x"}),
+        (
+            "completion/complete",
+            {
+                "ref": {"type": "ref/prompt", "name": "x"},
+                "argument": {"name": "x", "value": ""},
+            },
+        ),
+        ("tasks/get", {"taskId": "x"}),
+    ],
+)
+def test_what_is_not_offered_is_an_unknown_method(mcp, method, params):
+    error = mcp.request(method, params)["error"]
+    assert (error["code"], error["message"]) == (-32601, "Method not found")
 
 
 @pytest.mark.parametrize("method", ["get", "put", "patch", "delete"])
