@@ -20,8 +20,8 @@ from catalog.execution.operations import (
     GraphQLRequest,
     MutationNotAllowedError,
 )
+from catalog.outages import is_outage
 from catalog.schema.contract import schema
-from webhooks_core.database.outages import is_outage
 
 log = structlog.stdlib.get_logger("signpost.graphql")
 

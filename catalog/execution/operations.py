@@ -20,7 +20,7 @@ from catalog.errors import CatalogError
 from catalog.execution.context import Context, check_text
 from catalog.execution.documents import Document, Documents, RequestRefusedError
 from catalog.failures import MASKED, NO_OPERATION, Failure, failures
-from webhooks_core.database.outages import is_outage
+from catalog.outages import is_outage
 
 log = structlog.stdlib.get_logger("signpost.graphql")
 
