@@ -105,6 +105,30 @@ def change(owner: str) -> None:
         endpoints.update(endpoint, description="changed")
 
 
+def declare(owner: str, url: str, count: int) -> None:
+    """Create endpoints as a configuration declares them: without a quota."""
+    from webhooks_core import endpoints
+    from webhooks_core.signing import secrets
+
+    for number in range(count):
+        endpoints.create_static(
+            profile=PROFILE,
+            owner=owner,
+            static_key=f"{number}",
+            url=f"{url}/{number}",
+            event_types=[EVENT_TYPE],
+            secret=secrets.make(),
+        )
+
+
+def unsubscribe(owner: str) -> None:
+    from webhooks_core import endpoints
+    from webhooks_core.models import Endpoint
+
+    for endpoint in Endpoint.objects.of(PROFILE, owner):
+        endpoints.delete(endpoint)
+
+
 def sweep_soon() -> None:
     """Move the scheduled sweep up: its minute is a pace, nobody's guarantee."""
     from django.utils import timezone
@@ -115,7 +139,7 @@ def sweep_soon() -> None:
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     command.__name__: command
-    for command in (subscribe, publish, look, change, sweep_soon)
+    for command in (subscribe, declare, unsubscribe, publish, look, change, sweep_soon)
 }
 
 

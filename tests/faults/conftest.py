@@ -33,6 +33,17 @@ def sqlite_site(migrated_file, tmp_path_factory) -> Iterator[Site]:
 
 
 @pytest.fixture
+def timed_site(sqlite_site) -> Iterator[Site]:
+    site = sqlite_site
+    yield site
+    # The resident dispatcher would keep a lease from another time, which would expire in
+    # the next test.
+    site.stop()
+    site.move_clock(0)
+    site.watcher.call("sweep_soon")
+
+
+@pytest.fixture
 def small_disk(tmp_path) -> Iterator[Disk]:
     """A disk that a test can fill; a tmpfs, which only root may mount."""
     if os.getuid() != 0:

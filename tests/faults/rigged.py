@@ -24,6 +24,9 @@ ANSWERED = "after the receiver's 2xx"
 WRITING = "while results are written"
 POINTS = (BEFORE_CLAIM, CLAIMED, ANSWERED, WRITING)
 
+# A request with this in its URL kills the process that sends it.
+DEADLY = "/deadly"
+
 CLOCK = "clock"
 HALTED = "halted"
 
@@ -58,6 +61,7 @@ def rig(folder: Path) -> None:
     halt_after(results, "_insert_attempts", WRITING)
     halt_after(OpenClaims, "claim_due", CLAIMED)
     halt_before_recording(results, halt)
+    die_of_deadly_requests()
     set_clock(folder)
 
 
@@ -70,6 +74,19 @@ def halt_before_recording(results: Any, halt: Callable[[str], None]) -> None:
         return real(lease, ended, **options)
 
     results.record_results = record_results
+
+
+def die_of_deadly_requests() -> None:
+    from webhooks_core.dispatch import sender
+
+    real = sender.attempt  # type: ignore[attr-defined]
+
+    async def attempt(request: Any, client: Any) -> Any:
+        if DEADLY in request.url:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return await real(request, client)
+
+    sender.attempt = attempt  # type: ignore[attr-defined]
 
 
 def set_clock(folder: Path) -> None:

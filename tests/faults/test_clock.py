@@ -6,12 +6,10 @@ On PostgreSQL its own clock counts: see test_machines.py.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 
 import pytest
 
 from tests.faults.rigged import ANSWERED, CLAIMED
-from tests.faults.site import Site
 
 pytestmark = [
     pytest.mark.slow,
@@ -20,17 +18,6 @@ pytestmark = [
 
 EVENTS = 30
 HOUR = 3600
-
-
-@pytest.fixture
-def timed_site(sqlite_site) -> Iterator[Site]:
-    site = sqlite_site
-    yield site
-    # The resident dispatcher would keep a lease from another time, which would expire in
-    # the next test.
-    site.stop()
-    site.move_clock(0)
-    site.watcher.call("sweep_soon")
 
 
 @pytest.mark.parametrize("point", [CLAIMED, ANSWERED])

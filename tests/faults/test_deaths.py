@@ -1,0 +1,53 @@
+"""A delivery that kills the process that sends it, beside the deliveries of others."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.faults.rigged import DEADLY
+from tests.running import until
+from webhooks_core.dispatch.decisions import (
+    LONGEST_PAUSE,
+    MAX_LONE_INTERRUPTIONS,
+    SUSPECT_AFTER,
+)
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
+]
+
+EVENTS, FAILED = 25, 2
+
+
+def test_a_delivery_that_kills_its_worker_fails_alone(timed_site, open_ledger):
+    site, killer = timed_site, uuid4().hex
+
+    def deadly() -> dict[str, Any]:
+        (row,) = site.watcher.call("look", killer)["deliveries"]
+        return dict(row)
+
+    def wait_for_deaths(count: int) -> None:
+        until(lambda: deadly()["interruptions"] == count, f"{count} deaths")
+
+    with open_ledger(site, "a delivery kills its worker", delay=0.2) as ledger:
+        site.watcher.call("subscribe", killer, [ledger.receivers[0].url + DEADLY], {})
+        site.cluster()
+        ledger.publish(EVENTS)
+        until(lambda: len(ledger.received) >= 10, "some deliveries")
+        site.publisher.call("publish", killer, 1)
+        wait_for_deaths(SUSPECT_AFTER)
+        ledger.wait_until_delivered()
+        ledger.note_interrupted()
+        interrupted = ledger.look()["outcomes"].count("interrupted")
+        ledger.publish(EVENTS)  # beside what kills only itself from now on
+        for deaths in range(1, MAX_LONE_INTERRUPTIONS + 1):
+            wait_for_deaths(SUSPECT_AFTER + deaths)
+            ledger.wait_until_delivered()
+            site.move_clock(deaths * LONGEST_PAUSE.total_seconds())
+        assert deadly()["status"] == FAILED
+        assert ledger.look()["outcomes"].count("interrupted") == interrupted > 0

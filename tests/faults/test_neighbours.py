@@ -1,0 +1,54 @@
+"""Endpoints that never answer, beside those of another owner."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.running import until
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
+]
+
+OWNERS, ENDPOINTS, EVENTS = 2, 100, 30
+# A worker sends so many requests at once that the others of these owners wait for time-outs.
+IN_FLIGHT = 300
+
+
+def test_endpoints_that_never_answer_do_not_delay_another_owner(
+    sqlite_site, open_ledger
+):
+    site = sqlite_site
+    others = [uuid4().hex for _ in range(OWNERS)]
+
+    def look(name: str) -> list[Any]:
+        return [
+            row for owner in others for row in site.watcher.call("look", owner)[name]
+        ]
+
+    def claims() -> int:
+        return sum(row["claimed_by"] is not None for row in look("deliveries"))
+
+    with (
+        socket.create_server(("127.0.0.1", 0), backlog=4096) as silent,
+        open_ledger(site, "200 endpoints of others hang") as ledger,
+    ):
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        for owner in others:
+            site.watcher.call("declare", owner, url, ENDPOINTS)
+            site.publisher.call("publish", owner, EVENTS)
+        site.cluster()
+        until(lambda: claims() >= IN_FLIGHT, "what hangs to be in flight")
+        ledger.publish(EVENTS)
+        until(lambda: ledger.received, "the first delivery of another owner")
+        ended = look("outcomes")
+        ledger.wait_until_delivered()
+        for owner in others:
+            site.watcher.call("unsubscribe", owner)
+    assert not ended, "it waited for time-outs"
