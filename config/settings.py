@@ -125,6 +125,7 @@ OAUTH_CLIENTS_PER_ADDRESS = env.integer("OAUTH_CLIENTS_PER_ADDRESS", 500, least=
 OAUTH_UNUSED_CLIENT_DAYS = env.integer(
     "OAUTH_UNUSED_CLIENT_DAYS", 90, least=1, most=36_500
 )
+SECURITY_LOG_DAYS = env.integer("SECURITY_LOG_DAYS", 365, least=1, most=36_500)
 OAUTH_REFRESH_LEEWAY = env.integer("OAUTH_REFRESH_LEEWAY", 60, most=86_400)
 OAUTH_RATES = {
     "register": env.rate("OAUTH_REGISTER_RATE", "" if LOCAL else "300/hour"),

@@ -14,6 +14,7 @@ from recording.oauth.views import (
     passwords,
     second_factor,
     second_step,
+    security_log,
     sessions,
     tokens,
 )
@@ -56,6 +57,11 @@ urlpatterns = [
         "accounts/password/reset/<uidb64>/<token>",
         passwords.ResetConfirm.as_view(),
         name="password-reset-confirm",
+    ),
+    path(
+        "accounts/security-log",
+        security_log.security_log,
+        name="account-security-log",
     ),
     path("accounts/sessions", sessions.sessions, name="account-sessions"),
     path(

@@ -15,9 +15,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from recording import account_locks, documents, recordings
-from recording.models import PersonalToken, Recording
+from recording.models import PersonalToken, Recording, SecurityEvent
 from recording.models.tokens import PersonalTokenQuerySet
-from webhooks_core.admin.base import CappedAdmin
+from webhooks_core.admin.base import CappedAdmin, ReadOnlyAdmin
 
 # Enough to recognise a recording of several megabytes.
 DISPLAYED_CHARACTERS = 20_000
@@ -167,3 +167,18 @@ class PersonalTokenAdmin(CappedAdmin[PersonalToken]):
         for token in live:
             self.log_change(request, token, "Revoked.")
         self.message_user(request, f"Revoked {revoked}.")
+
+
+@admin.register(SecurityEvent)
+class SecurityEventAdmin(ReadOnlyAdmin[SecurityEvent]):
+    """The security log of all accounts."""
+
+    list_display = ("at", "account", "kind", "subject", "address", "count")
+    list_select_related = ("account",)
+    list_filter = ("kind",)
+    list_per_page = 50
+    search_fields = ("account__username", "subject", "address")
+    indexed = ("account__username",)
+    ordering = ("-pk",)
+    fields = (*list_display, "user_agent", "since")
+    empty_hint = "Logins, connections and changes of accounts are recorded here."

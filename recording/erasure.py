@@ -11,7 +11,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.db.models import Q, QuerySet
 from oauth2_provider.models import get_access_token_model, get_refresh_token_model
 
-from recording.models import PersonalToken, Recording
+from recording.models import PersonalToken, Recording, SecurityEvent
 from recording.oauth.models import WebSession
 from recording.subscriptions import owner_id
 from recording.webhooks import PROFILE
@@ -27,6 +27,7 @@ def account_erasure(account: AbstractUser) -> OwnerErasure:
         "personal tokens": PersonalToken.objects.filter(user=pk),
         "refresh tokens": get_refresh_token_model().objects.filter(user=pk),
         "access tokens": get_access_token_model().objects.filter(user=pk),
+        "security events": SecurityEvent.objects.filter(account=pk),
         "sessions": WebSession.objects.filter(account=pk),
         "entries of the admin's log": LogEntry.objects.filter(Q(user=pk) | about),
         "failed logins": AccessAttempt.objects.filter(username=name),

@@ -36,6 +36,8 @@ from catalog.schema.contract import operations
 from config.operations import access
 from gateway.chat.metrics import ChatCollector
 from recording.mcp.metrics import tool_calls
+from recording.oauth.client_documents import failures as document_failures
+from recording.oauth.security_log import events as security_events
 from webhooks_core import stats
 from webhooks_core.models import Attempt, EngineState
 
@@ -243,6 +245,8 @@ def _bound(milliseconds: int | None) -> str:
 registry.register(DatabaseCollector())
 registry.register(GraphQLCollector())
 registry.register(tool_calls)
+registry.register(security_events)
+registry.register(document_failures)
 ProcessCollector(registry=registry)
 PlatformCollector(registry=registry)
 GCCollector(registry=registry)

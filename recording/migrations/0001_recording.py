@@ -163,5 +163,84 @@ class Migration(migrations.Migration):
                 ("terms", models.TextField(help_text="Separated by spaces.")),
             ],
         ),
+        migrations.CreateModel(
+            name="SecurityEvent",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("login", "Login"),
+                            ("login_failed", "Wrong password or code"),
+                            ("locked", "Logins were locked after too many failures"),
+                            ("sessions_ended", "Sessions were ended"),
+                            ("password_changed", "The password was changed"),
+                            ("app_added", "An authenticator app was added"),
+                            ("passkey_added", "A passkey was added"),
+                            ("passkey_removed", "A passkey was removed"),
+                            ("second_step_removed", "The second step was removed"),
+                            ("recovery_codes_made", "New recovery codes were made"),
+                            ("recovery_code_used", "A recovery code was used"),
+                            ("consent", "Access was allowed"),
+                            ("connected", "An application was connected"),
+                            ("refreshed", "Access was renewed"),
+                            ("disconnected", "An application was disconnected"),
+                            (
+                                "token_reused",
+                                "A used refresh token came again: access was ended",
+                            ),
+                            (
+                                "code_replayed",
+                                "A used code came again: access was ended",
+                            ),
+                            ("token_created", "A personal token was created"),
+                            ("token_revoked", "A personal token was revoked"),
+                        ],
+                        max_length=32,
+                    ),
+                ),
+                (
+                    "subject",
+                    models.CharField(
+                        blank=True,
+                        help_text="The application, token or passkey.",
+                        max_length=255,
+                    ),
+                ),
+                ("address", models.CharField(blank=True, max_length=64)),
+                ("user_agent", models.CharField(blank=True, max_length=300)),
+                ("count", models.PositiveIntegerField(default=1)),
+                ("since", models.DateTimeField(default=django.utils.timezone.now)),
+                ("at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "account",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        db_index=False,
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(
+                        models.F("account"),
+                        models.OrderBy(models.F("id"), descending=True),
+                        name="security_of_account",
+                    ),
+                    models.Index(fields=["at"], name="security_by_time"),
+                ],
+            },
+        ),
         migrations.RunPython(run(FORWARDS), run(BACKWARDS)),
     ]

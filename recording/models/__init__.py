@@ -1,8 +1,9 @@
-"""Recordings, what a search of them reads, and the personal tokens that give access to them."""
+"""Recordings, what a search of them reads, personal tokens, and the security log of accounts."""
 
 from __future__ import annotations
 
 from recording.models.recordings import Recording, SearchTerms
+from recording.models.security import SecurityEvent
 from recording.models.tokens import PersonalToken
 
-__all__ = ["PersonalToken", "Recording", "SearchTerms"]
+__all__ = ["PersonalToken", "Recording", "SearchTerms", "SecurityEvent"]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from oauth2_provider import cimd
 from oauthlib.oauth2 import OAuth2Error
+from prometheus_client import Counter
 
 from recording.oauth import redirects
 from recording.oauth.clients import GRANT_TYPES, RESPONSE_TYPES, Metadata
@@ -25,6 +28,16 @@ NEEDED = {
 
 # More than the toolkit's cap on fetches at once: one that hangs in a resolver outlives its caller.
 _threads = ThreadPerTask(most=32)
+
+# Not in prometheus_client's own registry: /metrics has one of its own.
+failures = Counter(
+    "signpost_client_document_failures",
+    "Metadata documents of clients that this process could not fetch or accept.",
+    ["step"],
+    registry=None,
+)
+for step in ("fetch", "check"):
+    failures.labels(step)  # there from the start, at zero
 
 
 def is_address(client_id: str) -> bool:
@@ -69,13 +82,24 @@ class DocumentFetcher(cimd.SafeMetadataFetcher):
 
     def fetch(self, client_id: str) -> tuple[dict[str, Any], int]:
         """Return the document and for how many seconds it is valid. Raises CIMDError."""
-        future = _threads.submit(_fetch_in_time, super().fetch, client_id)
-        try:
-            document, max_age = future.result(timeout=FETCH_FOR_S)
-        except OSError as error:  # a TimeoutError too
-            future.cancel()
-            raise cimd.CIMDError("no document in time, or no thread") from error
-        return supported(document), max_age
+        with _counting_failures("fetch"):
+            future = _threads.submit(_fetch_in_time, super().fetch, client_id)
+            try:
+                document, max_age = future.result(timeout=FETCH_FOR_S)
+            except OSError as error:  # a TimeoutError too
+                future.cancel()
+                raise cimd.CIMDError("no document in time, or no thread") from error
+        with _counting_failures("check"):
+            return supported(document), max_age
+
+
+@contextmanager
+def _counting_failures(step: str) -> Iterator[None]:
+    try:
+        yield
+    except cimd.CIMDError:
+        failures.labels(step).inc()
+        raise
 
 
 def _fetch_in_time(fetch: Any, client_id: str) -> Any:

@@ -27,16 +27,19 @@ def _revoke(members: Q) -> int:
     return revoked
 
 
-def revoke_family(family: UUID, *, user_id: int) -> None:
-    """End one connection: every refresh and access token of it, however often it rotated."""
+def revoke_family(family: UUID, *, user_id: int) -> bool:
+    """End one connection: every refresh and access token of it, however often it rotated.
+
+    Returns False if it had ended before.
+    """
     with locked_account(user_id):
-        _revoke(Q(token_family=family))
+        return bool(_revoke(Q(token_family=family)))
 
 
-def end(token: AccessToken | RefreshToken) -> None:
-    """End the connection that an access or refresh token belongs to."""
+def end(token: AccessToken | RefreshToken) -> bool:
+    """End the connection that an access or refresh token belongs to; False if it had ended."""
     refresh = token if isinstance(token, RefreshToken) else token.refresh_token
-    revoke_family(refresh.token_family, user_id=refresh.user_id)
+    return revoke_family(refresh.token_family, user_id=refresh.user_id)
 
 
 def disconnect(user: Any, application: Application | None = None) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from django import forms
 from django.contrib.admin.forms import AdminAuthenticationForm
 from django.contrib.auth.forms import AuthenticationForm
 
-from recording.oauth import second_factors
+from recording.oauth import second_factors, security_log
 from recording.oauth.logins import SecondStepRequiredError
 
 
@@ -22,7 +23,13 @@ class LoginForm(AuthenticationForm):
         field: Any = self.fields["username"]
         if len(self.cleaned_data.get("username") or "") > field.max_length:
             raise self.get_invalid_login_error()
-        cleaned: dict[str, Any] = super().clean()
+        try:
+            cleaned: dict[str, Any] = super().clean()
+        except forms.ValidationError:
+            if self.request and (name := self.cleaned_data.get("username")):
+                kind = security_log.Kind.LOGIN_FAILED
+                security_log.record_failure(kind, self.request, name)
+            raise
         account: Any = self.get_user()
         if account is not None and second_factors.are_asked_for(account):
             raise SecondStepRequiredError(account)

@@ -22,7 +22,7 @@ from django_q.tasks import async_task
 
 from recording.account_locks import locked_account
 from recording.models import PersonalToken
-from recording.oauth import connections, web_sessions
+from recording.oauth import connections, security_log, web_sessions
 
 RESET_PAUSE_S = 60
 
@@ -35,6 +35,9 @@ def is_confirmed(request: HttpRequest, password: str) -> bool:
     account: Any = request.user
     same = authenticate(request, username=account.get_username(), password=password)
     if same is None or same.pk != account.pk:
+        security_log.record(
+            security_log.Kind.LOGIN_FAILED, account=account, request=request
+        )
         return False
     if same.get_session_auth_hash() != account.get_session_auth_hash():
         update_session_auth_hash(request, same)  # the hash was renewed, by Django
@@ -63,11 +66,13 @@ class EndAccessMixin(forms.Form):
     end_access = forms.BooleanField(required=False, initial=True)
     user: Any
 
-    def change(self) -> None:
+    def change(self, request: HttpRequest) -> None:
         """Store the password and end every session; the caller renews its own."""
         with transaction.atomic():
             self.save()  # type: ignore[attr-defined] # of the form beside this class
             web_sessions.end_others(self.user)
+            kind = security_log.Kind.PASSWORD_CHANGED
+            security_log.record(kind, account=self.user, request=request)
             if self.cleaned_data["end_access"]:
                 end_access(self.user)
 

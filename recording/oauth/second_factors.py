@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from recording.account_locks import locked_account
-from recording.oauth import totp
+from recording.oauth import security_log, totp
 from recording.oauth.errors import TooManyRequestsError
 from recording.oauth.models import AuthenticatorApp, Passkey, RecoveryCode
 from webhooks_core.api import tokens
@@ -52,13 +52,17 @@ def suffices(request: HttpRequest) -> bool:
     return not settings.REQUIRE_STAFF_SECOND_FACTOR or VERIFIED in request.session
 
 
-def use(account: Any, code: str) -> bool:
+def use(account: Any, code: str, *, request: HttpRequest | None = None) -> bool:
     """Use a code of the app or a recovery code, each once. Raises CodesLockedError."""
     code = "".join(code.split()).replace("-", "").lower()
     if code.isascii() and code.isdigit() and len(code) == totp.DIGITS:
         app = app_of(account)
         return app is not None and _use_app(app, code)
-    return _use_recovery_code(account, code)
+    if not _use_recovery_code(account, code):
+        return False
+    kind = security_log.Kind.RECOVERY_CODE_USED
+    security_log.record(kind, account=account, request=request)
+    return True
 
 
 def _use_app(app: AuthenticatorApp, code: str) -> bool:
@@ -132,10 +136,13 @@ def unused_recovery_codes(account: Any) -> int:
     return RecoveryCode.objects.filter(user=account.pk, used_at=None).count()
 
 
-def remove(account: Any) -> bool:
+def remove(account: Any, *, request: HttpRequest | None = None) -> bool:
     """Let the account log in by its password alone; False if it did so already."""
     factors = (AuthenticatorApp.objects, Passkey.objects)
     with transaction.atomic():
         RecoveryCode.objects.filter(user=account.pk).delete()
         deleted = sum(rows.filter(user=account.pk).delete()[0] for rows in factors)
+        if deleted:
+            kind = security_log.Kind.SECOND_STEP_REMOVED
+            security_log.record(kind, account=account, request=request)
     return bool(deleted)

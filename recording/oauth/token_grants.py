@@ -7,7 +7,7 @@ from typing import Any
 from oauth2_provider.models import RefreshToken
 from oauthlib.oauth2 import UnsupportedGrantTypeError
 
-from recording.oauth import connections
+from recording.oauth import connections, security_log
 from recording.oauth.clients import GRANT_TYPES
 from recording.oauth.models import Application
 from recording.oauth.parameters import Parameters
@@ -45,10 +45,16 @@ def revoke(application: Application, parameters: Parameters) -> None:
     """
     parameters.require("token")
     digest = tokens.digest(parameters.get("token"))
-    refresh_tokens = RefreshToken.objects.filter(application=application)
+    refresh_tokens = RefreshToken.objects.filter(
+        application=application
+    ).select_related("user")
     token = (
         refresh_tokens.filter(token_checksum=digest).first()
         or refresh_tokens.filter(access_token__token_checksum=digest).first()
     )
-    if token:
-        connections.end(token)
+    if token and connections.end(token):
+        security_log.record(
+            security_log.Kind.DISCONNECTED,
+            account=token.user,
+            subject=application.name,
+        )

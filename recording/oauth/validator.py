@@ -14,9 +14,10 @@ from oauth2_provider.settings import oauth2_settings
 from oauthlib.oauth2 import InvalidGrantError
 
 from recording.account_locks import locked_account
-from recording.oauth import clients, connections
+from recording.oauth import clients, connections, security_log
 from recording.oauth.errors import InvalidTargetError
 from recording.oauth.models import Grant
+from recording.oauth.security_log import Kind
 from webhooks_core.api import tokens
 
 ACCESS_PREFIX = "rec_at_"
@@ -75,6 +76,7 @@ class Validator(OAuth2Validator):
         if grant.token_family:
             # RFC 6749 section 4.1.2: one of the two uses may be an attacker's.
             connections.revoke_family(grant.token_family, user_id=grant.user_id)
+            _record(Kind.CODE_REPLAYED, grant.user, client)
             return False
         request.grant, request.user = grant, grant.user
         request.scopes = grant.scope.split()
@@ -114,6 +116,7 @@ class Validator(OAuth2Validator):
         if token.revoked:
             # RFC 9700 section 4.14.2: a retired token in use means that two parties have it.
             connections.end(token)
+            _record(Kind.TOKEN_REUSED, token.user, client)
         return False
 
     def get_original_scopes(self, refresh_token: str, request: Any) -> list[str]:
@@ -133,6 +136,8 @@ class Validator(OAuth2Validator):
             if family:
                 _store_pair(token, request, user=user, family=family)
                 request.client.note_use()
+                kind = Kind.CONNECTED if _is_code(request) else Kind.REFRESHED
+                _record(kind, user, request.client)
         if family is None:
             if _is_code(request):
                 # Validated again, the code is a used one, and its tokens are revoked.
@@ -141,6 +146,10 @@ class Validator(OAuth2Validator):
                 )
             raise InvalidGrantError(request=request)
         token["email"] = user.email
+
+
+def _record(kind: Kind, account: Any, application: Any) -> None:
+    security_log.record(kind, account=account, subject=application.name)
 
 
 def _is_code(request: Any) -> bool:

@@ -17,7 +17,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 
-from recording.oauth import devices, throttles
+from recording.oauth import devices, security_log, throttles
 
 log = structlog.stdlib.get_logger("signpost.oauth")
 
@@ -63,6 +63,7 @@ class SessionUseMiddleware:
 def _note_use(request: HttpRequest) -> None:
     now, is_saved_anyway = timezone.now(), request.session.modified
     device = request.session.get(DEVICE)
+    is_login = device is None
     if device is None:
         # From now on and not from the last use: a stolen session ends too.
         request.session.set_expiry(now + timedelta(seconds=settings.SESSION_COOKIE_AGE))
@@ -74,13 +75,20 @@ def _note_use(request: HttpRequest) -> None:
         "address": throttles.client_address(request),
         "user_agent": request.headers.get("User-Agent", "")[:300],
     }
-    if not is_saved_anyway:
-        try:
+    try:
+        if (
+            is_login and request.user.is_authenticated
+        ):  # on whichever page it was, the admin's too
+            security_log.record(
+                security_log.Kind.LOGIN, account=request.user, request=request
+            )
+        if not is_saved_anyway:
             request.session.save()
-        except UpdateError:
-            pass  # it was ended meanwhile
-        except Error:
-            log.warning("use of a session not stored", exc_info=True)
+    except UpdateError:
+        pass  # it was ended meanwhile
+    except Error:
+        log.warning("use of a session not stored", exc_info=True)
+    if not is_saved_anyway:
         request.session.modified = False  # the browser's cookie stays as it is
 
 

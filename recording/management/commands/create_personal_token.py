@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from recording import tokens
 from recording.management.accounts import user_named
+from recording.oauth import security_log
 from webhooks_core.cli.output import add_json_argument, format_output
 from webhooks_core.formats import iso
 
@@ -31,6 +32,11 @@ class Command(BaseCommand):
             created = tokens.create(user=user_named(user), days=days, name=name)
         except tokens.TokenInputError as error:
             raise CommandError(str(error)) from error
+        security_log.record(
+            security_log.Kind.TOKEN_CREATED,
+            account=created.token.user,
+            subject=created.token.display_prefix,
+        )
         data = {
             "id": created.token.pk,
             "token": created.text,

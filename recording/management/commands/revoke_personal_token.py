@@ -12,6 +12,7 @@ from django.utils import timezone
 from recording.management.accounts import user_named
 from recording.models import PersonalToken
 from recording.models.tokens import PersonalTokenQuerySet
+from recording.oauth import security_log
 from webhooks_core.cli.output import add_json_argument, format_output
 
 
@@ -41,7 +42,14 @@ class Command(BaseCommand):
                 rows = tokens_with(ids)
             else:
                 rows = PersonalToken.objects.filter(user=user_named(user).pk)
+            live = list(rows.filter(revoked_at=None).select_related("user"))
             revoked = rows.revoke(timezone.now())
+            for token in live:
+                security_log.record(
+                    security_log.Kind.TOKEN_REVOKED,
+                    account=token.user,
+                    subject=token.display_prefix,
+                )
         data, text = {"revoked": revoked}, f"revoked {revoked}"
         self.stdout.write(format_output(data, text, as_json=options["json"]))
 

@@ -16,7 +16,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from recording.oauth import connections, logins, parameters
+from recording.oauth import connections, logins, parameters, security_log
 from recording.oauth.authorization import Authorization
 from recording.oauth.errors import InvalidRequestError, TooManyRequestsError
 from recording.oauth.forms import LoginForm
@@ -106,6 +106,8 @@ def locked_out(
     request: HttpRequest, response: HttpResponse | None, credentials: Any
 ) -> HttpResponse:
     """Return the page after too many failed logins (a hook of django-axes)."""
+    name = str(credentials.get("username") or "")
+    security_log.record_failure(security_log.Kind.LOCKED, request, name)
     error = TooManyRequestsError(
         "Too many attempts with this user name. Try again later.",
         retry_after=int(settings.AXES_COOLOFF_TIME.total_seconds()),
@@ -117,14 +119,29 @@ def locked_out(
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def clients(request: HttpRequest) -> HttpResponse:
-    """List the applications that act for this account; POST ends one's connections."""
-    if request.method == "POST":
-        application = Application.objects.find(request.POST.get("client_id", ""))
-        if application is None:
-            raise Http404
-        if connections.disconnect(request.user, application):
-            name = application.name or "The application without a name"
-            messages.success(request, f"{name} was disconnected.")
-        return redirect("account-clients")
+    """List the applications that act for this account; POST ends one's connections, or all.
+
+    All end only after a second page has asked (`all=confirmed`).
+    """
     applications = connections.connected_applications(request.user)
-    return render(request, "accounts/clients.html", {"applications": applications})
+    context = {"applications": applications, "asks": request.POST.get("all") == "ask"}
+    if request.method != "POST" or context["asks"]:
+        return render(request, "accounts/clients.html", context)
+    if request.POST.get("all") == "confirmed":
+        _disconnect(request, None, "All applications", "were")
+        return redirect("account-clients")
+    application = Application.objects.find(request.POST.get("client_id", ""))
+    if application is None:
+        raise Http404
+    name = application.name or "The application without a name"
+    _disconnect(request, application, name, "was")
+    return redirect("account-clients")
+
+
+def _disconnect(
+    request: HttpRequest, application: Application | None, name: str, verb: str
+) -> None:
+    if connections.disconnect(request.user, application):
+        kind = security_log.Kind.DISCONNECTED
+        security_log.record(kind, account=request.user, request=request, subject=name)
+        messages.success(request, f"{name} {verb} disconnected.")

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from oauthlib.oauth2 import AccessDeniedError, OAuth2Error
 
-from recording.oauth import client_documents, parameters, throttles
+from recording.oauth import client_documents, parameters, security_log, throttles
 from recording.oauth.authorization import Authorization
 from recording.oauth.errors import (
     InvalidRequestError,
@@ -58,7 +58,14 @@ def _consent(request: HttpRequest, authorization: Authorization) -> HttpResponse
         return with_form_action(request, response, authorization.redirect_origin)
     decision = {"allow", "deny"} & request.POST.keys()
     if decision == {"allow"}:
-        return _redirect(authorization.allow(request.user))
+        address = authorization.allow(request.user)
+        security_log.record(
+            security_log.Kind.CONSENT,
+            account=request.user,
+            request=request,
+            subject=authorization.application.name,
+        )
+        return _redirect(address)
     if decision == {"deny"}:
         denial = AccessDeniedError("The account did not allow it.")
         return _redirect(authorization.refuse(denial))

@@ -42,7 +42,7 @@ class Change(LimitedMixin, PasswordChangeView):
         return super().get_form_kwargs() | {"request": self.request}
 
     def form_valid(self, form: Any) -> HttpResponse:
-        form.change()
+        form.change(self.request)
         update_session_auth_hash(self.request, form.user)
         messages.success(self.request, "The password was changed.")
         return redirect(self.get_success_url())
@@ -78,7 +78,7 @@ class ResetConfirm(WhereEmailIsSentMixin, LimitedMixin, PasswordResetConfirmView
     success_url = reverse_lazy("login")
 
     def form_valid(self, form: Any) -> HttpResponse:
-        form.change()
+        form.change(self.request)
         self.request.session.flush()
         messages.success(self.request, "The password was changed. Log in with it.")
         return redirect(self.get_success_url())

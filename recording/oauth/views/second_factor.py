@@ -18,12 +18,16 @@ from recording.oauth import (
     logins,
     passkeys,
     second_factors,
+    security_log,
     totp,
     web_sessions,
 )
 from recording.oauth.models import AuthenticatorApp, Passkey
 from recording.oauth.passwords import ConfirmForm
+from recording.oauth.security_log import Kind
 from recording.oauth.views.second_step import CodeForm
+
+REMOVE_PASSKEY = "remove-passkey-"
 
 
 @never_cache
@@ -44,13 +48,16 @@ def second_factor(request: HttpRequest) -> HttpResponse:
     form = ConfirmForm(request, request.POST)
     if not form.is_valid():
         return _page(request, form=form)
+    action = request.POST.get("action", "")
+    if action.startswith(REMOVE_PASSKEY):
+        return _remove_passkey(request, action.removeprefix(REMOVE_PASSKEY))
     act = {
         "start": _start,
         "passkey": _start_passkey,
         "renew": _renew,
         "remove": _remove,
     }
-    return act.get(request.POST.get("action", ""), _page)(request)
+    return act.get(action, _page)(request)
 
 
 def _page(request: HttpRequest, **context: Any) -> HttpResponse:
@@ -98,6 +105,7 @@ def _confirm(request: HttpRequest) -> HttpResponse:
             None, "This code is not valid. Is the clock of your device right?"
         )
         return _set_up(request, app, form=form)
+    _record(request, Kind.APP_ADDED)
     return _added(request)
 
 
@@ -129,6 +137,7 @@ def _add_passkey(request: HttpRequest) -> HttpResponse:
     if not name.isprintable():
         name = _described(request)
     if passkeys.register(request, request.POST["credential"], name=name):
+        _record(request, Kind.PASSKEY_ADDED, subject=name)
         return _added(request)
     messages.error(request, "The passkey was not added. Try again.")
     return redirect("account-second-factor")
@@ -137,11 +146,31 @@ def _add_passkey(request: HttpRequest) -> HttpResponse:
 def _renew(request: HttpRequest) -> HttpResponse:
     if not second_factors.are_asked_for(request.user):
         return _page(request)
-    return _page(request, codes=second_factors.renew_recovery_codes(request.user))
+    codes = second_factors.renew_recovery_codes(request.user)
+    _record(request, Kind.RECOVERY_CODES_MADE)
+    return _page(request, codes=codes)
 
 
 def _remove(request: HttpRequest) -> HttpResponse:
-    if second_factors.remove(request.user):
+    if second_factors.remove(request.user, request=request):
         request.session.pop(second_factors.VERIFIED, None)
         messages.success(request, "Logins ask for the password alone.")
     return redirect("account-second-factor")
+
+
+def _remove_passkey(request: HttpRequest, text: str) -> HttpResponse:
+    """Remove one passkey; the last factor goes with its recovery codes."""
+    own = Passkey.objects.filter(user=request.user.pk)
+    passkey = next((row for row in own if str(row.pk) == text), None)
+    if passkey is None:
+        return redirect("account-second-factor")
+    if own.count() == 1 and second_factors.app_of(request.user) is None:
+        return _remove(request)
+    passkey.delete()
+    _record(request, Kind.PASSKEY_REMOVED, subject=passkey.name)
+    messages.success(request, "The passkey was removed.")
+    return redirect("account-second-factor")
+
+
+def _record(request: HttpRequest, kind: Kind, *, subject: str = "") -> None:
+    security_log.record(kind, account=request.user, request=request, subject=subject)

@@ -13,7 +13,13 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 from django.views.generic import FormView
 
-from recording.oauth import logins, passkeys, pending_logins, second_factors
+from recording.oauth import (
+    logins,
+    passkeys,
+    pending_logins,
+    second_factors,
+    security_log,
+)
 from recording.oauth.errors import OAuthError
 from recording.oauth.views.accounts import LoginPageMixin, locked_out
 
@@ -71,10 +77,13 @@ class SecondStep(LoginPageMixin, FormView[StepForm]):
         AxesProxyHandler.user_login_failed(
             __name__, {"username": self.account.get_username()}, self.request
         )
+        security_log.record(
+            security_log.Kind.LOGIN_FAILED, account=self.account, request=self.request
+        )
         form.add_error(None, "This is not valid. Each code works once.")
         return self.form_invalid(form)
 
     def _is_right(self, *, code: str, credential: str) -> bool:
         if credential:
             return passkeys.use(self.request, self.account, credential)
-        return second_factors.use(self.account, code)
+        return second_factors.use(self.account, code, request=self.request)

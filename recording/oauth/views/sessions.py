@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from recording.oauth import web_sessions
+from recording.oauth import security_log, web_sessions
 
 
 @never_cache
@@ -24,6 +24,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
         return render(request, "accounts/sessions.html", {"sessions": listed})
     if "others" in request.POST:
         ended = web_sessions.end_others(request.user, keep=key)
+        _record(request)
         messages.success(request, f"Other sessions that were ended: {ended}.")
         return redirect("account-sessions")
     public_id = request.POST.get("session", "")
@@ -32,5 +33,11 @@ def sessions(request: HttpRequest) -> HttpResponse:
         return redirect("login")
     if not web_sessions.end(request.user, public_id):
         raise Http404
+    _record(request)
     messages.success(request, "The session was ended.")
     return redirect("account-sessions")
+
+
+def _record(request: HttpRequest) -> None:
+    kind = security_log.Kind.SESSIONS_ENDED
+    security_log.record(kind, account=request.user, request=request)

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from recording import tokens
 from recording.models import PersonalToken
+from recording.oauth import security_log
 
 
 class TokenForm(forms.Form):
@@ -41,6 +42,9 @@ def personal_tokens(request: HttpRequest) -> HttpResponse:
     """List the account's tokens; POST creates one and shows it in this response only."""
     form = TokenForm(request.POST if request.method == "POST" else None)
     created = form.create(request.user)
+    if created:
+        prefix = created.token.display_prefix
+        _record(security_log.Kind.TOKEN_CREATED, request, prefix)
     now = timezone.now()
     rows = PersonalToken.objects.filter(user=request.user.pk).order_by("-id")
     context = {
@@ -59,8 +63,13 @@ def revoke(request: HttpRequest) -> HttpResponse:
     text = request.POST.get("token", "")
     pk = int(text) if text.isascii() and text.isdecimal() else 0
     rows = PersonalToken.objects.filter(user=request.user.pk, pk=min(pk, 2**63 - 1))
-    if not rows.exists():
+    if (token := rows.first()) is None:
         raise Http404
     if rows.revoke(timezone.now()):
+        _record(security_log.Kind.TOKEN_REVOKED, request, token.display_prefix)
         messages.success(request, "The token was revoked.")
     return redirect("account-tokens")
+
+
+def _record(kind: security_log.Kind, request: HttpRequest, prefix: str) -> None:
+    security_log.record(kind, account=request.user, request=request, subject=prefix)
