@@ -45,6 +45,9 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 # A row gets its id before its transaction commits. After this time it is visible, or never.
 COMMITTED_AFTER_S = 5.0
 
+# Counts of this process that products keep.
+PRODUCT_COUNTERS = (tool_calls, security_events, document_failures)
+
 registry = CollectorRegistry()
 requests = Counter(
     "signpost_http_requests",
@@ -244,9 +247,8 @@ def _bound(milliseconds: int | None) -> str:
 
 registry.register(DatabaseCollector())
 registry.register(GraphQLCollector())
-registry.register(tool_calls)
-registry.register(security_events)
-registry.register(document_failures)
+for counter in PRODUCT_COUNTERS:
+    registry.register(counter)
 ProcessCollector(registry=registry)
 PlatformCollector(registry=registry)
 GCCollector(registry=registry)

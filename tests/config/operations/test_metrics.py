@@ -14,7 +14,6 @@ from prometheus_client.openmetrics.parser import (
 from prometheus_client.parser import text_string_to_metric_families
 
 from config.operations import metrics
-from recording.mcp.metrics import tool_calls
 from tests.config.operations.test_health import no_database
 from tests.docs.samples import DOCS
 from tests.factories import UserFactory
@@ -49,7 +48,8 @@ def fresh(monkeypatch):
     registry.register(metrics.GraphQLCollector())
     registry.register(metrics.requests)
     registry.register(metrics.durations)
-    registry.register(tool_calls)
+    for counter in metrics.PRODUCT_COUNTERS:
+        registry.register(counter)
     monkeypatch.setattr(metrics, "registry", registry)
 
 
