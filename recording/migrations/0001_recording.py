@@ -196,11 +196,11 @@ class Migration(migrations.Migration):
                             ("disconnected", "An application was disconnected"),
                             (
                                 "token_reused",
-                                "A used refresh token came again: access was ended",
+                                "A used refresh token came again, and access was ended",
                             ),
                             (
                                 "code_replayed",
-                                "A used code came again: access was ended",
+                                "A used code came again, and access was ended",
                             ),
                             ("token_created", "A personal token was created"),
                             ("token_revoked", "A personal token was revoked"),

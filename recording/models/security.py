@@ -28,8 +28,11 @@ class SecurityEventKind(models.TextChoices):
     CONNECTED = "connected", "An application was connected"
     REFRESHED = "refreshed", "Access was renewed"
     DISCONNECTED = "disconnected", "An application was disconnected"
-    TOKEN_REUSED = "token_reused", "A used refresh token came again: access was ended"
-    CODE_REPLAYED = "code_replayed", "A used code came again: access was ended"
+    TOKEN_REUSED = (
+        "token_reused",
+        "A used refresh token came again, and access was ended",
+    )
+    CODE_REPLAYED = "code_replayed", "A used code came again, and access was ended"
     TOKEN_CREATED = "token_created", "A personal token was created"
     TOKEN_REVOKED = "token_revoked", "A personal token was revoked"
 

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Count, Max, Min, Q
+from django.db.models import Count, Max, Min, OuterRef, Q, Subquery
 from django.utils import timezone
 from oauth2_provider.models import AccessToken, RefreshToken
 
@@ -89,6 +89,17 @@ def connected_applications(user: Any) -> Any:
 
     Each has `connections` (how many), `connected_at` and `refreshed_at`.
     """
+    families = RefreshToken.objects.filter(user=user, revoked=None)
+    first = (
+        RefreshToken.objects.filter(
+            user=user,
+            application=OuterRef("pk"),
+            token_family__in=families.values("token_family"),
+        )
+        .order_by()
+        .values("application")
+        .annotate(at=Min("created"))
+    )
     live = Q(
         refreshtoken__user=user,
         refreshtoken__revoked=None,
@@ -98,7 +109,7 @@ def connected_applications(user: Any) -> Any:
         Application.objects.filter(live)
         .annotate(
             connections=Count("refreshtoken__token_family", distinct=True),
-            connected_at=Min("refreshtoken__created"),
+            connected_at=Subquery(first.values("at")),
             refreshed_at=Max("refreshtoken__created"),
         )
         .order_by("-refreshed_at")

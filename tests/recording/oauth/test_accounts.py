@@ -61,6 +61,16 @@ def test_the_page_counts_the_connections_of_this_account_alone(app, visitor):
     assert application.connections == 3
 
 
+def test_the_page_shows_the_first_and_the_latest_time_of_a_connection(app, visitor):
+    pair = app.tokens()
+    connected = RefreshToken.objects.get().created
+    with time_machine.travel(connected + timedelta(days=2)):
+        app.refresh(pair["refresh_token"])
+        (application,) = visitor.get("/accounts/clients").context["applications"]
+        assert application.connected_at == connected
+        assert application.refreshed_at - connected >= timedelta(days=2)
+
+
 def test_disconnecting_ends_every_connection_and_waiting_code(app, visitor):
     first, second, waiting = app.tokens(), app.tokens(), app.code()
     other = App.registered(visitor).tokens()
