@@ -40,8 +40,12 @@ class Receiver:
         self._server = _Server(("127.0.0.1", 0), self._handler())
 
     @property
+    def port(self) -> int:
+        return self._server.server_port
+
+    @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}/hook"
+        return f"http://127.0.0.1:{self.port}/hook"
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         receiver = self

@@ -15,6 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from webhooks_core import profiles
 from webhooks_core.conf import RUN_S, webhook_settings
+from webhooks_core.network import proxy
 
 NEW_KEY = (
     "Make one: python -c "
@@ -66,6 +67,12 @@ def _target_faults() -> Iterator[Fault]:
         except ValueError as error:
             hint = "Name networks in CIDR notation, such as 10.1.0.0/16."
             yield 4, f"WEBHOOK_ALLOWED_TARGETS: {error}.", hint
+    try:
+        if url := webhook_settings.PROXY_URL:
+            proxy.parse(url)
+    except ValueError as error:  # its text does not show the password
+        hint = "Write http://user:password@host:port; `user:password@` may be left out."
+        yield 8, f"WEBHOOK_PROXY_URL is {error}.", hint
 
 
 def _task_faults() -> Iterator[Fault]:

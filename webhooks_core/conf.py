@@ -39,6 +39,9 @@ class WebhookSettings:
     # Networks in CIDR notation, beside the public ones, that trusted endpoints may lie in.
     ALLOWED_TARGETS = Setting[Sequence[str]](tuple)
 
+    # The HTTP proxy, `http://[user:password@]host:port`, for public receivers. Empty: none.
+    PROXY_URL = Setting(str)
+
     # Dispatchers at work at once, in all processes. SQLite has one writer anyway.
     DISPATCHERS = Setting(lambda: 1 if connection.vendor == "sqlite" else 4)
 

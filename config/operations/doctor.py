@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 
@@ -17,6 +18,7 @@ from django_q.models import Schedule
 from config.operations import health, reach
 from config.operations.reach import Finding, Level, Verdict, failed, ok, warning
 from webhooks_core.models import Endpoint, EngineState, reencryption
+from webhooks_core.network import proxy
 
 MAX_CLOCK_DIFFERENCE_S = 2.0
 MIN_FREE_BYTES = 500 * 1024 * 1024
@@ -104,6 +106,19 @@ def _clock() -> Verdict:
     return ok("This clock and the database's agree.")
 
 
+def _egress() -> Verdict:
+    if not settings.WEBHOOK_PROXY_URL:
+        return ok("Deliveries go out without a proxy.")
+    try:
+        address = proxy.parse(settings.WEBHOOK_PROXY_URL)[:2]
+        socket.create_connection(address, timeout=3).close()
+    except (OSError, ValueError):
+        return failed(
+            "The proxy of WEBHOOK_PROXY_URL cannot be reached: deliveries wait for it."
+        )
+    return ok("The proxy for deliveries accepts connections.")
+
+
 def _disk() -> Verdict:
     folder = settings.VAR_DIR if settings.VAR_DIR.exists() else settings.BASE_DIR
     free = shutil.disk_usage(folder).free
@@ -147,6 +162,7 @@ EXAMINATIONS: Mapping[str, Callable[[], Verdict]] = {
     "secrets": _secrets,
     "endpoints": _endpoints,
     "clock": _clock,
+    "egress": _egress,
     "disk": _disk,
     "temporary files": _temporary_files,
     "static": _static,

@@ -37,6 +37,7 @@ def test_valid_settings_pass():
         ("E002", "WEBHOOK_SECRET_KEYS", [None]),
         ("E004", "WEBHOOK_ALLOWED_TARGETS", ["10.1.0.0/16", "10.1.0.1/16"]),
         ("E004", "WEBHOOK_ALLOWED_TARGETS", ["example.com"]),
+        ("E008", "WEBHOOK_PROXY_URL", "https://proxy.example:3128"),
         ("E006", "Q_CLUSTER", TASKS | {"timeout": 20}),
         ("E007", "Q_CLUSTER", TASKS | {"retry": 90}),
         ("E007", "Q_CLUSTER", {"name": "own", "timeout": 90}),

@@ -25,7 +25,7 @@ from webhooks_core.dispatch.queues import LeasedQueues
 from webhooks_core.dispatch.rate_limit import SECOND
 from webhooks_core.models import Delivery, DispatcherLease, Endpoint
 from webhooks_core.models.lookups import among
-from webhooks_core.network.error_classes import NO_LOCAL_RESOURCES, NO_PORT
+from webhooks_core.network.error_classes import NO_PORT
 from webhooks_core.network.transport import AttemptResult
 from webhooks_core.outcomes import Outcome
 from webhooks_core.profiles import NoticeKind
@@ -54,6 +54,7 @@ class ResultRecorder:
     connectivity: Connectivity
     unrecorded: list[EndedAttempt] = field(default_factory=list)
     attempts: int = 0
+    _reported: set[str] = field(default_factory=set)
 
     def receive(self, results: Iterable[AttemptResult]) -> bool:
         """Take results; return True if any shows that the network is back."""
@@ -75,9 +76,12 @@ class ResultRecorder:
         A missing port may be due to the receiver's address: in the end it is a failure.
         """
         queue = self.queues[result.queue]
-        if result.error not in {NO_LOCAL_RESOURCES, NO_PORT}:
+        if result.outcome is not None or not result.error:
             queue.local_failures = 0
             return result
+        if result.error not in self._reported:
+            self._reported.add(result.error)
+            log.error("attempts not possible", reason=result.error)
         if result.error == NO_PORT:
             queue.local_failures += 1
             if queue.local_failures > MAX_LOCAL_FAILURES:

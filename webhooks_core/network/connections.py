@@ -7,16 +7,21 @@ import socket
 import time
 from collections.abc import Sequence
 from functools import partial
+from ipaddress import ip_address
 
 from aiohappyeyeballs import start_connection
 
-from webhooks_core.network.addresses import AllowedNetworks
+from webhooks_core.conf import webhook_settings
+from webhooks_core.network import proxy
+from webhooks_core.network.addresses import AllowedNetworks, is_public
 from webhooks_core.network.certificates import client_context
 from webhooks_core.network.connection import Connection
+from webhooks_core.network.error_classes import BlockedAddressError, ProxyRefusedError
 from webhooks_core.network.request_head import Origin
 from webhooks_core.network.resolver import (
     AddressInfo,
     GuardedResolver,
+    check_address,
     guarded_socket,
 )
 
@@ -28,12 +33,14 @@ NEXT_ADDRESS_S = 0.25
 class Progress:
     """How far an attempt got; times are those of `time.perf_counter`, 0 if it did not get there.
 
-    `is_connected` is true as soon as there is TCP, before TLS. `opened` has the sockets of new
-    connections, with their addresses; a kept connection has none. `request_head` is what was sent
-    on `connection`, the last one.
+    `is_connected` is true as soon as there is TCP, before TLS. `awaits_proxy` is true until the
+    egress proxy has accepted a connection. `opened` has the sockets of new connections, with their
+    addresses; a kept connection has none. `request_head` is what was sent on `connection`, the
+    last one.
     """
 
     __slots__ = (
+        "awaits_proxy",
         "connected_at",
         "connection",
         "first_byte_at",
@@ -45,7 +52,7 @@ class Progress:
     )
 
     def __init__(self) -> None:
-        self.is_connected = self.is_repeated = False
+        self.is_connected = self.is_repeated = self.awaits_proxy = False
         self.connected_at = self.secured_at = self.first_byte_at = 0.0
         self.opened: dict[socket.socket, AddressInfo] = {}
         self.request_head = b""
@@ -113,18 +120,51 @@ class Connections:
             progress.detach_sockets()
             raise
 
+    async def can_connect(self, origin: Origin) -> bool:
+        """Return True if an address of an origin accepts a connection. Raises OSError."""
+        infos = await self._resolver.resolve(origin.host, origin.port)
+        (await self._connected(infos, Progress())).close()
+        return True
+
     async def _connected(
         self, infos: Sequence[AddressInfo], progress: Progress
     ) -> socket.socket:
         """Return a socket that is connected to the first address that accepts."""
-        opened = await start_connection(
-            infos,
-            happy_eyeballs_delay=NEXT_ADDRESS_S,
-            loop=self._loop,
-            socket_factory=partial(self._socket, progress),
-        )
+        if webhook_settings.PROXY_URL and all(_is_public(info) for info in infos):
+            opened = await self._tunnelled(infos, progress)
+        else:
+            opened = await start_connection(
+                infos,
+                happy_eyeballs_delay=NEXT_ADDRESS_S,
+                loop=self._loop,
+                socket_factory=partial(self._socket, progress),
+            )
         progress.is_connected, progress.connected_at = True, time.perf_counter()
         return opened
+
+    async def _tunnelled(
+        self, infos: Sequence[AddressInfo], progress: Progress
+    ) -> socket.socket:
+        """Return a tunnel to the first address that the egress proxy connects to."""
+        refusal: Exception = BlockedAddressError()
+        # IPv4 first: fewer proxies have IPv6, and one that drops it would use up the deadline.
+        for info in sorted(infos, key=lambda info: info[0] != socket.AF_INET):
+            check_address(self._networks, info)
+            progress.awaits_proxy = True
+            opened = await proxy.connect(self._loop)
+            progress.awaits_proxy = False
+            progress.opened[opened] = info
+            try:
+                await proxy.open_tunnel(self._loop, opened, *info[4])
+            except ProxyRefusedError as error:
+                opened.close()
+                refusal = error
+            except BaseException:
+                opened.close()
+                raise
+            else:
+                return opened
+        raise refusal
 
     def _socket(self, progress: Progress, info: AddressInfo) -> socket.socket:
         opened = guarded_socket(self._networks, info)
@@ -172,3 +212,7 @@ class Connections:
             for _, connection in entries:
                 connection.abort()
         self._kept.clear()
+
+
+def _is_public(info: AddressInfo) -> bool:
+    return is_public(ip_address(info[4][0]))

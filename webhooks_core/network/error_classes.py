@@ -21,6 +21,17 @@ class NotHttpError(Exception):
     """The receiver sent something that is not HTTP/1.1, or more than is accepted."""
 
 
+class ProxyUnavailableError(OSError):
+    """The egress proxy does not serve us: not the receiver's fault. The text says why."""
+
+
+class ProxyRefusedError(OSError):
+    """The egress proxy did not connect to the receiver; the text has the status of its answer."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"the egress proxy did not connect (HTTP {status})")
+
+
 # This machine lacks descriptors or memory: not the receiver's fault, and temporary.
 _NO_RESOURCES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _NO_RESOLVER_RESOURCES = {socket.EAI_SYSTEM, socket.EAI_MEMORY}
@@ -37,6 +48,9 @@ def local_failure(error: BaseException) -> str:
     system = {cause.errno for cause in causes if not isinstance(cause, socket.gaierror)}
     if resolver & _NO_RESOLVER_RESOURCES or system & _NO_RESOURCES:
         return NO_LOCAL_RESOURCES
+    for cause in causes:
+        if isinstance(cause, ProxyUnavailableError):
+            return str(cause)
     return NO_PORT if errno.EADDRNOTAVAIL in system else ""
 
 
@@ -51,6 +65,7 @@ _OUTCOMES: tuple[
         Outcome.BLOCKED,
         "the host leads to an address that is not public",
     ),
+    (ProxyRefusedError, Outcome.CONNECT, ""),
     (socket.gaierror, Outcome.DNS, "the host name could not be resolved"),
     (_TLS_ERRORS, Outcome.TLS, ""),
     (_CLOSED, Outcome.CONNECT, "the connection was closed without an answer"),
@@ -64,8 +79,9 @@ def classify(error: BaseException) -> tuple[Outcome, str]:
     """Return the outcome of an attempt that raised this, and a text without an address."""
     causes = _causes(error)
     for kinds, outcome, text in _OUTCOMES:
-        if any(isinstance(cause, kinds) for cause in causes):
-            return outcome, text or tls_reason(error)
+        for cause in causes:
+            if isinstance(cause, kinds):
+                return outcome, text or tls_reason(cause) or str(cause)
     return Outcome.CONNECT, "the connection failed"
 
 

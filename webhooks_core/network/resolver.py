@@ -100,7 +100,11 @@ def guarded_socket(networks: AllowedNetworks, address_info: Any) -> socket.socke
 
     This check is the decisive one: literal addresses and later resolutions pass here too.
     """
-    family, kind, protocol, _, address = address_info
-    if not networks.allows(str(address[0]).partition("%")[0]):
+    check_address(networks, address_info)
+    return socket.socket(*address_info[:3])
+
+
+def check_address(networks: AllowedNetworks, address_info: Any) -> None:
+    """Raise BlockedAddressError for an address that is not allowed."""
+    if not networks.allows(str(address_info[4][0]).partition("%")[0]):
         raise BlockedAddressError
-    return socket.socket(family, kind, protocol)

@@ -16,12 +16,8 @@ from webhooks_core.network.connection import Connection
 from webhooks_core.network.connections import Connections, Progress
 from webhooks_core.network.deadlines import Deadlines
 from webhooks_core.network.error_classes import classify, local_failure
+from webhooks_core.network.proxy import UNREACHABLE
 from webhooks_core.network.request_head import head_of, target_of
-from webhooks_core.network.resolver import (
-    AddressInfo,
-    GuardedResolver,
-    guarded_socket,
-)
 from webhooks_core.outcomes import Outcome
 
 # The status line decides. This bounds the reading of a body, which only people look at.
@@ -64,7 +60,8 @@ class Timings(NamedTuple):
 class AttemptResult(NamedTuple):
     """How an attempt ended; an `outcome` of None means that it was released without being made.
 
-    Then `error` names the local resource that it lacked; "" means that it did not start in time.
+    Then `error` names what it lacked here, such as a descriptor or the egress proxy; "" means that
+    it did not start in time.
     `proves_network` is false for a time-out on a reused connection: a network that drops
     everything first shows in this way. `is_repeated` is true if a kept connection turned out to be
     closed, and the request was sent once more. From `request_head` on it tells what was sent to
@@ -99,7 +96,8 @@ _SLOW = {Outcome.TIMEOUT, Outcome.CONNECT, Outcome.DNS}
 class Client:
     """Makes attempts within some networks; `deadlines` bounds them.
 
-    No cookies, no redirects, no decompression, no proxies or credentials from the environment.
+    No cookies, no redirects, no decompression, no proxies or credentials from the environment:
+    the only proxy is that of WEBHOOK_PROXY_URL.
     """
 
     def __init__(self, networks: AllowedNetworks, deadlines: Deadlines) -> None:
@@ -171,7 +169,9 @@ async def _try(
 
 
 def _timed_out(progress: Progress, timeout_s: float) -> _Ending:
-    """Distinguish a slow receiver from one that was never reached."""
+    """Distinguish a slow receiver, one that was never reached, and a proxy that never was."""
+    if progress.awaits_proxy:
+        return _Ending(None, error=UNREACHABLE)
     if progress.is_connected:
         text = f"no answer within {timeout_s:g} s"
         return _Ending(
@@ -248,21 +248,8 @@ def retry_after(value: bytes) -> float | None:
 
 async def can_connect(url: str, networks: AllowedNetworks) -> bool:
     """Return True if any address of a receiver accepts a connection. Nothing is sent."""
+    connections = Connections(networks, asyncio.get_running_loop())
     with suppress(Exception):  # any error means that no receiver was reached
-        host, port, _ = target_of(url).origin
         async with asyncio.timeout(CONNECT_FOR_S):
-            addresses = await GuardedResolver(networks).resolve(host, port)
-        for info in addresses:
-            if await _accepts(info, networks):
-                return True
-    return False
-
-
-async def _accepts(info: AddressInfo, networks: AllowedNetworks) -> bool:
-    with suppress(Exception):  # this machine may not have this address family
-        async with asyncio.timeout(CONNECT_FOR_S):
-            with guarded_socket(networks, info) as opened:
-                opened.setblocking(False)
-                await asyncio.get_running_loop().sock_connect(opened, info[4])
-                return True
+            return await connections.can_connect(target_of(url).origin)
     return False

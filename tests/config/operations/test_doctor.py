@@ -11,6 +11,7 @@ from django_q.models import Schedule
 
 from config.operations import doctor, health
 from tests.config.operations.test_health import no_database
+from tests.egress import EgressProxy
 from tests.factories import UserFactory
 from tests.webhooks_core.factories import EndpointFactory
 from webhooks_core import tasks
@@ -101,6 +102,14 @@ def test_disabled_endpoints_are_a_warning(sound, plain):
     EndpointFactory.create()
     Endpoint.objects.update(status=Endpoint.Status.DISABLED)
     assert run()[1]["endpoints"] == ["warning"]
+
+
+def test_an_egress_proxy_that_cannot_be_reached_is_a_failure(sound, settings):
+    with EgressProxy().running() as egress:
+        settings.WEBHOOK_PROXY_URL = egress.url
+        assert run()[1]["egress"] == ["ok"]
+    assert run()[1]["egress"] == ["failed"]
+    assert "p%40ss" not in message("egress")
 
 
 def test_a_full_disk_is_a_warning(sound, monkeypatch):
