@@ -107,12 +107,14 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     # By default the document's address would be sent to a validator on the internet.
-    "SWAGGER_UI_SETTINGS": {"deepLinking": True, "validatorUrl": None},
+    # Script, since a plugin is a function: that of the file docs.js.
+    "SWAGGER_UI_SETTINGS": "{deepLinking: true, validatorUrl: null, plugins: [codeSamples]}",
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "webhooks_core.api.openapi.add_webhooks",
         "gateway.chat.openapi.add_chat",
         "recording.oauth.openapi.add_oauth",
         "config.operations.openapi.add_operation",
+        "config.operations.code_samples.add_code_samples",
     ],
 }

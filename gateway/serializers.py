@@ -110,17 +110,22 @@ class SecretField(StrictCharField):
 
 @extend_schema_serializer(examples=[request_example({"active": False})])
 class ChangeSerializer(serializers.Serializer[Any]):
-    url = UrlField()
-    event_types = EventTypesField(required=False)
+    url = UrlField(help_text="Where events are sent.")
+    event_types = EventTypesField(
+        required=False, help_text="The event types to receive. Empty: all of them."
+    )
     description = StrictCharField(
         required=False,
+        help_text="A note for people.",
         allow_blank=True,
         max_length=MAX_DESCRIPTION,
         error_messages={
             "max_length": "description is longer than {max_length} characters."
         },
     )
-    active = StrictBooleanField(required=False)
+    active = StrictBooleanField(
+        required=False, help_text="False: nothing is sent until it is true again."
+    )
 
     def to_internal_value(self, data: Any) -> Any:
         if "secret" in data and "secret" not in self.fields:
@@ -171,17 +176,19 @@ class CreationSerializer(ChangeSerializer):
 
 @extend_schema_serializer(examples=[response_example(SUBSCRIPTION)])
 class SubscriptionSerializer(serializers.Serializer[Any]):
-    id = serializers.CharField(source="public_id")
-    url = serializers.CharField()
+    id = serializers.CharField(
+        source="public_id", help_text="`whsub_` and 26 characters."
+    )
+    url = serializers.CharField(help_text="Where events are sent.")
     event_types = serializers.ListField(
         child=serializers.ChoiceField(SUBSCRIBABLE), help_text="Empty: all of them."
     )
-    description = serializers.CharField()
+    description = serializers.CharField(help_text="A note for people.")
     secret = serializers.SerializerMethodField(
         help_text="Masked, except in the response that creates it."
     )
-    active = serializers.BooleanField()
-    created_at = TimeField()
+    active = serializers.BooleanField(help_text="False: nothing is sent.")
+    created_at = TimeField(help_text="UTC.")
     updated_at = TimeField(help_text="Of the subscription's last change.")
     last_attempt_at = TimeField(allow_null=True, help_text="Null before the first one.")
 
@@ -228,15 +235,19 @@ class ListQuery(PageQuery):
     ]
 )
 class DeliverySerializer(serializers.Serializer[Any]):
-    id = serializers.CharField(source="public_id")
-    event_id = serializers.CharField(source="event__public_id")
-    event_type = serializers.CharField(source="event__type")
-    status = serializers.SerializerMethodField()
-    attempts = serializers.IntegerField()
+    id = serializers.CharField(source="public_id", help_text="The same in retries.")
+    event_id = serializers.CharField(
+        source="event__public_id", help_text="The same in every delivery of the event."
+    )
+    event_type = serializers.CharField(source="event__type", help_text="What happened.")
+    status = serializers.SerializerMethodField(
+        help_text="`attempting` until it is delivered or failed for good."
+    )
+    attempts = serializers.IntegerField(help_text="Requests that were sent so far.")
     last_error = serializers.CharField(help_text="Empty until a failure.")
-    next_attempt_at = TimeField(allow_null=True)
-    delivered_at = TimeField(allow_null=True)
-    created_at = TimeField()
+    next_attempt_at = TimeField(allow_null=True, help_text="Null: there is none.")
+    delivered_at = TimeField(allow_null=True, help_text="Null until delivered.")
+    created_at = TimeField(help_text="UTC: when the event was published.")
 
     def get_status(
         self, row: Mapping[str, Any]
@@ -260,15 +271,22 @@ class ContentTypeField(StrictChoiceField):
 
 
 class DocumentSerializer(serializers.Serializer[Any]):
-    text = StrictCharField(allow_blank=True)
+    text = StrictCharField(
+        allow_blank=True,
+        help_text="The document. Not empty; `GATEWAY_INGEST_MAX_BYTES` limits it.",
+    )
     title = StrictCharField(
+        help_text="A name for people.",
         allow_blank=True,
         default="",
         max_length=MAX_TITLE,
         error_messages={"max_length": TITLE_ERROR},
     )
-    content_type = ContentTypeField(choices=CONTENT_TYPES, default=PLAIN)
+    content_type = ContentTypeField(
+        choices=CONTENT_TYPES, default=PLAIN, help_text="What the text is."
+    )
     metadata = serializers.DictField(
+        help_text=f"Any JSON object, at most {MAX_METADATA_BYTES} bytes.",
         default=dict,
         error_messages=dict.fromkeys(
             ("null", "not_a_dict"), "metadata must be an object."
@@ -302,8 +320,9 @@ class DocumentSerializer(serializers.Serializer[Any]):
 
 DOCUMENT_FORM = object_of(
     ["file"],
-    file=STRING | {"format": "binary"},
-    title=STRING | {"maxLength": MAX_TITLE},
-    content_type=STRING,
+    file=STRING | {"format": "binary", "description": "The document, as UTF-8."},
+    title=STRING | {"maxLength": MAX_TITLE, "description": "A name for people."},
+    content_type=STRING
+    | {"description": "What the text is; else the type of the file."},
     metadata=STRING | {"description": "A JSON object."},
 )

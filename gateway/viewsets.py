@@ -17,6 +17,7 @@ from gateway.identity import Caller
 from gateway.serializers import (
     DOCUMENT_FORM,
     EVENT_ID,
+    SUBSCRIPTION,
     ChangeSerializer,
     CreationSerializer,
     DeliverySerializer,
@@ -31,7 +32,7 @@ from gateway.serializers import (
 from gateway.throttles import CreateThrottle, IngestThrottle, TestThrottle
 from gateway.uploads import DocumentFormParser, DocumentJSONParser
 from gateway.webhooks import EVENT_TYPES, INGEST_COMPLETED
-from webhooks_core.api.json_schema import BOOLEAN, STRING, object_of
+from webhooks_core.api.json_schema import BOOLEAN, described, object_of
 from webhooks_core.api.pagination import PageQuery, read_query
 from webhooks_core.api.views import ProductAPIView
 from webhooks_core.api.viewsets import ProductViewSet
@@ -71,6 +72,7 @@ class SubscriptionViewSet(GatewayView, ProductViewSet):
     conflicting_actions = ("partial_update", "destroy", "test")
     serializer_class = SubscriptionSerializer
     lookup_url_kwarg = "subscription_id"
+    example_id = SUBSCRIPTION["id"]
 
     def get_throttles(self) -> list[Any]:
         if self.action == "create":
@@ -127,7 +129,12 @@ class SubscriptionViewSet(GatewayView, ProductViewSet):
     @extend_schema(
         summary="Queue a signed webhook.test for this subscription alone",
         request=None,
-        responses={202: object_of(event_id=STRING, queued=BOOLEAN)},
+        responses={
+            202: object_of(
+                event_id=described("The id of the test event."),
+                queued=described("Always true: it is stored.", BOOLEAN),
+            )
+        },
         examples=[response_example({"event_id": EVENT_ID, "queued": True})],
     )
     @action(detail=True, methods=["post"], throttle_classes=[TestThrottle])

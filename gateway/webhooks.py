@@ -9,7 +9,13 @@ from typing import Any
 from gateway.configuration.shapes import WebhookSettings
 from gateway.identity import SYSTEM
 from gateway.trace_ids import trace_id
-from webhooks_core.api.json_schema import DATE_TIME, INTEGER, NUMBER, STRING, object_of
+from webhooks_core.api.json_schema import (
+    DATE_TIME,
+    INTEGER,
+    NUMBER,
+    described,
+    object_of,
+)
 from webhooks_core.network.url_policy import UrlPolicy, own_listener
 from webhooks_core.profiles import (
     EventContext,
@@ -35,15 +41,15 @@ _EVENT_TYPES = (
         INGEST_COMPLETED,
         "A document finished ingesting.",
         schema=object_of(
-            document_id=STRING,
-            title=STRING,
-            content_type=STRING,
-            checksum={"type": "string", "description": "`sha256:` and hex."},
-            size_bytes=COUNT,
-            characters=COUNT,
-            chunk_count=COUNT,
-            metadata={"type": "object"},
-            created_at=DATE_TIME,
+            document_id=described("The id of the document."),
+            title=described("As it was sent."),
+            content_type=described("The media type of the text."),
+            checksum=described("`sha256:` and hex."),
+            size_bytes=described("Of the text in UTF-8.", COUNT),
+            characters=described("Of the text.", COUNT),
+            chunk_count=described("Parts that the text was cut into.", COUNT),
+            metadata=described("As it was sent.", {"type": "object"}),
+            created_at=described("UTC: the first time it was sent.", DATE_TIME),
         ),
         sample={
             "document_id": "doc_0d1k3v5m7p9r1t3v5n7q9s0u2g",
@@ -61,13 +67,13 @@ _EVENT_TYPES = (
         POLICY_VIOLATION,
         "A policy decision denied an action.",
         schema=object_of(
-            decision_id=STRING,
-            decision={"const": "denied"},
-            principal_id=STRING,
-            action=STRING,
-            resource=STRING,
-            reason=STRING,
-            decided_at=DATE_TIME,
+            decision_id=described("The id of the decision."),
+            decision=described("Always `denied`.", {"const": "denied"}),
+            principal_id=described("Who asked."),
+            action=described("What was asked for."),
+            resource=described("On what."),
+            reason=described("Why it was denied, for programs."),
+            decided_at=described("UTC.", DATE_TIME),
         ),
         sample={
             "decision_id": "pol_0d1k3v5m7p9r1t3v5n7q9s0u2g",
@@ -82,7 +88,12 @@ _EVENT_TYPES = (
     EventType(
         DRIFT_DETECTED,
         "Embedding or data drift was detected.",
-        schema=object_of(subject=STRING, metric=STRING, value=NUMBER, threshold=NUMBER),
+        schema=object_of(
+            subject=described("What drifted."),
+            metric=described("How it was measured."),
+            value=described("The measured value.", NUMBER),
+            threshold=described("The value that it exceeded.", NUMBER),
+        ),
         sample={
             "subject": "embeddings:small",
             "metric": "population_stability_index",
@@ -93,7 +104,12 @@ _EVENT_TYPES = (
     EventType(
         EVAL_REGRESSION,
         "An evaluation run regressed.",
-        schema=object_of(run_id=STRING, suite=STRING, score=NUMBER, baseline=NUMBER),
+        schema=object_of(
+            run_id=described("The id of the run."),
+            suite=described("What was evaluated."),
+            score=described("The score of this run.", NUMBER),
+            baseline=described("The score that it fell below.", NUMBER),
+        ),
         sample={
             "run_id": "run_481",
             "suite": "answers",
@@ -104,7 +120,7 @@ _EVENT_TYPES = (
     EventType(
         TEST,
         "Test event; sent only through the test endpoint.",
-        schema=object_of(subscription_id=STRING),
+        schema=object_of(subscription_id=described("The tested subscription.")),
         sample={"subscription_id": "whsub_0d1k3v5m7p9r1t3v5n7q9s0u2g"},
         subscribable=False,
     ),

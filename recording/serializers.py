@@ -59,12 +59,12 @@ def response(value: Any) -> OpenApiExample:
 
 
 class ErrorDetailSerializer(serializers.Serializer[Any]):
-    code = serializers.CharField()
-    message = serializers.CharField()
+    code = serializers.CharField(help_text="The kind of the error, for programs.")
+    message = serializers.CharField(help_text="What is wrong, for people.")
 
 
 class ErrorSerializer(serializers.Serializer[Any]):
-    error = ErrorDetailSerializer()
+    error = ErrorDetailSerializer(help_text="The kind of the error, and a text.")
 
 
 class EventsField(StrictListField):
@@ -93,13 +93,30 @@ class UpdatedAtField(TimeField):
     ]
 )
 class SubscriptionSerializer(serializers.Serializer[Any]):
-    id = serializers.CharField(source="public_id", read_only=True)
-    url = StrictCharField(allow_blank=True)
-    events = EventsField(source="event_types", default=list)
-    status = serializers.ChoiceField(Endpoint.Status.choices, read_only=True)
-    consecutive_failures = serializers.IntegerField(read_only=True)
-    created_at = TimeField(read_only=True)
-    updated_at = UpdatedAtField(source="*", read_only=True)
+    id = serializers.CharField(
+        source="public_id", read_only=True, help_text="`ep_` and 26 characters."
+    )
+    url = StrictCharField(
+        allow_blank=True,
+        help_text="Where events are sent. Empty or missing in a change: it stays.",
+    )
+    events = EventsField(
+        source="event_types",
+        default=list,
+        help_text="The event types to receive, each once. Empty: none.",
+    )
+    status = serializers.ChoiceField(
+        Endpoint.Status.choices,
+        read_only=True,
+        help_text="1: active. 2: disabled, after 20 failed attempts in a row.",
+    )
+    consecutive_failures = serializers.IntegerField(
+        read_only=True, help_text="Failed attempts since the last success."
+    )
+    created_at = TimeField(read_only=True, help_text="UTC.")
+    updated_at = UpdatedAtField(
+        source="*", read_only=True, help_text="UTC: the last change or attempt."
+    )
 
     def to_internal_value(self, data: Any) -> Any:
         # A missing url is reported after a fault of the events.
@@ -122,7 +139,7 @@ class SubscriptionSerializer(serializers.Serializer[Any]):
 
 @extend_schema_serializer(examples=[response({"item": SUBSCRIPTION})])
 class SubscriptionItemSerializer(serializers.Serializer[Any]):
-    item = SubscriptionSerializer()
+    item = SubscriptionSerializer(help_text="The subscription after the change.")
 
 
 @extend_schema_serializer(
@@ -138,11 +155,15 @@ class SubscriptionItemSerializer(serializers.Serializer[Any]):
     ]
 )
 class SubscriptionCreatedSerializer(serializers.Serializer[Any]):
-    endpoint_id = serializers.CharField(source="endpoint.public_id")
+    endpoint_id = serializers.CharField(
+        source="endpoint.public_id", help_text="The id of the new subscription."
+    )
     secret = serializers.CharField(help_text="`whsec_…`, shown only here.")
-    url = serializers.CharField(source="endpoint.url")
-    events = EventsField(source="endpoint.event_types")
-    status = serializers.ChoiceField(Endpoint.Status.choices, source="endpoint.status")
+    url = serializers.CharField(source="endpoint.url", help_text="As it was sent.")
+    events = EventsField(source="endpoint.event_types", help_text="As they were sent.")
+    status = serializers.ChoiceField(
+        Endpoint.Status.choices, source="endpoint.status", help_text="1: active."
+    )
 
 
 @extend_schema_serializer(
@@ -163,15 +184,21 @@ class SubscriptionCreatedSerializer(serializers.Serializer[Any]):
     ]
 )
 class DeliverySerializer(serializers.Serializer[Any]):
-    id = serializers.CharField(source="public_id")
-    endpoint_id = serializers.CharField()
-    event_id = serializers.CharField(source="event__public_id")
-    event_type = serializers.CharField(source="event__type")
-    status = serializers.ChoiceField(Delivery.Status.choices)
-    attempts = serializers.IntegerField()
+    id = serializers.CharField(source="public_id", help_text="The same in retries.")
+    endpoint_id = serializers.CharField(help_text="The subscription it is for.")
+    event_id = serializers.CharField(
+        source="event__public_id", help_text="The `id` in the body."
+    )
+    event_type = serializers.CharField(
+        source="event__type", help_text="The `type` in the body."
+    )
+    status = serializers.ChoiceField(
+        Delivery.Status.choices, help_text="0 is pending, 1 delivered, 2 failed."
+    )
+    attempts = serializers.IntegerField(help_text="Requests that were sent so far.")
     last_error = serializers.CharField(help_text="Empty until a failure.")
     delivered_at = serializers.SerializerMethodField(help_text="Empty until delivered.")
-    created_at = TimeField()
+    created_at = TimeField(help_text="UTC: when the event was published.")
 
     def get_delivered_at(self, row: dict[str, Any]) -> str:
         return iso(row["delivered_at"]) if row["delivered_at"] else ""
@@ -181,10 +208,10 @@ class DeliverySerializer(serializers.Serializer[Any]):
 EVENTS = inline_serializer(
     "Event",
     {
-        "id": serializers.CharField(),
-        "type": serializers.CharField(),
-        "created_at": TimeField(),
-        "data": serializers.DictField(),
+        "id": serializers.CharField(help_text="The same in every delivery of it."),
+        "type": serializers.CharField(help_text="The event type."),
+        "created_at": TimeField(help_text="UTC: when it was published."),
+        "data": serializers.DictField(help_text="What the event type defines."),
     },
     many=True,
 )
@@ -203,5 +230,5 @@ class EventTypeParameter(StrictChoiceField):
 
 
 class SampleQuery(serializers.Serializer[Any]):
-    event = EventTypeParameter(EVENT_TYPE_CHOICES)
-    limit = CountField(default=3, maximum=10)
+    event = EventTypeParameter(EVENT_TYPE_CHOICES, help_text="The event type.")
+    limit = CountField(default=3, maximum=10, help_text="How many at most.")

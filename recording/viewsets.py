@@ -17,6 +17,7 @@ from recording import cors, errors, subscriptions
 from recording.account_locks import InactiveAccountError
 from recording.authentication import BearerAuthentication, refused
 from recording.serializers import (
+    ENDPOINT_ID,
     EVENT,
     EVENT_ID,
     EVENTS,
@@ -59,6 +60,7 @@ class SubscriptionViewSet(RecordingViewSet):
     """/v1/webhooks and what is below it."""
 
     lookup_url_kwarg = "endpoint_id"
+    example_id = ENDPOINT_ID
     serializer_class = SubscriptionSerializer
 
     def get_throttles(self) -> list[BaseThrottle]:
@@ -97,7 +99,11 @@ class SubscriptionViewSet(RecordingViewSet):
 
     @extend_schema(
         summary="Delete a subscription and free its quota",
-        responses={200: inline_serializer("Deleted", {"ok": BooleanField()})},
+        responses={
+            200: inline_serializer(
+                "Deleted", {"ok": BooleanField(help_text="Always true.")}
+            )
+        },
         examples=[response({"ok": True})],
     )
     def destroy(self, request: Request, endpoint_id: str) -> Response:
@@ -108,7 +114,11 @@ class SubscriptionViewSet(RecordingViewSet):
         summary="Queue a signed webhook.ping for this subscription alone",
         request=None,
         responses=inline_serializer(
-            "Ping", {"event_id": CharField(), "queued": BooleanField()}
+            "Ping",
+            {
+                "event_id": CharField(help_text="The `id` in the body of the event."),
+                "queued": BooleanField(help_text="Always true: it is stored."),
+            },
         ),
         examples=[response({"event_id": EVENT_ID, "queued": True})],
     )

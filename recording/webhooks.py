@@ -10,8 +10,8 @@ from webhooks_core.api.json_schema import (
     BOOLEAN,
     INTEGER,
     NUMBER,
-    STRING,
     array_of,
+    described,
     object_of,
 )
 from webhooks_core.network.url_policy import UrlPolicy, own_listener
@@ -28,37 +28,40 @@ SUMMARY_COMPLETED = "summary.completed"
 PING = "webhook.ping"
 
 SEGMENT_SCHEMA = object_of(
-    speaker=STRING,
-    start=NUMBER | {"description": "Seconds."},
-    end=NUMBER | {"description": "Seconds."},
-    text=STRING,
+    speaker=described("Who speaks."),
+    start=described("Seconds.", NUMBER),
+    end=described("Seconds.", NUMBER),
+    text=described("What is said."),
 )
 TRANSCRIPT_SCHEMA = object_of(
     ["text", "truncated"],
-    language=STRING,
-    text=STRING,
-    truncated=BOOLEAN
-    | {"description": "True when `text` was cut to keep the payload near 1 MiB."},
-    segments=array_of(SEGMENT_SCHEMA),
+    language=described("A language tag."),
+    text=described("The whole transcript, without speakers and times."),
+    truncated=described(
+        "True when `text` was cut to keep the payload near 1 MiB.", BOOLEAN
+    ),
+    segments=described(
+        "Absent where they were removed to keep the payload near 1 MiB.",
+        array_of(SEGMENT_SCHEMA),
+    ),
 )
 SUMMARY_SCHEMA = object_of(
     ["label", "content", "format"],
-    label=STRING,
-    content=STRING,
-    format=STRING | {"description": "`markdown` or `html`; tolerate others."},
-    template_name=STRING,
+    label=described("The name of the summary."),
+    content=described("The text of the summary."),
+    format=described("`markdown` or `html`; tolerate others."),
+    template_name=described("The template that made it."),
 )
 SUMMARY_COMPLETED_SCHEMA = object_of(
     ["audio_id"],
-    audio_id=STRING | {"description": "Recording id."},
-    report_id=STRING
-    | {"description": "Summary report id; absent for auto-analyzed recordings."},
-    status=INTEGER | {"description": "Processing status."},
-    title=STRING | {"description": "Recording title."},
-    duration_ms=INTEGER | {"description": "Milliseconds."},
-    recorded_at=STRING | {"description": "ISO 8601."},
-    transcript=TRANSCRIPT_SCHEMA,
-    summaries=array_of(SUMMARY_SCHEMA),
+    audio_id=described("Recording id."),
+    report_id=described("Summary report id; absent for auto-analyzed recordings."),
+    status=described("Processing status.", INTEGER),
+    title=described("Recording title."),
+    duration_ms=described("Milliseconds.", INTEGER),
+    recorded_at=described("ISO 8601."),
+    transcript=described("What was said.", TRANSCRIPT_SCHEMA),
+    summaries=described("The summaries, never cut.", array_of(SUMMARY_SCHEMA)),
 )
 SUMMARY_COMPLETED_SAMPLE: dict[str, Any] = {
     "audio_id": "aud_2481",
@@ -104,7 +107,7 @@ EVENT_TYPES: Mapping[str, EventType] = {
             PING,
             "Test event; sent only through the test endpoint.",
             sample={"endpoint_id": "ep_0d1k3v5m7p9r1t3v5n7q9s0u2g"},
-            schema=object_of(endpoint_id=STRING),
+            schema=object_of(endpoint_id=described("The tested subscription.")),
         ),
     )
 }

@@ -5,14 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from config.operations.health import CHECKS
-from webhooks_core.api.json_schema import STRING, object_of
+from webhooks_core.api.json_schema import STRING, described, object_of
 
 TAG = "Operation"
 RESULT = {"type": "string", "enum": ["ok", "failed"]}
-CHECK = object_of(["status"], status=RESULT, detail=STRING)
+CHECK = object_of(
+    ["status"],
+    status=described("Whether it passed.", RESULT),
+    detail=described("Why not."),
+)
 READINESS = object_of(
-    status={"type": "string", "enum": ["ok", "degraded", "unavailable"]},
-    checks=object_of(**dict.fromkeys(CHECKS, CHECK)),
+    status=described(
+        "`degraded`: it serves, but something is wrong.",
+        {"type": "string", "enum": ["ok", "degraded", "unavailable"]},
+    ),
+    checks=described(
+        "One for each check.",
+        object_of(**{name: described(f"The check {name}.", CHECK) for name in CHECKS}),
+    ),
 )
 PASSED = {name: {"status": "ok"} for name in CHECKS}
 READY = {"status": "ok", "checks": PASSED}
@@ -60,7 +70,7 @@ def _text(description: str) -> dict[str, Any]:
 
 
 def _healthz() -> dict[str, Any]:
-    schema = object_of(status={"const": "ok"})
+    schema = object_of(status=described("Always `ok`.", {"const": "ok"}))
     ok = _json("It answers.", schema, {"status": "ok"})
     return _operation("healthz", "Does this process answer", responses={"200": ok})
 
@@ -91,6 +101,10 @@ def _metrics() -> dict[str, Any]:
 def _document() -> dict[str, Any]:
     document = {
         "description": "The document.",
-        "content": {"application/json": {"schema": object_of([], openapi=STRING)}},
+        "content": {
+            "application/json": {
+                "schema": object_of([], openapi=described("The version of OpenAPI."))
+            }
+        },
     }
     return _operation("document", "This document", responses={"200": document})

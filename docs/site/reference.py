@@ -64,6 +64,11 @@ def _operation(path: str, method: str, operation: dict[str, Any]) -> Iterator[st
         yield ""
     for media, content in operation.get("requestBody", {}).get("content", {}).items():
         yield f"Request body, `{media}`: {_type(content.get('schema', {}))}\n"
+    for sample in operation.get("x-codeSamples", ()):
+        yield f"<details><summary>{sample['label']}</summary>\n"
+        lexer = {"curl": "bash"}.get(sample["lang"], sample["lang"])
+        yield f"```{lexer}\n{sample['source']}```\n"
+        yield "</details>\n"
     yield "| status | response | body |\n|---|---|---|"
     for status, response in operation["responses"].items():
         bodies = [

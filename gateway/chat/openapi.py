@@ -12,14 +12,38 @@ from gateway.chat.errors import EndpointNotFoundError
 from gateway.chat.metering import reports
 from gateway.chat.serializers import UsageQuery
 from gateway.serializers import response_example
-from webhooks_core.api.json_schema import INTEGER, STRING, array_of, object_of, ref
+from webhooks_core.api.json_schema import (
+    INTEGER,
+    STRING,
+    array_of,
+    described,
+    object_of,
+    ref,
+)
 
 TAG = "Gateway chat"
 DAY = {"type": "string", "format": "date"}
-GROUPS = {"day": DAY, "principal": STRING, "model": STRING}
+GROUPS = {
+    "day": described("The day in UTC.", DAY),
+    "principal": described("Who sent the requests."),
+    "model": described("The name of the model endpoint."),
+}
 SUMS = {
-    **dict.fromkeys(reports.COUNTS, INTEGER),
-    "cost": STRING | {"description": "A decimal, in the currency of the prices."},
+    **{
+        name: described(text, INTEGER)
+        for name, text in zip(
+            reports.COUNTS,
+            (
+                "Requests that reached an upstream.",
+                "Those of them that failed.",
+                "Tokens of the prompts.",
+                "Tokens of the responses.",
+                "Requests whose tokens were estimated: the upstream named none.",
+            ),
+            strict=True,
+        )
+    },
+    "cost": described("A decimal, in the currency of the prices."),
 }
 TOTAL = {
     "requests": 3,
@@ -36,9 +60,14 @@ DESCRIBE_USAGE = extend_schema(
     parameters=[UsageQuery],
     responses={
         200: object_of(
-            **{"from": DAY, "to": DAY},
-            items=array_of(object_of([], **GROUPS, **SUMS)),
-            total=object_of([], **SUMS),
+            **{
+                "from": described("The first day.", DAY),
+                "to": described("The last day, included.", DAY),
+            },
+            items=described(
+                "One for each group.", array_of(object_of([], **GROUPS, **SUMS))
+            ),
+            total=described("Sums of all items.", object_of([], **SUMS)),
         )
     },
     examples=[
@@ -50,7 +79,14 @@ DESCRIBE_USAGE = extend_schema(
 
 OBJECT = {"type": "object"}
 TEXT_OR_NULL = {"type": ["string", "null"]}
-TOKENS = object_of([], prompt_tokens=INTEGER, completion_tokens=INTEGER)
+TOKENS = described(
+    "What the request used, as the upstream counts.",
+    object_of(
+        [],
+        prompt_tokens=described("Of the messages.", INTEGER),
+        completion_tokens=described("Of the response.", INTEGER),
+    ),
+)
 SCHEMAS: dict[str, dict[str, Any]] = {
     "GatewayChatRequest": object_of(
         ["model"],
@@ -65,21 +101,37 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     )
     | {"description": "Every other field goes to the upstream as it is."},
     "GatewayChatCompletion": object_of(
-        ["choices"], model=STRING, choices=array_of(OBJECT), usage=TOKENS
+        ["choices"],
+        model=described("The upstream's name of the model."),
+        choices=described("The responses, each with a `message`.", array_of(OBJECT)),
+        usage=TOKENS,
     ),
     "GatewayChatErrorChunk": object_of(
-        request_id=STRING,
-        error=object_of(
-            status_code=INTEGER, content=object_of(error=STRING, timestamp=STRING)
+        request_id=described("The id of the request, as in the logs."),
+        error=described(
+            "Why the stream ended early.",
+            object_of(
+                status_code=described("The status it would have had.", INTEGER),
+                content=described(
+                    "The failure.",
+                    object_of(
+                        error=described("A text."),
+                        timestamp=described("ISO 8601, UTC."),
+                    ),
+                ),
+            ),
         ),
     ),
     "GatewayOpenAIError": object_of(
-        error=object_of(
-            ["message", "type"],
-            message=STRING,
-            type=STRING,
-            param=TEXT_OR_NULL,
-            code=TEXT_OR_NULL,
+        error=described(
+            "As OpenAI describes it.",
+            object_of(
+                ["message", "type"],
+                message=described("What is wrong, for people."),
+                type=described("The kind of the error, for programs."),
+                param=described("The field that is wrong, or null.", TEXT_OR_NULL),
+                code=described("A more exact kind, or null.", TEXT_OR_NULL),
+            ),
         )
     ),
 }
@@ -87,20 +139,42 @@ MESSAGES = [
     {"role": "system", "content": "Answer in one sentence."},
     {"role": "user", "content": "Which ships give way to ferries?"},
 ]
-EXAMPLES = {
+CHATS = {
     "Chat": {"model": "echo", "messages": MESSAGES, "temperature": 0.2},
     "Stream": {"model": "echo", "messages": MESSAGES, "stream": True},
 }
+EMBED = {"Texts": {"model": "embed", "input": ["Ships give way to ferries."]}}
 MODEL = object_of(
-    id=STRING, object={"const": "model"}, created=INTEGER, owned_by=STRING
+    id=described("The name for requests."),
+    object=described("Always `model`.", {"const": "model"}),
+    created=described("Unix time in seconds.", INTEGER),
+    owned_by=described("Who serves it."),
 )
-MODELS = object_of(object={"const": "list"}, data=array_of(MODEL))
-EMBEDDING = object_of(["model"], model=STRING, input={"description": "As OpenAI's."})
-EMBEDDINGS = object_of(["data"], data=array_of(OBJECT), usage=TOKENS)
+MODELS = object_of(
+    object=described("Always `list`.", {"const": "list"}),
+    data=described("The models.", array_of(MODEL)),
+)
+EMBEDDING = object_of(
+    ["model"],
+    model=described("The name of the model endpoint."),
+    input=described("A text, or an array of texts, as OpenAI takes it.", {}),
+)
+EMBEDDINGS = object_of(
+    ["data"],
+    data=described("One item for each text, with `embedding`.", array_of(OBJECT)),
+    usage=TOKENS,
+)
 EVENTS = object_of(["data"], data=STRING | {"description": "A chunk as JSON."}) | {
     "description": "Server-sent events: the shape of each one."
 }
-NAME = {"name": "model", "in": "path", "required": True, "schema": STRING}
+NAME = {
+    "name": "model",
+    "in": "path",
+    "required": True,
+    "schema": STRING,
+    "description": "The name of the model endpoint.",
+    "example": "echo",
+}
 
 SECURITY: list[dict[str, list[str]]] = [
     {"gatewayKey": []},
@@ -126,7 +200,7 @@ def add_chat(result: dict[str, Any], **_: Any) -> dict[str, Any]:
         "/v2/chat/completions": _chat("chat", "GatewayError"),
         "/v1/chat/completions": _chat("openai_chat", "GatewayOpenAIError"),
         "/v1/embeddings": _post(
-            "embeddings", "Embed texts", EMBEDDING, _json(EMBEDDINGS)
+            "embeddings", "Embed texts", EMBEDDING, _json(EMBEDDINGS), EMBED
         ),
         "/v1/models": _get(
             "models",
@@ -146,22 +220,24 @@ def add_chat(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 
 def _chat(name: str, error: str) -> dict[str, Any]:
-    chat = _post(
+    return _post(
         name,
         "Complete a chat, at once or as a stream",
         ref("GatewayChatRequest"),
         _json(ref("GatewayChatCompletion")) | {"text/event-stream": {"schema": EVENTS}},
+        CHATS,
         error=error,
     )
-    examples = {key: {"value": value} for key, value in EXAMPLES.items()}
-    chat["post"]["requestBody"]["content"]["application/json"]["examples"] = examples
-    return chat
 
 
 def _post(
-    name: str, summary: str, body: Any, content: Any, **more: Any
+    name: str, summary: str, body: Any, content: Any, examples: Any, **more: Any
 ) -> dict[str, Any]:
-    request = {"required": True, "content": _json(body)}
+    media = {
+        "schema": body,
+        "examples": {key: {"value": value} for key, value in examples.items()},
+    }
+    request = {"required": True, "content": {"application/json": media}}
     return {"post": _operation(name, summary, content, requestBody=request, **more)}
 
 

@@ -37,8 +37,12 @@ class UsageQuery(serializers.Serializer[Any]):
     group_by = StrictCharField(
         required=False, allow_blank=True, help_text="Of day, principal, model."
     )
-    principal = StrictCharField(required=False, allow_blank=True)
-    model = StrictCharField(required=False, allow_blank=True)
+    principal = StrictCharField(
+        required=False, allow_blank=True, help_text="Only what it sent."
+    )
+    model = StrictCharField(
+        required=False, allow_blank=True, help_text="Only this model endpoint."
+    )
 
     def get_fields(self) -> dict[str, Any]:
         # Python has no attribute of this name.

@@ -14,6 +14,7 @@ from webhooks_core.api.json_schema import (
     INTEGER,
     STRING,
     array_of,
+    described,
     object_of,
     ref,
 )
@@ -29,52 +30,72 @@ def _one_of(*values: str) -> dict[str, Any]:
     return {"type": "string", "enum": [*values]}
 
 
-SCOPES = _one_of(SCOPE)
-CREDENTIALS = {"client_id": STRING, "client_secret": STRING}
+SCOPES, TEXTS = _one_of(SCOPE), array_of(STRING)
+CREDENTIALS = {
+    "client_id": described("The id from the registration."),
+    "client_secret": described("Of a client that registered `client_secret_post`."),
+}
 METADATA = {
-    "client_name": STRING | {"maxLength": client_names.MAX_LENGTH},
-    "token_endpoint_auth_method": _one_of(*AUTH_METHODS),
-    "grant_types": array_of(_one_of(*GRANT_TYPES)),
-    "response_types": array_of(_one_of(*RESPONSE_TYPES)),
-    "scope": SCOPES,
-    "redirect_uris": array_of(URI) | {"minItems": 1, "maxItems": MAX_REDIRECTS},
+    "client_name": described("The name on the consent page.")
+    | {"maxLength": client_names.MAX_LENGTH},
+    "token_endpoint_auth_method": described(
+        "How it authenticates; `none` for a public client.", _one_of(*AUTH_METHODS)
+    ),
+    "grant_types": described(
+        "The grants that it uses.", array_of(_one_of(*GRANT_TYPES))
+    ),
+    "response_types": described(
+        "The only one is `code`.", array_of(_one_of(*RESPONSE_TYPES))
+    ),
+    "scope": described("The only scope.", SCOPES),
+    "redirect_uris": described("Where the browser may be sent back.", array_of(URI))
+    | {"minItems": 1, "maxItems": MAX_REDIRECTS},
 }
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "registration_endpoint")
 SCHEMAS: dict[str, dict[str, Any]] = {
-    "OAuthError": object_of(error=STRING, error_description=STRING),
+    "OAuthError": object_of(
+        error=described("A code of RFC 6749, RFC 7591 or RFC 8707."),
+        error_description=described("What is wrong, for people."),
+    ),
     "OAuthServer": object_of(
         ["issuer", *ENDPOINTS],
-        **dict.fromkeys(("issuer", *ENDPOINTS, "revocation_endpoint"), URI),
-        scopes_supported=array_of(STRING),
-        grant_types_supported=array_of(STRING),
-        code_challenge_methods_supported=array_of(STRING),
-        client_id_metadata_document_supported=BOOLEAN,
+        issuer=described("The address of this server.", URI),
+        authorization_endpoint=described("Where the browser goes for consent.", URI),
+        token_endpoint=described("Where codes and refresh tokens are traded.", URI),
+        registration_endpoint=described("Where applications register.", URI),
+        revocation_endpoint=described("Where connections end.", URI),
+        scopes_supported=described("The scopes.", TEXTS),
+        grant_types_supported=described("The grants.", TEXTS),
+        code_challenge_methods_supported=described("The methods of PKCE.", TEXTS),
+        client_id_metadata_document_supported=described(
+            "Whether a client id may be the address of a document.", BOOLEAN
+        ),
     ),
     "OAuthResource": object_of(
-        resource=URI,
-        authorization_servers=array_of(URI),
-        scopes_supported=array_of(STRING),
-        bearer_methods_supported=array_of(STRING),
-        resource_name=STRING,
-        resource_documentation=URI,
+        resource=described("The address that tokens are for.", URI),
+        authorization_servers=described("Whose tokens it accepts.", array_of(URI)),
+        scopes_supported=described("The scopes that it asks for.", TEXTS),
+        bearer_methods_supported=described("Where a request holds its token.", TEXTS),
+        resource_name=described("A name for people."),
+        resource_documentation=described("A page for developers.", URI),
     ),
     "OAuthClient": object_of(
         [
             *("client_id", "client_id_issued_at", "redirect_uris", "scope"),
             *("token_endpoint_auth_method", "grant_types", "response_types"),
         ],
-        client_id=STRING,
-        client_id_issued_at=INTEGER,
-        client_secret=STRING | {"description": "Shown only here."},
-        client_secret_expires_at={"const": 0},
+        client_id=described("The id for later requests."),
+        client_id_issued_at=described("Unix time in seconds.", INTEGER),
+        client_secret=described("Only of a confidential client. Shown only here."),
+        client_secret_expires_at=described("It does not expire.", {"const": 0}),
         **METADATA,
     ),
     "OAuthToken": object_of(
-        access_token=STRING,
-        token_type=BEARER,
-        expires_in=INTEGER,
-        refresh_token=STRING,
-        scope=SCOPES,
+        access_token=described("For the header `Authorization: Bearer …`."),
+        token_type=described("Always `Bearer`.", BEARER),
+        expires_in=described("Seconds until the access token ends.", INTEGER),
+        refresh_token=described("For a new pair; each rotation replaces it."),
+        scope=described("The scope of the access token.", SCOPES),
     ),
 }
 REGISTRATION_EXAMPLE = {
@@ -158,16 +179,27 @@ AUTHORIZE_PARAMETERS = [
         "required": name not in {"scope", "state", "resource"},
         "schema": schema,
         "example": example,
+        "description": text,
     }
-    for name, schema, example in (
-        ("response_type", CODE, "code"),
-        ("client_id", STRING, CLIENT_ID),
-        ("redirect_uri", URI, REDIRECT),
-        ("code_challenge", STRING, "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"),
-        ("code_challenge_method", S256, "S256"),
-        ("scope", SCOPES, SCOPE),
-        ("state", STRING, "xyz"),
-        ("resource", URI, f"{BASE}/v1/webhooks"),
+    for name, schema, example, text in (
+        ("response_type", CODE, "code", "Always `code`."),
+        ("client_id", STRING, CLIENT_ID, "The id, or the address of a document."),
+        (
+            "redirect_uri",
+            URI,
+            REDIRECT,
+            "Exactly as registered; a loopback port may differ.",
+        ),
+        (
+            "code_challenge",
+            STRING,
+            "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+            "SHA-256 of the verifier in base64url (RFC 7636).",
+        ),
+        ("code_challenge_method", S256, "S256", "Always `S256`."),
+        ("scope", SCOPES, SCOPE, "The only scope; it is the default."),
+        ("state", STRING, "xyz", "Comes back unchanged."),
+        ("resource", URI, f"{BASE}/v1/webhooks", "What the token is for (RFC 8707)."),
     )
 ]
 
@@ -218,7 +250,14 @@ PATHS = {
             RESOURCE,
             GET_ERRORS | _errors(UnknownResourceError),
             parameters=[
-                {"name": "path", "in": "path", "required": True, "schema": STRING}
+                {
+                    "name": "path",
+                    "in": "path",
+                    "required": True,
+                    "schema": STRING,
+                    "description": "The path of a protected address.",
+                    "example": "mcp",
+                }
             ],
         )
     },
@@ -252,7 +291,11 @@ PATHS = {
             PAGES,
             status="403",
             parameters=AUTHORIZE_PARAMETERS,
-            requestBody=_form(allow=STRING, deny=STRING, csrfmiddlewaretoken=STRING),
+            requestBody=_form(
+                allow=described("Present when the account allows it."),
+                deny=described("Present when the account denies it."),
+                csrfmiddlewaretoken=described("From the form of the page."),
+            ),
         ),
     },
     "/oauth/token": {
@@ -263,10 +306,13 @@ PATHS = {
             CLIENT_ERRORS,
             requestBody=_form(
                 CODE_EXAMPLE,
-                grant_type=_one_of(*GRANT_TYPES),
-                **dict.fromkeys(("code", "redirect_uri", "code_verifier"), STRING),
-                **dict.fromkeys(("refresh_token", "resource"), STRING),
-                scope=SCOPES,
+                grant_type=described("What is traded.", _one_of(*GRANT_TYPES)),
+                code=described("The code of the redirect; a minute, once."),
+                redirect_uri=described("As in the authorization."),
+                code_verifier=described("43 to 128 characters (RFC 7636)."),
+                refresh_token=described("Of the grant `refresh_token`."),
+                resource=described("What the token is for (RFC 8707)."),
+                scope=described("The only scope.", SCOPES),
                 **CREDENTIALS,
             ),
             security=AUTHENTICATED,
@@ -280,8 +326,8 @@ PATHS = {
             CLIENT_ERRORS,
             requestBody=_form(
                 {"token": "either token of the pair", "client_id": CLIENT_ID},
-                token=STRING,
-                token_type_hint=STRING,
+                token=described("The access or the refresh token."),
+                token_type_hint=described("Not needed."),
                 **CREDENTIALS,
             ),
             security=AUTHENTICATED,

@@ -21,6 +21,11 @@ def object_of(
     return shape | ({"required": names} if names else {})
 
 
+def described(text: str, schema: dict[str, Any] = STRING) -> dict[str, Any]:
+    """Return a schema with a description for the reference."""
+    return schema | {"description": text}
+
+
 def array_of(items: Any) -> dict[str, Any]:
     return {"type": "array", "items": items}
 

@@ -9,7 +9,7 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 
 from webhooks_core import profiles
-from webhooks_core.api.json_schema import DATE_TIME, STRING, object_of
+from webhooks_core.api.json_schema import DATE_TIME, STRING, described, object_of
 from webhooks_core.api.views import ProductAPIView
 from webhooks_core.profiles import (
     EventContext,
@@ -25,6 +25,19 @@ SAMPLE_TIMESTAMP = 1_795_231_200  # the same
 SAMPLE_SECRET = "whsec_c2FtcGxl"  # noqa: S105 - for the document's examples
 
 Shape = dict[str, Any]
+MEMBERS = {
+    "id": "The same in every delivery of the event.",
+    "type": "What happened.",
+    "created_at": "UTC: when the event was published.",
+    "data": "What the event type defines.",
+}
+CAUSE = "Of the request that caused the event."
+# By the end of their names.
+HEADERS = {
+    "Event": "The `type` of the event.",
+    "Delivery": "The same in every retry: for de-duplication.",
+    "Timestamp": "Unix time of this attempt, in seconds.",
+}
 # Actions whose operations have another name.
 OPERATIONS = {"partial_update": "update", "destroy": "delete", "retrieve": "describe"}
 
@@ -58,6 +71,13 @@ class ProductAutoSchema(AutoSchema):
         if direction == "response":  # also what a request may omit
             schema["required"] = [*schema["properties"]]
         return schema
+
+    def _resolve_path_parameters(self, variables: Any) -> Any:
+        parameters = super()._resolve_path_parameters(variables)  # type: ignore[no-untyped-call] # of the library
+        for parameter in parameters:
+            parameter["description"] = "The id of the subscription."
+            parameter["example"] = getattr(self.view, "example_id", SAMPLE_ID)
+        return parameters
 
     def get_error_statuses(self) -> set[int]:
         """Return the statuses of a request's possible errors."""
@@ -122,7 +142,12 @@ def _delivery(profile: WebhookProfile, event_type: EventType) -> Shape:
         "created_at": DATE_TIME,
         "data": {"type": "object", **event_type.schema},
     }
-    schema = object_of(**{name: schemas.get(name, STRING) for name in envelope})
+    schema = object_of(
+        **{
+            name: described(MEMBERS.get(name, CAUSE), schemas.get(name, STRING))
+            for name in envelope
+        }
+    )
     media = {"schema": schema, "examples": {"Event": {"value": envelope}}}
     return {
         "summary": event_type.description,
@@ -146,9 +171,7 @@ def _headers(
         body=orjson.dumps(envelope),
         secrets=[SAMPLE_SECRET],
     )
-    descriptions = {
-        profile.signature_header: {"description": profile.scheme.description}
-    }
+    signature = {profile.signature_header: profile.scheme.description}
     return [
         {
             "name": name,
@@ -156,7 +179,8 @@ def _headers(
             "required": True,
             "schema": STRING,
             "example": value,
-            **descriptions.get(name, {}),
+            "description": signature.get(name)
+            or HEADERS.get(name.rpartition("-")[2], "Of this delivery."),
         }
         for name, value in profile.delivery_headers(context).items()
         if name.lower() != "content-type"  # the request body says it

@@ -16,8 +16,8 @@ from webhooks_core.api.json_schema import object_of
 class PageQuery(serializers.Serializer[Any]):
     """The query parameters of a list in pages."""
 
-    page = CountField(default=1)
-    page_size = CountField(default=20, maximum=100)
+    page = CountField(default=1, help_text="Starts at 1. A page past the end is empty.")
+    page_size = CountField(default=20, maximum=100, help_text="Items in a page.")
 
 
 class ItemsPagination(BasePagination):
@@ -27,6 +27,8 @@ class ItemsPagination(BasePagination):
         return Response({"items": data})
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        if isinstance(schema, dict):  # the library also passes a placeholder
+            schema = schema | {"description": "Newest first."}
         return object_of(items=schema)
 
     def get_schema_operation_parameters(self, view: Any) -> list[Any]:

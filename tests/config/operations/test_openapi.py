@@ -110,3 +110,42 @@ def test_a_product_of_another_project_is_described_too(plain):
 def test_a_response_is_as_documented(case):
     # Nothing delivers beside a test, and `?all` says so.
     assert_as_described(case, beside=[not_a_server_error])
+
+
+def undescribed(schema: Any, where: str) -> Iterator[str]:
+    """Yield each field of a schema that has no description of its own or of its component."""
+    for name, field in schema.get("properties", {}).items():
+        if not field.get("description") and "$ref" not in field:
+            yield f"{where}.{name}"
+        yield from undescribed(field, f"{where}.{name}")
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            yield from undescribed(schema[key], where)
+    for key in ("allOf", "anyOf", "oneOf"):
+        for part in schema.get(key, ()):
+            yield from undescribed(part, where)
+
+
+def bodies(operation: dict[str, Any]) -> Iterator[Any]:
+    for holder in (operation.get("requestBody", {}), *operation["responses"].values()):
+        for content in holder.get("content", {}).values():
+            yield content["schema"]
+
+
+def test_every_field_and_parameter_is_described():
+    missing = [
+        name
+        for component, schema in DOCUMENT["components"]["schemas"].items()
+        for name in undescribed(schema, component)
+    ]
+    for operations in (*DOCUMENT["paths"].values(), *DOCUMENT["webhooks"].values()):
+        for operation in operations.values():
+            name = operation.get("operationId", operation["summary"])
+            missing += [
+                f"{name}({parameter['name']})"
+                for parameter in operation.get("parameters", ())
+                if not parameter.get("description")
+            ]
+            for schema in bodies(operation):
+                missing += undescribed(schema, name)
+    assert missing == []

@@ -9,7 +9,7 @@ import pytest
 import requests
 import schemathesis
 
-from gateway.chat.openapi import EXAMPLES
+from gateway.chat.openapi import CHATS
 from gateway.configuration.shapes import Target
 from tests.fuzzing import DOCUMENT, assert_as_described, bounded
 from tests.gateway.chat.harness import IDENTITY
@@ -48,13 +48,13 @@ def test_a_response_is_as_documented(case, gateway):
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v2/chat/completions"])
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", CHATS)
 def test_an_example_works_when_sent(path, name, gateway):
     target = Target("", "echo-0ms")
     gateway.declare(
         name="echo", upstream="echo", inference_type="chat", targets=(target,)
     )
-    example = EXAMPLES[name]
+    example = CHATS[name]
     response = requests.post(
         gateway.url + path, json=example, headers=IDENTITY, timeout=20
     )
