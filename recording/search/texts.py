@@ -36,3 +36,11 @@ def transcript(content: Mapping[str, Any]) -> Iterator[Text]:
             "transcript", each["text"], each["speaker"], each["start"], each["end"]
         )
     yield Text("transcript", content["transcript"]["text"])
+
+
+def joined(content: Mapping[str, Any]) -> str:
+    """Return all these texts as one; a phrase may also stand where two of them meet."""
+    transcript = content.get("transcript", {"text": ""})
+    segments = (each["text"] for each in transcript.get("segments", []))
+    parts = (each.text for each in head(content))
+    return "\n".join((*parts, *segments, transcript["text"]))

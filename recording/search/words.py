@@ -10,6 +10,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import islice, pairwise
 
 Tokens = Sequence[str]
@@ -74,13 +75,23 @@ def spans(text: str, phrase: Tokens) -> Iterator[tuple[int, int]]:
     """Return where a folded text has these tokens one after the other."""
     if any(each not in text for each in phrase):  # much faster than the tokens
         return
-    pattern = ASCII_TOKEN if text.isascii() else TOKEN
+    if text.isascii():
+        for match in _ascii_phrase(tuple(phrase)).finditer(text):
+            yield match.span()
+        return
     at = -1
     while (at := text.find(phrase[0], at + 1)) >= 0:
         if _is_start(text, at):
-            matches = list(islice(pattern.finditer(text, at), len(phrase)))
+            matches = list(islice(TOKEN.finditer(text, at), len(phrase)))
             if [match[0] for match in matches] == list(phrase):
                 yield at, matches[-1].end()
+
+
+@lru_cache(maxsize=256)  # phrases of callers
+def _ascii_phrase(phrase: tuple[str, ...]) -> re.Pattern[str]:
+    """Return the pattern of a phrase; it begins with a literal, which `re` finds fast."""
+    start = f"{phrase[0]}(?<![a-z0-9]{phrase[0]})"
+    return re.compile("[^a-z0-9]+".join((start, *phrase[1:])) + "(?![a-z0-9])")
 
 
 def _is_start(text: str, at: int) -> bool:
