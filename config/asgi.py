@@ -23,7 +23,13 @@ from gateway.chat import asgi as chat
 from gateway.chat import runtime
 from gateway.chat.service import serves
 
+# After this time a thread that computes lets the event loop run; Python's default is 5 ms, several
+# times what a chat request takes.
+SWITCH_S = 0.0005
+
 everything_else = WSGIBridge(wsgi_application, threads=settings.WEB_THREADS)
+# Of its own, so that other requests do not wait for MCP calls, which may be many and take long.
+mcp = WSGIBridge(wsgi_application, threads=settings.WEB_MCP_THREADS)
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
@@ -40,6 +46,8 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
         await chat.respond(service, scope, receive, send, headers)
     elif stream_probe.serves(scope) and middleware_checks.has_one_allowed_host(scope):
         await stream_probe.respond(scope, send)
+    elif scope["type"] == "http" and scope["path"] == "/mcp":
+        await mcp(scope, receive, send)
     elif scope["type"] == "http":
         await everything_else(scope, receive, send)
     else:
@@ -50,11 +58,13 @@ async def _run_lifespan(receive: Receive, send: Send) -> None:
     """Start the chat service; at the end, write its usage and close its connections."""
     await receive()
     runtime.current()
+    sys.setswitchinterval(SWITCH_S)
     _release_start_memory()
     await send({"type": "lifespan.startup.complete"})
     await receive()
     await runtime.stop()
     everything_else.close()
+    mcp.close()
     await send({"type": "lifespan.shutdown.complete"})
 
 

@@ -231,13 +231,17 @@ class Call:
             self._close()
 
     def _next_part(self) -> tuple[bytes, bool]:
-        """Return the next part, and True if it is the last."""
+        """Return the next part, and True if it is the last.
+
+        A response that is complete in memory is one part: no thread waits for a slow reader.
+        """
+        is_streaming = getattr(self._result, "streaming", True)  # Django's attribute
         parts: list[bytes] = []
         size = 0
         for part in self._parts:
             parts.append(part)
             size += len(part)
-            if size >= PART_BYTES:
+            if is_streaming and size >= PART_BYTES:
                 return b"".join(parts), False
         return b"".join(parts), True
 

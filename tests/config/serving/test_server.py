@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
 import requests
 
+from config import asgi
 from config.serving import server, sockets
 from config.serving.wsgi_bridge import WSGIBridge
 from tests.running import until
@@ -41,19 +43,44 @@ def served(application) -> Iterator[str]:
 
 @contextmanager
 def bridged(application, *, threads: int = 1) -> Iterator[str]:
-    """Serve a WSGI application through the bridge, which knows nothing of a lifespan."""
+    """Serve a WSGI application through the bridge."""
     bridge = WSGIBridge(application, threads=threads)
+    with served(with_lifespan(bridge)) as url:
+        yield url
+    bridge.close()
 
-    async def with_lifespan(scope, receive, send):
+
+def with_lifespan(application):
+    """Return an ASGI application that serves HTTP, with a lifespan that does nothing."""
+
+    async def serve(scope, receive, send):
         if scope["type"] == "http":
-            return await bridge(scope, receive, send)
+            return await application(scope, receive, send)
         while (await receive())["type"] != "lifespan.shutdown":
             await send({"type": "lifespan.startup.complete"})
         return await send({"type": "lifespan.shutdown.complete"})
 
-    with served(with_lifespan) as url:
-        yield url
-    bridge.close()
+    return serve
+
+
+def test_calls_of_mcp_let_the_other_requests_pass(monkeypatch):
+    gate = threading.Event()
+
+    def wait(environ, start_response):
+        gate.wait(30)
+        return tell(environ, start_response)
+
+    def get(path):
+        return requests.get(url + path, timeout=10).text
+
+    monkeypatch.setattr(asgi, "mcp", WSGIBridge(wait, threads=1))
+    monkeypatch.setattr(asgi, "everything_else", WSGIBridge(tell, threads=1))
+    with served(with_lifespan(asgi.application)) as url, ThreadPoolExecutor(3) as pool:
+        calls = [pool.submit(get, "/mcp") for _ in range(3)]
+        assert get("/v1/webhooks").startswith("127.0.0.1")
+        assert not any(call.done() for call in calls)
+        gate.set()
+        assert [call.result()[:9] for call in calls] == ["127.0.0.1"] * 3
 
 
 @pytest.mark.parametrize("trusted", ["127.0.0.1", "*", None])

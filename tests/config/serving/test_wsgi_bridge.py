@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -147,6 +148,21 @@ def test_a_client_that_sends_slowly_occupies_no_thread(application, url):
     assert len(application.calls) == 1
     for client in slow:
         client.close()
+
+
+def test_a_client_that_reads_a_complete_response_slowly_occupies_no_thread(
+    application, url
+):
+    application.body = b"x" * 20_000_000
+    application.streaming = False  # as Django marks a response that is in memory
+    host, port = url.removeprefix("http://").split(":")
+    with ExitStack() as stack:
+        for _ in range(3):  # there are two threads
+            client = stack.enter_context(socket.create_connection((host, int(port))))
+            client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert client.recv(1)  # and no more
+        application.body = b"hello"
+        assert requests.get(url, timeout=5).content == b"hello"
 
 
 def test_a_request_that_does_not_end_is_408(application, url, monkeypatch):
