@@ -49,10 +49,10 @@ class BookFilter(graphene.InputObjectType):
     """Every condition that is given must hold."""
 
     title = graphene.String(description="A part of the name, letter case ignored.")
-    author_id = graphene.Int()
-    category_id = graphene.Int()
-    min_page_count = graphene.Int()
-    max_page_count = graphene.Int()
+    author_id = graphene.Int(description="The id of the author.")
+    category_id = graphene.Int(description="The id of the category.")
+    min_page_count = graphene.Int(description="At least so many pages.")
+    max_page_count = graphene.Int(description="At most so many pages.")
 
 
 class AuthorFilter(graphene.InputObjectType):
@@ -72,10 +72,14 @@ class CategoryFilter(graphene.InputObjectType):
 class PageInfo(graphene.ObjectType):
     """Where a page lies."""
 
-    has_next_page = graphene.Boolean(required=True)
-    has_previous_page = graphene.Boolean(required=True)
-    start_cursor = graphene.String()
-    end_cursor = graphene.String()
+    has_next_page = graphene.Boolean(
+        required=True, description="Whether there are rows behind it."
+    )
+    has_previous_page = graphene.Boolean(
+        required=True, description="Whether there are rows before it."
+    )
+    start_cursor = graphene.String(description="Of its first row, for `before`.")
+    end_cursor = graphene.String(description="Of its last row, for `after`.")
 
 
 def nodes_of(type_name: TypeName, page: Page, info: GraphQLResolveInfo) -> list[Any]:
@@ -120,8 +124,12 @@ def connection(node_type: Any, plural: str) -> Any:
         class Meta:
             name = f"{type_name}Edge"
 
-        cursor = graphene.String(required=True)
-        node = graphene.Field(node_type, required=True, resolver=resolve_node)
+        cursor = graphene.String(
+            required=True, description="The place of the row, for `after` and `before`."
+        )
+        node = graphene.Field(
+            node_type, required=True, resolver=resolve_node, description="The row."
+        )
 
     class Connection(graphene.ObjectType):
         class Meta:
@@ -129,13 +137,22 @@ def connection(node_type: Any, plural: str) -> Any:
             description = f"One page of {plural}."
 
         edges = graphene.List(
-            required(RowEdge), required=True, resolver=partial(edges_of, type_name)
+            required(RowEdge),
+            required=True,
+            resolver=partial(edges_of, type_name),
+            description="The rows with their cursors.",
         )
         nodes = graphene.List(
-            required(node_type), required=True, resolver=partial(nodes_of, type_name)
+            required(node_type),
+            required=True,
+            resolver=partial(nodes_of, type_name),
+            description="The rows alone.",
         )
         page_info = graphene.Field(
-            PageInfo, required=True, resolver=lambda page, _: page
+            PageInfo,
+            required=True,
+            resolver=lambda page, _: page,
+            description="What is before and behind this page.",
         )
         total_count = graphene.Int(
             required=True, description="How many there are on all pages."
@@ -181,11 +198,13 @@ def pages(
         first=graphene.Int(
             description=f"{size} Without first and last: {DEFAULT_PAGE}."
         ),
-        after=graphene.String(),
+        after=graphene.String(description="The cursor before the page."),
         last=graphene.Int(description=size),
-        before=graphene.String(),
-        filter=filter_type(),
-        order_by=graphene.Argument(order_type, default_value=order_type.ID_ASC),
+        before=graphene.String(description="The cursor behind the page."),
+        filter=filter_type(description="Which rows."),
+        order_by=graphene.Argument(
+            order_type, default_value=order_type.ID_ASC, description="In which order."
+        ),
         description=f"One page of the {plural}.",
         resolver=resolve,
     )

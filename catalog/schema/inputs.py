@@ -14,7 +14,7 @@ class BookInput(graphene.InputObjectType):
 
     name = graphene.String(required=True, description=TEXT)
     page_count = graphene.Int(required=True, description="Zero or more.")
-    author_id = graphene.Int(required=True)
+    author_id = graphene.Int(required=True, description="The id of its author.")
     category_id = graphene.Int(description="Left out or null: no category.")
 
 

@@ -15,7 +15,9 @@ from catalog.models import TypeName
 from catalog.schema.inputs import AuthorInput, BookInput, CategoryInput
 from catalog.schema.types import Author, Book, Category
 
-ID = graphene.Argument(graphene.ID, name="id", required=True)
+ID = graphene.Argument(
+    graphene.ID, name="id", required=True, description="The id of the record."
+)
 
 
 def answer(info: GraphQLResolveInfo, type_name: TypeName, key: int) -> Any:
@@ -26,7 +28,7 @@ def answer(info: GraphQLResolveInfo, type_name: TypeName, key: int) -> Any:
 def change(
     output: Any,
     run: Callable[..., Any],
-    description: str | None = None,
+    description: str,
     **arguments: Any,
 ) -> graphene.Field:
     """Return a field of Mutation; `run` returns the changed row's key, or the Boolean."""
@@ -44,36 +46,47 @@ def change(
     )
 
 
-BOOK, AUTHOR = BookInput(required=True), AuthorInput(required=True)
-CATEGORY = CategoryInput(required=True)
+BOOK = BookInput(required=True, description="Its fields.")
+AUTHOR = AuthorInput(required=True, description="Its fields.")
+CATEGORY = CategoryInput(required=True, description="Its fields.")
 
 
 class Mutation(graphene.ObjectType):
     """What can be changed."""
 
-    add_book = change(Book, lambda book: books.add(**book), book=BOOK)
+    add_book = change(Book, lambda book: books.add(**book), "Add a book.", book=BOOK)
     update_book = change(
-        Book, lambda book_id, book: books.update(book_id, **book), book_id=ID, book=BOOK
+        Book,
+        lambda book_id, book: books.update(book_id, **book),
+        "Replace every field of a book.",
+        book_id=ID,
+        book=BOOK,
     )
     delete_book = change(
         graphene.Boolean,
         books.delete,
-        "False when there is no such book.",
+        "Delete a book. False when there is no such book.",
         book_id=ID,
     )
-    add_author = change(Author, lambda author: authors.add(**author), author=AUTHOR)
+    add_author = change(
+        Author, lambda author: authors.add(**author), "Add an author.", author=AUTHOR
+    )
     update_author = change(
         Author,
         lambda author_id, author: authors.update(author_id, **author),
+        "Replace both names of an author.",
         author_id=ID,
         author=AUTHOR,
     )
     delete_author = change(
         graphene.Boolean,
         authors.delete,
-        "False when there is no such author; an error while there are books.",
+        "Delete an author. False when there is none; an error while there are books.",
         author_id=ID,
     )
     add_category = change(
-        Category, lambda category: categories.add(**category), category=CATEGORY
+        Category,
+        lambda category: categories.add(**category),
+        "Add a category.",
+        category=CATEGORY,
     )

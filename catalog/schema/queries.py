@@ -10,7 +10,7 @@ from graphql import GraphQLResolveInfo
 from catalog.execution.plans import resolve_root
 from catalog.schema.types import Author, Book, Category
 
-ID = graphene.ID(required=True)
+ID = graphene.ID(required=True, description="The id of the record.")
 
 
 def resolve_rows(
@@ -24,17 +24,21 @@ class ContractQuery(graphene.ObjectType):
 
     get_book_by_name = graphene.Field(
         Book,
-        name=graphene.String(),
+        name=graphene.String(description="The whole name."),
         description="The oldest book of exactly this name, letter case ignored.",
     )
-    get_book_by_id = graphene.Field(Book, id=ID)
+    get_book_by_id = graphene.Field(Book, id=ID, description="One book.")
     get_all_books = graphene.List(Book, description="Every book, by id.")
-    get_author_by_id = graphene.Field(Author, id=graphene.Int())
+    get_author_by_id = graphene.Field(
+        Author,
+        id=graphene.Int(description="The id of the author."),
+        description="One author.",
+    )
     get_all_authors = graphene.List(Author, description="Every author, by id.")
     get_all_categories = graphene.List(Category, description="Every category, by id.")
-    get_category_by_id = graphene.Field(Category, id=ID)
+    get_category_by_id = graphene.Field(Category, id=ID, description="One category.")
     search_books = graphene.List(
         Book,
-        title=graphene.String(required=True),
+        title=graphene.String(required=True, description="A part of the name."),
         description="The books whose name holds this text, letter case ignored, by name.",
     )

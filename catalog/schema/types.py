@@ -10,6 +10,8 @@ from graphql import GraphQLResolveInfo
 
 from catalog import models
 
+KEY = "A number, as a text."
+
 
 def resolve_response_name(
     _name: str, _default: Any, row: dict[str, Any], info: GraphQLResolveInfo
@@ -46,11 +48,11 @@ class Book(RowType):
         model = models.Book
         fields = ("id", "name", "page_count", "author", "category")
 
-    id = graphene.ID()
-    name = graphene.String()
-    page_count = graphene.Int()
-    author = graphene.Field(lambda: Author)
-    category = graphene.Field(lambda: Category)
+    id = graphene.ID(description=KEY)
+    name = graphene.String(description="The title.")
+    page_count = graphene.Int(description="How many pages it has.")
+    author = graphene.Field(lambda: Author, description="Who wrote it.")
+    category = graphene.Field(lambda: Category, description="Null if it has none.")
 
 
 class Author(RowType):
@@ -60,9 +62,9 @@ class Author(RowType):
         model = models.Author
         fields = ("id", "first_name", "last_name")
 
-    id = graphene.ID()
-    first_name = graphene.String()
-    last_name = graphene.String()
+    id = graphene.ID(description=KEY)
+    first_name = graphene.String(description="The first names.")
+    last_name = graphene.String(description="The family name.")
     book_count = graphene.Int(description="How many books this author has.")
     books = graphene.List(Book, description="The author's books, the oldest first.")
 
@@ -74,7 +76,7 @@ class Category(RowType):
         model = models.Category
         fields = ("id", "name", "description")
 
-    id = graphene.ID()
-    name = graphene.String()
-    description = graphene.String()
+    id = graphene.ID(description=KEY)
+    name = graphene.String(description="What it is called.")
+    description = graphene.String(description="What belongs to it; null if unknown.")
     books = graphene.List(Book, description="Its books, the oldest first.")

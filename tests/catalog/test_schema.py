@@ -78,3 +78,23 @@ def test_the_published_schema_is_what_graphql_schema_prints():
     call_command("graphql_schema", stdout=printed)
     published = settings.BASE_DIR / "docs" / "api" / "catalog.graphql"
     assert printed.getvalue() == published.read_text()
+
+
+def test_every_field_and_argument_is_described():
+    types = {
+        name: kind
+        for name, kind in SCHEMA.type_map.items()
+        if hasattr(kind, "fields") and not name.startswith("__")
+    }
+    missing = [
+        f"{name}.{field}({argument})"
+        for name, kind in types.items()
+        for field, definition in kind.fields.items()
+        for argument, described in [
+            ("", definition),
+            *getattr(definition, "args", {}).items(),
+        ]
+        if not described.description
+    ]
+    assert missing == []
+    assert len(types) > 10
