@@ -90,7 +90,7 @@ def _matching(account_pk: int, terms: Collection[str], place: int) -> RawSQL:
     if connection.vendor == "postgresql":
         return RawSQL(
             "SELECT recording_id FROM recording_searchterms "
-            "WHERE string_to_array(terms, ' ') @> %s::text[]",
+            "WHERE recording_search_split(terms) @> %s::text[]",
             [wanted],
         )
     return RawSQL(

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import orjson
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -318,6 +319,20 @@ def has(texts, query):
 def is_in(phrase, tokens):
     ends = range(len(phrase), len(tokens) + 1)
     return any(tokens[end - len(phrase) : end] == phrase for end in ends)
+
+
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="reads PostgreSQL's plans")
+def test_the_words_of_a_few_long_recordings_are_found_by_the_index(user):
+    add(user, "long", title="Standup")
+    with CaptureQueriesContext(connection) as queries_of_search:
+        assert found(user, "standup") == ["long"]
+    with connection.cursor() as cursor:
+        for query in queries_of_search:
+            if "recording_searchterms" in query["sql"]:
+                cursor.execute(f"EXPLAIN {query['sql']}")
+                plan = "\n".join(line for (line,) in cursor.fetchall())
+                assert "Bitmap Index Scan on recording_search_terms" in plan
+                assert "Seq Scan on recording_searchterms" not in plan
 
 
 @given(
