@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import socket
+from collections.abc import Iterator
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -19,13 +22,37 @@ GRACE_S = 30
 log = structlog.stdlib.get_logger(__name__)
 
 
+class Server(uvicorn.Server):
+    """Answers also the connections that the kernel accepted before the port closed."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        clients = [client for each in sockets or () for client in _accepted(each)]
+        for listening in self.servers:  # at once: what comes now is refused, not reset
+            listening.close()
+        loop = asyncio.get_running_loop()
+        for client in clients:
+            await loop.connect_accepted_socket(self._protocol, client)
+        await super().shutdown(sockets)
+
+    def _protocol(self) -> HttpProtocol:
+        state = self.lifespan.state
+        return HttpProtocol(self.config, self.server_state, state)
+
+
+def _accepted(listener: socket.socket) -> Iterator[socket.socket]:
+    """Accept the connections that wait for a listener which does not block."""
+    with suppress(OSError):
+        while True:
+            yield listener.accept()[0]
+
+
 def server(application: Any) -> uvicorn.Server:
     """Return a server for an ASGI application.
 
     `proxy_headers` stays off: otherwise `X-Forwarded-For` replaces the peer's address, and any
     client could claim to be a loopback peer.
     """
-    return uvicorn.Server(
+    return Server(
         uvicorn.Config(
             application,
             proxy_headers=False,

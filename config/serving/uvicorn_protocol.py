@@ -25,6 +25,8 @@ from uvicorn.protocols.http.httptools_impl import (
 # A client that makes no progress between two checks is disconnected.
 CHECK_INTERVAL_S = 60.0
 MAX_HEAD_BYTES = 128 * 1024
+# Which a client that connected before the port closed has to begin its first request.
+FIRST_REQUEST_S = 2.0
 
 # Every response begins with this; its bytes are sent as probes, with these pauses.
 BEGINNING = b"HTTP/1.1 "
@@ -72,6 +74,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     _head_bytes = 0  # received since a message or a part of a body
     _has_progressed = False
+    _is_shut_down = False
     _is_head = True
     _is_between_messages = True  # a method comes next
     _start = b""  # of a method that is not complete
@@ -89,6 +92,15 @@ class HttpProtocol(HttpToolsProtocol):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        """Close the connection, but leave a new one the time to send its first request."""
+        is_new = cast("RequestResponseCycle | None", self.cycle) is None
+        if is_new and not self._is_shut_down:
+            self._is_shut_down = True
+            self.loop.call_later(FIRST_REQUEST_S, self.shutdown)
+        else:
+            super().shutdown()
 
     def data_received(self, data: bytes) -> None:
         if self._is_between_messages:

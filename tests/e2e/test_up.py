@@ -156,6 +156,18 @@ def test_a_request_in_progress_is_answered_before_the_end(data):
         assert it.status() == 0
 
 
+def test_a_connection_that_is_older_than_the_stop_signal_gets_its_response(data):
+    with start(data, "--no-worker") as it:
+        it.wait_for(READY)
+        host, port = url_of(it).removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as client:
+            os.kill(it.pid, signal.SIGTERM)
+            until(lambda: is_refused(host, int(port)), "the end of listening")
+            client.sendall(f"GET /healthz HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            assert client.recv(1000).startswith(b"HTTP/1.1 200")
+        assert it.status() == 0
+
+
 def test_on_a_stop_signal_nobody_is_let_in_and_a_stream_goes_on_to_its_end(
     data, tmp_path
 ):
