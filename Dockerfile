@@ -1,5 +1,7 @@
 # The image of every part: `web`, `qcluster`, `migrate` are commands of the same manage.py.
-FROM python:3.13-slim AS build
+# An exact tag. To pin it by content: --build-arg BASE=python:3.13.9-slim-bookworm@sha256:…
+ARG BASE=python:3.13.9-slim-bookworm
+FROM ${BASE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 RUN python -m venv /opt/venv
 # With OpenTelemetry: --build-arg LOCK=requirements/production-otel.lock
@@ -7,7 +9,7 @@ ARG LOCK=requirements/production.lock
 COPY requirements/production.lock requirements/production-otel.lock /tmp/requirements/
 RUN /opt/venv/bin/pip install --require-hashes -r "/tmp/$LOCK"
 
-FROM python:3.13-slim
+FROM ${BASE}
 RUN useradd --system --uid 10001 --home-dir /app --shell /usr/sbin/nologin signpost
 WORKDIR /app
 ENV ENVIRONMENT=production \
@@ -19,10 +21,11 @@ COPY . .
 # Settings need their variables even here; none of these values is kept or used to serve.
 RUN mkdir var && chown signpost var && \
     SECRET_KEY=none ALLOWED_HOSTS=none BASE_URL=https://none DATABASE_URL=sqlite:////tmp/none \
-    REDIS_URL= OAUTH_ALLOWED_REDIRECTS= GATEWAY_CONFIG=gateway/sample.yaml \
+    REDIS_URL="" OAUTH_ALLOWED_REDIRECTS="" GATEWAY_CONFIG=gateway/sample.yaml \
     WEBHOOK_SECRET_KEYS="$(python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())')" \
     python manage.py collectstatic --noinput --skip-checks --verbosity 0
-USER signpost
+# A number: Kubernetes cannot tell by a name that this is not root.
+USER 10001
 EXPOSE 8000
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --retries=3 CMD ["python", "-c", \

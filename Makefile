@@ -12,7 +12,7 @@ ARGS ?=
 FIND_PYTHON = for candidate in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then echo "$$candidate"; break; fi; done
 
-.PHONY: bench-auth bench-catalog bench-chat bench-deliveries bench-mcp bench-peers bench-recordings bench-scale bench-search bench-test help run test coverage install check docs lock schemas format clean
+.PHONY: bench-auth bench-catalog bench-chat bench-deliveries bench-mcp bench-peers bench-recordings bench-scale bench-search bench-test dist help run test coverage install check docs lock schemas format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -57,8 +57,32 @@ lock: $(VENV)/uv.stamp ## Resolve the dependencies again into the lock files
 		--generate-hashes --custom-compile-command 'make lock' -o benchmarks/requirements.lock
 	$(PY) -m uv pip compile -q --group docs -c requirements/development.lock --universal \
 		--generate-hashes --custom-compile-command 'make lock' -o requirements/docs.lock
+	$(PY) -m uv pip compile -q --group release --universal \
+		--generate-hashes --custom-compile-command 'make lock' -o requirements/release.lock
 	$(PY) -m uv pip compile -q --group peers --universal \
 		--generate-hashes --custom-compile-command 'make lock' -o benchmarks/peers.lock
+
+# Tools of their own: they and Signpost need different versions of the same packages.
+DIST := var/dist
+TOOLS := $(DIST)/tools/bin
+EPOCH = $(shell git log -1 --format=%ct)
+dist: | $(VENV)/bin/python ## Build packages, bill of materials and licence list of the last commit into var/dist
+	rm -rf $(DIST) && mkdir -p $(DIST)/source
+	git archive HEAD | (umask 022; tar -x -C $(DIST)/source)
+	@for each in tools:release production:production; do \
+		echo "Installing requirements/$${each#*:}.lock …"; \
+		$(PY) -m venv $(DIST)/$${each%:*} && $(DIST)/$${each%:*}/bin/pip install -q --disable-pip-version-check \
+			--require-hashes -r requirements/$${each#*:}.lock || exit 1; done
+	umask 022; for package in . clients/python; do SOURCE_DATE_EPOCH=$(EPOCH) \
+		$(TOOLS)/python -m build -q --no-isolation --outdir $(DIST) $(DIST)/source/$$package || exit 1; done
+	# setuptools writes the time and the user into an sdist.
+	for sdist in $(DIST)/*.tar.gz; do tar -xzf $$sdist -C $(DIST)/source && \
+		tar -c --sort=name --mtime=@$(EPOCH) --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
+			-C $(DIST)/source $$(basename $$sdist .tar.gz) | gzip -n9 >$$sdist || exit 1; done
+	$(TOOLS)/twine check --strict $(DIST)/*.whl $(DIST)/*.tar.gz
+	$(TOOLS)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible -o $(DIST)/sbom.cdx.json $(DIST)/production/bin/python
+	$(TOOLS)/pip-licenses --python $(DIST)/production/bin/python --format markdown --order license --with-urls --output-file $(DIST)/licenses.md
+	cd $(DIST) && rm -rf source tools production && sha256sum *.* >SHA256SUMS && cat SHA256SUMS
 
 bench-test: $(VENV)/dev.stamp ## Run the tests of the benchmarks
 	@$(PY) -m pytest benchmarks/tests

@@ -375,7 +375,7 @@ OAUTH2_PROVIDER_GRANT_MODEL = "recording_oauth.Grant"
 OAUTH2_PROVIDER = third_party.OAUTH2_PROVIDER | {"OIDC_ISS_ENDPOINT": BASE_URL}
 SILENCED_SYSTEM_CHECKS = third_party.SILENCED_SYSTEM_CHECKS
 
-SPECTACULAR_SETTINGS = third_party.SPECTACULAR_SETTINGS
+SPECTACULAR_SETTINGS = third_party.SPECTACULAR_SETTINGS | {"VERSION": VERSION}
 
 # Requests per account: `<number>/<second, minute, hour or day>`, or empty for no limit.
 RECORDING_RATES = {

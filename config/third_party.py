@@ -97,7 +97,6 @@ SILENCED_SYSTEM_CHECKS = [
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "Signpost",
     "DESCRIPTION": "Recording webhooks, gateway webhooks and chat completions.",
-    "VERSION": "1",
     "OAS_VERSION": "3.1.1",
     "SERVE_INCLUDE_SCHEMA": False,
     "COMPONENT_SPLIT_REQUEST": True,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import reference
 
+ROOT = Path(__file__).resolve().parents[2]
 project = "Signpost"
+release = version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+    "version"
+]
 extensions = ["myst_parser"]
 include_patterns = [
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"),
@@ -27,7 +32,7 @@ suppress_warnings = ["misc.highlighting_failure"]  # samples with … and [optio
 nitpicky = True
 
 html_theme = "furo"  # light and dark, system fonts, nothing from other hosts
-html_title = "Signpost"
+html_title = f"Signpost {version}"
 html_copy_source = False
 html_show_copyright = False
 html_show_sphinx = False

@@ -89,7 +89,7 @@ def _build() -> RecordingServer:
         "signpost-recordings",
         title="Signpost recordings",
         instructions=INSTRUCTIONS,
-        version="1",
+        version=getattr(settings, "VERSION", "1"),
         website_url=f"{settings.BASE_URL}/docs",
         subscriptions=False,  # nothing is sent unasked
     )

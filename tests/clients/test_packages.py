@@ -7,10 +7,12 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from typing import Any, NotRequired, get_args, get_origin, get_type_hints
 
 import pytest
+from django.conf import settings
 from signpost_receiver import events
 
 import gateway.webhooks
@@ -63,6 +65,13 @@ def test_the_types_of_typescript_are_those_of_the_products():
             for field, optional in re.findall(r"^  (\w+)(\??):", body[1], re.MULTILINE)
         }
         assert found == properties(TYPES[name].schema), name
+
+
+def test_the_packages_have_the_version_of_the_release():
+    python = tomllib.loads((CLIENTS / "python" / "pyproject.toml").read_text())
+    node = json.loads((CLIENTS / "typescript" / "package.json").read_text())
+    versions = python["project"]["version"], node["version"]
+    assert versions == (settings.VERSION, settings.VERSION)
 
 
 def test_the_sample_of_the_readme_runs():

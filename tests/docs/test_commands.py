@@ -26,7 +26,7 @@ PAGES = [
 # In a shell `manage.py web --port 1`, in a list of words `"manage.py", "web", "--port", "1"`.
 CALL = re.compile(r"manage\.py(?:\"?,? +\"?)([a-z][a-z_]+)([^\n`|&]*)")
 # Of Dockerfile and compose.yaml, what is no setting of ours.
-OTHERS = re.compile(r"PATH|PYTHON\w+|PIP_\w+|POSTGRES_\w+|LOCK")
+OTHERS = re.compile(r"PATH|PYTHON\w+|PIP_\w+|POSTGRES_\w+|BASE|LOCK")
 
 
 def calls(text: str) -> Iterator[tuple[str, set[str]]]:

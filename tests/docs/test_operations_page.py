@@ -51,8 +51,12 @@ def test_the_image_runs_without_rights_and_checks_its_health():
     lines = (ROOT / "Dockerfile").read_text().splitlines()
     user = max(i for i, line in enumerate(lines) if line.startswith("USER "))
     command = max(i for i, line in enumerate(lines) if line.startswith("CMD "))
-    assert lines[user] == "USER signpost"
+    assert lines[user] == "USER 10001"
     assert user < command
+    # One base, by an exact tag or by its digest.
+    assert any(re.match(r"ARG BASE=python:3\.\d+\.\d+-slim", line) for line in lines)
+    bases = [line for line in lines if line.startswith("FROM")]
+    assert bases == ["FROM ${BASE} AS build", "FROM ${BASE}"]
     assert any(line.startswith("HEALTHCHECK") for line in lines)
     for name in PRODUCTION.keys() - {"ENVIRONMENT"}:
         assert re.search(rf"\b{name}=", "\n".join(lines)), name

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import requests
+from django.conf import settings
 from django.core.exceptions import DisallowedHost
 from django.test import RequestFactory
 
@@ -197,12 +198,12 @@ def test_an_unknown_address_is_404_with_the_headers_of_its_product(url, path, me
 def test_the_start_is_logged_with_version_environment_and_address(site, folder):
     process, url = site
     [line] = [text for text in process.lines if "web server starts" in text]
-    assert "version=0.1.0" in line
+    assert f"version={settings.VERSION}" in line
     assert "environment=local" in line
     assert f"address={url}" in line
     with running("manage.py", "qcluster", environment=local(folder)) as cluster:
         cluster.wait_for("task cluster starts")
         [line] = [one for one in cluster.lines if "task cluster starts" in one]
-    assert "version=0.1.0" in line
+    assert f"version={settings.VERSION}" in line
     assert "environment=local" in line
     assert "address=http://127.0.0.1:8000" in line
