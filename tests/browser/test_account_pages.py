@@ -80,10 +80,12 @@ def test_a_passkey_is_added_and_used(live_server, page, complaints, settings, db
     page.get_by_label("Password").fill(OLD)
     page.get_by_role("button", name="Add a passkey").press("Enter")
     expect(page.get_by_label("Name of the passkey")).to_be_focused()
+    expect(page.get_by_role("button", name="Add the passkey")).to_be_enabled()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Passkey Chrome on Linux")).to_be_visible()
     page.get_by_role("button", name="Log out").press("Enter")
     log_in(page, OLD)
+    expect(page.get_by_role("button", name="Use a passkey")).to_be_enabled()
     page.get_by_role("button", name="Use a passkey").press("Enter")
     expect(page.get_by_role("heading", name="Connected apps")).to_be_visible()
     assert complaints == []

@@ -24,6 +24,7 @@ def test_a_project_that_sets_nothing_gets_the_defaults(settings):
     defaults = {name: getattr(webhook_settings, name) for name in NAMES[1:]}
     assert defaults == {
         "ALLOWED_TARGETS": (),
+        "PROXY_URL": "",
         "DISPATCHERS": 1 if connection.vendor == "sqlite" else 4,
         "RETENTION_DAYS": 30,
         "LISTEN_SECRETS": (),
