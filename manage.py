@@ -14,12 +14,13 @@ def main() -> None:
         # A character that the terminal cannot show must not end a command.
         sys.stdout.reconfigure(errors="backslashreplace")
     from django.core.exceptions import ImproperlyConfigured
-    from django.core.management import execute_from_command_line
+
+    from config.command_line import CommandLine
 
     try:
         import config.settings  # noqa: F401 - so that every command reports a bad variable on one line
 
-        execute_from_command_line(sys.argv)
+        CommandLine(sys.argv).execute()
     except ImproperlyConfigured as error:
         sys.exit(f"signpost: {error}")
     except KeyboardInterrupt:
