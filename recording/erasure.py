@@ -13,6 +13,7 @@ from oauth2_provider.models import get_access_token_model, get_refresh_token_mod
 
 from recording.models import PersonalToken, Recording, SecurityEvent
 from recording.oauth.models import WebSession
+from recording.search import index
 from recording.subscriptions import owner_id
 from recording.webhooks import PROFILE
 from webhooks_core.dispatch.erasure import OwnerErasure
@@ -44,4 +45,5 @@ def erase(account: AbstractUser) -> None:
     account.is_active = False
     account.save(update_fields=["is_active"])
     account_erasure(account).erase()
+    index.purge_deleted()
     account.delete()

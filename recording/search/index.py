@@ -24,6 +24,8 @@ from recording.search.words import text_terms
 
 # In the title; in title and summaries; anywhere. Each row of one place is a row of the next.
 PLACES = (1, 2, 3)
+# Pages that one step of FTS5 merges: a step holds SQLite's lock for some 0.1 s.
+MERGE_PAGES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,31 @@ def terms_of(account: AbstractUser, content: Mapping[str, Any]) -> str:
 def store(recording: Recording, terms: str) -> None:
     """Write or replace a recording's row, in the caller's transaction."""
     SearchTerms.objects.update_or_create(recording=recording, defaults={"terms": terms})
+
+
+def purge_deleted() -> None:
+    """Remove the words of deleted rows from the index of SQLite, in short steps.
+
+    FTS5 only marks them as deleted until it merges its segments. On PostgreSQL, vacuum does this.
+    """
+    if connection.vendor != "sqlite":
+        return
+    pages = -MERGE_PAGES  # Negative: of all segments, however few there are.
+    while _merge(pages):
+        pages = MERGE_PAGES
+
+
+def _merge(pages: int) -> bool:
+    """Merge some pages of the FTS5 index; True if it changed, so that more can be left."""
+    connection.ensure_connection()
+    before = connection.connection.total_changes
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO recording_search (recording_search, rank) VALUES ('merge', %s)",
+            [pages],
+        )
+    # FTS5's own rule: the statement itself counts as one change.
+    return bool(connection.connection.total_changes - before >= 2)
 
 
 def _account_term(pk: int) -> str:
