@@ -121,11 +121,13 @@ $(VENV)/bin/python:
 	if command -v uv >/dev/null 2>&1; then uv venv -q --allow-existing --python "$$python" $(VENV); \
 	else "$$python" -m venv $(VENV); fi
 
-# Reads what pip prints: a line for every tenth package; all of it if pip fails.
+# Reads what pip prints, and "tick" every ten seconds; prints how far it is; all of the log if pip fails.
 define SHOW_PROGRESS
-{ count=0; status=1; while read -r line; do case "$$line" in \
-	Collecting*) count=$$((count + 1)); [ $$((count % 10)) != 0 ] || echo "  $$count packages downloaded";; \
-	"Installing collected"*) echo "  installing …";; \
+{ count=0; status=1; step=downloaded; while read -r line; do case "$$line" in \
+	Collecting*|Processing*) count=$$((count + 1));; \
+	"Installing collected"*) echo "  $$count packages downloaded; installing …"; step=installed;; \
+	tick) [ $$step = downloaded ] || count=$$(($$(ls -d $(VENV)/lib/python*/site-packages/*.dist-info | wc -l))); \
+		echo "  $$count packages $$step";; \
 	"exit "*) status=$${line#exit };; esac; done; \
 	[ $$status = 0 ] || cat $(VENV)/install.log >&2; exit $$status; }
 endef
@@ -138,8 +140,9 @@ define INSTALL
 	else \
 		echo "Installing $(1) with pip: one to three minutes (seconds, if uv is installed) …"; \
 		$(PY) -m ensurepip -q 2>/dev/null || true; \
-		{ $(PY) -m pip install --disable-pip-version-check --progress-bar off --require-hashes -r $(1) 2>&1; \
-			echo "exit $$?"; } | tee $(VENV)/install.log | $(SHOW_PROGRESS); fi
+		{ while sleep 10 >/dev/null 2>&1; do echo tick; done & \
+			{ $(PY) -m pip install --disable-pip-version-check --progress-bar off --require-hashes -r $(1) 2>&1; \
+				echo "exit $$?"; } | tee $(VENV)/install.log; kill $$!; } | $(SHOW_PROGRESS); fi
 	@touch $@
 endef
 

@@ -78,6 +78,7 @@ class Command(BaseCommand):
 
     def _prepare(self, *, no_demo: bool, demo: bool, **options: Any) -> None:
         self.check(databases=["default"])
+        self._say("Preparing the database …")
         call_command("migrate", interactive=False, verbosity=0)
         call_command("sync_gateway_config", verbosity=0)
         if demo or (settings.LOCAL and not no_demo and demo_data.is_wanted()):
