@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-import orjson
 from django.contrib.auth.models import AbstractUser
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce
 
+from recording import cursors, times
 from recording.errors import BadRequestError, NotFoundError
 from recording.models import Recording
-from webhooks_core.formats import iso
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +42,25 @@ def page(
     rows = _of(account).defer("document").order_by("-time", "-pk")
     if title:
         rows = rows.filter(title__icontains=title)
-    if since is not None:
-        rows = rows.filter(time__gte=utc("since", since))
-    if until is not None:
-        rows = rows.filter(time__lt=utc("until", until))
+    try:
+        rows = rows.filter(times.period(since=since, until=until))
+    except OverflowError as error:
+        raise BadRequestError(str(error)) from error
     if cursor is not None:
-        time, pk = _read_cursor(cursor)
-        rows = rows.filter(Q(time__lt=time) | Q(time=time, pk__lt=pk))
+        rows = rows.filter(_after(cursor))
     items = list(rows[: limit + 1])
     has_more = len(items) > limit
     items = items[:limit]
-    return Page(items, _cursor(items[-1]) if has_more else None)
+    last = items[-1] if has_more else None
+    return Page(items, cursors.write(last.time, last.pk) if last else None)
+
+
+def _after(cursor: str) -> Q:
+    try:
+        time, pk = cursors.read(cursor, datetime, int)
+    except ValueError as error:
+        raise BadRequestError("cursor is not one that this list returned.") from error
+    return Q(time__lt=time) | Q(time=time, pk__lt=pk)
 
 
 def find(account: AbstractUser, audio_id: str) -> Any:
@@ -71,31 +76,3 @@ def _of(account: AbstractUser) -> QuerySet[Any]:
     return Recording.objects.filter(account_id=account.pk).annotate(
         time=Coalesce("recorded_at", "created_at")
     )
-
-
-def utc(name: str, time: datetime) -> datetime:
-    """Return a time in UTC, which one without an offset is in already. Raises BadRequestError."""
-    try:
-        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
-    except (OverflowError, ValueError) as error:  # the year would be 0 or 10,000
-        raise BadRequestError(f"{name} is out of range.") from error
-
-
-def _cursor(last: Any) -> str:
-    key = orjson.dumps([iso(last.time), last.pk])
-    return base64.urlsafe_b64encode(key).decode().rstrip("=")
-
-
-def _read_cursor(cursor: str) -> tuple[datetime, int]:
-    try:
-        padded = cursor.encode() + b"=" * (-len(cursor) % 4)
-        time, pk = orjson.loads(base64.b64decode(padded, b"-_", validate=True))
-        return utc("cursor", datetime.fromisoformat(time)), _row_number(pk)
-    except (binascii.Error, ValueError, TypeError) as error:
-        raise BadRequestError("cursor is not one that this list returned.") from error
-
-
-def _row_number(value: object) -> int:
-    if not isinstance(value, int) or not 0 < value < 2**63:
-        raise ValueError
-    return value

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import orjson
 from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 
-from recording import account_locks, documents, payloads
+from recording import account_locks, documents, payloads, times
 from recording.models import Recording
 from recording.search import index
 from recording.subscriptions import owner_id
@@ -93,9 +93,8 @@ def _time(text: str | None) -> datetime | None:
     """Return a document's time, in UTC if it names no offset; None if there is none to store."""
     if text is None:
         return None
-    time = datetime.fromisoformat(text)
     try:
-        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+        return times.utc(datetime.fromisoformat(text))
     except OverflowError:  # at the first or the last day that there is
         return None
 

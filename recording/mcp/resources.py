@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver import ResourceSecurity
 
 from recording import library, payloads
 from recording.markdown import escaped
@@ -52,6 +53,11 @@ def _transcript(transcript: Mapping[str, Any]) -> Iterator[str]:
 def register(server: MCPServer[Any]) -> None:
     """Add the resource template to a server."""
     add = server.resource(
-        TEMPLATE, name="recording", title="A recording", mime_type="text/markdown"
+        TEMPLATE,
+        name="recording",
+        title="A recording",
+        mime_type="text/markdown",
+        # An id is no path of a file: "..", "C:x" and "/x" are ids too.
+        security=ResourceSecurity(exempt_params={"audio_id"}),
     )
     add(recording)

@@ -54,9 +54,7 @@ class RecordingServer(MCPServer[Any]):
             raise
         except ToolError as error:
             outcome = "refused"
-            if isinstance(error.__cause__, ValidationError):
-                raise ToolError(_faults(error.__cause__)) from error
-            raise
+            raise ToolError(_reason(error)) from error
         finally:
             # A client must not be able to create labels.
             known = name if name in TOOL_NAMES else "unknown"
@@ -73,7 +71,15 @@ class RecordingServer(MCPServer[Any]):
         try:
             return await super().get_prompt(name, arguments, context)
         except ValueError as error:
-            raise MCPError(INVALID_PARAMS, str(error)) from error
+            raise MCPError(INVALID_PARAMS, _reason(error.__cause__ or error)) from error
+
+
+def _reason(error: BaseException) -> str:
+    """Return why a call was refused, without what the package writes before it."""
+    cause = error.__cause__
+    if isinstance(cause, ValidationError):
+        return _faults(cause)
+    return str(cause if isinstance(cause, ToolError) else error)
 
 
 def _faults(error: ValidationError) -> str:

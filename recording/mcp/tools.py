@@ -153,8 +153,8 @@ def search_recordings(
             query,
             limit=limit,
             cursor=cursor,
-            since=None if since is None else library.utc("since", since),
-            until=None if until is None else library.utc("until", until),
+            since=since,
+            until=until,
         )
     except SearchQueryError as error:
         raise BadRequestError(str(error)) from error

@@ -35,9 +35,16 @@ class MCPViewSet(RecordingViewSet):
         ],
     )
     def answer(self, request: Request) -> HttpResponse:
+        message = self.get_body()
+        if "id" not in message:
+            # It has no effect; the package would log some as crashes.
+            message.pop("params", None)
+        elif type(message["id"]) not in {int, str}:
+            # The package would take it for a notification, and nothing would answer.
+            raise ParseError("id must be a string or an integer of at most 64 bits.")
         try:
             # As it was parsed: the package reads no JSON that the API would refuse.
-            body = orjson.dumps(self.get_body())
+            body = orjson.dumps(message)
         except TypeError as error:
             raise ParseError("The body is nested too deeply.") from error
         # Here, so that only processes that need the package `mcp` load it.

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
-import orjson
 from django.contrib.auth.models import AbstractUser
 from django.db.models import Q
 
+from recording import cursors, times
 from recording.models import Recording
 from recording.search import hits, index, queries, words
 from recording.search.hits import SearchHit
 from recording.search.index import Position
 from recording.search.queries import SearchQueryError
-from webhooks_core.formats import iso
 
 LARGEST_LIMIT = 100
 # What one page reads to find its hits. A search that needs more has further pages.
@@ -52,8 +49,12 @@ def search(
     if not 1 <= limit <= LARGEST_LIMIT:
         raise SearchQueryError(f"limit must be from 1 to {LARGEST_LIMIT}.")
     start = None if cursor is None else _read_cursor(cursor)
+    try:
+        period = times.period(since=since, until=until)
+    except OverflowError as error:
+        raise SearchQueryError(str(error)) from error
     terms = {term for phrase in phrases for term in words.terms(phrase)}
-    return _page(account, phrases, terms, _period(since, until), start, limit)
+    return _page(account, phrases, terms, period, start, limit)
 
 
 def _page(
@@ -90,43 +91,16 @@ def _hits(pk: int, phrases: Sequence[words.Tokens]) -> list[SearchHit]:
     return hits.of_recording(recording.content, phrases)
 
 
-def _period(since: datetime | None, until: datetime | None) -> Q:
-    period = Q()
-    if since is not None:
-        period &= Q(time__gte=_utc("since", since))
-    if until is not None:
-        period &= Q(time__lt=_utc("until", until))
-    return period
-
-
-def _utc(name: str, time: datetime) -> datetime:
-    try:
-        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
-    except OverflowError as error:  # the year would be 0 or 10,000
-        raise SearchQueryError(f"{name} is out of range.") from error
-
-
 def _cursor(position: Position) -> str:
-    key = [position.place, iso(position.time), position.pk, position.skip]
-    return base64.urlsafe_b64encode(orjson.dumps(key)).decode().rstrip("=")
+    return cursors.write(position.place, position.time, position.pk, position.skip)
 
 
 def _read_cursor(cursor: str) -> Position:
     try:
-        padded = cursor.encode() + b"=" * (-len(cursor) % 4)
-        values = orjson.loads(base64.b64decode(padded, b"-_", validate=True))
-        place, time, pk, skip = values
-        at = _utc("cursor", datetime.fromisoformat(time))
-        position = Position(_number(place), at, _number(pk), _number(skip))
+        position = Position(*cursors.read(cursor, int, datetime, int, int))
         index.PLACES.index(position.place)
-    except (binascii.Error, ValueError, TypeError) as error:
+    except ValueError as error:
         raise SearchQueryError(
             "cursor is not one that this search returned."
         ) from error
     return position
-
-
-def _number(value: object) -> int:
-    if type(value) is not int or not 0 <= value < 2**63:
-        raise ValueError
-    return value

@@ -24,7 +24,7 @@ def count(tool, outcome):
         (RuntimeError("secret"), "Error executing tool list_recordings", "failed"),
         (
             OperationalError("secret"),
-            "Error executing tool list_recordings: A required service is temporarily unavailable.",
+            "A required service is temporarily unavailable.",
             "refused",
         ),
     ],
