@@ -18,7 +18,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 run: $(VENV)/run.stamp ## Set up and start everything: web server, worker, demo data
-	@exec $(PY) manage.py up $(ARGS)
+	@echo "Starting Signpost …"; exec $(PY) manage.py up $(ARGS)
 
 # The tests start hundreds of processes. They keep bytecode even where the environment forbids it.
 test coverage bench-test: export PYTHONDONTWRITEBYTECODE =
@@ -136,7 +136,8 @@ endef
 define INSTALL
 	@if command -v uv >/dev/null 2>&1; then \
 		echo "Installing $(1) with uv …"; \
-		uv pip install -q --python $(PY) --require-hashes -r $(1); \
+		while sleep 10 >/dev/null 2>&1; do echo "  still installing …"; done & \
+		uv pip install -q --python $(PY) --require-hashes -r $(1); status=$$?; kill $$!; exit $$status; \
 	else \
 		echo "Installing $(1) with pip: one to three minutes (seconds, if uv is installed) …"; \
 		$(PY) -m ensurepip -q 2>/dev/null || true; \
