@@ -129,12 +129,16 @@ class Connections:
     async def _connected(
         self, infos: Sequence[AddressInfo], progress: Progress
     ) -> socket.socket:
-        """Return a socket that is connected to the first address that accepts."""
-        if webhook_settings.PROXY_URL and all(_is_public(info) for info in infos):
+        """Return a socket that is connected to the first address that accepts.
+
+        With an egress proxy none of them is public, or all are reached through it.
+        """
+        direct = [info for info in infos if not _is_proxied(info)]
+        if not direct:
             opened = await self._tunnelled(infos, progress)
         else:
             opened = await start_connection(
-                infos,
+                direct,
                 happy_eyeballs_delay=NEXT_ADDRESS_S,
                 loop=self._loop,
                 socket_factory=partial(self._socket, progress),
@@ -214,5 +218,5 @@ class Connections:
         self._kept.clear()
 
 
-def _is_public(info: AddressInfo) -> bool:
-    return is_public(ip_address(info[4][0]))
+def _is_proxied(info: AddressInfo) -> bool:
+    return bool(webhook_settings.PROXY_URL) and is_public(ip_address(info[4][0]))

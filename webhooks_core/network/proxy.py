@@ -79,6 +79,10 @@ async def open_tunnel(
     try:
         await loop.sock_sendall(opened, request.encode())
         head, rest = await _read_head(loop, opened)
+        while head.startswith(
+            b"HTTP/1.1 1"
+        ):  # before the answer (RFC 9110 section 15.2)
+            head, rest = await _read_head(loop, opened, rest)
     except OSError as error:
         raise ProxyUnavailableError(NO_ANSWER) from error
     match = _STATUS.match(head)
@@ -94,10 +98,9 @@ async def open_tunnel(
 
 
 async def _read_head(
-    loop: asyncio.AbstractEventLoop, opened: socket.socket
+    loop: asyncio.AbstractEventLoop, opened: socket.socket, data: bytes = b""
 ) -> tuple[bytes, bytes]:
     """Return the head of the proxy's response, and what came with it. Raises OSError."""
-    data = b""
     while b"\r\n\r\n" not in data and len(data) <= MAX_HEAD_BYTES:
         received = await loop.sock_recv(opened, 4096)
         if not received:

@@ -26,12 +26,16 @@ from tests.webhooks_core.network.hostile import (
 )
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Attempt, Delivery, Endpoint
-from webhooks_core.network import proxy, transport
+from webhooks_core.network import connections, proxy, transport
 from webhooks_core.network.addresses import AllowedNetworks
+from webhooks_core.network.resolver import guarded_socket
 from webhooks_core.outcomes import Outcome
 
 PUBLIC = "93.184.216.34"
 EMPTY = OK + b"Content-Length: 0\r\n\r\n"
+REFUSED = "the egress proxy did not connect (HTTP {})"
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n" * 3
+LATE = f"no connection within {TIMEOUT_S:g} s"
 
 
 @pytest.fixture
@@ -88,6 +92,43 @@ def test_addresses_that_are_not_public_never_go_through_the_proxy(
     assert egress.asked == []
 
 
+def test_no_public_address_of_a_name_is_connected_to_directly(
+    egress, names, monkeypatch
+):
+    names["both.example"] = [[PUBLIC, "127.0.0.1"]]
+    opened: list[str] = []
+
+    def note(networks, info):
+        opened.append(info[4][0])
+        return guarded_socket(networks, info)
+
+    monkeypatch.setattr(connections, "guarded_socket", note)
+    with receiver(204) as server:
+        result = post(server.url.replace("127.0.0.1", "both.example"))
+    assert (result.outcome, opened, egress.asked) == (Outcome.OK, ["127.0.0.1"], [])
+
+
+@pytest.mark.parametrize(
+    ("address", "authority"),
+    [
+        ("2606:4700::1111", "[2606:4700::1111]:443"),
+        ("::ffff:93.184.216.34", "[::ffff:5db8:d822]:443"),
+    ],
+)
+def test_a_literal_address_is_what_the_proxy_is_told(egress, address, authority):
+    assert post(f"https://[{address}]/").error == REFUSED.format(502)
+    assert egress.asked == [f"CONNECT {authority}"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["::ffff:10.0.0.1", "::ffff:169.254.169.254", "64:ff9b::a00:1", "2002:a00:1::"],
+)
+def test_a_private_address_in_an_ipv6_one_is_blocked(egress, address):
+    assert post(f"https://[{address}]/").outcome == Outcome.BLOCKED
+    assert egress.asked == []
+
+
 def test_our_own_origin_is_refused_although_its_address_is_public(egress):
     request = request_to(f"http://{PUBLIC}/")._replace(
         networks=AllowedNetworks(nothing=True)
@@ -126,15 +167,16 @@ def test_failed_tunnels_leave_no_descriptor(egress):
         assert number_after(10) <= before + 8  # the proxy's threads end a little later
 
 
-REFUSED = "the egress proxy did not connect (HTTP {})"
-LATE = f"no connection within {TIMEOUT_S:g} s"
-
-
 @pytest.mark.parametrize(
     ("answer", "ending"),
     [
         (b"", (Outcome.CONNECT, None, REFUSED.format(502))),
         (b"HTTP/1.1 403 No\r\n\r\n", (Outcome.CONNECT, None, REFUSED.format(403))),
+        (
+            CONTINUE + b"HTTP/1.1 403 No\r\n\r\n",
+            (Outcome.CONNECT, None, REFUSED.format(403)),
+        ),
+        (CONTINUE, (None, None, proxy.NO_ANSWER)),
         (None, (Outcome.CONNECT, None, LATE)),
         (b"HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", NOT_HTTP),
         (b"HTTP/1.1 407 No\r\n\r\n", (None, None, proxy.UNAUTHORIZED)),
