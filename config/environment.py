@@ -185,6 +185,7 @@ class Environment(FileAwareEnv):
 
     def __init__(self) -> None:
         super().__init__(eager=False, strip_whitespace=True)
+        self._faults: dict[str, str] = {}
         for name, parser in PARSERS.items():
             self.add_parser(name, parser)
 
@@ -195,16 +196,27 @@ class Environment(FileAwareEnv):
         bounds = validate.Range(min=least, max=most)
         return self.int(name, default, validate=bounds)
 
+    def _get_value(self, env_key: str, default: Any) -> Any:
+        """Return the text of NAME or NAME_FILE; the default for a file that cannot be read."""
+        try:
+            return super()._get_value(env_key, default)
+        except (OSError, ValueError):
+            self._faults[env_key] = f"{env_key}_FILE names no readable text file."
+            return default
+
     def complete(self) -> None:
         """Raise ImproperlyConfigured that names every missing or malformed variable."""
         try:
             self.seal()
         except EnvValidationError as error:
             messages = cast("dict[str, list[str]]", error.error_messages)
-            faults = (f"{name}: {' '.join(texts)}" for name, texts in messages.items())
+            faults = {name: " ".join(texts) for name, texts in messages.items()}
+            self._faults = faults | self._faults
+        if self._faults:
+            lines = sorted(f"{name}: {text}" for name, text in self._faults.items())
             raise ImproperlyConfigured(
-                "\n  ".join(["the environment is not usable", *sorted(faults)])
-            ) from error
+                "\n  ".join(["the environment is not usable", *lines])
+            )
 
 
 def stored_key(path: Path) -> str:

@@ -58,7 +58,11 @@ DATABASE = env.database(
     "DATABASE_URL", locally(f"sqlite:///{quote(str(VAR_DIR / 'signpost.sqlite3'))}")
 )
 REDIS_URL = env.redis_url("REDIS_URL", locally(""))
-SQLITE_SYNCHRONOUS = env.str("SQLITE_SYNCHRONOUS", "NORMAL" if LOCAL else "FULL")
+SQLITE_SYNCHRONOUS = env.str(
+    "SQLITE_SYNCHRONOUS",
+    "NORMAL" if LOCAL else "FULL",
+    validate=validate.OneOf(["OFF", "NORMAL", "FULL", "EXTRA"]),
+)
 SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", not LOCAL)
 TRUST_X_FORWARDED_PROTO = env.bool("TRUST_X_FORWARDED_PROTO", False)
 LOG_LEVEL = env.log_level("LOG_LEVEL", logging.INFO)
@@ -156,15 +160,17 @@ CHAT_USAGE_RETENTION_DAYS = env.integer(
 env.complete()
 
 if LOCAL:
-    for _name, _hosts in {
-        "BASE_URL": [urlsplit(BASE_URL).hostname or ""],
-        "ALLOWED_HOSTS": ALLOWED_HOSTS,
-    }.items():
-        if not all(is_loopback(host) for host in _hosts):
-            raise ImproperlyConfigured(
-                f"{_name}: a local instance serves this machine alone; "
-                "set ENVIRONMENT=production to be reached from elsewhere."
-            )
+    _faults = [
+        f"{_name}: a local instance serves this machine alone; "
+        "set ENVIRONMENT=production to be reached from elsewhere."
+        for _name, _hosts in {
+            "BASE_URL": [urlsplit(BASE_URL).hostname or ""],
+            "ALLOWED_HOSTS": ALLOWED_HOSTS,
+        }.items()
+        if not all(map(is_loopback, _hosts))
+    ]
+    if _faults:
+        raise ImproperlyConfigured("\n  ".join(_faults))
 
 # ── The application ─────────────────────────────────────────────────────────────────
 

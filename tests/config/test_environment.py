@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from config.environment import database
 from tests.deploy_check import PRODUCTION
+from tests.docs.samples import DOCS
 
 
 def start(**variables: str | None) -> subprocess.CompletedProcess[str]:
@@ -47,6 +49,39 @@ def test_production_refuses_to_start_without_a_variable_and_names_it(name):
     assert f"{name}: Environment variable not set." in fault(given)
 
 
+def test_one_message_lists_every_required_variable_and_every_malformed_one():
+    message = fault({"ENVIRONMENT": "production", "WORKERS": "many", "DEBUG": "x"})
+    head, *lines = message.split("\n  ")
+    assert head == "the environment is not usable"
+    assert [line.partition(":")[0] for line in lines] == sorted(
+        [*REQUIRED, "DEBUG", "WORKERS"]
+    )
+
+
+def test_the_required_variables_are_those_of_the_page():
+    page = (DOCS / "settings.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \|.*\*\*required\*\*", page, re.MULTILINE)
+    assert sorted(rows) == REQUIRED
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe\x00"])
+def test_a_file_that_holds_no_text_is_listed_beside_the_other_faults(content, tmp_path):
+    path = tmp_path / "secret"
+    if content:
+        path.write_bytes(content)
+    for environment in ({}, {"ENVIRONMENT": "production"}):
+        message = fault(environment | {"SECRET_KEY_FILE": str(path), "WORKERS": "many"})
+        assert "SECRET_KEY: SECRET_KEY_FILE names no readable text file." in message
+        assert "WORKERS: Not a valid integer." in message
+        assert message.count("SECRET_KEY:") == 1
+
+
+def test_a_local_instance_names_both_addresses_that_others_could_reach():
+    message = fault({"BASE_URL": "http://a.example", "ALLOWED_HOSTS": "a.example"})
+    for name in ("BASE_URL", "ALLOWED_HOSTS"):
+        assert f"{name}: a local instance serves this machine alone" in message
+
+
 def test_production_starts_when_every_variable_is_set():
     done = start(**PRODUCTION)
     assert (done.returncode, done.stderr) == (0, "")
@@ -67,6 +102,7 @@ def test_production_starts_when_every_variable_is_set():
         ("WEBHOOK_SECRET_KEYS", "", "WEBHOOK_SECRET_KEYS: Needs at least one key."),
         ("WEBHOOK_ALLOWED_TARGETS", "10.0.0.0/33", "WEBHOOK_ALLOWED_TARGETS: Holds"),
         ("RECORDING_TEST_RATE", "often", "RECORDING_TEST_RATE: Not a rate such as"),
+        ("SQLITE_SYNCHRONOUS", "FUL", "SQLITE_SYNCHRONOUS: Must be one of: OFF"),
         ("WORKERS", "0", "WORKERS: Must be"),
         ("WEBHOOK_RETENTION_DAYS", "-1", "WEBHOOK_RETENTION_DAYS: Must be"),
         ("GATEWAY_TRUSTED_PROXIES", "proxy", "GATEWAY_TRUSTED_PROXIES: Holds 'proxy'"),
