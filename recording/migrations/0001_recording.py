@@ -10,6 +10,8 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
+from webhooks_core.database.compression import compress_with_lz4
+
 INSERT = (
     "INSERT INTO recording_search (rowid, terms) VALUES (new.recording_id, new.terms);"
 )
@@ -251,4 +253,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.RunPython(run(FORWARDS), run(BACKWARDS)),
+        compress_with_lz4("recording_recording", "document"),
+        compress_with_lz4("recording_searchterms", "terms"),
     ]

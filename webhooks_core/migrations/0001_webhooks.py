@@ -4,6 +4,8 @@ import django.utils.timezone
 import webhooks_core.encryption
 from django.db import migrations, models
 
+from webhooks_core.database.compression import compress_with_lz4
+
 # Room in each page lets an update stay there: without a new entry in any index if it changes no
 # indexed column. The vacuum follows the rows that changed, not the size of the history. The
 # queues' rows are few, and each is written many times a minute.
@@ -596,4 +598,5 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.RunPython(set_storage, migrations.RunPython.noop, elidable=False),
+        compress_with_lz4("webhooks_core_event", "body"),
     ]

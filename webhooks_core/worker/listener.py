@@ -13,7 +13,7 @@ from typing import Any
 from django.db import DatabaseError, connection
 
 LOOK_EVERY_S = 0.2
-ASK_EVERY_S = 0.04
+ASK_EVERY_S = 0.01
 
 
 class Listener:

@@ -34,3 +34,12 @@ def test_public_ids_have_one_index_each():
             " AND tablename LIKE 'webhooks_core_%' GROUP BY tablename ORDER BY tablename"
         )
         assert [count for _, count in cursor.fetchall()] == [1, 1, 1]
+
+
+def test_bodies_are_compressed_with_lz4():
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT attcompression FROM pg_attribute"
+            " WHERE attrelid = 'webhooks_core_event'::regclass AND attname = 'body'"
+        )
+        assert cursor.fetchone() == ("l",)
