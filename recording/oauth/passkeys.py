@@ -114,8 +114,9 @@ def use(request: HttpRequest, account: Any, answer: str) -> bool:
     except Exception:
         log.info("passkey refused", exc_info=True)
         return False
-    row = Passkey.objects.get(digest=_digest(credential.credential_id))
-    return row.count_use(parsed.response.authenticator_data.counter)
+    row = Passkey.objects.filter(digest=_digest(credential.credential_id)).first()
+    counter = parsed.response.authenticator_data.counter
+    return row is not None and row.count_use(counter)  # None: removed meanwhile
 
 
 def _digest(credential_id: bytes) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 
 import structlog
 from django.conf import settings
-from django.db import transaction
 from django.http import HttpRequest
 from django.utils import timezone
 
@@ -116,9 +115,11 @@ def confirm_app(account: Any, code: str) -> bool:
 
 
 def renew_recovery_codes(account: Any) -> list[str]:
-    """Replace the recovery codes; only their hashes are stored."""
+    """Replace the recovery codes; only their hashes are stored. None without a second step."""
     codes = [_new_recovery_code() for _ in range(RECOVERY_CODES)]
     with locked_account(account.pk):
+        if not are_asked_for(account):
+            return []
         RecoveryCode.objects.filter(user=account.pk).delete()
         RecoveryCode.objects.bulk_create(
             RecoveryCode(user=account, digest=tokens.digest(code.replace("-", "")))
@@ -139,10 +140,30 @@ def unused_recovery_codes(account: Any) -> int:
 def remove(account: Any, *, request: HttpRequest | None = None) -> bool:
     """Let the account log in by its password alone; False if it did so already."""
     factors = (AuthenticatorApp.objects, Passkey.objects)
-    with transaction.atomic():
+    with locked_account(account.pk):
         RecoveryCode.objects.filter(user=account.pk).delete()
         deleted = sum(rows.filter(user=account.pk).delete()[0] for rows in factors)
         if deleted:
             kind = security_log.Kind.SECOND_STEP_REMOVED
             security_log.record(kind, account=account, request=request)
     return bool(deleted)
+
+
+def remove_passkey(account: Any, pk: str, *, request: HttpRequest) -> bool:
+    """Remove a passkey, the last factor with its recovery codes; False if it is not there.
+
+    `pk` may be any text from a request.
+    """
+    with locked_account(account.pk):
+        own = Passkey.objects.filter(user=account.pk)
+        passkey = next((row for row in own if str(row.pk) == pk), None)
+        if passkey is None:
+            return False
+        if len(own) == 1 and app_of(account) is None:
+            return remove(account, request=request)
+        passkey.delete()
+        kind = security_log.Kind.PASSKEY_REMOVED
+        security_log.record(
+            kind, account=account, request=request, subject=passkey.name
+        )
+    return True

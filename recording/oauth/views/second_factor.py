@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import segno
@@ -28,6 +29,9 @@ from recording.oauth.security_log import Kind
 from recording.oauth.views.second_step import CodeForm
 
 REMOVE_PASSKEY = "remove-passkey-"
+# In the session: until when the second half of adding a factor needs no password.
+ADDS_UNTIL = "adds_second_factor_until"
+ADDS_FOR_S = 600
 
 
 @never_cache
@@ -41,10 +45,8 @@ def second_factor(request: HttpRequest) -> HttpResponse:
     """
     if request.method != "POST":
         return _page(request)
-    if "code" in request.POST:
-        return _confirm(request)
-    if "credential" in request.POST:
-        return _add_passkey(request)
+    if "code" in request.POST or "credential" in request.POST:
+        return _finish(request)
     form = ConfirmForm(request, request.POST)
     if not form.is_valid():
         return _page(request, form=form)
@@ -74,7 +76,21 @@ def _page(request: HttpRequest, **context: Any) -> HttpResponse:
 
 def _start(request: HttpRequest) -> HttpResponse:
     app = second_factors.start_app(request.user)
-    return redirect("account-second-factor") if app is None else _set_up(request, app)
+    if app is None:
+        return redirect("account-second-factor")
+    request.session[ADDS_UNTIL] = time.time() + ADDS_FOR_S
+    return _set_up(request, app)
+
+
+def _finish(request: HttpRequest) -> HttpResponse:
+    """Add the factor that this session has begun, soon after it gave the password.
+
+    Another session would otherwise see the key of an app that its owner never confirmed.
+    """
+    if request.session.get(ADDS_UNTIL, 0) < time.time():
+        messages.error(request, "That took too long. Begin again.")
+        return redirect("account-second-factor")
+    return _confirm(request) if "code" in request.POST else _add_passkey(request)
 
 
 def _set_up(
@@ -113,6 +129,7 @@ def _added(request: HttpRequest) -> HttpResponse:
     """End the sessions whose logins had one step; show recovery codes if there are none yet."""
     web_sessions.end_others(request.user, keep=request.session.session_key)
     request.session[second_factors.VERIFIED] = True
+    request.session.pop(ADDS_UNTIL)
     if second_factors.unused_recovery_codes(request.user):
         messages.success(request, "It was added.")
         return redirect("account-second-factor")
@@ -122,6 +139,7 @@ def _added(request: HttpRequest) -> HttpResponse:
 def _start_passkey(request: HttpRequest) -> HttpResponse:
     if not passkeys.are_served():
         return _page(request)
+    request.session[ADDS_UNTIL] = time.time() + ADDS_FOR_S
     options = passkeys.creation_options(request)
     context = {"options": options, "device": _described(request)}
     return render(request, "accounts/second_factor_passkey.html", context)
@@ -144,31 +162,28 @@ def _add_passkey(request: HttpRequest) -> HttpResponse:
 
 
 def _renew(request: HttpRequest) -> HttpResponse:
-    if not second_factors.are_asked_for(request.user):
-        return _page(request)
     codes = second_factors.renew_recovery_codes(request.user)
-    _record(request, Kind.RECOVERY_CODES_MADE)
+    if codes:
+        _record(request, Kind.RECOVERY_CODES_MADE)
     return _page(request, codes=codes)
 
 
 def _remove(request: HttpRequest) -> HttpResponse:
-    if second_factors.remove(request.user, request=request):
-        request.session.pop(second_factors.VERIFIED, None)
-        messages.success(request, "Logins ask for the password alone.")
-    return redirect("account-second-factor")
+    return _removed(request, second_factors.remove(request.user, request=request))
 
 
 def _remove_passkey(request: HttpRequest, text: str) -> HttpResponse:
-    """Remove one passkey; the last factor goes with its recovery codes."""
-    own = Passkey.objects.filter(user=request.user.pk)
-    passkey = next((row for row in own if str(row.pk) == text), None)
-    if passkey is None:
-        return redirect("account-second-factor")
-    if own.count() == 1 and second_factors.app_of(request.user) is None:
-        return _remove(request)
-    passkey.delete()
-    _record(request, Kind.PASSKEY_REMOVED, subject=passkey.name)
-    messages.success(request, "The passkey was removed.")
+    return _removed(
+        request, second_factors.remove_passkey(request.user, text, request=request)
+    )
+
+
+def _removed(request: HttpRequest, is_removed: bool) -> HttpResponse:
+    if is_removed and second_factors.are_asked_for(request.user):
+        messages.success(request, "The passkey was removed.")
+    elif is_removed:
+        request.session.pop(second_factors.VERIFIED, None)
+        messages.success(request, "Logins ask for the password alone.")
     return redirect("account-second-factor")
 
 

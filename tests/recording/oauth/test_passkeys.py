@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 import re
+import threading
+from contextlib import suppress
+from copy import copy
+from functools import partial
 from html import unescape
 from typing import Any
 
 import pytest
 from django.core.cache import cache
 from django.test import Client
+from fido2.server import Fido2Server
 
+from recording.models import SecurityEvent
 from recording.oauth import second_factors
 from recording.oauth.models import Passkey, RecoveryCode
 from tests.factories import UserFactory
 from tests.recording.oauth.soft_authenticator import Device
+from tests.threads import together
 
 LOGIN, STEP, PAGE = "/accounts/login", "/accounts/login/code", "/accounts/two-step"
 PASSWORD, ORIGIN = "correct horse", "https://signpost.example"
@@ -162,6 +169,57 @@ def test_wrong_answers_count_towards_the_lock(registered):
     client = password_step()
     statuses = [use(client, "{}").status_code for _ in range(10)]
     assert statuses == [200] * 9 + [429]
+
+
+def test_the_challenge_of_a_login_adds_no_passkey(registered, ada):
+    [code, *_] = second_factors.renew_recovery_codes(ada)
+    client = password_step()
+    options = options_of(client.get(STEP))
+    client.post(STEP, {"code": code})
+    assert is_logged_in(client)
+    add(client, Device(ORIGIN, "signpost.example").make(options))
+    assert Passkey.objects.count() == 1
+
+
+def test_a_passkey_that_is_removed_meanwhile_logs_nobody_in(registered, monkeypatch):
+    client = password_step()
+    answer = registered.sign(options_of(client.get(STEP)))
+    complete = Fido2Server.authenticate_complete
+
+    def remove_first(*arguments: Any) -> Any:
+        credential = complete(*arguments)
+        Passkey.objects.all().delete()
+        return credential
+
+    monkeypatch.setattr(Fido2Server, "authenticate_complete", remove_first)
+    assert use(client, answer).status_code == 200
+    assert not is_logged_in(client)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_last_passkeys_removed_at_once_the_second_takes_all(
+    visitor, registered, monkeypatch
+):
+    add(visitor, Device(ORIGIN, "signpost.example").make(start(visitor)))
+    names = [f"remove-passkey-{passkey.pk}" for passkey in Passkey.objects.all()]
+    clients = [copy(visitor) for _ in names]
+    both, delete = threading.Barrier(2), Passkey.delete
+
+    def wait_and_delete(passkey: Passkey) -> Any:
+        with suppress(threading.BrokenBarrierError):  # one waits for the other's lock
+            both.wait(timeout=0.5)
+        return delete(passkey)
+
+    monkeypatch.setattr(Passkey, "delete", wait_and_delete)
+
+    def remove(client: Client, action: str) -> Any:
+        return client.post(PAGE, {"action": action, "password": PASSWORD})
+
+    together(*map(partial(partial, remove), clients, names))
+    assert not Passkey.objects.exists()
+    assert not RecoveryCode.objects.exists()
+    kinds = SecurityEvent.objects.order_by("-pk").values_list("kind", flat=True)
+    assert list(kinds[:2]) == ["second_step_removed", "passkey_removed"]
 
 
 def test_a_passkey_is_added_only_after_the_password(visitor, device):

@@ -239,6 +239,10 @@ def test_only_hashes_and_encrypted_keys_are_stored(app, ada):
 
 def test_an_account_has_no_use_of_anothers_codes(app, ada):
     eve = UserFactory.create(username="eve", password=PASSWORD)
+    assert second_factors.renew_recovery_codes(eve) == []  # they would replace nothing
+    AuthenticatorApp.objects.create(
+        user=eve, secret=totp.new_secret(), confirmed_at=timezone.now()
+    )
     code = second_factors.renew_recovery_codes(eve)[0]
     assert not second_factors.use(ada, code)
     assert second_factors.use(eve, code)
@@ -339,6 +343,23 @@ def test_without_the_first_code_nothing_is_asked_for(visitor, ada):
     client = Client()
     client.post(LOGIN, {"username": "ada", "password": PASSWORD})
     assert is_logged_in(client)
+
+
+def test_the_key_of_an_app_is_shown_to_the_session_that_gave_the_password_only(
+    visitor, ada
+):
+    other = Client()
+    other.post(LOGIN, {"username": "ada", "password": PASSWORD})
+    post(visitor, action="start", password=PASSWORD)
+    app = AuthenticatorApp.objects.get()
+    response = post(other, code="000000")
+    assert (response.status_code, response.content) == (302, b"")
+    post(other, code=code_of(app))
+    assert second_factors.app_of(ada) is None
+    assert post(visitor, code="000000").status_code == 400
+    with time_machine.travel(timezone.now() + timedelta(minutes=11)):
+        assert post(visitor, code=code_of(app)).status_code == 302
+    assert second_factors.app_of(ada) is None
 
 
 def test_the_code_of_the_set_up_logs_nobody_in(visitor, ada):
