@@ -21,7 +21,7 @@ class Link:
 
 LINKS = (
     Link("Home", "/", "this page"),
-    Link("Catalogue (GraphQL)", "/graphql", "books, authors and categories"),
+    Link("Catalog (GraphQL)", "/graphql", "books, authors and categories"),
     Link(
         "Recording webhooks",
         "/v1/webhooks",
@@ -46,26 +46,34 @@ LINKS = (
         "one address for every language model",
         is_page=False,
     ),
-    Link("Ingest", "/v1/ingest", "send text in", is_page=False, is_main=False),
-    Link("API reference", "/docs", "every address, field and error, to try out"),
+    Link("Ingest", "/v1/ingest", "send a document", is_page=False, is_main=False),
+    Link("API reference", "/docs", "every operation, field and error"),
     Link("OpenAPI document", "/openapi.json", "the same for programs", is_main=False),
     Link(
         "OAuth metadata",
         "/.well-known/oauth-authorization-server",
-        "where applications connect",
+        "for OAuth clients",
         is_main=False,
     ),
     Link(
         "Connected apps",
         "/accounts/clients",
-        "what you let in, to end it",
+        "applications with access to your account",
         is_main=False,
     ),
-    Link("Own tokens", "/accounts/tokens", "make and revoke them", is_main=False),
-    Link("Administration", "/admin/", "endpoints, deliveries, accounts"),
-    Link("Health", "/healthz", "does this process answer", is_main=False),
     Link(
-        "Readiness", "/readyz", "can it work, and does anybody deliver", is_main=False
+        "Own tokens",
+        "/accounts/tokens",
+        "create and revoke personal tokens",
+        is_main=False,
+    ),
+    Link("Administration", "/admin/", "endpoints, deliveries, accounts"),
+    Link("Health", "/healthz", "whether this process responds", is_main=False),
+    Link(
+        "Readiness",
+        "/readyz",
+        "whether it can serve, and whether workers deliver",
+        is_main=False,
     ),
     Link("Metrics", "/metrics", "for Prometheus", is_main=False),
 )

@@ -36,9 +36,15 @@ html_title = f"Signpost {version}"
 html_copy_source = False
 html_show_copyright = False
 html_show_sphinx = False
+html_static_path = ["static"]
+html_css_files = ["tables.css"]
 
 INDEX = "docs/README"
 LINK = re.compile(r"\]\(([^)#\s]+)\.md\)")
+# A link whose text is the name of the file, as it is good to read on GitHub.
+FILE_LINK = re.compile(
+    r"\[[\w./-]+\.md\]\((?P<path>[\w./-]+\.md)(?P<anchor>#[\w-]+)?\)"
+)
 
 
 def navigation(index: str) -> str:
@@ -51,8 +57,17 @@ def navigation(index: str) -> str:
     return "\n".join(parts)
 
 
+def titled(link: re.Match[str], folder: Path) -> str:
+    """Return a link with the title of its page as the text."""
+    path, anchor = link["path"], link["anchor"] or ""
+    title = (folder / path).read_text().partition("\n")[0].removeprefix("# ")
+    return f"[{title}]({path}{anchor})"
+
+
 def extend(_app: Any, name: str, source: list[str]) -> None:
-    """Append what is generated to the text of a page."""
+    """Let links show titles of pages, and append what is generated to the text of a page."""
+    folder = (ROOT / name).parent
+    source[0] = FILE_LINK.sub(lambda link: titled(link, folder), source[0])
     if name == INDEX:
         source[0] += "\n" + navigation(source[0])
     elif name in reference.PAGES:

@@ -126,7 +126,7 @@ LINES = [
 # Told elsewhere: what waits, what looks at the whole deployment, what is measured.
 ELSEWHERE = {"webhooks_listen", "webhooks_dispatch", "doctor"}
 SOMETIMES = {
-    "webhooks_replay": {"since", "delivery_id"},
+    "webhooks_replay": {"since", "delivery_id", "errors"},
     "catalog_webhooks": {"secret", "removed"},
 }
 

@@ -24,14 +24,20 @@ PAGE = "your-own-project.md"
 SETTINGS = ("ALLOWED_HOSTS = []", 'ALLOWED_HOSTS = ["testserver"]')
 OPTIONAL = ("redis", "rest_framework", "opentelemetry", "django_stubs_ext", "psycopg")
 # What the page leaves to the reader: to run the verification, and to look at the admin.
-VERIFY = """
+READ = """
 import json, sys
-headers, body = json.loads(sys.argv[1]), sys.argv[2].encode()
-verify(sys.argv[3], headers, body)
+headers, body, secret = json.loads(sys.argv[1]), sys.argv[2].encode(), sys.argv[3]
+"""
+VERIFY = f"""{READ}
+verify(secret, headers, body)
 try:
-    verify(sys.argv[3], headers, body + b" ")
+    verify(secret, headers, body + b" ")
 except ValueError as error:
     print("refused:", error)
+"""
+VERIFY_AS_GATEWAY = f"""{READ}
+header = headers["X-Shop-Signature"]
+print(verify(secret, header, body), verify(secret, header, body + b" "))
 """
 ADMIN = """
 from django.contrib.auth.models import Group, User
@@ -118,7 +124,6 @@ def project(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Project:
     )
     settings.write_text(filled(settings.read_text(), dict([SETTINGS])) + own)
     project.write("shop/webhooks.py", sample(PAGE, "python", "own-profile"))
-    project.write("shop/signing.py", sample(PAGE, "python", "own-scheme"))
     project.write("shop/apps.py", sample(PAGE, "python", "own-app"))
     project.shell(sample(PAGE, "sh", "own-migrate"))
     return project
@@ -154,11 +159,12 @@ def test_its_settings_and_migrations_are_complete(project):
     project.run("python", "manage.py", "makemigrations", "--check", "--dry-run")
 
 
-def test_the_documented_project_delivers_what_it_signed_by_its_own_scheme(project):
+def deliver(project: Project, owner: str) -> tuple[str, str, str]:
+    """Publish the event of the page; return the request's headers and body, and the secret."""
     with receiver(204) as server:
         publish = filled(
             sample(PAGE, "python", "own-publish"),
-            {"http://127.0.0.1:9000/": server.url},
+            {"http://127.0.0.1:9000/": server.url, 'owner="7"': f'owner="{owner}"'},
         )
         secret = project.python(publish).strip()
         sent = project.run("python", "manage.py", "webhooks_dispatch", "--json")
@@ -166,12 +172,25 @@ def test_the_documented_project_delivers_what_it_signed_by_its_own_scheme(projec
     [request] = server.requests
     assert json.loads(request.body)["data"] == {"item": "lamp"}
     assert request.headers["User-Agent"] == "Signpost"
-    verify = sample(PAGE, "python", "own-verify") + VERIFY
-    message = project.python(
-        verify, json.dumps(request.headers), request.body.decode(), secret
-    )
-    assert message == "refused: no signature fits secret, timestamp and body\n"
+    return json.dumps(request.headers), request.body.decode(), secret
+
+
+def test_the_documented_project_delivers_what_it_signed(project):
+    verify = sample("receiving-webhooks.md", "python", "verify-gateway")
+    printed = project.python(verify + VERIFY_AS_GATEWAY, *deliver(project, "7"))
+    assert printed == "True False\n"
     project.python(ADMIN)
+
+
+def test_the_documented_project_signs_by_its_own_scheme(project):
+    profile = filled(
+        sample(PAGE, "python", "own-profile"), {'="timestamped"': '="base64"'}
+    )
+    project.write("shop/signing.py", sample(PAGE, "python", "own-scheme"))
+    project.write("shop/webhooks.py", f"from shop import signing\n{profile}")
+    verify = sample(PAGE, "python", "own-verify") + VERIFY
+    message = project.python(verify, *deliver(project, "8"))
+    assert message == "refused: no signature fits secret, timestamp and body\n"
 
 
 def test_a_log_line_stays_out_of_the_standard_output(project):

@@ -125,10 +125,24 @@ def test_the_command_counts_first_and_then_queues(failed, capsys):
     call_command("webhooks_replay", **options)
     assert Delivery.objects.count() == 6
     out, err = capsys.readouterr()
-    counted, queued = out.splitlines()
+    counted, error, queued = out.splitlines()
     assert counted.startswith("3 failed deliveries since 20")
+    assert error == f"{3:>12} HTTP 500"
     assert queued == f"{counted}, 3 queued"
     assert err == "3 of 3 queued\n"
+
+
+def test_a_dry_run_shows_the_last_errors_the_most_frequent_first(failed, capsys):
+    _, target = failed
+    one = Delivery.objects.earliest("pk")
+    Delivery.objects.filter(pk=one.pk).update(last_error="cancelled")
+    call_command("webhooks_replay", "--dry-run", "--json", endpoint=target.public_id)
+    errors = json.loads(capsys.readouterr().out)["errors"]
+    assert list(errors.items()) == [("HTTP 500", 2), ("cancelled", 1)]
+    call_command("webhooks_replay", "--dry-run", delivery=one.public_id)
+    assert capsys.readouterr().out == (
+        "1 delivery would be sent again; last error: cancelled\n"
+    )
 
 
 def test_json_has_the_result_alone_and_progress_goes_to_standard_error(

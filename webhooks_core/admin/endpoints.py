@@ -27,6 +27,7 @@ from webhooks_core.encryption import SecretUnreadableError
 from webhooks_core.endpoints import LimitError
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.models.endpoints import MAX_IN_FLIGHT, MAX_RATE
+from webhooks_core.profiles import WebhookProfile
 from webhooks_core.replays import NotSubscribedError
 
 REPLAYED_AT_ONCE = 1000
@@ -40,6 +41,14 @@ def badge(endpoint: Endpoint) -> SafeString:
     """Return the health of an endpoint as a badge."""
     state = Health.of(endpoint)
     return display.badge(state.tone, state.value)
+
+
+def _event_types(endpoint: Endpoint, profile: WebhookProfile | None) -> str:
+    """Return the listed types; of an empty list, what it means to the product."""
+    if endpoint.event_types or profile is None:
+        return ", ".join(endpoint.event_types) or "none listed"
+    is_all = any(profile.matches([], name) for name in profile.event_types)
+    return "all: none is listed" if is_all else "none: it gets only test events"
 
 
 @admin.display(description="in a row")
@@ -114,6 +123,7 @@ class EndpointAdmin(RotationAdmin):
             "advice": Health.of(obj).advice,
             "suspended": _count_suspended(obj),
             "most_suspended": MAX_SUSPENDED,
+            "event_types": _event_types(obj, profile),
             "failures": failures(obj),
             "day": days[obj.pk],
             "limits": limits_of(obj),

@@ -30,7 +30,7 @@ class EventAdmin(HistoryAdmin[Event]):
     list_filter = (EventTypeFilter,)
     search_fields = ("public_id",)
     search_help_text = "The complete id of an event"
-    empty_hint = "The event catalogue has the event types."
+    empty_hint = "The event catalog has the event types."
     fields = (
         *("shown_id", "type", "profile", "owned"),
         *("in_bytes", "created", "dedupe_key", "deliveries", "text"),
@@ -101,9 +101,7 @@ class EventAdmin(HistoryAdmin[Event]):
             (profile, [_with_json(kind) for kind in profile.event_types.values()])
             for profile in profiles.registered()
         ]
-        return self.render(
-            request, template, title="Event catalogue", products=products
-        )
+        return self.render(request, template, title="Event catalog", products=products)
 
 
 def _with_json(event_type: EventType) -> tuple[EventType, str, str]:

@@ -172,9 +172,9 @@ def _unexplained(
 ) -> list[Fault]:
     """Return the faults that remain possible when no candidates fit."""
     if sent is None:
-        hint = "was changed on its way: name the delivery to learn which"
+        hint = "may have changed on its way (webhooks_verify --delivery ID shows which)"
         return [
-            Fault(Part.SECRET, "may be another one than it was signed with, or"),
+            Fault(Part.SECRET, "may not be the one that signed the request, or"),
             Fault(Part.BODY, hint),
         ]
     faults = []

@@ -183,6 +183,23 @@ def test_the_page_shows_the_state_of_the_endpoint(admin_client):
 
 
 @pytest.mark.parametrize(
+    ("profile", "event_types", "words"),
+    [
+        ("recording", [], "none: it gets only test events"),
+        ("gateway", [], "all: none is listed"),
+        ("gateway", ["drift.detected", "eval.regression"], "drift.detected, eval"),
+        ("gone", [], "none listed"),
+    ],
+)
+def test_the_page_shows_which_events_the_endpoint_gets(
+    admin_client, profile, event_types, words
+):
+    target = EndpointFactory.create(event_types=event_types)
+    Endpoint.objects.update(profile=profile)
+    assert words in page(admin_client, change(target))
+
+
+@pytest.mark.parametrize(
     ("fields", "words"),
     [
         ({"status": Endpoint.Status.DISABLED}, "Its owner sets another url,"),

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db.models import Count, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime, parse_duration
 
@@ -46,7 +47,11 @@ class Command(BaseCommand):
             metavar="N",
             help="how many to queue per second (default: 50)",
         )
-        parser.add_argument("--dry-run", action="store_true", help="count only")
+        parser.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="send nothing; show how many failed, and the last error of each",
+        )
         add_json_argument(parser)
 
     def handle(self, *args: Any, json: bool, **options: Any) -> None:
@@ -67,19 +72,22 @@ class Command(BaseCommand):
         if endpoint is None:
             raise CommandError(f"there is no endpoint {options['endpoint']}")
         since = _since(options["since"])
-        count = replays.failed_since(endpoint, since).count()
-        queued = 0
-        if count and not options["dry_run"]:
-            queued = replays.replay_failed(
+        failed = replays.failed_since(endpoint, since)
+        count = failed.count()
+        data = {"found": count, "queued": 0, "since": iso(since)}
+        text = f"{count} failed deliveries since {since:%Y-%m-%d %H:%M:%S} UTC"
+        if options["dry_run"]:
+            errors = _count_errors(failed)
+            lines = [f"{number:>12,} {error}" for error, number in errors.items()]
+            return data | {"errors": errors}, "\n".join([text, *lines])
+        if count:
+            data["queued"] = replays.replay_failed(
                 endpoint,
                 since=since,
                 per_second=options["per_second"],
                 on_progress=self._progress,
             )
-        text = f"{count} failed deliveries since {since:%Y-%m-%d %H:%M:%S} UTC"
-        if not options["dry_run"]:
-            text += f", {queued} queued"
-        return {"found": count, "queued": queued, "since": iso(since)}, text
+        return data, f"{text}, {data['queued']} queued"
 
     def _progress(self, queued: int, total: int) -> None:
         # On standard error, beside the result, but without the colour of an error.
@@ -91,10 +99,19 @@ def _one(public_id: str, *, dry_run: bool) -> tuple[dict[str, Any], str]:
     if (delivery := rows.first()) is None:
         raise CommandError(f"there is no delivery {public_id}")
     if dry_run:
-        data = {"found": 1, "queued": 0, "delivery_id": None}
-        return data, "1 delivery would be sent again"
+        errors = _count_errors(rows.exclude(last_error=""))
+        data = {"found": 1, "queued": 0, "delivery_id": None, "errors": errors}
+        text = "1 delivery would be sent again"
+        return data, "; last error: ".join([text, *errors])
     queued = replays.replay(delivery).public_id
     return {"found": 1, "queued": 1, "delivery_id": queued}, f"queued as {queued}"
+
+
+def _count_errors(deliveries: QuerySet[Delivery]) -> dict[str, int]:
+    """Return how many deliveries have each last error, the most frequent first."""
+    errors = deliveries.order_by().values("last_error")
+    counts = errors.annotate(number=Count("pk")).order_by("-number", "last_error")
+    return dict(counts.values_list("last_error", "number"))
 
 
 def _since(text: str) -> datetime:
