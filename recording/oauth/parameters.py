@@ -78,7 +78,7 @@ def body_of(request: HttpRequest) -> bytes:
     if is_encoded(request.META.get("HTTP_CONTENT_ENCODING")):
         raise EncodedBodyError
     declared = str(request.META.get("CONTENT_LENGTH") or 0)
-    if declared.isdecimal() and int(declared) > MAX_BODY:
+    if declared.isdecimal() and int(declared[:12]) > MAX_BODY:
         raise PayloadTooLargeError
     try:
         body = request.body

@@ -61,8 +61,8 @@ def personal_tokens(request: HttpRequest) -> HttpResponse:
 def revoke(request: HttpRequest) -> HttpResponse:
     """Revoke one of the account's own tokens; 404 for any other."""
     text = request.POST.get("token", "")
-    pk = int(text) if text.isascii() and text.isdecimal() else 0
-    rows = PersonalToken.objects.filter(user=request.user.pk, pk=min(pk, 2**63 - 1))
+    pk = int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else 0
+    rows = PersonalToken.objects.filter(user=request.user.pk, pk=pk)
     if (token := rows.first()) is None:
         raise Http404
     if rows.revoke(timezone.now()):

@@ -94,6 +94,14 @@ def test_a_body_without_a_declared_length_is_measured():
         parameters.body_of(request)
 
 
+@pytest.mark.parametrize("digits", [6, 19, 5000])
+def test_a_declared_length_of_any_size_is_refused(digits):
+    request = RequestFactory().post("/", b"", FORM)
+    request.META["CONTENT_LENGTH"] = "9" * digits
+    with pytest.raises(PayloadTooLargeError):
+        parameters.body_of(request)
+
+
 def test_a_body_that_ends_early_is_an_invalid_request(monkeypatch):
     class Broken:
         META: dict[str, str] = {}

@@ -81,7 +81,7 @@ def test_nobody_sees_or_revokes_the_tokens_of_another(visitor, account):
     assert tokens.authenticate(theirs.text)
 
 
-@pytest.mark.parametrize("number", ["", "x", "-1", "0", "٣", "9" * 400, "1\x00"])
+@pytest.mark.parametrize("number", ["", "x", "-1", "0", "٣", "9" * 5000, "1\x00"])
 def test_revoking_nothing_that_exists_is_not_found(visitor, number):
     assert visitor.post(f"{PAGE}/revoke", {"token": number}).status_code == 404
 
