@@ -6,15 +6,14 @@ from collections.abc import Collection, Mapping
 
 from django.contrib.auth import get_user_model
 
+from recording.ids import row_id
 from webhooks_core.profiles import OwnerInfo
 
 
 def describe(owners: Collection[str]) -> Mapping[str, OwnerInfo]:
     """Return the users with these owner ids; absent ones are left out. One query."""
     users = get_user_model()._default_manager  # noqa: SLF001 - Django's own name for it
-    # A longer number does not fit the column.
-    keys = [int(owner) for owner in owners if owner.isdecimal() and len(owner) < 19]
-    rows = users.filter(pk__in=keys)
+    rows = users.filter(pk__in=set(map(row_id, owners)))
     return {
         str(pk): OwnerInfo(name, "auth.user", pk)
         for pk, name in rows.values_list("pk", get_user_model().USERNAME_FIELD)

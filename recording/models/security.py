@@ -9,6 +9,8 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from recording.ids import row_id
+
 
 class SecurityEventKind(models.TextChoices):
     """What happened, in the words of the account's page."""
@@ -42,8 +44,8 @@ class SecurityEventQuerySet(models.QuerySet["SecurityEvent"]):
 
     def before(self, text: str) -> Self:
         """Keep the events before an id, which may be any text from a request."""
-        is_id = text.isascii() and text.isdecimal() and len(text) < 19
-        return self.filter(pk__lt=int(text)) if is_id else self
+        pk = row_id(text)
+        return self.filter(pk__lt=pk) if pk else self
 
 
 class SecurityEvent(models.Model):

@@ -54,7 +54,7 @@ def record(
 ) -> None:
     """Record an event in the caller's transaction; `subject` names an application or a token."""
     events.labels(kind.value).inc()
-    _record(kind, account.pk, subject=subject, **_origin(request))
+    _record(kind, account.pk, subject=subject, **origin(request))
 
 
 def record_failure(kind: Kind, request: HttpRequest, username: str) -> None:
@@ -67,35 +67,36 @@ def record_failure(kind: Kind, request: HttpRequest, username: str) -> None:
         "recording.oauth.security_log.record_by_name",
         kind.value,
         username,
-        **_origin(request),
+        **origin(request),
     )
 
 
-def record_by_name(kind: str, username: str, **origin: str) -> None:
+def record_by_name(kind: str, username: str, **where: str) -> None:
     users = get_user_model().objects.filter(username=username)
     for pk in users.values_list("pk", flat=True):
-        _record(Kind(kind), pk, **origin)
+        _record(Kind(kind), pk, **where)
 
 
-def _record(kind: Kind, account_id: int, *, subject: str = "", **origin: str) -> None:
+def _record(kind: Kind, account_id: int, *, subject: str = "", **where: str) -> None:
     key = {"account_id": account_id, "kind": kind, "subject": subject[:255]}
-    if kind in COUNTED and _count_again(key, origin):
+    if kind in COUNTED and _count_again(key, where):
         return
-    row = SecurityEvent.objects.create(**key, **origin)
+    row = SecurityEvent.objects.create(**key, **where)
     if kind in MAILED and settings.SENDS_EMAIL:
         _queue("recording.oauth.security_log.send_email", row.pk)
 
 
-def _count_again(key: dict[str, Any], origin: dict[str, str]) -> bool:
+def _count_again(key: dict[str, Any], where: dict[str, str]) -> bool:
     now = timezone.now()
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     today = SecurityEvent.objects.filter(**key, since__gte=midnight)
     latest = today.order_by("-pk").values("pk")[:1]
     rows = SecurityEvent.objects.filter(pk__in=latest)
-    return bool(rows.update(count=F("count") + 1, at=now, **origin))
+    return bool(rows.update(count=F("count") + 1, at=now, **where))
 
 
-def _origin(request: HttpRequest | None) -> dict[str, str]:
+def origin(request: HttpRequest | None) -> dict[str, str]:
+    """Return where a request came from, as it is stored; nothing without a request."""
     if request is None:
         return {}
     agent = request.headers.get("User-Agent", "")[:300].replace("\x00", "")

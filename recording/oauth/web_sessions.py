@@ -17,7 +17,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 
-from recording.oauth import devices, security_log, throttles
+from recording.oauth import devices, security_log
 
 log = structlog.stdlib.get_logger("signpost.oauth")
 
@@ -61,35 +61,29 @@ class SessionUseMiddleware:
 
 
 def _note_use(request: HttpRequest) -> None:
-    now, is_saved_anyway = timezone.now(), request.session.modified
-    device = request.session.get(DEVICE)
-    is_login = device is None
+    now, session = timezone.now(), request.session
+    device = session.get(DEVICE)
+    if device and now - datetime.fromisoformat(device["used_at"]) < USE_RESOLUTION:
+        return
+    is_saved_anyway = session.modified
     if device is None:
         # From now on and not from the last use: a stolen session ends too.
-        request.session.set_expiry(now + timedelta(seconds=settings.SESSION_COOKIE_AGE))
-        device = {"created_at": now.isoformat()}
-    elif now - datetime.fromisoformat(device["used_at"]) < USE_RESOLUTION:
-        return
-    request.session[DEVICE] = device | {
-        "used_at": now.isoformat(),
-        "address": throttles.client_address(request),
-        "user_agent": request.headers.get("User-Agent", "")[:300],
-    }
+        session.set_expiry(now + timedelta(seconds=settings.SESSION_COOKIE_AGE))
+    use = {"used_at": now.isoformat(), **security_log.origin(request)}
+    session[DEVICE] = {"created_at": now.isoformat()} | (device or {}) | use
     try:
-        if (
-            is_login and request.user.is_authenticated
-        ):  # on whichever page it was, the admin's too
-            security_log.record(
-                security_log.Kind.LOGIN, account=request.user, request=request
-            )
+        # On whichever page the login was, the admin's too.
+        if device is None and request.user.is_authenticated:
+            kind = security_log.Kind.LOGIN
+            security_log.record(kind, account=request.user, request=request)
         if not is_saved_anyway:
-            request.session.save()
+            session.save()
     except UpdateError:
         pass  # it was ended meanwhile
     except Error:
         log.warning("use of a session not stored", exc_info=True)
     if not is_saved_anyway:
-        request.session.modified = False  # the browser's cookie stays as it is
+        session.modified = False  # the browser's cookie stays as it is
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from recording import tokens
+from recording.ids import row_id
 from recording.models import PersonalToken
 from recording.oauth import security_log
 
@@ -60,8 +61,7 @@ def personal_tokens(request: HttpRequest) -> HttpResponse:
 @require_POST
 def revoke(request: HttpRequest) -> HttpResponse:
     """Revoke one of the account's own tokens; 404 for any other."""
-    text = request.POST.get("token", "")
-    pk = int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else 0
+    pk = row_id(request.POST.get("token", ""))
     rows = PersonalToken.objects.filter(user=request.user.pk, pk=pk)
     if (token := rows.first()) is None:
         raise Http404
