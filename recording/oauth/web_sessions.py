@@ -17,6 +17,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 
+from recording.account_locks import InactiveAccountError, active_account
 from recording.oauth import devices, security_log
 
 log = structlog.stdlib.get_logger("signpost.oauth")
@@ -72,18 +73,31 @@ def _note_use(request: HttpRequest) -> None:
     use = {"used_at": now.isoformat(), **security_log.origin(request)}
     session[DEVICE] = {"created_at": now.isoformat()} | (device or {}) | use
     try:
-        # On whichever page the login was, the admin's too.
         if device is None and request.user.is_authenticated:
-            kind = security_log.Kind.LOGIN
-            security_log.record(kind, account=request.user, request=request)
-        if not is_saved_anyway:
+            _note_login(request)
+        elif not is_saved_anyway:
             session.save()
     except UpdateError:
         pass  # it was ended meanwhile
+    except InactiveAccountError:
+        session.flush()
     except Error:
         log.warning("use of a session not stored", exc_info=True)
     if not is_saved_anyway:
         session.modified = False  # the browser's cookie stays as it is
+
+
+def _note_login(request: HttpRequest) -> None:
+    """Record a login, on whichever page it was, the admin's too.
+
+    The session is stored in the same transaction: a deactivation at this moment either comes
+    before it, or ends it. Raises InactiveAccountError.
+    """
+    account: Any = request.user
+    with active_account(account):
+        kind = security_log.Kind.LOGIN
+        security_log.record(kind, account=account, request=request)
+        request.session.save()
 
 
 @dataclass(frozen=True, slots=True)

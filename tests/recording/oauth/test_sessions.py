@@ -174,6 +174,23 @@ def test_an_account_that_is_switched_off_loses_its_sessions(ada):
     assert not is_logged_in(client)
 
 
+def test_a_login_during_a_deactivation_leaves_no_session(ada, monkeypatch):
+    note_use = web_sessions._note_use
+
+    def deactivate_first(request):
+        ada.is_active = False
+        ada.save()
+        note_use(request)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(web_sessions, "_note_use", deactivate_first)
+        client = browser()
+    assert not WebSession.objects.filter(account=ada).exists()
+    ada.is_active = True
+    ada.save()
+    assert not is_logged_in(client)
+
+
 def test_sessions_of_an_earlier_password_are_not_listed(ada):
     browser()
     ada.set_password("another horse")
