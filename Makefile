@@ -80,6 +80,8 @@ dist: | $(VENV)/bin/python ## Build packages, bill of materials and licence list
 		tar -c --sort=name --mtime=@$(EPOCH) --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
 			-C $(DIST)/source $$(basename $$sdist .tar.gz) | gzip -n9 >$$sdist || exit 1; done
 	$(TOOLS)/twine check --strict $(DIST)/*.whl $(DIST)/*.tar.gz
+	# They came with the environment, not with the lock file.
+	$(DIST)/production/bin/pip uninstall -q -y --disable-pip-version-check setuptools pip
 	$(TOOLS)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible -o $(DIST)/sbom.cdx.json $(DIST)/production/bin/python
 	$(TOOLS)/pip-licenses --python $(DIST)/production/bin/python --format markdown --order license --with-urls --output-file $(DIST)/licenses.md
 	cd $(DIST) && rm -rf source tools production && sha256sum *.* >SHA256SUMS && cat SHA256SUMS

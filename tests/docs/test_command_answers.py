@@ -182,6 +182,33 @@ def test_json_tells_what_the_table_says_and_nothing_else(prepared, line, held):
             assert keys_of(command) - one.keys() <= SOMETIMES.get(command, set())
 
 
+LISTS = {
+    "list_gateway_keys": "gateway keys",
+    "list_personal_tokens": "personal tokens",
+    "catalog_webhooks list": "receivers",
+}
+
+
+def test_every_command_that_lists_is_looked_at():
+    listing = {name for name, cell in TABLE.items() if "one list" in cell}
+    assert {line.split()[0] for line in LISTS} == listing
+
+
+@pytest.mark.parametrize(("line", "noun"), LISTS.items())
+def test_an_empty_list_is_a_sentence_or_an_empty_array(line, noun, settings, db):
+    settings.CATALOG_EVENTS = True
+    out, err = StringIO(), StringIO()
+    call_command(*line.split(), stdout=out, stderr=err)
+    assert (out.getvalue(), err.getvalue()) == ("", f"There are no {noun}.\n")
+    assert answered(*line.split()) == (0, [])
+
+
+@pytest.mark.parametrize("line", LISTS)
+def test_a_list_is_one_array(line, prepared):
+    status, document = answered(*line.split())
+    assert (status, type(document), len(document)) == (0, list, 1)
+
+
 @pytest.mark.django_db(transaction=True)
 def test_dispatching_says_how_many_attempts_it_made():
     assert answered("webhooks_dispatch") == (0, {"attempts": 0})
