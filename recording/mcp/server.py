@@ -124,9 +124,11 @@ def answer(request: Request, body: bytes) -> HttpResponse:
 
 
 def _scope(request: Request) -> dict[str, Any]:
+    # A request without `Accept` takes any type (RFC 9110, 12.5.1); the package refuses it.
+    given = {"Accept": "*/*", **request.headers}
     headers = [
         (name.lower().encode("latin-1"), value.encode("latin-1"))
-        for name, value in request.headers.items()
+        for name, value in given.items()
         if name.lower() not in NOT_PASSED_ON
     ]
     return {

@@ -21,7 +21,7 @@ from webhooks_core.api.json_schema import (
 
 BASE = "https://signpost.example"
 CLIENT_ID = "pVs5Lw3mT0c8Xn2Rb7Yk1Qz9Jd4Hf6GaUe"
-REDIRECT = "https://app.example.com/callback"
+REDIRECT = "http://127.0.0.1:8765/callback"  # allowed on every instance
 URI = {"type": "string", "format": "uri"}
 CODE, S256, BEARER = {"const": "code"}, {"const": "S256"}, {"const": "Bearer"}
 

@@ -24,7 +24,7 @@ from tests.fuzzing import DOCUMENT
 TOKEN = "sample-token"
 BEARERS = {"recordingBearer", "gatewayKey", "metricsToken"}
 # Of the samples that run only where their programs are installed. All ran when it changed.
-DIGEST = "65d706d783d13d00578a4450965170324342d501eaaaeff2fdd82397dab6fead"
+DIGEST = "7dea06c6a4a1166a82a39e2d33b88fe7e2646b09a5208f208071374abbb6fd67"
 
 
 class Sent(NamedTuple):

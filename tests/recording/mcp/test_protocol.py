@@ -67,6 +67,15 @@ def test_the_generation_without_a_handshake_is_served(mcp):
     assert response.json()["result"]["tools"]
 
 
+def test_a_client_that_names_no_type_gets_json(mcp):
+    headers = {"Authorization": f"Bearer {mcp.api.token}"}
+    response = mcp.api.client.post(
+        "/mcp", PING, content_type="application/json", headers=headers
+    )
+    assert response.status_code == 200, response.content
+    assert response.json() == {"jsonrpc": "2.0", "id": PING["id"], "result": {}}
+
+
 @pytest.mark.parametrize("version", ["2025-11-25", STATELESS])
 def test_a_client_that_names_events_first_gets_one(mcp, version):
     body = PING | {"method": "tools/list", "params": {"_meta": META}}
