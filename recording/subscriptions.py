@@ -84,17 +84,23 @@ def create(*, account: AbstractUser, url: str, event_types: list[str]) -> Create
 
 
 def update(
-    *, account: AbstractUser, subscription: Endpoint, url: str, event_types: list[str]
+    *,
+    account: AbstractUser,
+    subscription: Endpoint,
+    url: str,
+    event_types: list[str] | None = None,
 ) -> Endpoint:
-    """Replace the event types, and the url unless it is ""; return the subscription.
+    """Replace the event types unless they are None, and the url unless it is "".
 
     A new url is one that `check_url` accepted. Raises NotFoundError if the subscription
     was deleted meanwhile.
     """
     with transaction.atomic():
         current = find(account, subscription.public_id, lock=True)
-        url = url or current.url
-        return endpoints.update(current, url=url, event_types=event_types)
+        fields: dict[str, Any] = {"url": url or current.url}
+        if event_types is not None:
+            fields["event_types"] = event_types
+        return endpoints.update(current, **fields)
 
 
 def delete(subscription: Endpoint) -> None:

@@ -117,8 +117,8 @@ def update_webhook(
 ) -> Webhook:
     """Change a webhook's url, its events, or both. Another url enables a disabled webhook."""
     current = subscriptions.find(calls.account(), endpoint_id)
-    wanted = current.event_types if events is None else events
-    serializer = SubscriptionSerializer(current, data={"url": url, "events": wanted})
+    data = {"url": url} if events is None else {"url": url, "events": events}
+    serializer = SubscriptionSerializer(current, data=data, partial=True)
     return SubscriptionSerializer(_save(serializer)).data  # type: ignore[return-value]
 
 

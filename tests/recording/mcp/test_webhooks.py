@@ -32,6 +32,17 @@ def test_a_webhook_lives_as_through_the_api(mcp):
     assert mcp.call("list_webhooks")["webhooks"] == []
 
 
+def test_omitted_events_stay_as_another_call_has_left_them(mcp, monkeypatch):
+    endpoint_id = mcp.api.create()["endpoint_id"]
+
+    def change_events(url, **_):
+        assert mcp.api.patch(f"webhooks/{endpoint_id}", {"events": ["webhook.ping"]})
+
+    monkeypatch.setattr(subscriptions, "check_url", change_events)
+    changed = mcp.call("update_webhook", endpoint_id=endpoint_id, url=OTHER_URL)
+    assert (changed["url"], changed["events"]) == (OTHER_URL, ["webhook.ping"])
+
+
 def test_a_test_event_is_queued_listed_and_sent_again(mcp):
     endpoint_id = mcp.api.create()["endpoint_id"]
     event_id = mcp.call("send_test_event", endpoint_id=endpoint_id)["event_id"]
