@@ -134,16 +134,19 @@ define SHOW_PROGRESS
 	[ $$status = 0 ] || cat $(VENV)/install.log >&2; exit $$status; }
 endef
 
+# Ends with the shell of the recipe: Ctrl-C does not reach a background job.
+EVERY_TEN_SECONDS = while sleep 10 >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do echo "$(1)"; done &
+
 # INSTALL takes a lock file. uv checks the same hashes as pip, only faster.
 define INSTALL
 	@if command -v uv >/dev/null 2>&1; then \
 		echo "Installing $(1) with uv …"; \
-		while sleep 10 >/dev/null 2>&1; do echo "  still installing …"; done & \
+		$(call EVERY_TEN_SECONDS,  still installing …) \
 		uv pip install -q --python $(PY) --require-hashes -r $(1); status=$$?; kill $$!; exit $$status; \
 	else \
 		echo "Installing $(1) with pip: one to three minutes (seconds, if uv is installed) …"; \
 		$(PY) -m ensurepip -q 2>/dev/null || true; \
-		{ while sleep 10 >/dev/null 2>&1; do echo tick; done & \
+		{ $(call EVERY_TEN_SECONDS,tick) \
 			{ $(PY) -m pip install --disable-pip-version-check --progress-bar off --require-hashes -r $(1) 2>&1; \
 				echo "exit $$?"; } | tee $(VENV)/install.log; kill $$!; } | $(SHOW_PROGRESS); fi
 	@touch $@
