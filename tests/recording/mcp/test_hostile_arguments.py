@@ -21,6 +21,7 @@ from webhooks_core.models import Delivery, Endpoint, Event
 SECRET = "aud_of_mallory"
 GENERATIONS = cycle([HANDSHAKE, STATELESS])
 
+ENDPOINT = "ep_" + "0" * 26  # stands for an endpoint of the account
 # Valid arguments of every tool; each in turn is replaced by something hostile.
 TOOLS: dict[str, dict[str, Any]] = {
     "list_recordings": {"title": "", "since": None, "until": None, "limit": 20, "cursor": None},
@@ -32,11 +33,11 @@ TOOLS: dict[str, dict[str, Any]] = {
     },
     "list_webhooks": {},
     "create_webhook": {"url": URL, "events": []},
-    "update_webhook": {"endpoint_id": "ep_" + "0" * 26, "url": "", "events": []},
-    "delete_webhook": {"endpoint_id": "ep_" + "0" * 26},
-    "send_test_event": {"endpoint_id": "ep_" + "0" * 26},
-    "list_deliveries": {"endpoint_id": "ep_" + "0" * 26, "page": 1, "page_size": 20},
-    "resend_delivery": {"endpoint_id": "ep_" + "0" * 26, "delivery_id": "dlv_" + "0" * 26},
+    "update_webhook": {"endpoint_id": ENDPOINT, "url": "", "events": []},
+    "delete_webhook": {"endpoint_id": ENDPOINT},
+    "send_test_event": {"endpoint_id": ENDPOINT},
+    "list_deliveries": {"endpoint_id": ENDPOINT, "page": 1, "page_size": 20},
+    "resend_delivery": {"endpoint_id": ENDPOINT, "delivery_id": "dlv_" + "0" * 26},
 }  # fmt: skip
 # As they stand in the message: some are no JSON, some are JSON again in a string.
 HOSTILE = (
@@ -49,10 +50,12 @@ HOSTILE = (
 
 
 @pytest.fixture
-def library(mcp, stranger):
-    """A recording of each account."""
+def library(mcp, stranger) -> str:
+    """A recording of each account, and the id of an endpoint."""
     store(mcp.api, audio_id="aud_own")
     store(stranger, audio_id=SECRET)
+    endpoint_id: str = mcp.api.create()["endpoint_id"]
+    return endpoint_id
 
 
 @pytest.fixture(autouse=True)
@@ -85,10 +88,13 @@ def message(method: str, **params: object) -> bytes:
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_hostile_argument_is_named_or_harmless(mcp, library, tool):
-    template = message("tools/call", name=tool, arguments=TOOLS[tool] | {"other": 1})
+    own = {ENDPOINT: library}
+    arguments = {name: own.get(str(each), each) for name, each in TOOLS[tool].items()}
+    arguments["other"] = 1
+    template = message("tools/call", name=tool, arguments=arguments)
     before = stored()
-    for name in (*TOOLS[tool], "other"):
-        valid = orjson.dumps({name: (TOOLS[tool] | {"other": 1})[name]})[1:-1]
+    for name, argument in arguments.items():
+        valid = orjson.dumps({name: argument})[1:-1]
         assert template.count(valid) == 1
         for value, generation in zip(HOSTILE, GENERATIONS, strict=False):
             body = template.replace(valid, b'"%s":%s' % (name.encode(), value))
