@@ -73,10 +73,7 @@ def _note_use(request: HttpRequest) -> None:
     use = {"used_at": now.isoformat(), **security_log.origin(request)}
     session[DEVICE] = {"created_at": now.isoformat()} | (device or {}) | use
     try:
-        if device is None and request.user.is_authenticated:
-            _note_login(request)
-        elif not is_saved_anyway:
-            session.save()
+        _store_use(request, is_new=device is None, is_saved_anyway=is_saved_anyway)
     except UpdateError:
         pass  # it was ended meanwhile
     except InactiveAccountError:
@@ -87,17 +84,19 @@ def _note_use(request: HttpRequest) -> None:
         session.modified = False  # the browser's cookie stays as it is
 
 
-def _note_login(request: HttpRequest) -> None:
-    """Record a login, on whichever page it was, the admin's too.
-
-    The session is stored in the same transaction: a deactivation at this moment either comes
-    before it, or ends it. Raises InactiveAccountError.
-    """
+def _store_use(request: HttpRequest, *, is_new: bool, is_saved_anyway: bool) -> None:
+    """Store the session, and record the login that it began with. Raises InactiveAccountError."""
     account: Any = request.user
-    with active_account(account):
+    is_login = is_new and account.is_authenticated
+    if not is_saved_anyway:
+        request.session.save()
+    elif is_login:
+        # A deactivation at this moment comes before the session, or ends it.
+        with active_account(account):
+            request.session.save()
+    if is_login:  # on whichever page it was, the admin's too
         kind = security_log.Kind.LOGIN
         security_log.record(kind, account=account, request=request)
-        request.session.save()
 
 
 @dataclass(frozen=True, slots=True)
