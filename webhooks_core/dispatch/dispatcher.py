@@ -165,7 +165,8 @@ class Dispatcher:
         next_at = self._queues.next_at()
         while time.monotonic() < until and not self.stop():
             self.listener.wait()
-            now = clock.now()
+            # The last measurement may be behind the time of the notification.
+            now = clock.measure()
             if (next_at and next_at <= now) or self._queues.has_due(now):
                 return True
         return False

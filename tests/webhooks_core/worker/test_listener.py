@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
 import pytest
 from django.db import connection, transaction
@@ -14,6 +15,7 @@ from django.utils import timezone
 from tests.receiver import Receiver, receiver
 from tests.webhooks_core.engine import only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event
+from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch import leases
 from webhooks_core.models import Delivery, DispatcherLease, EndpointQueue
@@ -69,6 +71,25 @@ def test_a_waiting_dispatcher_is_notified_of_a_commit(monkeypatch, calls):
             publish_event()
             assert has_received(target)
     assert only_delivery().status == Delivery.Status.DELIVERED
+    assert calls == []
+
+
+def test_work_that_is_later_than_the_measured_time_is_seen_at_once(
+    monkeypatch, machine_clock, calls
+):
+    machine_clock.undo()
+    monkeypatch.setattr(listener, "LOOK_EVERY_S", 3600.0)
+    monkeypatch.setattr(engine, "RESIDENT_WAIT_S", 3600.0)
+    with receiver(204) as target:
+        EndpointFactory.create(url=target.url)
+        with resident_dispatcher(monkeypatch):
+            with monkeypatch.context() as patch:
+                patch.setattr(notify, "_mark_due", lambda _, *, at: at)
+                publish_event()  # measures the time
+            behind = clock.measure() - timedelta(seconds=5)
+            monkeypatch.setattr(clock, "_measured", (behind, time.monotonic()))
+            notify._mark_due([EndpointQueue.objects.get().pk], at=None)
+            assert has_received(target)
     assert calls == []
 
 
