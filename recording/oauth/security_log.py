@@ -32,6 +32,9 @@ COUNTED = {
 # What the owner of the account must know at once.
 MAILED = {
     Kind.PASSWORD_CHANGED,
+    Kind.APP_ADDED,
+    Kind.PASSKEY_ADDED,
+    Kind.PASSKEY_REMOVED,
     Kind.SECOND_STEP_REMOVED,
     Kind.CONNECTED,
     Kind.TOKEN_REUSED,
