@@ -163,7 +163,8 @@ def test_changes_of_password_tokens_and_second_step_are_recorded(ada, worker):
 
 @pytest.mark.parametrize("kind", ["app_added", "passkey_added", "passkey_removed"])
 def test_a_change_of_the_second_step_is_mailed(ada, worker, kind):
-    security_log.record(security_log.Kind(kind), account=ada, request=None)
+    with worker:
+        security_log.record(security_log.Kind(kind), account=ada, request=None)
     (message,) = mail.outbox
     assert message.subject == f"Signpost: {security_log.Kind(kind).label}"
 
