@@ -1,4 +1,4 @@
-"""Events, and the catalogue of event types with their samples and schemas."""
+"""Events, and the page of event types with their samples and schemas."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class EventAdmin(HistoryAdmin[Event]):
     list_filter = (EventTypeFilter,)
     search_fields = ("public_id",)
     search_help_text = "The complete id of an event"
-    empty_hint = "The event catalog has the event types."
+    empty_hint = "The page Event types lists those that products send."
     fields = (
         *("shown_id", "type", "profile", "owned"),
         *("in_bytes", "created", "dedupe_key", "deliveries", "text"),
@@ -101,7 +101,7 @@ class EventAdmin(HistoryAdmin[Event]):
             (profile, [_with_json(kind) for kind in profile.event_types.values()])
             for profile in profiles.registered()
         ]
-        return self.render(request, template, title="Event catalog", products=products)
+        return self.render(request, template, title="Event types", products=products)
 
 
 def _with_json(event_type: EventType) -> tuple[EventType, str, str]:
