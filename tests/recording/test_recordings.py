@@ -144,6 +144,8 @@ def test_the_document_survives_the_database_to_the_letter(user):
     assert Recording.objects.get().content == content
 
 
+# Preparing it takes seconds, for which PostgreSQL would end an idle transaction of the test.
+@pytest.mark.django_db(transaction=True)
 def test_a_long_transcript_is_trimmed_in_the_event_and_whole_in_the_store(user):
     segment = {"speaker": "Ada", "start": 0, "end": 1, "text": "語" * 100}
     transcript = {"text": "語" * 3_000_000, "segments": [segment] * 3000}
