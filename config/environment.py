@@ -7,7 +7,7 @@ import ipaddress
 import os
 import re
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -28,6 +28,18 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def check_local(**hosts: Iterable[str]) -> None:
+    """Raise ImproperlyConfigured that names every variable with a host beyond this machine."""
+    faults = [
+        f"{name}: a local instance serves this machine alone; "
+        "set ENVIRONMENT=production to be reached from elsewhere."
+        for name, values in hosts.items()
+        if not all(map(is_loopback, values))
+    ]
+    if faults:
+        raise ImproperlyConfigured("\n  ".join(faults))
 
 
 def origin(value: str) -> str:

@@ -16,7 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 from environs import validate
 
 from config import third_party
-from config.environment import Environment, is_loopback, stored_key, with_query
+from config.environment import Environment, check_local, stored_key, with_query
 from config.operations import logs
 
 django_stubs_ext.monkeypatch()
@@ -160,17 +160,9 @@ CHAT_USAGE_RETENTION_DAYS = env.integer(
 env.complete()
 
 if LOCAL:
-    _faults = [
-        f"{_name}: a local instance serves this machine alone; "
-        "set ENVIRONMENT=production to be reached from elsewhere."
-        for _name, _hosts in {
-            "BASE_URL": [urlsplit(BASE_URL).hostname or ""],
-            "ALLOWED_HOSTS": ALLOWED_HOSTS,
-        }.items()
-        if not all(map(is_loopback, _hosts))
-    ]
-    if _faults:
-        raise ImproperlyConfigured("\n  ".join(_faults))
+    check_local(
+        BASE_URL=[urlsplit(BASE_URL).hostname or ""], ALLOWED_HOSTS=ALLOWED_HOSTS
+    )
 
 # ── The application ─────────────────────────────────────────────────────────────────
 

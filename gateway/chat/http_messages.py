@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from gateway.errors import PayloadTooLargeError
+from webhooks_core.api.parsers import is_over
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 MAX_BODY_BYTES = 20 * 1024 * 1024
@@ -55,7 +56,7 @@ class ChatRequest:
 
 def check_length(declared: str) -> None:
     """Raise PayloadTooLargeError for a Content-Length above the limit."""
-    if declared.isdigit() and int(declared[:12]) > MAX_BODY_BYTES:
+    if is_over(declared, MAX_BODY_BYTES):
         raise PayloadTooLargeError
 
 

@@ -14,7 +14,7 @@ from recording.oauth.errors import (
     InvalidRequestError,
     PayloadTooLargeError,
 )
-from webhooks_core.api.parsers import is_encoded
+from webhooks_core.api.parsers import is_encoded, is_over
 
 MAX_BODY = 65_536
 MAX_VALUE = 4096
@@ -77,8 +77,7 @@ def body_of(request: HttpRequest) -> bytes:
     """Return the body. Raises EncodedBodyError, and PayloadTooLargeError above 64 KiB."""
     if is_encoded(request.META.get("HTTP_CONTENT_ENCODING")):
         raise EncodedBodyError
-    declared = str(request.META.get("CONTENT_LENGTH") or 0)
-    if declared.isdecimal() and int(declared[:12]) > MAX_BODY:
+    if is_over(str(request.META.get("CONTENT_LENGTH") or ""), MAX_BODY):
         raise PayloadTooLargeError
     try:
         body = request.body

@@ -115,7 +115,7 @@ def confirm_app(account: Any, code: str) -> bool:
 
 
 def renew_recovery_codes(account: Any) -> list[str]:
-    """Replace the recovery codes; only their hashes are stored. None without a second step."""
+    """Replace the recovery codes; only their hashes are stored. Empty without a second step."""
     codes = [_new_recovery_code() for _ in range(RECOVERY_CODES)]
     with locked_account(account.pk):
         if not are_asked_for(account):

@@ -32,15 +32,19 @@ def is_encoded(content_encoding: str | None) -> bool:
     return (content_encoding or "").strip().lower() not in {"", "identity"}
 
 
+def is_over(declared: str, limit: int) -> bool:
+    """Return True if a Content-Length is a number above the limit."""
+    # The first 12 digits suffice to exceed any limit.
+    return declared.isascii() and declared.isdigit() and int(declared[:12]) > limit
+
+
 def check_length(parser_context: Mapping[str, Any] | None, *, limit: int) -> None:
     """Raise PayloadTooLarge if a request declares a larger body.
 
     If a server refuses to read a body, only its declared length arrives here.
     """
     meta = parser_context["request"].META if parser_context else {}
-    declared = str(meta.get("CONTENT_LENGTH") or "")
-    # The first 12 digits suffice to exceed any limit.
-    if declared.isascii() and declared.isdigit() and int(declared[:12]) > limit:
+    if is_over(str(meta.get("CONTENT_LENGTH") or ""), limit):
         raise _too_large(limit)
 
 

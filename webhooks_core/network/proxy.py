@@ -79,9 +79,8 @@ async def open_tunnel(
     try:
         await loop.sock_sendall(opened, request.encode())
         head, rest = await _read_head(loop, opened)
-        while head.startswith(
-            b"HTTP/1.1 1"
-        ):  # before the answer (RFC 9110 section 15.2)
+        # An informational response precedes the answer (RFC 9110 section 15.2).
+        while head.startswith(b"HTTP/1.1 1"):
             head, rest = await _read_head(loop, opened, rest)
     except OSError as error:
         raise ProxyUnavailableError(NO_ANSWER) from error

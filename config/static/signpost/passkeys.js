@@ -1,5 +1,5 @@
 // Asks the browser for a passkey when a form with the options of one is sent, and sends its answer.
-// The button is disabled until then: a form sent without this script would always be refused.
+// The button is disabled until this script runs: a form sent without it would always be refused.
 "use strict";
 
 for (const form of document.querySelectorAll("form[data-passkey]")) {

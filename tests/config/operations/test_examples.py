@@ -1,4 +1,4 @@
-"""Whoever copies an example of a request from the API reference gets the documented answer."""
+"""Each example of a JSON request in the API reference gets a documented response when sent."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def _one(public_id: str, *, dry_run: bool) -> tuple[dict[str, Any], str]:
     if (delivery := rows.first()) is None:
         raise CommandError(f"there is no delivery {public_id}")
     if dry_run:
-        errors = _count_errors(rows.exclude(last_error=""))
+        errors = {delivery.last_error: 1} if delivery.last_error else {}
         data = {"found": 1, "queued": 0, "delivery_id": None, "errors": errors}
         text = "1 delivery would be sent again"
         return data, "; last error: ".join([text, *errors])
