@@ -46,21 +46,17 @@ docs: $(VENV)/docs.stamp ## Build the documentation site into var/site, with war
 	@$(PY) -m sphinx -q -E -W --keep-going -c docs/site -d var/site-cache . var/site
 	@echo "Open var/site/index.html"
 
+# Extras stay in a lock: without them pip looks for `coverage[toml]` among newer versions, which have no hashes.
+COMPILE = $(PY) -m uv pip compile -q --universal --generate-hashes --no-strip-extras --custom-compile-command 'make lock'
 lock: $(VENV)/uv.stamp ## Resolve the dependencies again into the lock files
-	$(PY) -m uv pip compile -q pyproject.toml --extra project --universal --generate-hashes \
-		--custom-compile-command 'make lock' -o requirements/production.lock
-	$(PY) -m uv pip compile -q pyproject.toml --extra project --extra otel -c requirements/production.lock --universal \
-		--generate-hashes --custom-compile-command 'make lock' -o requirements/production-otel.lock
-	$(PY) -m uv pip compile -q pyproject.toml --extra project --extra otel --group dev --group browser -c requirements/production.lock --universal \
-		--generate-hashes --custom-compile-command 'make lock' -o requirements/development.lock
-	$(PY) -m uv pip compile -q pyproject.toml --extra project --group bench -c requirements/production.lock --universal \
-		--generate-hashes --custom-compile-command 'make lock' -o benchmarks/requirements.lock
-	$(PY) -m uv pip compile -q --group docs -c requirements/development.lock --universal \
-		--generate-hashes --custom-compile-command 'make lock' -o requirements/docs.lock
-	$(PY) -m uv pip compile -q --group release --universal \
-		--generate-hashes --custom-compile-command 'make lock' -o requirements/release.lock
-	$(PY) -m uv pip compile -q --group peers --universal \
-		--generate-hashes --custom-compile-command 'make lock' -o benchmarks/peers.lock
+	$(COMPILE) pyproject.toml --extra project -o requirements/production.lock
+	$(COMPILE) pyproject.toml --extra project --extra otel -c requirements/production.lock -o requirements/production-otel.lock
+	$(COMPILE) pyproject.toml --extra project --extra otel --group dev --group browser -c requirements/production.lock \
+		-o requirements/development.lock
+	$(COMPILE) pyproject.toml --extra project --group bench -c requirements/production.lock -o benchmarks/requirements.lock
+	$(COMPILE) --group docs -c requirements/development.lock -o requirements/docs.lock
+	$(COMPILE) --group release -o requirements/release.lock
+	$(COMPILE) --group peers -o benchmarks/peers.lock
 
 # Tools of their own: they and Signpost need different versions of the same packages.
 DIST := var/dist

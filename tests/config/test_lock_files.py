@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from importlib import metadata
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.running import ROOT
 
@@ -48,3 +51,36 @@ def test_development_has_the_same_versions_as_production():
     developed = (ROOT / "requirements/development.lock").read_text()
     assert runtime
     assert [pin for pin in runtime if pin not in developed] == []
+
+
+def test_what_a_package_needs_with_an_extra_is_locked_with_it():
+    """Otherwise pip 23 takes the newest version, which has no hash, and installs nothing."""
+    lines = (ROOT / "requirements/development.lock").read_text().splitlines()
+    pins = [Requirement(line[:-2]) for line in lines if re.match(r"\w.* \\$", line)]
+    locked = {canonicalize_name(pin.name): pin.extras for pin in pins}
+    needed = [
+        requirement
+        for name in locked
+        for requirement in _requirements(name)
+        if requirement.extras
+    ]
+    assert needed
+    assert [
+        str(requirement)
+        for requirement in needed
+        if not requirement.extras <= locked[canonicalize_name(requirement.name)]
+    ] == []
+
+
+def _requirements(name: str) -> list[Requirement]:
+    """Return what an installed package needs in this environment, without its own extras."""
+    try:
+        lines = metadata.requires(name) or []
+    except metadata.PackageNotFoundError:  # of another platform
+        return []
+    requirements = map(Requirement, lines)
+    return [
+        requirement
+        for requirement in requirements
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+    ]
