@@ -12,8 +12,8 @@ from django.utils import timezone
 from webhooks_core import formats, profiles, tracing
 from webhooks_core.database import sessions
 from webhooks_core.database.clock import clock
+from webhooks_core.database.statements import array_literal
 from webhooks_core.models import Delivery, Endpoint, Event
-from webhooks_core.models.lookups import array_literal
 from webhooks_core.profiles import EventContext, WebhookProfile
 from webhooks_core.worker import notify
 

@@ -18,10 +18,10 @@ from benchmarks.deliveries.filling import (
     make_endpoints,
     padding,
 )
-from webhooks_core.dispatch import leases
+from webhooks_core.dispatch import delivery_rows, leases
 from webhooks_core.dispatch.claims import OpenClaims
 from webhooks_core.dispatch.queues import LeasedQueues
-from webhooks_core.models import Delivery, Event
+from webhooks_core.models import Event
 from webhooks_core.publishing import publish
 
 
@@ -101,7 +101,7 @@ def claim_once(*, all_queues: bool) -> tuple[float, int]:
     requests = claims.claim_due(timezone.now())
     took = time.perf_counter() - started
     claimed = [claims.pop(request.key).pk for request in requests]
-    Delivery.objects.release(claimed, lease=lease.pk)
+    delivery_rows.release(claimed, lease=lease.pk)
     queues.release(queue.pk for queue in queues.idle())
     leases.release(lease, attempts=0)
     return took, len(requests)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any, NamedTuple
 
 import orjson
@@ -29,7 +30,10 @@ class AttemptRow(NamedTuple):
 # did not confirm is written again, hence the conflicts.
 _COLUMNS = ", ".join(AttemptRow._fields)
 _INSERT = f"INSERT INTO webhooks_core_attempt ({_COLUMNS}) %s ON CONFLICT DO NOTHING"
-_INSERT_EACH = _INSERT % f"VALUES ({', '.join(['%s'] * 10)})"
+_VALUES = f"({', '.join(['%s'] * len(AttemptRow._fields))})"
+# Older versions of SQLite take 999 parameters. With executemany each row would wait for the thread
+# of the sender: sqlite3 releases the interpreter's lock for every step of a statement.
+_ROWS = 99
 # With executemany PostgreSQL plans as many statements as there are rows. Arrays as parameters
 # take psycopg much longer than JSON: it quotes each element with regular expressions.
 _INSERT_ALL = _INSERT % (
@@ -44,10 +48,13 @@ def insert(rows: Sequence[AttemptRow]) -> None:
     """Insert attempts that are not stored yet."""
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
-            cursor.executemany(_INSERT_EACH, [_for_sqlite(row) for row in rows])
+            for start in range(0, len(rows), _ROWS):
+                batch = [_for_sqlite(row) for row in rows[start : start + _ROWS]]
+                values = ", ".join([_VALUES] * len(batch))
+                cursor.execute(_INSERT % f"VALUES {values}", list(chain(*batch)))
         elif rows:
-            values = orjson.dumps([_for_json(row) for row in rows])
-            cursor.execute(_INSERT_ALL, [values.decode()])
+            values = orjson.dumps([_for_json(row) for row in rows]).decode()
+            cursor.execute(_INSERT_ALL, [values])
 
 
 def _for_sqlite(row: AttemptRow) -> tuple[Any, ...]:

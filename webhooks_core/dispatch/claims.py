@@ -13,9 +13,9 @@ import structlog
 from django.db import transaction
 
 from webhooks_core import profiles, tracing
-from webhooks_core.database.binary import fetch_binary
 from webhooks_core.database.clock import clock
-from webhooks_core.dispatch import leases
+from webhooks_core.database.statements import composed, fetch_binary, ids
+from webhooks_core.dispatch import delivery_rows, leases
 from webhooks_core.dispatch.connectivity import Connectivity
 from webhooks_core.dispatch.due_deliveries import (
     ClaimLimit,
@@ -25,15 +25,14 @@ from webhooks_core.dispatch.due_deliveries import (
 from webhooks_core.dispatch.queues import LeasedQueues, QueueState
 from webhooks_core.dispatch.rate_limit import SECOND
 from webhooks_core.dispatch.shares import Shares
-from webhooks_core.models import Delivery, DispatcherLease, Endpoint, Event
-from webhooks_core.models.lookups import among
+from webhooks_core.models import Delivery, DispatcherLease, Endpoint
 from webhooks_core.network.transport import OutgoingRequest
 from webhooks_core.profiles import WebhookProfile
 from webhooks_core.signing.signer import Body, RequestSigner, signers
 from webhooks_core.url_access import allowed_networks
 
 # Of one owner; others find a third more.
-MAX_CLAIMED = 1024
+MAX_CLAIMED = 1536
 MAX_BYTES = 32 * 1024 * 1024
 # How long an endpoint is left out whose deliveries cannot be claimed.
 PAUSE_AFTER_ERROR = timedelta(minutes=1)
@@ -102,9 +101,21 @@ class OpenClaims:
             if leases.is_general(error):
                 raise
             log.exception("batch claim failed")
-        return [
-            request for queue in queues for request in self._claim_single(queue, now)
-        ]
+        return self._claim_one_by_one(queues, now)
+
+    def _claim_one_by_one(
+        self, queues: Iterable[QueueState], now: datetime
+    ) -> list[OutgoingRequest]:
+        requests: list[OutgoingRequest] = []
+        try:
+            for queue in queues:
+                requests += self._claim_single(queue, now)
+        except Exception:
+            # These are not sent: once the database is back, they are released.
+            for request in requests:
+                self.pop(request.key)
+            raise
+        return requests
 
     def _with_room(self, due: Sequence[QueueState]) -> list[QueueState]:
         """Return the queues of owners that may claim more, the owner with the fewest first."""
@@ -174,7 +185,7 @@ class OpenClaims:
             Delivery.objects.claimed_by(self.lease.pk).values_list("pk", flat=True)
         )
         unconfirmed = stored.difference(self._open, unrecorded)
-        return Delivery.objects.release(list(unconfirmed), lease=self.lease.pk)
+        return delivery_rows.release(unconfirmed, lease=self.lease.pk)
 
     def _claim_limits(
         self,
@@ -264,11 +275,10 @@ class OpenClaims:
 
     def _claim_rows(self, due: Sequence[DueDelivery]) -> list[DueDelivery]:
         pks = [row.pk for row in due]
-        if Delivery.objects.claim(pks, lease=self.lease.pk) == len(pks):
+        if delivery_rows.claim(pks, lease=self.lease.pk) == len(pks):
             return list(due)
         # Another process may have failed some of them since.
-        rows = Delivery.objects.claimed(pks, lease=self.lease.pk)
-        claimed = set(rows.values_list("pk", flat=True))
+        claimed = delivery_rows.still_claimed(pks, lease=self.lease.pk)
         return [row for row in due if row.pk in claimed]
 
     def _count_against_rates(self, claimed: Sequence[DueDelivery]) -> None:
@@ -296,16 +306,28 @@ def _is_served(endpoint: Endpoint) -> bool:
     return endpoint.is_receiving and profiles.get(endpoint.profile).enabled
 
 
+_COLUMNS = ", ".join(
+    field.attname
+    for field in Endpoint._meta.concrete_fields  # noqa: SLF001 - Django documents it
+    if field.name not in {"event_types", "description"}
+)
+_ENDPOINTS = f"SELECT {_COLUMNS} FROM webhooks_core_endpoint WHERE id AMONG %s"  # noqa: S608
+
+
 def _endpoints(pks: Sequence[int]) -> dict[int, Endpoint]:
     # Read again for every claim: a changed URL, a new secret or a deletion applies at once.
-    rows = Endpoint.objects.filter(among(pks)).defer("event_types", "description")
+    rows = Endpoint.objects.raw(composed(_ENDPOINTS), [ids(pks)])
     return {endpoint.pk: endpoint for endpoint in rows}
+
+
+_BODIES = "SELECT id, public_id, type, body FROM webhooks_core_event WHERE id AMONG %s"
 
 
 def _bodies(due: Sequence[DueDelivery]) -> dict[int, Body]:
     """Read each event once, however many deliveries it has."""
-    events = Event.objects.filter(among({row.event_pk for row in due}))
-    rows = fetch_binary(events.values_list("pk", "public_id", "type", "body"))
+    if not due:
+        return {}
+    rows = fetch_binary(_BODIES, ids({row.event_pk for row in due}))
     return {pk: Body(id_, kind, bytes(body)) for pk, id_, kind, body in rows}
 
 

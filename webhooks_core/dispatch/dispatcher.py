@@ -40,6 +40,8 @@ RENEW_EVERY_S = 3.0
 # How long to wait for a notification between two rounds of housekeeping.
 RESIDENT_WAIT_S, WAIT_S = 1.0, 0.05
 DATABASE_PAUSE_S = 0.5
+# New objects before the next collection of garbage; Python's own threshold is 700 or 2,000.
+GARBAGE_THRESHOLD = 20_000
 # Results are kept in memory while the database is unavailable; the task's time-out is the end.
 DATABASE_RETRY_S = 60.0
 
@@ -76,14 +78,18 @@ def dispatch(
 
 @contextmanager
 def _frozen_heap() -> Iterator[None]:
-    """Exempt all objects that exist now from garbage collection.
+    """Exempt all objects that exist now from garbage collection, and collect less often.
 
     The collector would traverse all of Django several times a second: a tenth of a delivery's cost.
+    What an attempt creates is freed without it.
     """
     gc.freeze()
+    thresholds = gc.get_threshold()
+    gc.set_threshold(thresholds[0] and GARBAGE_THRESHOLD)  # 0 is for off
     try:
         yield
     finally:
+        gc.set_threshold(*thresholds)
         gc.unfreeze()
 
 
@@ -105,6 +111,7 @@ class Dispatcher:
     is_resident: bool
     _is_in_doubt: bool = field(default=False, init=False)
     _has_more_due: bool = field(default=False, init=False)
+    _is_notified: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         lease, connectivity = self.lease, Connectivity(self.lease.offline_since)
@@ -130,11 +137,12 @@ class Dispatcher:
         """Do one round; return False if there is no work to stay for."""
         requests = self._claim()
         self.sender.submit(requests)
-        if not self._record():
-            return True  # notified: the rest of the round can wait
-        self._housekeeping.watch_network()
+        has_recorded = self._recorder.record()
         self._housekeeping.run_if_due(has_more_due=self._has_more_due)
-        if self._claims:
+        if not self._receive(may_wait=not has_recorded):
+            return True  # notified
+        self._housekeeping.watch_network()
+        if self._claims or self._recorder.unrecorded:
             return True
         if self._queues.suspected() and not self._queues.due(clock.now()):
             return False  # only after its end a dispatcher is alone with a suspect
@@ -142,22 +150,33 @@ class Dispatcher:
 
     def _claim(self) -> list[OutgoingRequest]:
         now = clock.now()
-        self._has_more_due = self._queues.lease_due(now) == LEASE_BATCH
+        is_known, self._is_notified = self._is_notified, False
+        leased = self._queues.lease_due(now, is_known=is_known)
+        self._has_more_due = leased == LEASE_BATCH
         return self._claims.claim_due(now)
 
-    def _record(self) -> bool:
-        """Wait a moment for results and write them; return False if notified instead."""
+    def _receive(self, *, may_wait: bool = False) -> bool:
+        """Wait a moment for results; without claims wait for work, and return False if notified.
+
+        Results are written one round after they came: then the next requests are already claimed,
+        and the sender works on them in the meantime. Those that a claim waits for are written now.
+        """
         if self._claims:
             results = self.sender.collect(wait_s=BUSY_TICK_S)
             if self._recorder.receive(results):
                 self.sender.mark_reached()
-        elif not self._queues.due(clock.now()) and self._idle_wait():
+            if self._recorder.is_awaited:
+                self._recorder.record()
+        elif may_wait and not self._queues.due(clock.now()) and self._idle_wait():
             # Such rounds may follow each other: the lease must not expire during them.
             self._housekeeping.renew_lease(after_s=2 * RENEW_EVERY_S)
             return False
-        self._recorder.record()
         self._housekeeping.renew_lease(after_s=RENEW_EVERY_S)
         return True
+
+    def _record_and_receive(self) -> None:
+        self._recorder.record()
+        self._receive()
 
     def _idle_wait(self) -> bool:
         """Wait until a queue is due or it is time for housekeeping; return True if one is due."""
@@ -167,7 +186,8 @@ class Dispatcher:
             self.listener.wait()
             # The last measurement may be behind the time of the notification.
             now = clock.measure()
-            if (next_at and next_at <= now) or self._queues.has_due(now):
+            self._is_notified = self._queues.has_due(now)
+            if self._is_notified or (next_at and next_at <= now):
                 return True
         return False
 
@@ -201,13 +221,13 @@ class Dispatcher:
             notify.wake_dispatcher()
 
     def _record_and_release(self) -> None:
-        self._record()
+        self._record_and_receive()
         self._release_idle()
 
     def _isolate(self, until: float) -> None:
         """Send suspects one by one: a successor serves the others, and nothing is in flight."""
         while self._claims or self._recorder.unrecorded or self._send_suspect(until):
-            self._record()
+            self._record_and_receive()
         self._queues.forget_suspects(clock.now())
 
     def _send_suspect(self, until: float) -> bool:
@@ -219,9 +239,7 @@ class Dispatcher:
 
     def _release_idle(self) -> None:
         """Release the queues without claims, and wake a successor if there is more work."""
-        # A result that is not written yet is found by its queue.
-        unrecorded = {result.queue for _, result in self._recorder.unrecorded}
-        idle = [queue.pk for queue in self._queues.idle() if queue.pk not in unrecorded]
+        idle = [queue.pk for queue in self._queues.idle()]
         self._queues.release(idle)
         if idle and not self.stop() and _has_work_within(self.linger, self.lease):
             notify.wake_dispatcher()

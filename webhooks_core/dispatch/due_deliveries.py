@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 from django.db import connection
 
+from webhooks_core.database.statements import as_time, fetch, fetch_as_one
 from webhooks_core.dispatch.decisions import SUSPECT_AFTER
 
 QUEUES_PER_QUERY = 100
+_COLUMNS = "id, public_id, event_id, endpoint_id, attempts, interruptions, size, later"
 
 
 class DueDelivery(NamedTuple):
@@ -49,40 +51,27 @@ def due_deliveries(limits: Sequence[ClaimLimit], now: datetime) -> list[DueDeliv
     the cost does not grow with the backlog. Raw SQL, since the ORM has no such query and its
     model instances would be half of the cost of a claim.
     """
-    at = connection.ops.adapt_datetimefield_value(now)
-    statements = _lateral if connection.vendor == "postgresql" else _union
-    due: list[DueDelivery] = []
-    with connection.cursor() as cursor:
-        for sql, params in statements(limits, at):
-            cursor.execute(sql, params)
-            due += map(_due_delivery, cursor.fetchall())
-    return due
+    rows = _lateral if connection.vendor == "postgresql" else _union
+    return [_due_delivery(row) for row in rows(limits, now)]
 
 
-def _due_delivery(row: tuple[Any, ...]) -> DueDelivery:
-    later = row[-1]
-    if isinstance(later, str):  # SQLite does not know that an expression is a time
-        later = datetime.fromisoformat(later).replace(tzinfo=connection.timezone)
-        return DueDelivery._make((*row[:-1], later))
-    return DueDelivery._make(row)
+def _due_delivery(row: Sequence[Any]) -> DueDelivery:
+    return DueDelivery._make((*row[:-1], as_time(row[-1])))
 
 
-Statement = tuple[str, list[Any]]
-
-
-def _union(limits: Sequence[ClaimLimit], at: Any) -> Iterator[Statement]:
-    """Yield what SQLite plans quickly: a query for each queue."""
+def _union(limits: Sequence[ClaimLimit], at: datetime) -> Iterator[Sequence[Any]]:
+    """Yield the rows of what SQLite plans quickly: a query for each queue."""
     for start in range(0, len(limits), QUEUES_PER_QUERY):
         part = limits[start : start + QUEUES_PER_QUERY]
         params = [
             value for limit in part for value in (at, limit.queue, limit.room + 1)
         ]
         queries = (_waiting("%s", in_order=limit.in_order) for limit in part)
-        yield " UNION ALL ".join(queries), params
+        yield from fetch_as_one(_COLUMNS, " UNION ALL ".join(queries), *params)
 
 
-def _lateral(limits: Sequence[ClaimLimit], at: Any) -> Iterator[Statement]:
-    """Yield what PostgreSQL plans once for all queues: a loop over them, in their order.
+def _lateral(limits: Sequence[ClaimLimit], at: datetime) -> Iterator[Sequence[Any]]:
+    """Yield the rows of what PostgreSQL plans once for all queues: a loop over them, in their order.
 
     The planner does not know the limit of a queue: the greatest one, a constant inside, keeps it
     from reading and sorting whole queues.
@@ -95,7 +84,8 @@ def _lateral(limits: Sequence[ClaimLimit], at: Any) -> Iterator[Statement]:
                 "SELECT due.* FROM unnest(%s::bigint[], %s::int[]) AS queue (id, room)"  # noqa: S608
                 f" CROSS JOIN LATERAL ({waiting} LIMIT queue.room) AS due"
             )
-            yield sql, [[limit.queue for limit in part], rooms, at, max(rooms)]
+            queues = [limit.queue for limit in part]
+            yield from fetch(sql, queues, rooms, at, max(rooms))
 
 
 def _waiting(queue: str, *, in_order: bool) -> str:
@@ -106,7 +96,7 @@ def _waiting(queue: str, *, in_order: bool) -> str:
     return (
         "SELECT * FROM (SELECT d.id, d.public_id, d.event_id, d.endpoint_id, d.attempts,"  # noqa: S608
         " d.interruptions, e.size,"
-        " CASE WHEN d.next_attempt_at > %s THEN d.next_attempt_at END"
+        " CASE WHEN d.next_attempt_at > %s THEN d.next_attempt_at END AS later"
         " FROM webhooks_core_delivery d JOIN webhooks_core_event e ON e.id = d.event_id"
         f" WHERE d.endpoint_id = {queue} AND d.status = 0 AND d.claimed_by IS NULL"
         f" ORDER BY d.{order}, d.id LIMIT %s) AS due"

@@ -14,6 +14,7 @@ from webhooks_core.conf import webhook_settings
 from webhooks_core.database import sessions
 from webhooks_core.database.clock import clock
 from webhooks_core.database.outages import is_outage
+from webhooks_core.database.statements import fetch
 from webhooks_core.dispatch.decisions import (
     MAX_LONE_INTERRUPTIONS,
     pause_after_interruption,
@@ -115,6 +116,11 @@ def renew(lease: DispatcherLease) -> bool:
     return _open(lease).update(expires_at=clock.in_sql() + LEASE_DURATION) == 1
 
 
+_IS_OPEN = (
+    "SELECT 1 FROM webhooks_core_dispatcherlease WHERE id = %s AND ended_at IS NULL"
+)
+
+
 def lock(lease: DispatcherLease) -> None:
     """Keep a lease from expiring until this transaction ends. Raises LeaseLostError.
 
@@ -123,7 +129,7 @@ def lock(lease: DispatcherLease) -> None:
     if connection.vendor == "postgresql":
         is_open = sessions.lock_lease(lease.pk)
     else:
-        is_open = _open(lease).exists()
+        is_open = bool(fetch(_IS_OPEN, lease.pk))
     if not is_open:
         raise LeaseLostError
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+import orjson
 from django.db import connection, transaction
-from django.db.models import Q
 
 from webhooks_core.database import sessions
 from webhooks_core.database.clock import clock
+from webhooks_core.database.statements import as_time, execute, fetch, ids
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.due_deliveries import DueDelivery
 from webhooks_core.dispatch.rate_limit import RateWindow, is_too_early
@@ -31,7 +32,7 @@ LEASE_BATCH = 32
 MAX_WINDOW = 128
 # Claim ahead what a receiver can be expected to accept in this time. A request that waits longer
 # than the sender's STALE_AFTER_S is released, so that much more would be wasted work.
-CLAIM_AHEAD_MS = 500
+CLAIM_AHEAD_MS = 200
 
 
 @dataclass(slots=True)
@@ -46,7 +47,8 @@ class QueueState:
     nothing that cannot be sent at once. It has a `rate_window` if there is a rate; `not_before` then comes
     from what this dispatcher, or the one before it, claimed a moment ago. `local_failures` counts,
     in a row, attempts for which this machine had no port or address. `suspects` are due, and wait
-    until they can be sent alone.
+    until they can be sent alone. `unrecorded` results have not been written yet. While it
+    `awaits_record`, one of them decides what may be claimed next.
     """
 
     pk: int
@@ -59,6 +61,12 @@ class QueueState:
     not_before: datetime | None = None
     local_failures: int = 0
     suspects: list[DueDelivery] = field(default_factory=list)
+    unrecorded: int = 0
+    awaits_record: bool = False
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self.claimed or self.unrecorded)
 
     @property
     def has_room(self) -> bool:
@@ -70,6 +78,7 @@ class QueueState:
         return (
             self.next_check_at is not None
             and self.next_check_at <= now
+            and not self.awaits_record
             and not is_too_early(self.not_before, now)
         )
 
@@ -78,7 +87,8 @@ class QueueState:
         rate = endpoint.rate_per_second
         self.exact = endpoint.in_order or endpoint.is_hanging or rate is not None
         if self.exact:
-            self.window = endpoint.in_flight
+            # A result that is not written yet may have to be repeated before all others.
+            self.window = endpoint.in_flight - self.unrecorded
         else:
             self.window = max(self.window, 2 * endpoint.in_flight)
         room = max(self.window - self.claimed, 0)
@@ -108,6 +118,11 @@ class QueueState:
     def narrow(self) -> None:
         self.window = 0
 
+    def receive(self, *, is_ok: bool) -> None:
+        """Count a result that is not written yet."""
+        self.unrecorded += 1
+        self.awaits_record |= self.exact or not is_ok
+
 
 class LeasedQueues:
     """The queues of one dispatcher, in memory and in the database."""
@@ -125,11 +140,11 @@ class LeasedQueues:
         return self._queues[pk]
 
     def idle(self) -> list[QueueState]:
-        """Return the queues without open claims and suspects."""
+        """Return the queues without open claims, unwritten results and suspects."""
         return [
             queue
             for queue in self._queues.values()
-            if not queue.claimed and not queue.suspects
+            if not (queue.is_busy or queue.suspects)
         ]
 
     def suspected(self) -> list[QueueState]:
@@ -142,9 +157,12 @@ class LeasedQueues:
             queue.suspects.clear()
             queue.schedule(now)
 
-    def lease_due(self, now: datetime) -> int:
-        """Lease free queues with work, and note new work in our own; return how many."""
-        if not self.has_due(now):
+    def lease_due(self, now: datetime, *, is_known: bool = False) -> int:
+        """Lease free queues with work, and note new work in our own; return how many.
+
+        With `is_known`, has_due() was true a moment ago.
+        """
+        if not is_known and not self.has_due(now):
             return 0
         leased = self._lease_batch(now)
         if not leased:  # another dispatcher was first, or this lease has expired
@@ -174,10 +192,8 @@ class LeasedQueues:
 
     def has_due(self, now: datetime) -> bool:
         """Return True if lease_due() would find a queue; called many times a second."""
-        at = connection.ops.adapt_datetimefield_value(now)
-        with connection.cursor() as cursor:
-            cursor.execute(_HAS_DUE, (at, self._lease.pk))
-            return bool(cursor.fetchone()[0])
+        [(has_due,)] = fetch(_HAS_DUE, now, self._lease.pk)
+        return bool(has_due)
 
     def next_at(self) -> datetime | None:
         """Return when the first delivery in our queues is due, as far as we know."""
@@ -199,10 +215,20 @@ class LeasedQueues:
             key=lambda queue: (queue.claimed, queue.next_check_at),
         )
 
+    def mark_recorded(self, pks: Iterable[int]) -> None:
+        """Note that all results of these queues have been written."""
+        for pk in pks:
+            if queue := self._queues.get(pk):
+                queue.unrecorded, queue.awaits_record = 0, False
+
     def reload(self, now: datetime) -> None:
-        """Read from the database which queues are ours: a commit may have had no confirmation."""
+        """Read from the database which queues are ours: a commit may have had no confirmation.
+
+        The queue of a removed endpoint stays until its attempts have ended.
+        """
         rows = EndpointQueue.objects.filter(leased_by=self._lease.pk)
-        self._queues = {
+        busy = [pk for pk, queue in self._queues.items() if queue.is_busy]
+        self._queues = {pk: self._queues[pk] for pk in busy} | {
             row.pk: self._queues.get(row.pk) or row.state()
             for row in map(LeasedRow._make, rows.values_list(*LEASED_COLUMNS))
         }
@@ -266,24 +292,36 @@ def _lease(
     Their due time is cleared before the deliveries are read: a commit in between sets it again.
     """
     is_postgresql = connection.vendor == "postgresql"
-    lease_queues = _lease_in_one_statement if is_postgresql else _lease_by_orm
+    lease_queues = _lease_in_one_statement if is_postgresql else _lease_in_two
     return lease_queues(lease, now, room, without)
 
 
-def _lease_by_orm(
+_DUE = """
+    SELECT queue.endpoint_id, queue.not_before, endpoint.profile, endpoint.owner
+    FROM webhooks_core_endpointqueue queue
+    JOIN webhooks_core_endpoint endpoint ON endpoint.id = queue.endpoint_id
+    WHERE queue.next_due_at <= %s AND (queue.leased_by IS NULL OR queue.leased_by = %s)
+    AND (endpoint.profile, endpoint.owner) NOT IN (
+        SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(%s)
+    )
+    ORDER BY queue.next_due_at LIMIT %s
+"""
+_LEASE_DUE = (
+    "UPDATE webhooks_core_endpointqueue SET leased_by = %s, next_due_at = NULL"
+    " WHERE endpoint_id AMONG %s"
+)
+
+
+def _lease_in_two(
     lease: DispatcherLease, now: datetime, room: int, without: Collection[Owner]
 ) -> list[LeasedRow]:
-    left_out = Q(pk=None)
-    for profile, owner in without:
-        left_out |= Q(endpoint__profile=profile, endpoint__owner=owner)
     with transaction.atomic():
         leases.lock(lease)
-        due = EndpointQueue.objects.due(now, lease=lease.pk).exclude(left_out)[:room]
-        leased = [LeasedRow._make(row) for row in due.values_list(*LEASED_COLUMNS)]
-        EndpointQueue.objects.filter(pk__in=[row.pk for row in leased]).update(
-            leased_by=lease.pk, next_due_at=None
-        )
-    return leased
+        rows = fetch(_DUE, now, lease.pk, orjson.dumps(list(without)).decode(), room)
+        execute(_LEASE_DUE, lease.pk, ids([row[0] for row in rows]))
+    return [
+        LeasedRow(pk, as_time(not_before), *owner) for pk, not_before, *owner in rows
+    ]
 
 
 # The same in one round trip. The lease is locked before its queues, as where leases expire; one
@@ -316,8 +354,6 @@ def _lease_in_one_statement(
     lease: DispatcherLease, now: datetime, room: int, without: Collection[Owner]
 ) -> list[LeasedRow]:
     owners = [list(part) for part in zip(*without, strict=True)]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _LEASE_OTHERS if without else _LEASE_ANY, (lease.pk, now, *owners, room)
-        )
-        return [LeasedRow._make(row[:-1]) for row in cursor.fetchall()]
+    sql = _LEASE_OTHERS if without else _LEASE_ANY
+    rows = fetch(sql, lease.pk, now, *owners, room)
+    return [LeasedRow._make(row[:-1]) for row in rows]

@@ -10,12 +10,13 @@ from itertools import groupby
 from typing import NamedTuple
 
 import structlog
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Case, F, IntegerField, When
 
 from webhooks_core import notices, tracing
 from webhooks_core.database.clock import clock
-from webhooks_core.dispatch import attempt_rows, leases
+from webhooks_core.database.statements import execute, fetch, ids
+from webhooks_core.dispatch import attempt_rows, delivery_rows, leases
 from webhooks_core.dispatch.attempt_details import details
 from webhooks_core.dispatch.attempt_rows import AttemptRow
 from webhooks_core.dispatch.claims import Claim, OpenClaims
@@ -24,7 +25,6 @@ from webhooks_core.dispatch.decisions import Decision, decide
 from webhooks_core.dispatch.queues import LeasedQueues
 from webhooks_core.dispatch.rate_limit import SECOND
 from webhooks_core.models import Delivery, DispatcherLease, Endpoint
-from webhooks_core.models.lookups import among
 from webhooks_core.network.error_classes import NO_PORT
 from webhooks_core.network.transport import AttemptResult
 from webhooks_core.outcomes import Outcome
@@ -56,6 +56,12 @@ class ResultRecorder:
     attempts: int = 0
     _reported: set[str] = field(default_factory=set)
 
+    @property
+    def is_awaited(self) -> bool:
+        """Return True if a queue claims nothing before its results are written."""
+        queues = {result.queue for _, result in self.unrecorded}
+        return any(self.queues[pk].awaits_record for pk in queues)
+
     def receive(self, results: Iterable[AttemptResult]) -> bool:
         """Take results; return True if any shows that the network is back."""
         now = clock.now()
@@ -64,6 +70,8 @@ class ResultRecorder:
             claim = self.claims.pop(received.key)
             result = self._handle_local_failure(received)
             self.unrecorded.append((claim, result))
+            is_ok = result.outcome == Outcome.OK
+            self.queues[result.queue].receive(is_ok=is_ok)
             self._adapt_window(claim.endpoint, result, now)
             owner, url = claim.endpoint.owner, claim.endpoint.url
             outcome = result.outcome if result.proves_network else None
@@ -99,12 +107,13 @@ class ResultRecorder:
         elif queue.has_room and queue.is_due(now):
             queue.widen(endpoint, result.duration_ms)
 
-    def record(self) -> None:
-        """Write the unrecorded results, and schedule what follows from them."""
+    def record(self) -> bool:
+        """Write the unrecorded results, and schedule what follows; return False if there are none."""
         if not self.unrecorded:
-            return
+            return False
         now = clock.now()
         recorded = record_results(self.lease, self.unrecorded, now=now)
+        self.queues.mark_recorded({result.queue for _, result in self.unrecorded})
         for _, result in self.unrecorded:
             if result.outcome is None:
                 self.queues[result.queue].schedule(now)
@@ -113,6 +122,7 @@ class ResultRecorder:
                 self.queues[entry.result.queue].schedule(entry.retry_at)
         self.attempts += len(recorded)
         self.unrecorded = []
+        return True
 
 
 class RecordedResult(NamedTuple):
@@ -131,8 +141,15 @@ class RecordedResult(NamedTuple):
         return is_late or self.result.outcome == Outcome.TIMEOUT
 
 
-# What a success makes of an endpoint.
-NO_FAILURES = {"consecutive_failures": 0, "timeouts": 0, "hanging_since": None}
+# What successes make of endpoints.
+_CLEAN = (
+    "UPDATE webhooks_core_endpoint SET last_attempt_at = %s, consecutive_failures = 0,"
+    " timeouts = 0, hanging_since = NULL WHERE id AMONG %s"
+)
+_LOCK_ENDPOINTS = (
+    "SELECT id FROM webhooks_core_endpoint WHERE id AMONG %s"
+    " ORDER BY id FOR NO KEY UPDATE"
+)
 # What another failure makes of its time-outs in a row: a receiver that hangs must succeed first.
 KEPT_WHILE_HANGING = Case(
     When(hanging_since=None, then=0), default="timeouts", output_field=IntegerField()
@@ -189,7 +206,7 @@ def record_batch(
         leases.lock(lease)
         recorded = _decide_all(_still_claimed(lease, ended), now)
         _count_failures(recorded, now)
-        Delivery.objects.release(untried, lease=lease.pk)
+        delivery_rows.release(untried, lease=lease.pk)
         _update_deliveries(lease, recorded, now)
         _insert_attempts(lease, recorded)
     tracing.end(result for _, result in ended)
@@ -209,8 +226,8 @@ def _still_claimed(
     lease: DispatcherLease, ended: Sequence[EndedAttempt]
 ) -> list[EndedAttempt]:
     """Leave out what was recorded or freed before."""
-    rows = Delivery.objects.claimed([claim.pk for claim, _ in ended], lease=lease.pk)
-    claimed = set(rows.values_list("pk", flat=True))
+    pks = [claim.pk for claim, _ in ended]
+    claimed = delivery_rows.still_claimed(pks, lease=lease.pk)
     return [(claim, result) for claim, result in ended if claim.pk in claimed]
 
 
@@ -245,7 +262,8 @@ def _count_failures(recorded: Iterable[RecordedResult], now: datetime) -> None:
     ]
     for pk in clean:
         _notice_recovery(by_endpoint[pk][0])
-    Endpoint.objects.filter(pk__in=clean).update(last_attempt_at=now, **NO_FAILURES)
+    if clean:
+        execute(_CLEAN, now, ids(clean))
     for pk in sorted(by_endpoint.keys() - set(clean)):
         for _, run in groupby(by_endpoint[pk], _kind):
             _count_run(pk, list(run), now)
@@ -253,8 +271,8 @@ def _count_failures(recorded: Iterable[RecordedResult], now: datetime) -> None:
 
 def _lock_endpoints(pks: Collection[int]) -> None:
     """Lock endpoints by id, as their removal does: the updates come in another order."""
-    rows = Endpoint.objects.filter(among(pks)).order_by("pk")
-    list(rows.select_for_update(no_key=True).values_list("pk"))
+    if connection.vendor == "postgresql":  # SQLite has one writer
+        fetch(_LOCK_ENDPOINTS, ids(pks))
 
 
 def _kind(entry: RecordedResult) -> tuple[bool, bool]:
@@ -264,14 +282,13 @@ def _kind(entry: RecordedResult) -> tuple[bool, bool]:
 def _count_run(pk: int, run: Sequence[RecordedResult], now: datetime) -> None:
     """Count successes, time-outs or other failures alone, as if one by one."""
     first, last = run[0], run[-1]
-    endpoint = Endpoint.objects.filter(pk=pk)
     if first.decision.is_delivered:
         _notice_recovery(first)
-        endpoint.update(last_attempt_at=now, **NO_FAILURES)
+        execute(_CLEAN, now, ids([pk]))
         return
     failures = F("consecutive_failures") + len(run)
     timeouts = F("timeouts") + len(run) if first.has_timed_out else KEPT_WHILE_HANGING
-    endpoint.update(
+    Endpoint.objects.filter(pk=pk).update(
         consecutive_failures=failures, timeouts=timeouts, last_attempt_at=now
     )
     if first.has_timed_out and Endpoint.objects.hang(pk=pk, now=now):
@@ -306,8 +323,7 @@ def _update_deliveries(
             delivered.append(claim.pk)
         else:
             failed[result.queue, retry_at, decision.error].append(claim.pk)
-    if delivered:
-        Delivery.objects.deliver(delivered, lease=lease.pk, at=now)
+    delivery_rows.deliver(delivered, lease=lease.pk, at=now)
     for (_, retry_at, error), pks in failed.items():
         if retry_at:
             Delivery.objects.reschedule(pks, lease=lease.pk, at=retry_at, error=error)

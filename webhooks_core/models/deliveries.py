@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any, Self
 
 from django.db import models
-from django.db.models import Case, F, OuterRef, Q, Subquery, When
+from django.db.models import Case, OuterRef, Q, Subquery, When
 from django.utils import timezone
 
 from webhooks_core.database.clock import clock
@@ -149,21 +149,6 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
             When(in_order=True, then=Subquery(first)), default=Subquery(earliest)
         )
 
-    def claim(self, pks: Sequence[int], *, lease: int) -> int:
-        """Claim these for one attempt each; return how many were still waiting."""
-        claimed = {"claimed_by": lease, "claimed_at": clock.now()}
-        return (
-            self.waiting()
-            .filter(among(pks))
-            .update(attempts=F("attempts") + 1, **claimed)
-        )
-
-    def release(self, pks: Sequence[int], *, lease: int) -> int:
-        """Release what was claimed and not attempted."""
-        return self.claimed(pks, lease=lease).update(
-            claimed_by=None, attempts=F("attempts") - 1
-        )
-
     def claimed(self, pks: Sequence[int], *, lease: int) -> Self:
         """Return those of `pks` that this lease still claims: the fencing token's check."""
         return self.filter(among(pks), claimed_by=lease, status=Delivery.Status.PENDING)
@@ -173,14 +158,6 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         queues = EndpointQueue.objects.filter(leased_by=lease).values("pk")
         return self.filter(
             endpoint__in=queues, claimed_by=lease, status=Delivery.Status.PENDING
-        )
-
-    def deliver(self, pks: Sequence[int], *, lease: int, at: datetime) -> int:
-        return self.claimed(pks, lease=lease).update(
-            status=Delivery.Status.DELIVERED,
-            delivered_at=at,
-            next_attempt_at=None,
-            claimed_by=None,
         )
 
     def reschedule(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Any
 
-import orjson
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, JSONField, Lookup, Subquery
 from django.db.models.sql.compiler import SQLCompiler
+
+from webhooks_core.database.statements import AMONG, ids
 
 
 def among(pks: Collection[int], *, of: str = "pk") -> Among:
@@ -20,14 +21,6 @@ def among(pks: Collection[int], *, of: str = "pk") -> Among:
     return Among(F(of), list(pks))
 
 
-def array_literal(values: Iterable[object]) -> str:
-    """Return PostgreSQL's text of an array of numbers or public ids, which need no quotes.
-
-    psycopg quotes each element with several regular expressions, for any content.
-    """
-    return "{" + ",".join(map(str, values)) + "}"
-
-
 class Among(Lookup[Any]):
     lookup_name = "among"
     prepare_rhs = False
@@ -36,10 +29,7 @@ class Among(Lookup[Any]):
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper
     ) -> tuple[str, tuple[Any, ...]]:
         column, params = self.process_lhs(compiler, connection)
-        if connection.vendor == "sqlite":
-            ids = orjson.dumps(self.rhs).decode()
-            return f"{column} IN (SELECT value FROM json_each(%s))", (*params, ids)  # noqa: S608
-        return f"{column} = ANY(%s::bigint[])", (*params, array_literal(self.rhs))
+        return f"{column} {AMONG[connection.vendor]}", (*params, ids(self.rhs))
 
 
 class IdList(Subquery):

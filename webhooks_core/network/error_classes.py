@@ -96,6 +96,15 @@ def tls_reason(error: BaseException) -> str:
     return ""
 
 
+def forget_frames(error: BaseException) -> None:
+    """Let an error no longer refer to frames, which refer to it: with them a request's body stays.
+
+    Only the garbage collector would free such a cycle, some thousand objects later.
+    """
+    for cause in _causes(error):
+        cause.__traceback__ = None
+
+
 def _causes(error: BaseException) -> list[BaseException]:
     """Return an error and its causes: aiohttp wraps errors, and a cause may be a group."""
     causes: list[BaseException] = []

@@ -15,7 +15,11 @@ from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.connection import Connection
 from webhooks_core.network.connections import Connections, Progress
 from webhooks_core.network.deadlines import Deadlines
-from webhooks_core.network.error_classes import classify, local_failure
+from webhooks_core.network.error_classes import (
+    classify,
+    forget_frames,
+    local_failure,
+)
 from webhooks_core.network.proxy import UNREACHABLE
 from webhooks_core.network.request_head import head_of, target_of
 from webhooks_core.outcomes import Outcome
@@ -159,6 +163,7 @@ async def _try(
     except SecretUnreadableError:
         return _Ending(Outcome.UNSIGNED, error="the signing secret cannot be read")
     except Exception as error:  # noqa: BLE001 - one receiver must not stop the others
+        forget_frames(error)
         # That of the system has a number.
         if isinstance(error, TimeoutError) and error.errno is None:
             return _timed_out(progress, request.timeout_s)

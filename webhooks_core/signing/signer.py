@@ -7,14 +7,14 @@ import hmac
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
 from webhooks_core import profiles
+from webhooks_core.database.statements import fetch, ids
 from webhooks_core.encryption import EncryptedText
-from webhooks_core.models import Endpoint, EndpointSecret
-from webhooks_core.models.lookups import among
+from webhooks_core.models import Endpoint
 from webhooks_core.profiles import SigningContext
 from webhooks_core.signing.secrets import standard_key
 
@@ -27,12 +27,19 @@ class Body(NamedTuple):
     bytes: bytes
 
 
+# As EndpointSecretQuerySet.current.
+_SECRETS = (
+    "SELECT endpoint_id, value FROM webhooks_core_endpointsecret"
+    " WHERE endpoint_id AMONG %s AND (expires_at IS NULL OR expires_at > %s)"
+    " ORDER BY id DESC"
+)
+
+
 def signers(endpoints: Sequence[Endpoint], now: datetime) -> dict[int, RequestSigner]:
     """Return the signer of each endpoint, by its primary key, with the secrets of now."""
-    secrets: dict[int, list[Any]] = {row.pk: [] for row in endpoints}
-    rows = EndpointSecret.objects.filter(among(secrets, of="endpoint_id"))
-    for pk, secret in rows.current(now).values_list("endpoint_id", "value"):
-        secrets[pk].append(secret)
+    secrets: dict[int, list[EncryptedText]] = {row.pk: [] for row in endpoints}
+    for pk, ciphertext in fetch(_SECRETS, ids(secrets), now):
+        secrets[pk].append(EncryptedText(ciphertext))
     return {row.pk: RequestSigner(row, secrets[row.pk]) for row in endpoints}
 
 

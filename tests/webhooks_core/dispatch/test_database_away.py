@@ -14,10 +14,11 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
 from tests.receiver import receiver
+from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, ok
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
+from webhooks_core.dispatch import delivery_rows, leases, results
 from webhooks_core.dispatch import dispatcher as engine
-from webhooks_core.dispatch import leases, results
 from webhooks_core.dispatch.claims import OpenClaims
 from webhooks_core.dispatch.queues import LeasedQueues
 from webhooks_core.models import (
@@ -27,13 +28,13 @@ from webhooks_core.models import (
     Endpoint,
     EndpointQueue,
 )
-from webhooks_core.models.deliveries import DeliveryQuerySet
+from webhooks_core.network.transport import OutgoingRequest
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 
 POINTS: dict[str, tuple[object, str]] = {
     "a queue is leased": (LeasedQueues, "lease_due"),
-    "deliveries are claimed": (DeliveryQuerySet, "claim"),
+    "deliveries are claimed": (delivery_rows, "claim"),
     "results are recorded": (results, "_insert_attempts"),
     "queues are released": (LeasedQueues, "release"),
     "the lease is renewed": (leases, "renew"),
@@ -202,7 +203,7 @@ def test_an_unconfirmed_claim_is_released_without_an_attempt(monkeypatch):
         assert lease is not None
         queues = LeasedQueues(lease)
         queues.lease_due(timezone.now())
-        Delivery.objects.claim([Delivery.objects.get().pk], lease=lease.pk)
+        delivery_rows.claim([Delivery.objects.get().pk], lease=lease.pk)
         claims = OpenClaims(lease, queues)
         assert claims.release_unconfirmed(unrecorded=[]) == 1
     assert Delivery.objects.values_list("attempts", "claimed_by").get() == (0, None)
@@ -216,3 +217,38 @@ def test_counters_are_not_touched_by_results_that_were_recorded_already(outage_a
             dispatch()
     target.refresh_from_db()
     assert Endpoint.objects.get().consecutive_failures == 1
+
+
+def test_what_is_claimed_before_an_outage_of_the_next_claim_is_released(monkeypatch):
+    for _ in range(2):
+        EndpointFactory.create()
+    publish_event()
+    dispatcher = ManualDispatcher()
+    claimed: list[OutgoingRequest] = []
+    claim = OpenClaims._claim_batch
+
+    def claim_one(self, queues, now, **options):
+        if len(queues) > 1:
+            raise ValueError("one of them cannot be claimed")
+        if claimed:
+            raise OperationalError("the connection is lost")
+        claimed.extend(claim(self, queues, now, **options))
+        return claimed
+
+    monkeypatch.setattr(OpenClaims, "_claim_batch", claim_one)
+    with pytest.raises(OperationalError):
+        dispatcher.claim()
+    assert (len(claimed), len(dispatcher.claims)) == (1, 0)
+    assert dispatcher.claims.release_unconfirmed(unrecorded=[]) == 1
+
+
+def test_an_attempt_ends_whose_endpoint_was_removed_before_an_outage():
+    EndpointFactory.create()
+    publish_event()
+    dispatcher = ManualDispatcher()
+    [request] = dispatcher.claim()
+    EndpointQueue.objects.all().delete()
+    dispatcher.queues.reload(timezone.now())
+    dispatcher.record([ok(request)])
+    dispatcher.queues.reload(timezone.now())
+    assert len(dispatcher.queues) == 0

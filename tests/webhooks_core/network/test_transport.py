@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import gc
 import re
 import socket
+import sys
 import threading
 from collections.abc import Mapping
 from contextlib import closing, suppress
@@ -205,6 +207,29 @@ def test_a_time_out_of_the_system_is_not_taken_for_ours(monkeypatch):
     monkeypatch.setattr(connections, "guarded_socket", time_out)
     result = post("http://127.0.0.1:9/")
     assert (result.outcome, result.error) == (Outcome.CONNECT, "the connection failed")
+
+
+@pytest.mark.parametrize(
+    ("behave", "outcome"),
+    [
+        (closes_at_once, Outcome.CONNECT),
+        (answering(b"not HTTP\r\n\r\n"), Outcome.HTTP),
+        (answering(b"HTTP/1.1 500 x\r\n\r\n"), Outcome.HTTP),
+    ],
+    ids=["closed", "not HTTP", "refused"],
+)
+def test_a_failed_attempt_leaves_no_body_to_the_garbage_collector(behave, outcome):
+    body = bytes(50_000)
+    before = sys.getrefcount(body)
+    gc.disable()
+    try:
+        with Hostile(behave).running() as hostile:
+            results = in_turn(hostile.url, 20, body=body)
+        left = sys.getrefcount(body) - before
+    finally:
+        gc.enable()
+    assert {result.outcome for result in results} == {outcome}
+    assert left <= 2
 
 
 def test_the_next_address_of_a_name_is_tried_if_one_refuses(names):
