@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import socket
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -60,8 +61,26 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run slow tests first, so that quick ones fill the processors while these wait."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    """Deal slow tests out, file by file, so that every worker begins with some.
+
+    xdist gives each worker as many tests in a row. Those that wait do so beside quick ones, and no
+    worker is left with slow ones at the end.
+    """
+    slow: dict[Path, list[pytest.Item]] = {}
+    quick: list[pytest.Item] = []
+    for item in items:
+        is_slow = item.get_closest_marker("slow") is not None
+        (slow.setdefault(item.path, []) if is_slow else quick).append(item)
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    piles: list[list[pytest.Item]] = [[] for _ in range(workers)]
+    for tests in sorted(slow.values(), key=len, reverse=True):
+        min(piles, key=len).extend(tests)
+    share = -(-len(items) // workers)
+    for pile in piles:
+        room = share - len(pile)
+        pile.extend(quick[:room])
+        del quick[:room]
+    items[:] = [item for pile in piles for item in pile]
 
 
 def pytest_collection_finish() -> None:
@@ -90,6 +109,34 @@ def pytest_xdist_setupnodes(specs: Sequence[Any]) -> None:
     left = max(1, REDIS_DATABASES - first)
     for n, spec in enumerate(specs):
         spec.env["REDIS_URL"] = f"{url}/{first + n % left}"
+
+
+def starts_from_a_copy() -> bool:
+    """Return True if workers share what one of them has migrated: it takes seconds of processor time."""
+    is_sqlite = settings.DATABASES["default"]["ENGINE"].endswith("sqlite3")
+    return is_sqlite and "PYTEST_XDIST_WORKER" in os.environ
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb(django_db_keepdb) -> bool:
+    return starts_from_a_copy() or django_db_keepdb
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    django_db_modify_db_settings, request
+) -> Iterator[None]:
+    if not starts_from_a_copy():
+        yield
+        return
+    name = settings.DATABASES["default"]["TEST"]["NAME"]
+    files = [Path(f"{name}{suffix}") for suffix in ("", "-wal", "-shm")]
+    for file in files:  # of a run that was killed
+        file.unlink(missing_ok=True)
+    shutil.copy(request.getfixturevalue("migrated_file"), name)
+    yield
+    for file in files:
+        file.unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from django.db import connections
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, Request, sync_playwright
 
 CHROMIUM = shutil.which("chromium")
 ARGUMENTS = [
@@ -19,6 +19,8 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+# What a request ends with when the page is left before its answer has come.
+LEFT = "net::ERR_ABORTED"
 OURS = ("http://localhost:", "http://127.0.0.1:", "http://[::1]:", "data:", "blob:")
 
 
@@ -51,7 +53,9 @@ def page(browser: Browser, db) -> Iterator[Page]:
 
 @pytest.fixture
 def complaints(page: Page) -> list[str]:
-    """What the page complains of: console errors (the CSP's too), exceptions, foreign requests."""
+    """What the page complains of: console errors (the CSP's too), exceptions, requests that are
+    foreign or fail. A request that the browser aborts because the test goes on is no complaint.
+    """
     seen: list[str] = []
 
     def hear(message):
@@ -62,8 +66,12 @@ def complaints(page: Page) -> list[str]:
         if not request.url.startswith(OURS):
             seen.append(f"foreign: {request.url}")
 
+    def note_failure(request: Request) -> None:
+        if request.failure != LEFT:
+            seen.append(f"failed: {request.url}: {request.failure}")
+
     page.on("console", hear)
     page.on("pageerror", lambda error: seen.append(str(error)))
-    page.on("requestfailed", lambda request: seen.append(f"failed: {request.url}"))
+    page.on("requestfailed", note_failure)
     page.on("request", watch)
     return seen

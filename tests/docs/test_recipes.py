@@ -105,13 +105,14 @@ COMPARING = (
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory) -> Path:
+def tree(tmp_path_factory, migrated_file) -> Path:
     """A copy of the tree with every recipe applied."""
     copy: Path = tmp_path_factory.mktemp("recipes") / "signpost"
     shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*LEFT_OUT))
     (copy / "shop").mkdir()
     (copy / "shop" / "__init__.py").touch()
     (copy / "var").mkdir()
+    shutil.copy(migrated_file, copy / "var" / "signpost.sqlite3")
     for patch in RECIPES:
         run(copy, "git", "apply", "-", given=patch)
     run(copy, sys.executable, "manage.py", "schemas")

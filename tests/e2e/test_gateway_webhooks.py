@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 import requests
 
+from tests.e2e.starting import Instance
 from tests.gateway.client import INGEST, PATH, stripe_accepts
 from tests.receiver import Receiver, receiver
-from tests.running import environment, free_port, running, until
+from tests.running import until
 
 pytestmark = [
     pytest.mark.slow,
@@ -24,21 +22,15 @@ pytestmark = [
 
 
 @dataclass(frozen=True)
-class Instance:
-    url: str
-    data: Path
-    headers: dict[str, str] = field(default_factory=dict)
+class Tenant:
+    """A caller of an instance with a gateway key."""
 
-    def manage(self, *arguments: str) -> str:
-        variables = environment(DATABASE_URL=f"sqlite:///{self.data}")
-        with running("manage.py", *arguments, environment=variables) as it:
-            assert it.status() == 0, it.output
-            return it.lines[-1].strip()
+    instance: Instance
 
     def call(self, method: str, path: str, body: Any = None, *, expect: int) -> Any:
-        answer = requests.request(
-            method, self.url + path, json=body, headers=self.headers, timeout=30
-        )
+        url = self.instance.url + path
+        headers = {"Authorization": f"Bearer {self.instance.gateway_key}"}
+        answer = requests.request(method, url, json=body, headers=headers, timeout=60)
         assert answer.status_code == expect, answer.text
         return answer.json() if answer.content else None
 
@@ -59,33 +51,20 @@ class Instance:
         return self.newest(subscription)
 
 
-@pytest.fixture(scope="module")
-def instance(tmp_path_factory, migrated_file) -> Iterator[Instance]:
-    """An instance as `make run` starts it, called with a gateway key."""
-    data, port = tmp_path_factory.mktemp("gateway") / "e2e.sqlite3", free_port()
-    shutil.copy(migrated_file, data)
-    url = f"http://127.0.0.1:{port}"
-    variables = environment(DATABASE_URL=f"sqlite:///{data}", BASE_URL=url)
-    arguments = ("manage.py", "up", "--port", str(port), "--no-demo")
-    with running(*arguments, environment=variables) as process:
-        process.wait_for("Signpost is ready")
-        made = Instance(url, data)
-        key = made.manage(
-            "create_gateway_key", "--tenant", "acme", "--principal", "ada"
-        )
-        made.headers["Authorization"] = f"Bearer {key}"
-        yield made
+@pytest.fixture
+def tenant(instance) -> Tenant:
+    return Tenant(instance)
 
 
 def test_a_document_arrives_on_the_third_attempt_under_one_id_and_fresh_signatures(
-    instance,
+    tenant,
 ):
     with receiver(500, 503, 204) as it:
-        made = instance.subscribe(it, event_types=["ingest.completed"])
-        shown = instance.call("GET", f"{PATH}/{made['id']}", expect=200)
+        made = tenant.subscribe(it, event_types=["ingest.completed"])
+        shown = tenant.call("GET", f"{PATH}/{made['id']}", expect=200)
         assert made["secret"] not in str(shown)
-        result = instance.ingest("Ships give way to ferries.")
-        record = instance.settled(made, "delivered")
+        result = tenant.ingest("Ferries wait for the tide.")
+        record = tenant.settled(made, "delivered")
     assert (record["attempts"], record["last_error"]) == (3, "HTTP 503")
     assert len({request.body for request in it.requests}) == 1
     assert {request.headers["X-Gateway-Delivery"] for request in it.requests} == {
@@ -95,44 +74,46 @@ def test_a_document_arrives_on_the_third_attempt_under_one_id_and_fresh_signatur
     assert stamps[2] > stamps[0]  # 1.5 s later, or more
     assert all(stripe_accepts(request, made["secret"]) for request in it.requests)
     assert result["document_id"] in it.requests[0].body.decode()
-    instance.call("DELETE", f"{PATH}/{made['id']}", expect=204)
+    tenant.call("DELETE", f"{PATH}/{made['id']}", expect=204)
 
 
-def test_exhausted_attempts_end_as_failed(instance):
+def test_exhausted_attempts_end_as_failed(tenant):
     with receiver(500) as it:
-        made = instance.subscribe(it)
-        instance.ingest("Exhausted.")
-        record = instance.settled(made, "failed")
+        made = tenant.subscribe(it)
+        tenant.ingest("Exhausted.")
+        record = tenant.settled(made, "failed")
     assert (record["attempts"], len(it.requests)) == (3, 3)
     assert record["next_attempt_at"] is record["delivered_at"] is None
-    instance.call("DELETE", f"{PATH}/{made['id']}", expect=204)
+    tenant.call("DELETE", f"{PATH}/{made['id']}", expect=204)
 
 
-def test_an_inactive_subscription_receives_nothing_until_it_is_active_again(instance):
+def test_an_inactive_subscription_receives_nothing_until_it_is_active_again(tenant):
     with receiver(204) as it:
-        made = instance.subscribe(it)
+        made = tenant.subscribe(it)
         address = f"{PATH}/{made['id']}"
-        instance.call("PATCH", address, {"active": False}, expect=200)
-        instance.ingest("Unheard.")
-        instance.call("POST", f"{address}/test", expect=409)
-        instance.call("PATCH", address, {"active": True}, expect=200)
-        heard = instance.ingest("Heard.")
-        instance.settled(made, "delivered")
+        tenant.call("PATCH", address, {"active": False}, expect=200)
+        tenant.ingest("Unheard.")
+        tenant.call("POST", f"{address}/test", expect=409)
+        tenant.call("PATCH", address, {"active": True}, expect=200)
+        heard = tenant.ingest("Heard.")
+        tenant.settled(made, "delivered")
     [request] = it.requests
     assert heard["document_id"] in request.body.decode()
-    instance.call("DELETE", address, expect=204)
+    tenant.call("DELETE", address, expect=204)
 
 
-def test_during_a_rotation_both_secrets_verify(instance):
+def test_during_a_rotation_both_secrets_verify(tenant):
     with receiver(204) as it:
-        made = instance.subscribe(it, secret="the first secret")
-        fresh = instance.manage("webhooks_rotate_secret", made["id"], "--overlap", "1")
-        instance.call("POST", f"{PATH}/{made['id']}/test", expect=202)
-        instance.settled(made, "delivered")
+        made = tenant.subscribe(it, secret="the first secret")
+        fresh = tenant.instance.manage(
+            "webhooks_rotate_secret", made["id"], "--overlap", "1"
+        )
+        tenant.call("POST", f"{PATH}/{made['id']}/test", expect=202)
+        tenant.settled(made, "delivered")
     [request] = it.requests
     assert request.headers["X-Gateway-Signature"].count("v1=") == 2
     assert request.headers["X-Gateway-Event"] == "webhook.test"
     assert stripe_accepts(request, "the first secret")
     assert stripe_accepts(request, fresh)
     assert not stripe_accepts(request, "another")
-    instance.call("DELETE", f"{PATH}/{made['id']}", expect=204)
+    tenant.call("DELETE", f"{PATH}/{made['id']}", expect=204)

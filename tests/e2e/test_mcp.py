@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx2
 import pytest
@@ -18,7 +17,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.docs.samples import sample
-from tests.e2e.starting import READY, start, variables
+from tests.e2e.starting import READY, Instance, start
 from tests.recording.oauth.live import CSRF, Person, installed_node_clients
 from tests.recording.oauth.test_real_clients import Memory, provider
 from tests.running import free_port
@@ -27,41 +26,33 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory) -> Path:
-    folder: Path = tmp_path_factory.mktemp("mcp")
-    return folder / "data.sqlite3"
-
-
-@pytest.fixture(scope="module")
-def person(data) -> Iterator[Person]:
-    """The demo user of a fresh instance, logged in."""
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    with (
-        start(data, "--port", str(port), BASE_URL=url) as process,
-        requests.Session() as session,
-    ):
+def fresh(tmp_path_factory, migrated_file) -> Iterator[Instance]:
+    """An instance of its own: other tests import recordings, and these search for the demo's."""
+    data = tmp_path_factory.mktemp("mcp") / "data.sqlite3"
+    shutil.copy(migrated_file, data)
+    url = f"http://127.0.0.1:{free_port()}"
+    with start(data, "--port", url.rpartition(":")[2], "--no-worker") as process:
         process.wait_for(READY)
-        [password] = re.findall(r"password: (\S+)", process.output)
-        token = CSRF.search(session.get(f"{url}/accounts/login", timeout=30).text)
-        assert token
-        form = {"username": "demo", "password": password}
-        form["csrfmiddlewaretoken"] = token[1]
-        session.post(f"{url}/accounts/login", data=form, timeout=30)
-        yield Person(url, session)
+        yield Instance(process, data, url)
 
 
 @pytest.fixture(scope="module")
-def sample_environment(person, data) -> dict[str, str]:
+def person(fresh) -> Iterator[Person]:
+    """The demo user, logged in."""
+    with requests.Session() as session:
+        address = f"{fresh.url}/accounts/login"
+        token = CSRF.search(session.get(address, timeout=60).text)
+        assert token
+        form = {"username": "demo", "password": fresh.password}
+        form["csrfmiddlewaretoken"] = token[1]
+        session.post(address, data=form, timeout=60)
+        yield Person(fresh.url, session)
+
+
+@pytest.fixture
+def sample_environment(fresh) -> dict[str, str]:
     """The variables that the programs of the documentation read."""
-    token = subprocess.run(
-        [sys.executable, "manage.py", "create_personal_token", "demo", "--days=1"],
-        env=variables(data),
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
-    own = {"SIGNPOST_MCP": f"{person.url}/mcp", "SIGNPOST_TOKEN": token}
+    own = {"SIGNPOST_MCP": f"{fresh.url}/mcp", "SIGNPOST_TOKEN": fresh.token}
     return {"PATH": os.environ["PATH"], **own}
 
 

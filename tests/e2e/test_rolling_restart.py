@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -15,6 +15,8 @@ from tests.receiver import receiver
 from tests.running import Running, environment, free_port, running, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+# Of each client between its requests: without one, the load takes what the processes need to start.
+PAUSE_S = 0.05
 IDENTITY = {"X-Tenant-Id": "acme", "X-Principal-Id": "ada"}
 
 
@@ -25,20 +27,17 @@ class Site:
         self.stack, self.variables = stack, variables
         self.ports = [free_port(), free_port()]
         self.servers = [self.web(port) for port in self.ports]
-        self.worker = self.start("qcluster", "task cluster starts")
+        self.worker = self.start("qcluster")
+        for server, port in zip(self.servers, self.ports, strict=True):
+            wait_until_ready(server, port)
+        self.worker.wait_for("task cluster starts")
 
-    def start(self, *command: str) -> Running:
-        *arguments, words = command
+    def start(self, *arguments: str) -> Running:
         process = running("manage.py", *arguments, environment=self.variables)
-        started = self.stack.enter_context(process)
-        started.wait_for(words)
-        return started
+        return self.stack.enter_context(process)
 
     def web(self, port: int) -> Running:
-        server = self.start("web", "--port", str(port), "web server starts")
-        ready = f"http://127.0.0.1:{port}/readyz"
-        until(lambda: requests.get(ready, timeout=60).ok, "readiness")
-        return server
+        return self.start("web", "--port", str(port))
 
     def post(self, path: str, body: object) -> requests.Response:
         """Ask a server; if its port is closed, the other one. Nothing else is repeated."""
@@ -54,16 +53,30 @@ class Site:
     def upgrade(self) -> None:
         """Replace the worker and then the web servers, as the guide says."""
         assert self.worker.end() == 0
-        self.start("migrate", "No migrations to apply")
-        self.worker = self.start("qcluster", "task cluster starts")
+        self.start("migrate").wait_for("No migrations to apply")
+        self.worker = self.start("qcluster")
+        self.worker.wait_for("task cluster starts")
         for index, port in enumerate(self.ports):
             assert self.servers[index].end() == 0
+            assert "Traceback" not in self.servers[index].output
             self.servers[index] = self.web(port)
+            wait_until_ready(self.servers[index], port)
+
+    def interrupt(self) -> None:
+        """End the web servers as Ctrl-C does."""
+        for server in self.servers:
+            assert server.end(signal.SIGINT) == 0
+            assert "Traceback" not in server.output
 
 
-def test_an_upgrade_under_load_loses_no_request_and_no_event(tmp_path, migrated_file):
-    data, stopped = tmp_path / "site.sqlite3", threading.Event()
-    shutil.copy(migrated_file, data)
+def wait_until_ready(server: Running, port: int) -> None:
+    server.wait_for("web server starts")
+    ready = f"http://127.0.0.1:{port}/readyz"
+    until(lambda: requests.get(ready, timeout=60).ok, "readiness")
+
+
+def test_an_upgrade_under_load_loses_no_request_and_no_event(data):
+    stopped = threading.Event()
     variables = environment(DATABASE_URL=f"sqlite:///{data}", WORKERS="2")
     with receiver(204) as server, ExitStack() as stack:
         site = Site(stack, variables)
@@ -76,6 +89,7 @@ def test_an_upgrade_under_load_loses_no_request_and_no_event(tmp_path, migrated_
                 response = site.post("/v1/ingest", {"text": uuid4().hex})
                 assert response.status_code == 201, response.text
                 documents.append(response.json()["document_id"])
+                stopped.wait(PAUSE_S)
             return documents
 
         with ThreadPoolExecutor() as pool:
@@ -92,3 +106,4 @@ def test_an_upgrade_under_load_loses_no_request_and_no_event(tmp_path, migrated_
 
         until(lambda: not missing(), "every event")
         assert len(documents) > 50
+        site.interrupt()

@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 
 from config.management.commands import up
 from tests.deploy_check import PRODUCTION
-from tests.e2e.starting import READY, rows, start, variables
+from tests.e2e.starting import READY, outcomes, rows, start, variables
 from tests.running import environment, free_port, running
 
 pytestmark = [
@@ -22,17 +22,26 @@ pytestmark = [
 ]
 
 
-def test_a_busy_port_is_one_clear_line_before_anything_is_done(tmp_path):
+def test_a_busy_port_and_a_wrong_option_are_one_clear_line_before_anything_is_done(
+    tmp_path,
+):
+    """A wrong option also of the web server that runs alone."""
     data = tmp_path / "none.sqlite3"
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        with start(data, "--port", str(port)) as it:
-            assert it.status() == 1
-            [line] = it.lines
-            assert line.startswith(
-                f"CommandError: port {port} on 127.0.0.1 is in use: "
-            )
+        busy, *wrong = outcomes(
+            ("up", "--port", str(port)),
+            ("web", "--host", "0.0.0.0"),  # noqa: S104
+            ("web", "--port", "x"),
+            environment=variables(data, BASE_URL=f"http://127.0.0.1:{port}"),
+        )
     assert not data.exists()
+    assert busy.status == 1
+    [line] = busy.output.splitlines()
+    assert line.startswith(f"CommandError: port {port} on 127.0.0.1 is in use: ")
+    for outcome, option in zip(wrong, ("--host", "--port"), strict=True):
+        assert outcome.status == 1
+        assert outcome.output.startswith(f"CommandError: {option}: ")
 
 
 @pytest.mark.parametrize(
@@ -61,20 +70,20 @@ def production(**more: str) -> dict[str, str]:
     return environment(**(PRODUCTION | more))
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--demo",), "--demo: a production instance gets no demo data."),
-        (("--host", "192.0.2.1"), "cannot listen on 192.0.2.1 port"),
-        (("--host", "a" * 64), "is not a known address"),
-    ],
-)
-def test_production_refuses(options, words):
-    arguments = ("manage.py", "up", "--port", str(free_port()), *options)
-    with running(*arguments, environment=production()) as it:
-        assert it.status() == 1
-        assert words in it.output
-        assert "Traceback" not in it.output
+def test_production_refuses_demo_data_and_addresses_that_are_not_its_own():
+    words = {
+        ("--demo",): "--demo: a production instance gets no demo data.",
+        ("--host", "192.0.2.1"): "cannot listen on 192.0.2.1 port",
+        ("--host", "a" * 64): "is not a known address",
+    }
+    up_on = ("up", "--port", str(free_port()))
+    refused = outcomes(
+        *((*up_on, *options) for options in words), environment=production()
+    )
+    for outcome, expected in zip(refused, words.values(), strict=True):
+        assert outcome.status == 1
+        assert expected in outcome.output
+        assert "Traceback" not in outcome.output
 
 
 def test_a_database_that_is_away_is_one_clear_line_without_the_password():
@@ -110,19 +119,10 @@ def test_ctrl_c_before_anything_was_started_is_one_clear_line(monkeypatch, db):
         )
 
 
-def test_production_gets_no_demo_data(tmp_path):
-    data = tmp_path / "production.sqlite3"
+def test_production_gets_no_demo_data(data):
     variables = production(DATABASE_URL=f"sqlite:///{data}", WORKERS="1")
-    arguments = ("manage.py", "up", "--port", str(free_port()), "--no-worker")
+    arguments = ("manage.py", "up", "--port", str(free_port()), "--no-web")
     with running(*arguments, environment=variables) as it:
         it.wait_for(READY)
         assert it.end() == 0
     assert rows(data)["auth_user"] == []
-
-
-@pytest.mark.parametrize("option", [("--host", "0.0.0.0"), ("--port", "x")])  # noqa: S104
-def test_the_web_server_alone_refuses_the_same(tmp_path, option):
-    data = tmp_path / "none.sqlite3"
-    with running("manage.py", "web", *option, environment=variables(data)) as it:
-        assert it.status() == 1
-        assert it.output.startswith(f"CommandError: {option[0]}: ")

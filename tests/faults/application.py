@@ -129,6 +129,15 @@ def unsubscribe(owner: str) -> None:
         endpoints.delete(endpoint)
 
 
+def expire_leases() -> None:
+    """Let every dispatcher look dead, as one is 15 s after its machine froze."""
+    from webhooks_core.database.clock import clock
+    from webhooks_core.models import DispatcherLease
+
+    open_leases = DispatcherLease.objects.filter(ended_at=None)
+    open_leases.update(expires_at=clock.in_sql())
+
+
 def sweep_soon() -> None:
     """Move the scheduled sweep up: its minute is a pace, nobody's guarantee."""
     from django.utils import timezone
@@ -139,7 +148,10 @@ def sweep_soon() -> None:
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     command.__name__: command
-    for command in (subscribe, declare, unsubscribe, publish, look, change, sweep_soon)
+    for command in (
+        *(subscribe, declare, unsubscribe, publish, look, change),
+        *(expire_leases, sweep_soon),
+    )
 }
 
 

@@ -15,6 +15,7 @@ from tests.faults.ledger import Ledger
 from tests.faults.ledger import open_ledger as open_unchecked
 from tests.faults.servers import Disk, Postgres, Redis
 from tests.faults.site import Site
+from tests.running import environment, migrate, until
 
 FILE = "site.sqlite3"
 COLUMNS = ("published", "deliveries", "delivered", "in flight", "duplicated", "lost")
@@ -68,10 +69,30 @@ def redis_server() -> Iterator[Redis]:
 
 
 @pytest.fixture(scope="session")
-def postgres_server() -> Iterator[Postgres]:
+def migrated_postgres(tmp_path_factory) -> Path:
+    """The files of a PostgreSQL with all tables, for tests to copy. One worker makes them for all."""
+    folder: Path = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    files, unfinished = folder / "postgres", folder / "making-postgres" / "data"
+    try:
+        unfinished.parent.mkdir()
+    except FileExistsError:
+        until(files.exists, "another worker's PostgreSQL")
+        return files
+    with Postgres().running() as server:
+        migrate(environment(DATABASE_URL=server.url))
+        server.stop()
+        server.copy_to(unfinished)
+    return unfinished.rename(files)
+
+
+@pytest.fixture(scope="session")
+def postgres_server(request) -> Iterator[Postgres]:
     if Postgres.programs() is None:
         pytest.skip("PostgreSQL's initdb is not installed")
-    with Postgres().running() as server:
+    files = request.getfixturevalue("migrated_postgres")
+    with Postgres(copy_of=files).running() as server:
         yield server
 
 
@@ -83,7 +104,6 @@ def postgres_site(tmp_path_factory, postgres_server, redis_server) -> Iterator[S
         DATABASE_URL=postgres_server.url,
         REDIS_URL=redis_server.url,
     )
-    site.migrate()
     with site.running():
         yield site
 

@@ -73,7 +73,8 @@ class Redis:
 class Postgres:
     """A PostgreSQL cluster in a folder of its own; run as `postgres` where we are root."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, copy_of: Path | None = None) -> None:
+        self._copy_of = copy_of
         self.port = free_server_port()
         self.url = f"postgres://postgres@127.0.0.1:{self.port}/postgres"
         # Not below pytest's folder, into which no other user may look.
@@ -103,16 +104,29 @@ class Postgres:
         log = str(self._folder / "log")
         self._run("pg_ctl", "-w", "-t", "60", "-l", log, "-o", options, "start")
 
+    def stop(self) -> None:
+        self._run("pg_ctl", "-w", "-m", "fast", "stop")
+
     def stop_at_once(self) -> None:
         """Stop as in a crash: no farewell to clients, no checkpoint; recovery at the start."""
         self._run("pg_ctl", "-w", "-m", "immediate", "stop")
 
+    def copy_to(self, folder: Path) -> None:
+        """Copy the files of a stopped server."""
+        shutil.copytree(self._data, folder)
+
+    def _make_files(self) -> None:
+        if self._copy_of:
+            shutil.copytree(self._copy_of, self._data)
+        if os.getuid() == 0:
+            subprocess.run(["chown", "-R", "postgres", self._folder], check=True)
+        if not self._copy_of:
+            self._run("initdb", "-A", "trust", "-U", "postgres", "--no-sync")
+
     @contextmanager
     def running(self) -> Iterator[Postgres]:
-        if os.getuid() == 0:
-            shutil.chown(self._folder, "postgres")
-        self._run("initdb", "-A", "trust", "-U", "postgres", "--no-sync")
         try:
+            self._make_files()
             self.start()
             yield self
         finally:

@@ -15,7 +15,7 @@ from typing import Any, Self
 import orjson
 
 from tests.faults import rigged
-from tests.running import ROOT, Running, environment, migrate, running, until
+from tests.running import ROOT, Running, environment, running, until
 
 
 class DatabaseAwayError(Exception):
@@ -72,9 +72,6 @@ class Site:
         self._cluster: Running | None = None
         self._shown = 0
         self.move_clock(0)
-
-    def migrate(self) -> None:
-        migrate(self._environment)
 
     @contextmanager
     def running(self) -> Iterator[Site]:

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from tests.faults.site import kill
-from tests.running import command_line, free_port, until
+from tests.faults.site import Site, kill
+from tests.running import Running, command_line, free_port, until
 
 pytestmark = [
     pytest.mark.slow,
@@ -18,31 +18,41 @@ EVENTS = 100
 WORDS = {"the web server": "manage.py web", "the cluster": "manage.py qcluster"}
 
 
-@pytest.mark.parametrize("victim", [*WORDS, "the whole tree"])
 def test_what_waits_when_an_instance_is_killed_arrives_after_the_next_start(
-    sqlite_site, open_ledger, victim
+    sqlite_site, open_ledger
 ):
     site = sqlite_site
     site.stop()
-    with open_ledger(site, f"kill -9 of {victim} of `up`", delay=0.4) as ledger:
-        up = site.cluster("up", "--no-demo", "--port", str(free_port()))
-        up.wait_for("Signpost is ready")
-        with ledger.publishing(EVENTS):
-            until(lambda: len(ledger.received) >= 20, "some deliveries")
-            with site.frozen():
-                ledger.note_in_flight()
-                assert len(ledger.received) < EVENTS * len(ledger.receivers)
-                doomed = {
-                    pid
-                    for pid in up.family()
-                    if WORDS.get(victim, "") in command_line(pid)
-                }
-                kill([up.child(WORDS[victim])] if victim in WORDS else doomed)
-                # Children that die with a parent do so before the others go on.
-                until(lambda: not doomed & set(up.family()), "the end of the killed")
-            assert up.status() in {1, -9}
-            up.wait_until_nothing_is_left()
-        for receiver in ledger.receivers:
-            receiver.delay = 0
-        site.cluster()
-        ledger.wait_until_delivered()
+    for victim in [*WORDS, "the whole tree"]:
+        up = start_instance(site)
+        with open_ledger(site, f"kill -9 of {victim} of `up`", delay=0.4) as ledger:
+            with ledger.publishing(EVENTS):
+                until(lambda: len(ledger.received) >= 20, "some deliveries")
+                with site.frozen():
+                    ledger.note_in_flight()
+                    assert len(ledger.received) < EVENTS * len(ledger.receivers)
+                    kill_part(up, victim)
+                assert up.status() in {1, -9}
+                up.wait_until_nothing_is_left()
+            for receiver in ledger.receivers:
+                receiver.delay = 0
+            if victim in WORDS:  # the next victims are of this instance
+                start_instance(site)
+            site.cluster()
+            ledger.wait_until_delivered()
+
+
+def kill_part(up: Running, victim: str) -> None:
+    """Return when what was killed, and what dies with it, is gone."""
+    word = WORDS.get(victim, "")
+    doomed = {pid for pid in up.family() if word in command_line(pid)}
+    kill([up.child(word)] if word else doomed)
+    # Children that die with a parent do so before the others go on.
+    until(lambda: not doomed & set(up.family()), "the end of the killed")
+
+
+def start_instance(site: Site) -> Running:
+    """Return the instance that runs, or a new one."""
+    up = site.cluster("up", "--no-demo", "--port", str(free_port()))
+    up.wait_for("Signpost is ready")
+    return up

@@ -14,10 +14,18 @@ pytestmark = [
 ]
 
 EVENTS = 30
+# Its end is that of all other processes: to the database one is as good as the other.
+CLUSTER, TREE = "the cluster", "the whole tree"
 
 
-@pytest.mark.parametrize("victim", ["the worker", "the cluster", "the whole tree"])
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize(
+    ("point", "victim"),
+    [
+        *((point, "the worker") for point in POINTS),
+        *((BEFORE_CLAIM, CLUSTER), (CLAIMED, TREE)),
+        *((ANSWERED, TREE), (WRITING, CLUSTER)),
+    ],
+)
 def test_a_kill_loses_nothing_and_repeats_only_what_was_in_flight(
     site, open_ledger, point, victim
 ):

@@ -63,9 +63,8 @@ class Project:
         self.run(sys.executable, "-m", "venv", "env")
         constraints = folder / "constraints.txt"
         locked = (ROOT / "requirements/production.lock").read_text()
-        constraints.write_text(
-            "\n".join(re.findall(r"^[\w.-]+==[\w.]+", locked, re.MULTILINE))
-        )
+        pins = re.findall(r"^([\w.-]+)\S*?(==[\w.]+)", locked, re.MULTILINE)
+        constraints.write_text("\n".join(map("".join, pins)))
         self.run(
             "python", "-m", "pip", "install", "-q", str(wheel), "-c", "constraints.txt"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
 import sys
@@ -108,10 +107,13 @@ class Command(BaseCommand):
         self._say("")
 
     def _say(self, line: str) -> None:
-        # The reader of the output may have closed it: that is no reason to stop serving.
-        with contextlib.suppress(OSError):
+        try:
             self.stdout.write(line)
             self.stdout.flush()
+        except OSError:
+            # The reader of the output has closed it: that is no reason to stop serving, nor for
+            # a failure when Python writes the rest at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _adapt_base_url(origin: str) -> None:

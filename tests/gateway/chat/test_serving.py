@@ -89,7 +89,52 @@ def rows(folder: Path, statement: str) -> list[Any]:
         return database.execute(statement).fetchall()
 
 
-def test_one_port_serves_chat_and_everything_else(server, folder):
+def test_one_port_serves_chat_and_everything_else_to_the_last_stream_and_row(
+    server, folder
+):
+    assert_serves_everything(server)
+    # What a proxy says never makes a peer local.
+    response = requests.post(
+        server.url + "/v2/chat/completions",
+        json={"model": "quick"},
+        headers={**IDENTITY, "X-Forwarded-For": "127.0.0.1"},
+        timeout=20,
+    )
+    assert response.status_code == 401
+
+    assert chat(server, "absent").status_code == 404
+    embedding = {"model": "absent", "input": "x"}
+    requests.post(
+        server.url + "/v1/embeddings", json=embedding, headers=IDENTITY, timeout=20
+    )
+    assert chat(server, headers_seen=True).status_code == 200
+    # A stream outlives the signal to stop.
+    with chat(server, "echo", stream=True) as response:
+        parts = response.iter_content(None)
+        first = next(parts)
+        server.terminate()
+        body = first + b"".join(parts)
+    assert events_of(body)[-1]["choices"][0]["finish_reason"] == "stop"
+    output, _ = server.communicate(timeout=30)
+    assert server.returncode == 0, output
+    # Denials and usage are written before the process ends.
+    denied = "select action, tenant, resource, reason from gateway_policydecision"
+    denial = "acme", "model:absent", "not_found_or_forbidden"
+    assert set(rows(folder, denied)) == {
+        ("chat.completions", *denial),
+        ("embeddings", *denial),
+    }
+    emitted = (
+        "select count(*) from webhooks_core_event where type = 'audit.policy_violation'"
+    )
+    assert rows(folder, emitted) == [(2,)]
+    used = (
+        "select model, prompt_tokens, completion_tokens from gateway_chat_usagerecord"
+    )
+    assert {("quick", 3, 3), ("echo", 3, 3)} <= set(rows(folder, used))
+
+
+def assert_serves_everything(server) -> None:
     events = events_of(chat(server, stream=True).content)
     assert "".join(
         event["choices"][0]["delta"].get("content", "") for event in events
@@ -108,43 +153,6 @@ def test_one_port_serves_chat_and_everything_else(server, folder):
         head = requests.head(address, headers=IDENTITY, timeout=20)
         assert (described.status_code, head.status_code) == (status, status)
         assert head.headers["Content-Length"] == str(len(described.content))
-
-
-def test_denials_and_usage_are_written_before_the_process_ends(server, folder):
-    assert chat(server, "absent").status_code == 404
-    embedding = {"model": "absent", "input": "x"}
-    requests.post(
-        server.url + "/v1/embeddings", json=embedding, headers=IDENTITY, timeout=20
-    )
-    assert chat(server, headers_seen=True).status_code == 200
-    server.terminate()
-    output, _ = server.communicate(timeout=30)
-
-    assert server.returncode == 0, output
-    denied = "select action, tenant, resource, reason from gateway_policydecision"
-    denial = "acme", "model:absent", "not_found_or_forbidden"
-    assert set(rows(folder, denied)) == {
-        ("chat.completions", *denial),
-        ("embeddings", *denial),
-    }
-    emitted = (
-        "select count(*) from webhooks_core_event where type = 'audit.policy_violation'"
-    )
-    assert rows(folder, emitted) == [(2,)]
-    used = (
-        "select model, prompt_tokens, completion_tokens from gateway_chat_usagerecord"
-    )
-    assert ("quick", 3, 3) in rows(folder, used)
-
-
-def test_a_stream_outlives_the_signal_to_stop(server):
-    with chat(server, "echo", stream=True) as response:
-        parts = response.iter_content(None)
-        first = next(parts)
-        server.terminate()
-        body = first + b"".join(parts)
-    assert events_of(body)[-1]["choices"][0]["finish_reason"] == "stop"
-    assert server.wait(30) == 0
 
 
 PREFORK = """
@@ -186,13 +194,3 @@ def test_a_server_that_forks_serves_chat_and_writes_what_was_used(folder, free_p
         os.killpg(process.pid, SIGTERM)
         process.communicate(timeout=30)
     until(lambda: rows(folder, count) == [(before + 8,)], "the usage")
-
-
-def test_what_a_proxy_says_never_makes_a_peer_local(server):
-    response = requests.post(
-        server.url + "/v2/chat/completions",
-        json={"model": "quick"},
-        headers={**IDENTITY, "X-Forwarded-For": "127.0.0.1"},
-        timeout=20,
-    )
-    assert response.status_code == 401

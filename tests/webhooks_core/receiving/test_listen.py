@@ -13,6 +13,7 @@ import requests
 
 from tests import signatures
 from tests.running import Running, environment, free_port, running
+from webhooks_core.management.commands.webhooks_listen import Command
 from webhooks_core.receiving import terminal
 from webhooks_core.receiving.verification import Received, verify
 
@@ -212,6 +213,10 @@ def test_a_deeply_nested_body_is_shown_unformatted(depth):
 # ── The command ─────────────────────────────────────────────────────────────────────
 
 
+def as_sent(headers: dict[str, str]) -> dict[str, str]:
+    return {name.replace("_", "-"): value for name, value in headers.items()}
+
+
 class Listener:
     def __init__(self, process: Running, port: int) -> None:
         self.process = process
@@ -219,9 +224,8 @@ class Listener:
         self.url = f"http://127.0.0.1:{port}"
 
     def post(self, **headers: str) -> int:
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
         return requests.post(
-            self.url + "/hook", BODY, headers=named, timeout=20
+            self.url + "/hook", BODY, headers=as_sent(headers), timeout=20
         ).status_code
 
     def raw(self, request: bytes) -> bytes:
@@ -280,28 +284,17 @@ def test_answers_follow_the_given_statuses_and_the_last_one_repeats(listen):
     assert '"type"' not in listener.process.output
 
 
-def test_an_answer_can_be_late(listen):
-    listener = listen("--delay", "2")
+def test_json_is_one_object_a_line_and_an_answer_can_be_late(listen):
+    listener = listen(
+        "--json", "--delay", "2", WEBHOOK_LISTEN_SECRETS=f"other,{SECRET}"
+    )
     with pytest.raises(requests.ReadTimeout):
-        requests.post(listener.url, BODY, timeout=0.5)
-
-
-def test_json_is_one_object_a_line_on_standard_output(listen):
-    listener = listen("--json", WEBHOOK_LISTEN_SECRETS=f"other,{SECRET}")
-    listener.post(**fresh())
+        requests.post(listener.url, BODY, headers=as_sent(fresh()), timeout=0.5)
     listener.process.wait_for('"verified"')
     record = json.loads(next(line for line in listener.process.lines if line[0] == "{"))
     assert record["verified"] is True
     assert record["body"] == BODY.decode()
     assert (record["event_id"], record["status"]) == ("evt_1", 204)
-
-
-def test_an_ascii_terminal_is_no_error(listen):
-    listener = listen(PYTHONIOENCODING="ascii")
-    listener.post(**fresh())
-    listener.process.wait_for("\\xc4rger")
-    assert listener.process.end(signal.SIGINT) == 0
-    assert "Traceback" not in listener.process.output
 
 
 @pytest.mark.parametrize(
@@ -331,8 +324,14 @@ def test_a_hostile_request_is_refused_and_the_next_one_is_served(
 
 @pytest.fixture(scope="module")
 def listener_of_module() -> Iterator[Listener]:
-    with listening() as listener:
+    with listening(PYTHONIOENCODING="ascii") as listener:
         yield listener
+        assert listener.process.end(signal.SIGINT) == 0
+
+
+def test_an_ascii_terminal_is_no_error(listener_of_module):
+    listener_of_module.post(**fresh())
+    listener_of_module.process.wait_for("\\xc4rger")
 
 
 def test_a_broken_connection_does_not_affect_the_next_one(listener_of_module):
@@ -355,9 +354,20 @@ def test_a_broken_connection_does_not_affect_the_next_one(listener_of_module):
         (("--host", "192.0.2.1"), "cannot listen on 192.0.2.1 port 9000"),
     ],
 )
-def test_an_invalid_option_is_one_clear_line(options, words):
-    arguments = ("manage.py", "webhooks_listen", *options)
+def test_an_invalid_option_is_one_clear_line(capsys, options, words):
+    with pytest.raises(SystemExit) as exit_:
+        Command().run_from_argv(["manage.py", "webhooks_listen", *options])
+    assert exit_.value.code != 0
+    assert_is_refusal(capsys.readouterr().err, words)
+
+
+def test_a_refused_command_line_has_no_traceback():
+    arguments = ("manage.py", "webhooks_listen", "--status", "99")
     with running(*arguments, environment=environment()) as process:
         assert process.status() != 0
-        assert words in process.output
-        assert "Traceback" not in process.output
+        assert_is_refusal(process.output, "'99' is not a status from 200 to 599")
+
+
+def assert_is_refusal(output: str, words: str) -> None:
+    assert words in output
+    assert "Traceback" not in output

@@ -97,7 +97,7 @@ def test_a_commit_without_a_notification_is_seen_at_the_next_look(monkeypatch, c
     monkeypatch.setattr(
         notify,
         "_mark_due",
-        lambda pks, *, at: EndpointQueue.objects.mark_due(pks, at=at),
+        lambda pks, *, at: EndpointQueue.objects.mark_due(pks, at=at or clock.in_sql()),
     )
     monkeypatch.setattr(listener, "_data_version", lambda: 0)
     with receiver(204) as target:

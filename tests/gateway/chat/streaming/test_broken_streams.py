@@ -272,12 +272,12 @@ def test_what_cannot_be_unpacked_is_a_failure_of_the_upstream(
     assert (response.status_code, response.json()) == (500, {"detail": text})
 
 
-@pytest.mark.parametrize("stream", [False, True])
-def test_an_answer_that_unpacks_to_gigabytes_is_cut_off(gateway, upstream, stream):
-    packer = zlib.compressobj(wbits=31)
+def test_an_answer_that_unpacks_to_gigabytes_is_cut_off(gateway, upstream):
+    packer = zlib.compressobj(1, wbits=31)
     body = b"".join(packer.compress(b" " * 2**20) for _ in range(1024)) + packer.flush()
     upstream.script = answers(body, Content_Encoding="gzip")
-    assert gateway.post(stream=stream).status_code == 500
+    for stream in (False, True):
+        assert gateway.post(stream=stream).status_code == 500
 
 
 # ── What only a broken server sends ─────────────────────────────────────────────────

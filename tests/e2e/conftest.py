@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.starting import READY, Instance
+from tests.running import environment, free_port, running
+
+
+@pytest.fixture
+def data(migrated_file, tmp_path) -> Path:
+    """A database with all tables and without rows of accounts or products."""
+    return Path(shutil.copy(migrated_file, tmp_path / "e2e.sqlite3"))
+
+
+@pytest.fixture(scope="package")
+def instance(tmp_path_factory, migrated_file) -> Iterator[Instance]:
+    """An instance as `make run` starts it, with demo data, for all tests of this package.
+
+    A test removes what it subscribes, and does not end a process.
+    """
+    data = tmp_path_factory.mktemp("instance") / "instance.sqlite3"
+    shutil.copy(migrated_file, data)
+    url = f"http://127.0.0.1:{free_port()}"
+    arguments = ("manage.py", "up", "--port", url.rpartition(":")[2])
+    variables = environment(DATABASE_URL=f"sqlite:///{data}", BASE_URL=url)
+    with running(*arguments, environment=variables) as process:
+        process.wait_for(READY)
+        yield Instance(process, data, url)
