@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 # The profile and the owner of an endpoint: two products may have the same owner.
 Owner = tuple[str, str]
 
@@ -22,7 +20,7 @@ class Shares:
         self.total = 4 * most // 3
         self.is_contended = False
         self._used = 0
-        self._held: Counter[Owner] = Counter()
+        self._held: dict[Owner, int] = {}
 
     def copy(self) -> Shares:
         shares = Shares(self.most)
@@ -31,21 +29,22 @@ class Shares:
         return shares
 
     def held(self, owner: Owner) -> int:
-        return self._held[owner]
+        return self._held.get(owner, 0)
 
     def add(self, owner: Owner, count: int) -> None:
         """Take places, or return them if `count` is negative."""
         self._used += count
-        self._held[owner] += count
-        if not self._held[owner]:
-            del self._held[owner]
+        if held := self.held(owner) + count:
+            self._held[owner] = held
+        else:
+            self._held.pop(owner, None)
 
     def room(self, owner: Owner, *, extra: int = 0) -> int:
         """Return how many more places an owner may take, of `extra` places more than `total`.
 
         Rounded up, so that the last free place can be taken; never negative.
         """
-        held, free = self._held[owner], self.total + extra - self._used
+        held, free = self.held(owner), self.total + extra - self._used
         if self.is_contended:
             most = min(-(-self.total // 4) - held, -((held - free) // 2))
         else:

@@ -59,7 +59,8 @@ class Deadline:
         self.until = until
 
     def __enter__(self) -> Self:
-        task = asyncio.current_task()
+        # Without the loop it would ask the system for the process id every time.
+        task = asyncio.current_task(self._deadlines.loop)
         if task is None:
             raise RuntimeError("a deadline is entered inside a task")
         self._task, self._cancelling = task, task.cancelling()
