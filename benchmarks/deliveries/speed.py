@@ -120,7 +120,8 @@ def _peer(measure: Callable[[], tuple[float, float]]) -> Measurement:
 
 
 def _contenders(bench: Bench, size: int) -> dict[str, Contender]:
-    count = bench.options.either(400, 6_000 if size == 1024 else 1_500)
+    # Seconds of work: in a shorter run the start and the end of a dispatcher take a tenth.
+    count = bench.options.either(400, 24_000 if size == 1024 else 5_000)
     found = {BARE[0]: Contender(lambda: bare(bench, "bare_aiohttp", size, count), "")}
     if _has_pycurl(bench):
         found["bare pycurl"] = Contender(

@@ -32,7 +32,7 @@ from webhooks_core.signing.signer import Body, RequestSigner, signers
 from webhooks_core.url_access import allowed_networks
 
 # Of one owner; others find a third more.
-MAX_CLAIMED = 1536
+MAX_CLAIMED = 2048
 MAX_BYTES = 32 * 1024 * 1024
 # How long an endpoint is left out whose deliveries cannot be claimed.
 PAUSE_AFTER_ERROR = timedelta(minutes=1)
