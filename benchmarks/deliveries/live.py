@@ -99,7 +99,7 @@ def latency(bench: Bench) -> None:
     bare = median(spans_by_name["bare POST"])
     for setting in settings(bench):
         added = (median(spans_by_name[setting.name]) - bare) * 1e3
-        wanted = 15 if setting.name.startswith("Redis") else 60
+        wanted = 6 if setting.name.startswith("Redis") else 15
         what = f"latency p50 above the bare POST, {setting.name}"
         bench.report.at_most(what, added, wanted, "ms")
 

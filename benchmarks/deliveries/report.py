@@ -65,18 +65,6 @@ class Report:
         target = Target(what, f"≤ {wanted:g} {unit}".strip(), text, measured <= wanted)
         self.targets.append(target)
 
-    def either_of(
-        self, what: str, rate: float, wanted: float, ratio: float, share: float
-    ) -> None:
-        """Note a target of which one half is enough: a rate, or a share of the limit."""
-        target = Target(
-            what,
-            f"≥ {wanted:,g}/s, or {share:g} of bare",
-            f"{rate:,.0f}/s, {ratio:.2f}",
-            rate >= wanted or ratio >= share,
-        )
-        self.targets.append(target)
-
     def as_json(self) -> dict[str, Any]:
         return {
             **about(),

@@ -83,8 +83,8 @@ def slow(bench: Bench) -> None:
     columns = ("", "deliveries/s", "of the bare loop")
     note = f"At most {MAX_IN_FLIGHT} in flight, in the bare loop too."
     bench.report.tables.append(Table(title, columns, rows, note))
-    what = "endpoints that answer after 100 ms"
-    bench.report.either_of(what, ours, 2_000, ratio, 0.6)
+    what = "endpoints that answer after 100 ms, of bare aiohttp"
+    bench.report.at_least(what, ratio, 0.9, "")
 
 
 def memory(bench: Bench) -> None:
