@@ -162,7 +162,9 @@ class Dispatcher:
         and the sender works on them in the meantime. Those that a claim waits for are written now.
         """
         if self._claims:
-            results = self.sender.collect(wait_s=BUSY_TICK_S)
+            # Queues that are not leased yet do not wait behind receivers that hang.
+            wait_s = 0.0 if self._has_more_due else BUSY_TICK_S
+            results = self.sender.collect(wait_s=wait_s)
             if self._recorder.receive(results):
                 self.sender.mark_reached()
             if self._recorder.is_awaited:

@@ -183,6 +183,11 @@ class Endpoint(models.Model):
         """Whether its last attempts timed out: until a success it gets one at a time, a probe."""
         return self.hanging_since is not None
 
+    @property
+    def has_answered(self) -> bool:
+        """Whether its last attempt did not time out; false before the first one."""
+        return self.last_attempt_at is not None and not self.timeouts
+
     def probe_at(self, now: datetime) -> datetime | None:
         """Return when a hanging endpoint may be probed next; None if now.
 

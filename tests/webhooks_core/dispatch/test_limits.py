@@ -14,6 +14,7 @@ from tests.webhooks_core.dispatch.manual_dispatcher import (
     ManualDispatcher,
     failed,
     ok,
+    timed_out,
     untried,
 )
 from tests.webhooks_core.engine import dispatch
@@ -50,6 +51,43 @@ def sent_of(requests) -> list[int]:
     """Return the ids of the events that requests carry, in their order."""
     events = dict(Delivery.objects.values_list("pk", "event"))
     return [events[request.key] for request in requests]
+
+
+class TestFirstRequest:
+    """Many receivers that never answer would hold up the other owners with their connections."""
+
+    def test_an_endpoint_gets_one_request_at_a_time_until_it_answers(self):
+        EndpointFactory.create(url=URL, max_in_flight=3)
+        dispatcher, limits = ManualDispatcher(), []
+        for result in (timed_out, failed, ok, timed_out, ok):
+            events(1)
+            [request] = dispatcher.claim()
+            limits.append(request.limit)
+            dispatcher.record([result(request)])
+            Delivery.objects.all().delete()
+        # Before the first attempt, and after a time-out; any answer opens it.
+        assert limits == [1, 1, 3, 3, 1]
+
+    def test_its_first_answer_lets_the_others_start(self):
+        with receiver(204, delay=0.05) as server:
+            EndpointFactory.create(url=server.url, max_in_flight=4)
+            events(40)
+            dispatch()
+        starts = list(
+            Attempt.objects.order_by("pk").values_list("started_at", flat=True)
+        )
+        ends = [at + timedelta(seconds=0.05) for at in starts]
+        at_once = [
+            sum(at <= start < end for at, end in zip(starts, ends, strict=True))
+            for start in starts
+        ]
+        assert len(server.requests) == 40
+        assert max(at_once) == 4
+
+    def test_a_rate_is_not_limited_further(self):
+        EndpointFactory.create(url=URL, max_in_flight=3, rate_per_second=3)
+        events(3)
+        assert {request.limit for request in ManualDispatcher().claim()} == {3}
 
 
 class TestRate:
