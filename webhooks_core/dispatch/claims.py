@@ -338,16 +338,14 @@ def _request(
     bodies: Mapping[int, Body],
 ) -> OutgoingRequest:
     event = bodies[due.event_pk]
-    is_limited = endpoint.rate_per_second is not None
-    # Connections to many receivers that never answer would hold up the other owners' requests.
-    may_be_many = endpoint.has_answered or is_limited
     return OutgoingRequest(
         key=due.pk,
         delivery_id=due.public_id,
         queue=due.queue,
         owner=(endpoint.profile, endpoint.owner),
-        limit=endpoint.in_flight if may_be_many else 1,
-        immediate=is_limited,
+        limit=endpoint.in_flight,
+        immediate=endpoint.rate_per_second is not None,
+        has_answered=endpoint.has_answered,
         url=endpoint.url,
         body=event.bytes,
         sign=partial(signer.headers, due.public_id, event),

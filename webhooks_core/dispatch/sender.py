@@ -42,10 +42,16 @@ class _Queue:
     owner: Owner
     waiting: deque[tuple[float, OutgoingRequest]] = field(default_factory=deque)
     running: int = 0
+    has_answered: bool = False
 
     @property
     def limit(self) -> int:
-        return self.waiting[0][1].limit if self.waiting else 0
+        if not self.waiting:
+            return 0
+        request = self.waiting[0][1]
+        # Connections to receivers that may never answer would hold up everybody's requests.
+        may_start = self.has_answered or request.has_answered or request.immediate
+        return request.limit if may_start else 1
 
 
 class Sender:
@@ -166,6 +172,9 @@ class Sender:
             self._results.append(result)
             if result.is_slow:
                 self._release_waiting(queue)
+            elif result.outcome and queue.waiting and not queue.has_answered:
+                queue.has_answered = True
+                self._start_runners(pk)
             if self._is_slot_wanted(queue.owner):
                 break  # this queue waits behind those that wait already
         self._finish(pk, queue)

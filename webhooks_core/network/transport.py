@@ -32,7 +32,8 @@ CONNECT_FOR_S = 3.0
 class OutgoingRequest(NamedTuple):
     """One attempt to make. At most `limit` requests of a `queue` run at once.
 
-    An `immediate` one is released if it cannot start at once: later it would exceed its rate.
+    Only one runs until the receiver answers, if it has not `has_answered` before. An `immediate` one
+    is released if it cannot start at once: later it would exceed its rate.
     `sign` returns the headers for a unix time in seconds. Raises SecretUnreadableError.
     `delivery_id` names the delivery in traces, `owner` whose share of the slots it takes.
     """
@@ -46,6 +47,7 @@ class OutgoingRequest(NamedTuple):
     timeout_s: float
     networks: AllowedNetworks
     immediate: bool = False
+    has_answered: bool = True
     delivery_id: str = ""
     owner: tuple[str, str] = ("", "")
 

@@ -56,17 +56,16 @@ def sent_of(requests) -> list[int]:
 class TestFirstRequest:
     """Many receivers that never answer would hold up the other owners with their connections."""
 
-    def test_an_endpoint_gets_one_request_at_a_time_until_it_answers(self):
+    def test_an_endpoint_has_answered_unless_it_is_new_or_timed_out(self):
         EndpointFactory.create(url=URL, max_in_flight=3)
-        dispatcher, limits = ManualDispatcher(), []
+        dispatcher, answered = ManualDispatcher(), []
         for result in (timed_out, failed, ok, timed_out, ok):
             events(1)
             [request] = dispatcher.claim()
-            limits.append(request.limit)
+            answered.append(request.has_answered)
             dispatcher.record([result(request)])
             Delivery.objects.all().delete()
-        # Before the first attempt, and after a time-out; any answer opens it.
-        assert limits == [1, 1, 3, 3, 1]
+        assert answered == [False, False, True, True, False]
 
     def test_its_first_answer_lets_the_others_start(self):
         with receiver(204, delay=0.05) as server:
@@ -84,10 +83,19 @@ class TestFirstRequest:
         assert len(server.requests) == 40
         assert max(at_once) == 4
 
-    def test_a_rate_is_not_limited_further(self):
-        EndpointFactory.create(url=URL, max_in_flight=3, rate_per_second=3)
-        events(3)
-        assert {request.limit for request in ManualDispatcher().claim()} == {3}
+    def test_one_that_hangs_gets_one(self):
+        with receiver(204, delay=2.0) as server:
+            EndpointFactory.create(url=server.url, max_in_flight=4)
+            events(8)
+            dispatch(run_s=0.5)
+        assert len(server.requests) == 1
+
+    def test_what_exceeds_its_rate_later_starts_at_once(self):
+        with receiver(204, delay=0.5) as server:
+            EndpointFactory.create(url=server.url, max_in_flight=3, rate_per_second=3)
+            events(3)
+            dispatch(run_s=0.2)
+        assert len(server.requests) == 3
 
 
 class TestRate:
