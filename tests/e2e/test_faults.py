@@ -144,7 +144,7 @@ def test_what_waits_when_processes_are_killed_arrives_after_the_next_start(data)
 def test_an_attempt_that_a_kill_interrupts_is_made_again_and_a_stop_lets_it_end(
     data, tmp_path
 ):
-    """A killed cluster ends everything. A stop also lets streams end, and admits nobody."""
+    """A killed cluster ends everything. A stop lets streams end and accepts no new request."""
     config = tmp_path / "gateway.yaml"
     model = {"name": "slow", "upstream": "echo", "model": "echo-500ms"}
     config.write_text(json.dumps({"models": [model]}))
