@@ -27,6 +27,11 @@ from webhooks_core.profiles import EventType, PingEvent, WebhookProfile
 from webhooks_core.retry import RetryPolicy
 from webhooks_core.worker import notify
 
+# A proxy of the environment cannot reach loopback, where all servers of the tests are. Programs that
+# the tests start get this environment.
+for _name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+    del os.environ[_name]
+
 REDIS_DATABASES = 16  # of a server as it comes
 DATABASE_FIXTURES = frozenset({"db", "transactional_db", "live_server"})
 
