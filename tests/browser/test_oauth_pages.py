@@ -31,6 +31,7 @@ class Callback(ThreadingHTTPServer):
     def __init__(self, host: str) -> None:
         self.address_family = AF_INET6 if ":" in host else AF_INET
         self.seen: list[str] = []
+        self.next_address = ""  # where it sends the browser on to
         super().__init__((host, 0), Answer)
 
     @property
@@ -45,7 +46,9 @@ class Answer(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path.startswith("/callback?"):
             self.server.seen.append(self.path)
-        self.send_response(200)
+        self.send_response(302 if self.server.next_address else 200)
+        if self.server.next_address:
+            self.send_header("Location", self.server.next_address)
         self.end_headers()
         self.wfile.write(b"connected")
 
@@ -149,17 +152,45 @@ def test_an_error_after_the_login_reaches_the_client_under_the_csp(
     assert complaints == []
 
 
-def test_the_policy_stops_a_form_that_leads_elsewhere(
-    live_server, page, complaints, callback, account
+@pytest.mark.parametrize("decision", ["Allow", "Deny", "an error"])
+def test_the_callback_may_send_the_browser_on_to_another_origin(
+    live_server, page, complaints, listen, account, decision
 ):
+    last, callback = listen("127.0.0.1"), listen("127.0.0.1")
+    callback.next_address = last.address.replace("127.0.0.1", "localhost") + "?end=1"
+    app = App.registered(Client(), redirect=callback.address)
+    changes = {"scope": "admin"} if decision == "an error" else {}
+    page.goto(live_server.url + app.address(**changes))
+    log_in(page)
+    if not changes:
+        page.get_by_role("button", name=decision, exact=True).click()
+    page.wait_for_url(callback.next_address)
+    assert last.seen == ["/callback?end=1"]
+    assert complaints == []
+
+
+@pytest.mark.parametrize("scheme", ["vscode", "cursor"])
+def test_the_callback_may_send_the_browser_on_to_a_program(
+    live_server, page, callback, account, scheme
+):
+    callback.next_address = f"{scheme}://signpost.example/callback?end=1"
     app = App.registered(Client(), redirect=callback.address)
     page.goto(live_server.url + app.address())
     log_in(page)
-    page.get_by_role("button", name="Deny").wait_for()
-    page.evaluate("document.forms[1].action = 'http://127.0.0.1:9/callback?x=1'")
-    page.get_by_role("button", name="Deny").focus()
-    page.keyboard.press("Enter")
-    page.wait_for_timeout(300)
+    page.get_by_role("button", name="Allow", exact=True).focus()
+    with page.expect_request(callback.next_address):
+        page.keyboard.press("Enter")
+
+
+def test_the_policy_stops_a_form_of_another_page_that_leads_elsewhere(
+    live_server, page, complaints, callback, account
+):
+    page.goto(live_server.url + "/accounts/login")
+    log_in(page)
+    page.get_by_role("button", name="Log out ada").focus()
+    page.evaluate(f"document.forms[0].action = '{callback.address}?x=1'")
+    with page.expect_event("console"):
+        page.keyboard.press("Enter")
     assert callback.seen == []
     assert any("form-action" in complaint for complaint in complaints)
 

@@ -21,7 +21,7 @@ from recording.oauth.authorization import Authorization
 from recording.oauth.errors import InvalidRequestError, TooManyRequestsError
 from recording.oauth.forms import LoginForm
 from recording.oauth.models import Application
-from recording.oauth.views.authorize import with_form_action
+from recording.oauth.views.authorize import with_any_form_action
 
 
 class NextAddressMixin(RedirectURLMixin):
@@ -57,7 +57,7 @@ class LoginPageMixin(NextAddressMixin):
         if authorization is None:
             return response
         # The form may end at the application, which receives errors after the login.
-        return with_form_action(self.request, response, authorization.redirect_origin)
+        return with_any_form_action(self.request, response)
 
 
 class Login(LoginPageMixin, LoginView):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from csp.decorators import csp_update
+from csp.decorators import csp_replace
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -55,7 +55,7 @@ def _consent(request: HttpRequest, authorization: Authorization) -> HttpResponse
     if request.method != "POST":
         context = {"authorization": authorization, "address": request.get_full_path()}
         response = render(request, "oauth/authorize.html", context)
-        return with_form_action(request, response, authorization.redirect_origin)
+        return with_any_form_action(request, response)
     decision = {"allow", "deny"} & request.POST.keys()
     if decision == {"allow"}:
         address = authorization.allow(request.user)
@@ -77,16 +77,11 @@ def _redirect(address: str) -> HttpResponse:
     return HttpResponse(status=303, headers={"Location": address})
 
 
-def with_form_action(
-    request: HttpRequest, response: HttpResponse, origin: str
-) -> HttpResponse:
-    """Allow the page's form to end at this origin: browsers apply form-action to redirects too.
+def with_any_form_action(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """Leave form-action out of a page whose form ends at the application.
 
-    A content security policy names neither an IPv6 address nor the host of a private-use
-    scheme; for these it allows the scheme.
+    Chromium applies it to every redirect after the form, and an application's callback may send
+    the browser on to any origin, or to a program by a scheme of its own.
     """
-    scheme = origin.partition(":")[0]
-    has_host = scheme in {"http", "https"} and "[" not in origin
-    source = origin if has_host else f"{scheme}:"
-    csp_update({"form-action": [source]})(lambda _request: response)(request)
+    csp_replace({"form-action": None})(lambda _request: response)(request)
     return response

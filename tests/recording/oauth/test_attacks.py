@@ -187,7 +187,7 @@ def test_the_consent_page_cannot_be_framed_or_kept(app):
     assert response["X-Frame-Options"] == "DENY"
     policy = response["Content-Security-Policy"]
     assert "frame-ancestors 'none'" in policy
-    assert "form-action 'self' http://127.0.0.1:4567;" in policy + ";"
+    assert "form-action" not in policy  # the callback may lead anywhere
     assert "no-store" in response["Cache-Control"]
     assert response["Referrer-Policy"] == "same-origin"
 
@@ -289,7 +289,7 @@ def test_the_login_leads_back_to_a_long_request(app, account):
     visitor = Client()
     login = visitor.get(address)["Location"]
     page = visitor.get(login)
-    assert "form-action 'self' http://127.0.0.1:4567" in page["Content-Security-Policy"]
+    assert "form-action" not in page["Content-Security-Policy"]
     form = {
         "username": "ada",
         "password": "correct horse",
