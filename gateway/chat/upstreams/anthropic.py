@@ -27,6 +27,7 @@ from gateway.chat.streaming import chunks
 from gateway.chat.streaming.sse import DONE, MAX_EVENT_BYTES
 from gateway.chat.upstreams import http, messages
 from gateway.chat.upstreams.base import Job
+from gateway.chat.upstreams.turns import THINKING
 
 VERSION = "2023-06-01"
 FINISH_REASONS = {
@@ -38,7 +39,6 @@ FINISH_REASONS = {
     "tool_use": "tool_calls",
     "refusal": "content_filter",
 }
-THINKING = ("thinking", "redacted_thinking")
 WRITTEN, CACHED = "cache_creation_input_tokens", "cache_read_input_tokens"
 
 

@@ -197,13 +197,20 @@ def _tool(tool: Any) -> dict[str, Any]:
             same = ("description", "strict")
             translated = {
                 "name": name,
-                "input_schema": function.get("parameters") or {"type": "object"},
+                "input_schema": _object_schema(function.get("parameters") or {}),
                 **{key: function[key] for key in same if function.get(key)},
             }
             return with_cache_control(with_cache_control(translated, function), tool)
         case {"type": str(kind)} if kind != "function":
             raise UnsupportedRequestError(f"tools of the type {kind}"[:500])
     raise InvalidValueError("tools: each must be a function with a name.")
+
+
+def _object_schema(schema: Any) -> Any:
+    """Return the schema of a tool's input; the API requires its type."""
+    if isinstance(schema, dict) and schema.get("type") is None:
+        return {**schema, "type": "object"}
+    return schema
 
 
 def _tool_choice(choice: Any) -> dict[str, Any]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from hashlib import sha256
+from itertools import islice
 from typing import Any
 
 from gateway.chat import exact_json
@@ -14,7 +17,9 @@ Block = dict[str, Any]
 
 SYSTEM = frozenset({"system", "developer"})
 COMMON_FIELDS = frozenset({"role", "content", "cache_control"})
-ASSISTANT_FIELDS = {"refusal", "tool_calls", "thinking_blocks", "reasoning_content"}
+# The API takes thinking back only with its signature, in `thinking_blocks`. These repeat it.
+REASONING = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
+ASSISTANT_FIELDS = REASONING | {"refusal", "tool_calls", "thinking_blocks"}
 # The fields of messages that are translated, or repeat what the others say.
 FIELDS: Mapping[str, frozenset[str]] = {
     "system": COMMON_FIELDS,
@@ -23,6 +28,15 @@ FIELDS: Mapping[str, frozenset[str]] = {
     "assistant": COMMON_FIELDS | ASSISTANT_FIELDS,
     "tool": COMMON_FIELDS | {"tool_call_id", "name"},  # the id says which tool it was
 }
+# Names that clients give to the API's media types.
+MEDIA_TYPES = {
+    "image/jpg": "image/jpeg",
+    "image/pjpeg": "image/jpeg",
+    "image/x-png": "image/png",
+    "application/x-pdf": "application/pdf",
+}
+THINKING = frozenset({"thinking", "redacted_thinking"})
+NOT_IN_IDS = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def refuse_others(value: Mapping[str, Any], known: Collection[str], where: str) -> None:
@@ -63,7 +77,7 @@ def system(messages: Sequence[Any]) -> dict[str, Any]:
         block
         for message in messages
         if (role := _role(message)) in SYSTEM
-        for block in _blocks(role, message)
+        for block in _without_blanks(_blocks(role, message))
     ]
     if any("cache_control" in block for block in blocks):
         return {"system": blocks}
@@ -78,7 +92,9 @@ def turns(messages: Sequence[Any]) -> list[dict[str, Any]]:
         if role in SYSTEM:
             continue
         turn_role = "assistant" if role == "assistant" else "user"
-        content = _blocks(role, message)
+        content = _without_blanks(_blocks(role, message))
+        if not content:
+            continue
         if merged and merged[-1]["role"] == turn_role:
             merged[-1]["content"] += content
         else:
@@ -94,8 +110,8 @@ def _blocks(role: str, message: Mapping[str, Any]) -> list[Block]:
         case "tool":
             result = {
                 "type": "tool_result",
-                "tool_use_id": message.get("tool_call_id"),
-                "content": _content(role, message.get("content")),
+                "tool_use_id": _tool_id(message.get("tool_call_id")),
+                "content": _without_blanks(_content(role, message.get("content"))),
             }
             blocks = [result]
         case _:
@@ -108,24 +124,42 @@ def _blocks(role: str, message: Mapping[str, Any]) -> list[Block]:
     ]
 
 
+def _without_blanks(blocks: Sequence[Block]) -> list[Block]:
+    """Return the blocks without empty text and white space alone, which the API refuses.
+
+    Its `cache_control` goes to the block before it, where the same prefix ends; thinking
+    cannot have one.
+    """
+    kept: list[Block] = []
+    for block in blocks:
+        if block["type"] != "text" or block["text"].strip():
+            kept.append(block)
+        elif "cache_control" in block and kept and kept[-1]["type"] not in THINKING:
+            kept[-1] = {"cache_control": block["cache_control"], **kept[-1]}
+    return kept
+
+
 def _assistant(message: Mapping[str, Any]) -> list[Block]:
     """Return the blocks in the order in which the API sent them."""
-    blocks = [
-        block
-        for block in _content("assistant", message.get("content"))
-        # An empty text is refused there, and usual here beside tool calls.
-        if block["type"] != "text" or block["text"]
-    ]
-    if isinstance(message.get("refusal"), str) and message["refusal"]:
-        blocks.append({"type": "text", "text": message["refusal"]})
-    blocks += map(_tool_use, _list(message, "tool_calls"))
-    for place, block in enumerate(_list(message, "thinking_blocks")):
+    said = _content("assistant", message.get("content"))
+    if isinstance(message.get("refusal"), str):
+        said.append({"type": "text", "text": message["refusal"]})
+    thinking = _list(message, "thinking_blocks")
+    calls = map(_tool_use, _list(message, "tool_calls"))
+    return [*_in_place(thinking, said), *calls]
+
+
+def _in_place(thinking: Sequence[Any], said: Sequence[Block]) -> list[Block]:
+    """Return the blocks of thinking at their `index` among the others, else before them."""
+    merged: list[Block] = []
+    others = iter(said)
+    for block in thinking:
         index = block.get("index") if isinstance(block, dict) else None
-        blocks.insert(index if isinstance(index, int) else place, _thinking(block))
-    if message.get("reasoning_content") and not any(map(_is_thinking, blocks)):
-        # The API takes thinking back only with its signature.
-        raise UnsupportedRequestError("reasoning_content without thinking_blocks")
-    return blocks
+        if isinstance(index, int):
+            before = min(index - len(merged), len(said))
+            merged += islice(others, max(0, before))
+        merged.append(_thinking(block))
+    return [*merged, *others]
 
 
 def _list(message: Mapping[str, Any], name: str) -> list[Any]:
@@ -133,10 +167,6 @@ def _list(message: Mapping[str, Any], name: str) -> list[Any]:
     if value is not None and not isinstance(value, list):
         raise InvalidValueError(f"messages: {name} must be a list.")
     return value or []
-
-
-def _is_thinking(block: Block) -> bool:
-    return block["type"] in {"thinking", "redacted_thinking"}
 
 
 def _content(role: str, content: Any) -> list[Block]:
@@ -185,19 +215,23 @@ def _image(part: Mapping[str, Any]) -> Block:
 
 
 def _source(url: str) -> dict[str, str]:
-    if not url.startswith("data:"):
+    if not _is_data(url):
         return {"type": "url", "url": url}
     media_type, data = _data_url(url)
     return {"type": "base64", "media_type": media_type, "data": data}
 
 
+def _is_data(url: str) -> bool:
+    return url[:5].lower() == "data:"
+
+
 def _data_url(url: str) -> tuple[str, str]:
     """Return the media type and the data in base64."""
-    head, _, data = url.removeprefix("data:").partition(",")
-    media_type, *parameters = head.split(";")
+    head, _, data = url[5:].partition(",")
+    media_type, *parameters = (part.strip() for part in head.lower().split(";"))
     if "base64" not in parameters:
         raise UnsupportedRequestError("data that is not in base64")
-    return media_type, data
+    return MEDIA_TYPES.get(media_type, media_type), data
 
 
 def _file(part: Mapping[str, Any]) -> Block:
@@ -207,7 +241,7 @@ def _file(part: Mapping[str, Any]) -> Block:
         raise InvalidValueError("messages: a part of the type file has no file.")
     refuse_others(file, {"filename", "file_data"}, "file")
     data = file.get("file_data")
-    if not isinstance(data, str) or not data.startswith("data:"):
+    if not isinstance(data, str) or not _is_data(data):
         raise InvalidValueError("messages: file_data must be a data URL.")
     title = {"title": file["filename"]} if file.get("filename") else {}
     return with_cache_control(
@@ -247,22 +281,40 @@ def _thinking(part: Any) -> Block:
 
 def _tool_use(call: Any) -> Block:
     match call:
-        case {"id": str(key), "function": {"name": str(name), "arguments": str(text)}}:
+        case {"id": str(key), "function": {"name": str(name)} as function}:
             refuse_others(call, {"id", "type", "function", "index"}, "tool_calls")
-            refuse_others(call["function"], {"name", "arguments"}, "tool_calls")
-            return {"type": "tool_use", "id": key, "name": name, "input": _input(text)}
+            refuse_others(function, {"name", "arguments"}, "tool_calls")
+            arguments = _arguments(function.get("arguments"))
+            return {
+                "type": "tool_use",
+                "id": _tool_id(key),
+                "name": name,
+                "input": arguments,
+            }
         case {"type": str(kind)} if kind != "function":
             raise UnsupportedRequestError(f"tool calls of the type {kind}"[:500])
     raise InvalidValueError("messages: a tool call needs id, name and arguments.")
 
 
-def _input(text: str) -> Any:
-    try:
-        return exact_json.loads((text or "{}").encode())
-    except ValueError as error:
-        raise InvalidValueError(
-            "messages: a tool call's arguments are not JSON."
-        ) from error
+def _arguments(value: Any) -> dict[str, Any]:
+    """Return arguments as an object, which the API requires.
+
+    A model may write anything, and stop anywhere: what is no object becomes an empty one.
+    """
+    if isinstance(value, str):
+        try:
+            value = exact_json.loads(value.encode())
+        except ValueError:
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _tool_id(key: Any) -> Any:
+    """Return the id of a call as the API accepts it, the same for the call and its result."""
+    if not isinstance(key, str) or (key and not NOT_IN_IDS.search(key)):
+        return key
+    digest = sha256(key.encode()).hexdigest()[:16]
+    return f"{NOT_IN_IDS.sub('_', key[:40])}_{digest}"
 
 
 # The types of content: the roles whose messages may have them, and their translation.

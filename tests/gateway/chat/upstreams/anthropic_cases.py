@@ -132,16 +132,14 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
             spoken(THOUGHT, SAID, HIDDEN),
         ),
     ],
-    "messages: reasoning_content": [
+    "messages: reasoning_content, reasoning, reasoning_details": [
         (
             assistant(content="Well", reasoning_content="Hm.", thinking_blocks=[THOUGHT]),
             spoken(THOUGHT, SAID),
         ),
         (assistant(content="Well", reasoning_content=""), spoken(SAID)),
-        (
-            assistant(content="Well", reasoning_content="Hm."),
-            "reasoning_content without thinking_blocks",
-        ),
+        (assistant(content="Well", reasoning="Hm."), spoken(SAID)),
+        ({"messages": [USER | {"reasoning": "Hm."}]}, "messages with the role user: reasoning"),
     ],
     "messages: any other field": [
         (assistant(content="x", annotations=[], audio=None), spoken({"type": "text", "text": "x"})),

@@ -1,0 +1,224 @@
+"""Conversations that other models, clients and frameworks began go on with Anthropic's models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.gateway.chat.mock_upstream import answers
+from tests.gateway.chat.upstreams.anthropic_cases import (
+    CACHE,
+    HIDDEN,
+    SAID,
+    THOUGHT,
+    USE,
+    USER,
+    assistant,
+    first,
+    image,
+    sent,
+    spoken,
+    user,
+)
+from tests.gateway.chat.upstreams.test_anthropic import CALL, MESSAGE, sent_body
+
+HI = {"type": "text", "text": "Hi"}
+PICTURE = {"type": "image_url", "image_url": {"url": "x"}}
+
+
+def conversation(*messages: Any) -> dict[str, Any]:
+    return {"messages": list(messages)}
+
+
+def turn(role: str, *blocks: Any) -> dict[str, Any]:
+    return {"role": role, "content": list(blocks)}
+
+
+def text(value: str, **more: Any) -> dict[str, Any]:
+    return {"type": "text", "text": value, **more}
+
+
+def result(content: Any) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": "t", "content": content}
+
+
+def called(key: str = "toolu_1", **function: Any) -> dict[str, Any]:
+    return assistant(tool_calls=[{"id": key, "function": {"name": "tide", **function}}])
+
+
+def assert_becomes(fields: Any, expected: Any) -> None:
+    body = sent(**fields)
+    assert {name: body.get(name) for name in expected} == expected
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\n\t", "\u00a0\u2003"])
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        # The blank stands in place of BLANK.
+        (user(text("BLANK"), PICTURE), first(type="image", source={"type": "url", "url": "x"})),
+        (
+            conversation(USER, {"role": "assistant", "content": "BLANK"}, USER),
+            conversation(turn("user", HI, HI)),
+        ),
+        (
+            conversation(USER, {"role": "assistant", "refusal": "BLANK"}, USER),
+            conversation(turn("user", HI, HI)),
+        ),
+        (
+            conversation(
+                USER,
+                turn("assistant", SAID),
+                turn("user", text("BLANK")),
+                turn("assistant", {"type": "refusal", "refusal": "BLANK"}, SAID),
+            ),
+            conversation(turn("user", HI), turn("assistant", SAID, SAID)),
+        ),
+        (conversation(turn("user", text("BLANK"), HI)), conversation(turn("user", HI))),
+        (conversation(result("BLANK")), first(type="tool_result", tool_use_id="t", content=[])),
+        (
+            conversation(result([text("BLANK"), HI])),
+            first(type="tool_result", tool_use_id="t", content=[HI]),
+        ),
+        (assistant(content="BLANK", tool_calls=[CALL]), spoken(USE)),
+        (
+            assistant(content="BLANK", thinking_blocks=[{**THOUGHT, "thinking": ""}]),
+            spoken({**THOUGHT, "thinking": ""}),
+        ),
+        # The prefix that is cached ends at the block before.
+        (user(HI, text("BLANK", cache_control=CACHE)), first(**HI, cache_control=CACHE)),
+        (user(HI, text("BLANK"), cache_control=CACHE), first(**HI, cache_control=CACHE)),
+        (user(text("BLANK", cache_control=CACHE), HI), first(**HI)),
+        (assistant(content=[THOUGHT, text("BLANK", cache_control=CACHE)]), spoken(THOUGHT)),
+        (conversation({"role": "system", "content": "BLANK"}, USER), {"system": None}),
+        (
+            conversation(
+                {"role": "system", "content": "BLANK"},
+                {"role": "developer", "content": "Now."},
+                USER,
+            ),
+            {"system": "Now."},
+        ),
+        (
+            conversation(
+                {"role": "system", "content": "BLANK"},
+                {"role": "system", "content": "Now.", "cache_control": CACHE},
+                turn("developer", text("BLANK")),
+                USER,
+            ),
+            {"system": [text("Now.", cache_control=CACHE)]},
+        ),
+    ],
+)  # fmt: skip
+def test_text_without_a_letter_is_left_out(fields, expected, blank):
+    assert_becomes(_with(fields, blank), expected)
+
+
+def _with(value: Any, blank: str) -> Any:
+    if isinstance(value, dict):
+        return {name: _with(item, blank) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_with(item, blank) for item in value]
+    return blank if value == "BLANK" else value
+
+
+@pytest.mark.parametrize(("content", "said"), [("Well", [SAID]), ("\n\n", []), (None, [])])  # fmt: skip
+@pytest.mark.parametrize("last", [2, 3, -1, 10**30])
+def test_calls_stay_behind_thinking_when_text_before_them_is_joined_or_blank(
+    content, said, last
+):
+    blocks = [{**THOUGHT, "index": 1}, {**HIDDEN, "index": last}]
+    message = assistant(content=content, thinking_blocks=blocks, tool_calls=[CALL])
+    assert_becomes(message, spoken(*said, THOUGHT, HIDDEN, USE))
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning", "reasoning_details"])  # fmt: skip
+@pytest.mark.parametrize("value", ["Hm.", [{"type": "reasoning.text", "text": "Hm."}], {"a": 1}, 5])  # fmt: skip
+def test_reasoning_without_its_signature_has_no_effect(name, value):
+    assert_becomes(assistant(content="Well", **{name: value}), spoken(SAID))
+    called_ = assistant(content="Well", tool_calls=[CALL], **{name: value})
+    assert_becomes(called_, spoken(SAID, USE))
+    alone = conversation(USER, {"role": "assistant", name: value}, USER)
+    assert_becomes(alone, conversation(turn("user", HI, HI)))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *("null", "[]", '"x"', "1", "true", "1e400", " ", "", "{}", '{"at": "Br', "tide", "\ud800"),
+        *(None, [], ["at"], 5),
+    ],
+)  # fmt: skip
+def test_arguments_that_are_no_object_become_an_empty_one(arguments):
+    empty = spoken({**USE, "input": {}})
+    assert_becomes(called(arguments=arguments), empty)
+    assert_becomes(called(), empty)
+
+
+def test_arguments_that_are_an_object_already_stay_one():
+    assert_becomes(called(arguments={"at": "Brest"}), spoken(USE))
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        ("functions.tide:0", "functions.tide.0"),
+        ("call_1|fc_2", "call_1:fc_2"),
+        ("call/1+2==", "call.1.2.."),
+        ("Gezeit\u00e4", ""),
+        ("x" * 64 + ":1", "x" * 64 + ":2"),
+    ],
+)
+def test_ids_of_other_models_are_mapped_to_different_ids_of_the_api(
+    claude, upstream, keys
+):
+    upstream.script = answers(MESSAGE)
+    calls = [{**CALL, "id": key} for key in (*keys, "toolu_1-A")]
+    results = [
+        {"role": "tool", "tool_call_id": call["id"], "content": "low"} for call in calls
+    ]
+    response = claude(
+        messages=[USER, {"role": "assistant", "tool_calls": calls}, *results]
+    )
+
+    assert response.status_code == 200
+    _, said, answered = sent_body(upstream)["messages"]
+    ids = [block["id"] for block in said["content"]]
+    assert [block["tool_use_id"] for block in answered["content"]] == ids
+    assert len(set(ids)) == 3
+    assert ids[2] == "toolu_1-A"
+    assert all(
+        key.isascii() and key.replace("_", "").replace("-", "").isalnum() for key in ids
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "media_type"),
+    [
+        ("data:image/jpg;base64", "image/jpeg"),
+        ("data:image/JPG;charset=utf-8;base64", "image/jpeg"),
+        ("DATA:image/pjpeg; BASE64", "image/jpeg"),
+        ("data:image/x-png;base64", "image/png"),
+        ("data:image/webp;base64", "image/webp"),
+    ],
+)
+def test_other_names_of_media_types_become_those_of_the_api(head, media_type):
+    source = {"type": "base64", "media_type": media_type, "data": "AAAA"}
+    assert_becomes(image(url=f"{head},AAAA"), first(type="image", source=source))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "schema"),
+    [
+        (None, {"type": "object"}),
+        ({}, {"type": "object"}),
+        ({"properties": {}}, {"type": "object", "properties": {}}),
+        ({"type": None, "properties": {}}, {"type": "object", "properties": {}}),
+        ({"type": "string"}, {"type": "string"}),  # for the API to refuse
+    ],
+)
+def test_parameters_without_a_type_are_an_object(parameters, schema):
+    function = {"name": "tide", "parameters": parameters}
+    tools = sent(tools=[{"type": "function", "function": function}])["tools"]
+    assert tools == [{"name": "tide", "input_schema": schema}]
