@@ -1,6 +1,21 @@
 """One connection to a receiver, and the HTTP/1.1 of one exchange after another on it.
 
 What a receiver sends is bounded: by bytes, by headers, and by the deadlines of the tasks that wait.
+
+States of a connection after an exchange; only the first one can serve another request:
+
+- A response was read to its end, and nothing came after it.
+- Closed, closing or failed, on either side: nothing can be sent.
+- The response has not ended. A deadline or a limit came first, or it ends with the connection: the
+  rest would be read as the next response.
+- The response says `Connection: close`, or is HTTP/1.0 without `keep-alive`: the receiver closes it.
+- The request said `Connection: close`: it was a repeated one.
+- Bytes came after the response, or before the request: the next response may belong to another.
+- A 204 announces a body (RFC 9110 section 6.4.1 forbids it): the body may still come.
+- More than MAX_HINTS responses of 1xx came: reading is paused.
+- A part of the request was unsent when the response came: the receiver may never read it.
+- The response is 3xx or 4xx: receivers that refuse a request often leave its body unread, although
+  RFC 9112 section 9.3 forbids it, and would read the next request as its continuation.
 """
 
 from __future__ import annotations
@@ -119,13 +134,12 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_reusable(self) -> bool:
-        """Return True if another request can be sent."""
+        """Return True if another request can be sent: see the states above."""
         return (
             self._is_over
             and self._keeps_alive
             and not self.is_closed
             and not self._transport.is_closing()
-            and not self._transport.get_write_buffer_size()
         )
 
     def abort(self) -> None:
@@ -159,6 +173,7 @@ class Connection(asyncio.Protocol):
 
     def _check_size(self) -> None:
         if self._hints > MAX_HINTS and not self.is_closed:
+            self._keeps_alive = False
             self._transport.pause_reading()  # until the deadline
         is_large = self._pending > _MAX_PENDING or self._read >= READ_AT_MOST
         if is_large and not self._is_over:
@@ -216,6 +231,17 @@ class Connection(asyncio.Protocol):
             self._hints += 1
         elif self.status_code is None:
             self.status_code = status_code
+            is_unsent = self._transport.get_write_buffer_size() > 0
+            if is_unsent or (status_code == 204 and self._announces_body()):
+                self._keeps_alive = False
+
+    def _announces_body(self) -> bool:
+        """Return True unless the headers say that no body follows."""
+        framing = {b"content-length", b"transfer-encoding"}
+        return self._header_bytes > KEPT_HEADER_BYTES or any(
+            name.lower() in framing and value.strip() != b"0"
+            for name, value in self.headers
+        )
 
     def on_body(self, data: bytes) -> None:
         self._pending = 0

@@ -1,4 +1,8 @@
-"""Connections to receivers: opened to allowed addresses only, and kept for a while."""
+"""Connections to receivers: opened to allowed addresses only, and kept for a while.
+
+Owners do not share connections. Whatever a receiver does to one of them after its response (it stops
+reading, or sends something more) concerns the next request of the same owner only.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +32,10 @@ from webhooks_core.network.resolver import (
 KEEP_ALIVE_S = 15.0
 # How long an address may take to connect until the next one of its name is tried too.
 NEXT_ADDRESS_S = 0.25
+# In one event loop. One more closes the oldest one of the route that was not used for longest.
+KEEP_MOST = 512
+# Where requests go, and the owner (profile, name) that they are made for.
+Route = tuple[Origin, tuple[str, str]]
 
 
 class Progress:
@@ -79,28 +87,43 @@ class Connections:
         self._resolver = GuardedResolver(networks)
         self._tls = client_context()
         # The last one to be kept is the first one to be used again.
-        self._kept: dict[Origin, list[tuple[float, Connection]]] = {}
+        self._kept: dict[Route, list[tuple[float, Connection]]] = {}
+        self._kept_count = 0
         self._timer: asyncio.TimerHandle | None = None
 
-    def kept(self, origin: Origin) -> Connection | None:
+    def kept(self, route: Route) -> Connection | None:
         """Return a kept connection, which is then no longer kept; None if there is none."""
-        kept, now = self._kept.get(origin), self._loop.time()
+        kept, now = self._kept.pop(route, None), self._loop.time()
         while kept:
             until, connection = kept.pop()
+            self._kept_count -= 1
             if until > now and connection.is_reusable:
+                if kept:
+                    self._kept[route] = kept
                 connection.begin()
                 return connection
             connection.abort()
         return None
 
-    def keep(self, origin: Origin, connection: Connection) -> None:
+    def keep(self, route: Route, connection: Connection) -> None:
         """Keep a connection for the next request, or close it if it cannot serve one."""
-        if not connection.is_reusable:
+        is_refusal = 300 <= (connection.status_code or 0) < 500
+        if is_refusal or not connection.is_reusable:
             connection.abort()
             return
         until = self._loop.time() + KEEP_ALIVE_S
-        self._kept.setdefault(origin, []).append((until, connection))
+        self._kept.setdefault(route, []).append((until, connection))
+        self._kept_count += 1
+        if self._kept_count > KEEP_MOST:
+            self._drop_oldest()
         self._start_timer()
+
+    def _drop_oldest(self) -> None:
+        route, kept = next(iter(self._kept.items()))
+        kept.pop(0)[1].abort()
+        self._kept_count -= 1
+        if not kept:
+            del self._kept[route]
 
     async def open(self, origin: Origin, progress: Progress) -> Connection:
         """Connect to one of the addresses of an origin. Raises OSError."""
@@ -198,11 +221,12 @@ class Connections:
         """Close what was kept long enough; without anything kept there is no timer."""
         self._timer = None
         now, kept = self._loop.time(), self._kept
-        self._kept = {}
-        for origin, entries in kept.items():
+        self._kept, self._kept_count = {}, 0
+        for route, entries in kept.items():
             for until, connection in entries:
                 if until > now and connection.is_reusable:
-                    self._kept.setdefault(origin, []).append((until, connection))
+                    self._kept.setdefault(route, []).append((until, connection))
+                    self._kept_count += 1
                 else:
                     connection.abort()
         if self._resolver.forget(now) or self._kept:

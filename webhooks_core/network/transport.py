@@ -196,7 +196,7 @@ async def _post(
     """POST; if a kept connection turns out to be closed, POST again on a new one."""
     target, defaults = target_of(request.url), client.default_headers
     head = head_of(target, headers, defaults, len(request.body))
-    if connection := client.connections.kept(target.origin):
+    if connection := client.connections.kept((target.origin, request.owner)):
         progress.is_connected = True
         try:
             return await _exchange(connection, head, request.body, progress)
@@ -239,7 +239,8 @@ async def _read_response(
             raise
     status_code = connection.status_code or 0
     body, pause = bytes(connection.body), connection.retry_after
-    client.connections.keep(target_of(request.url).origin, connection)
+    route = target_of(request.url).origin, request.owner
+    client.connections.keep(route, connection)
     if 200 <= status_code < 300:
         return _Ending(Outcome.OK, status_code, body=body)
     text = f"HTTP {status_code}"
