@@ -15,7 +15,8 @@ from django.conf import settings
 
 from config.operations import stream_probe
 from config.serving import middleware_checks
-from config.serving.wsgi_bridge import Receive, Scope, Send, WSGIBridge
+from config.serving.bodies import Bodies, Receive
+from config.serving.wsgi_bridge import Scope, Send, WSGIBridge
 from config.wsgi import application as wsgi_application
 
 # After config.wsgi, which sets Django up.
@@ -27,9 +28,26 @@ from gateway.chat.service import serves
 # times what a chat request takes.
 SWITCH_S = 0.0005
 
-everything_else = WSGIBridge(wsgi_application, threads=settings.WEB_THREADS)
+LARGE_BODY_PATHS = ("/v1/ingest", "/admin/")
+LARGE_BODY_BYTES = 32 * 1024 * 1024
+
+
+def largest_body(path: str) -> int:
+    """Return how many bytes of a body are received at a path; no view there accepts more."""
+    is_large = path.startswith(LARGE_BODY_PATHS)
+    return LARGE_BODY_BYTES if is_large else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+
+
+def bridge(bodies: Bodies, *, threads: int) -> WSGIBridge:
+    return WSGIBridge(
+        wsgi_application, threads=threads, bodies=bodies, largest_body=largest_body
+    )
+
+
+bodies = Bodies()
+everything_else = bridge(bodies, threads=settings.WEB_THREADS)
 # Of its own, so that other requests do not wait for MCP calls, which may be many and take long.
-mcp = WSGIBridge(wsgi_application, threads=settings.WEB_MCP_THREADS)
+mcp = bridge(bodies, threads=settings.WEB_MCP_THREADS)
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 
@@ -36,6 +37,10 @@ OWNERS: dict[str, Responder] = {
     "/oauth/revoke": oauth.response_for,
 }
 
+# No prefix of OWNERS has more parts. What follows them does not change the owner.
+MAX_PREFIX_PARTS = max(prefix.count("/") for prefix in OWNERS)
+SLASHES = re.compile("/+")
+
 
 UNAVAILABLE = """<!doctype html>
 <html lang="en">
@@ -51,8 +56,8 @@ def owner(path: str) -> Responder | None:
 
     Repeated slashes count as one: recording answers 404 for `//v1/webhooks`.
     """
-    parts = [part for part in path.split("/") if part]
-    prefixes = ("/" + "/".join(parts[:end]) for end in range(len(parts), 0, -1))
+    parts = SLASHES.split(path, MAX_PREFIX_PARTS + 1)[: MAX_PREFIX_PARTS + 1]
+    prefixes = ("/".join(parts[:end]) for end in range(len(parts), 1, -1))
     return next((OWNERS[prefix] for prefix in prefixes if prefix in OWNERS), None)
 
 

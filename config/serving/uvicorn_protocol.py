@@ -24,6 +24,8 @@ from uvicorn.protocols.http.httptools_impl import (
 
 # A client that makes no progress between two checks is disconnected.
 CHECK_INTERVAL_S = 60.0
+# However slowly it reads a response that is complete, it has this many checks (ten minutes).
+MAX_CHECKS = 10
 MAX_HEAD_BYTES = 128 * 1024
 # Which a client that connected before the port closed has to begin its first request.
 FIRST_REQUEST_S = 2.0
@@ -80,6 +82,7 @@ class HttpProtocol(HttpToolsProtocol):
     _start = b""  # of a method that is not complete
     _method = b""  # that the parser got as STAND_IN
     _last_awaited: tuple[int, object] | None = None
+    _checks = 0  # that found the client busy with the same request
     _check_timer: asyncio.TimerHandle | None = None
     _probe_timer: asyncio.TimerHandle | None = None
 
@@ -233,9 +236,11 @@ class HttpProtocol(HttpToolsProtocol):
         self._check_timer = self.loop.call_later(CHECK_INTERVAL_S, self._check)
 
     def _check(self) -> None:
-        """Disconnect a client that has made no progress since the last check."""
+        """Disconnect a client that has made no progress since the last check, or takes too long."""
         awaited, last = self._awaited(), self._last_awaited
-        if awaited and last and awaited[0] == last[0] and awaited[1] is last[1]:
+        is_same = bool(awaited and last and awaited[1] is last[1])
+        self._checks = self._checks + 1 if is_same else 0
+        if is_same and (awaited == last or self._checks >= MAX_CHECKS):
             self._reset()
         else:
             self._schedule_check()

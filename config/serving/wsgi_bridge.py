@@ -8,47 +8,45 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import tempfile
 from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
-from contextlib import suppress
-from functools import partial
-from io import BytesIO
 from typing import IO, Any
 
+from config.serving.bodies import Bodies, Body, ClientGoneError, Message, Receive
 from webhooks_core.network.deadlines import within
 from webhooks_core.thread_pool import ThreadPool
 
 Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Environ = dict[str, Any]
 WSGIApplication = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
-# Larger bodies are stored on the disk; no view accepts more than LARGEST_BYTES.
-IN_MEMORY_BYTES = 1024 * 1024
-LARGEST_BYTES = 32 * 1024 * 1024
 # Collected before a part is passed to the event loop.
 PART_BYTES = 64 * 1024
-RECEIVE_S = 120.0
+# How long a client may take to read a part of a streaming response, and all of it.
 STALL_S = 60.0
-
-
-class ClientGoneError(Exception):
-    """The client disconnected before its request was complete."""
+RESPONSE_S = 600.0
 
 
 class WSGIBridge:
     """Runs a WSGI application (PEP 3333) for an ASGI server."""
 
-    def __init__(self, application: WSGIApplication, *, threads: int) -> None:
+    def __init__(
+        self,
+        application: WSGIApplication,
+        *,
+        threads: int,
+        bodies: Bodies,
+        largest_body: Callable[[str], int],
+    ) -> None:
+        """`largest_body` returns how many bytes are accepted at a path."""
         self._application = application
         self._pool = ThreadPool(threads, name="web")
+        self._bodies, self._largest_body = bodies, largest_body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request of ASGI's type http."""
         try:
-            body, length = await _body(scope, receive)
+            body = await self._receive_body(scope, receive)
         except ClientGoneError:
             return
         except TimeoutError:
@@ -59,93 +57,66 @@ class WSGIBridge:
             await send(_part(b"", more=False))
             return
         with body:
-            call = Call(self._application, environ(scope, body, length), send)
+            env = environ(scope, body.file, body.length)
+            call = Call(self._application, env)
             head, first, is_all = await self._pool.run(call.begin)
             await send(head)
             await send(_part(first, more=not is_all))
             if not is_all:
-                loop = asyncio.get_running_loop()
-                await self._pool.run(partial(call.finish, loop))
+                await self._stream(call, receive, send)
+
+    async def _receive_body(self, scope: Scope, receive: Receive) -> Body:
+        """Return the body of a request; of one that is too large, only the length.
+
+        The application refuses such a body by its length, in its own format. Raises
+        ClientGoneError, and TimeoutError for a body that does not end.
+        """
+        declared = _declared_length(scope)
+        limit = self._largest_body(scope["path"])
+        if declared is None or declared > limit:
+            return Body(self._bodies, limit, length=declared or 0)
+        return await self._bodies.receive(receive, limit=limit)
+
+    async def _stream(self, call: Call, receive: Receive, send: Send) -> None:
+        """Send the other parts, each once the client has accepted the previous one.
+
+        A thread makes one part at a time, so that none waits for a client. Raises TimeoutError for
+        a client that does not read.
+        """
+        gone = asyncio.create_task(_disconnected(receive))
+        try:
+            with within(RESPONSE_S):
+                is_all = False
+                while not is_all and not gone.done():
+                    part, is_all = await self._pool.run(call.next_part)
+                    with within(STALL_S):
+                        await _pass_on(_part(part, more=not is_all), send)
+        except ClientGoneError:
+            return
+        finally:
+            gone.cancel()
+            await self._pool.run(call.close)
 
     def close(self) -> None:
         self._pool.close()
 
 
-async def _body(scope: Scope, receive: Receive) -> tuple[IO[bytes], int]:
-    """Return a request's body and its length; of a body that is too large, only the length.
+async def _pass_on(message: Message, send: Send) -> None:
+    """Give the server a part of the response. Raises ClientGoneError.
 
-    The application refuses such a body by its length, in its own format. Raises
-    ClientGoneError, and TimeoutError for a body that does not end.
+    uvicorn knows only the newest request of a connection, and uvloop refuses to write to a closed
+    one.
     """
-    declared = _declared_length(scope)
-    if declared is None:
-        return BytesIO(), 0
-    if declared > LARGEST_BYTES:
-        return BytesIO(), declared
-    with within(RECEIVE_S):
-        return await _receive_body(receive)
-
-
-async def _receive_body(receive: Receive) -> tuple[IO[bytes], int]:
-    message = await receive()
-    if message["type"] == "http.request" and not message.get("more_body"):
-        content = message.get("body", b"")
-        return BytesIO(content if len(content) <= LARGEST_BYTES else b""), len(content)
-    body = SpooledBody(IN_MEMORY_BYTES)
     try:
-        length = await _collect(message, receive, body)
-    except BaseException:
-        body.close()
-        raise
-    return body, length
+        await send(message)
+    except RuntimeError as error:
+        raise ClientGoneError from error
 
 
-async def _collect(message: Message, receive: Receive, body: SpooledBody) -> int:
-    """Store a body that arrives in parts; return its length. Raises ClientGoneError."""
-    length = 0
-    while message["type"] == "http.request":
-        length += len(message.get("body", b""))
-        if length <= LARGEST_BYTES:
-            body.store(message.get("body", b""))
-        if not message.get("more_body"):
-            body.rewind()
-            return length
-        message = await receive()
-    raise ClientGoneError
-
-
-class SpooledBody(tempfile.SpooledTemporaryFile[bytes]):
-    """A body that is too large for memory; reading it raises the error of storing it.
-
-    So the application answers in its own format when the disk is full or missing.
-    """
-
-    _failure: OSError | None = None
-
-    def store(self, part: bytes) -> None:
-        if self._failure is None:
-            try:
-                self.write(part)
-            except OSError as error:
-                self._fail(error)
-
-    def rewind(self) -> None:
-        try:
-            self.seek(0)
-        except OSError as error:
-            self._fail(error)
-
-    def _fail(self, error: OSError) -> None:
-        """Close the file, which would otherwise write its buffer again."""
-        self._failure = error
-        with suppress(OSError):
-            self._file.close()
-        self._file = BytesIO()
-
-    def read(self, *args: int) -> bytes:
-        if self._failure is not None:
-            raise self._failure
-        return super().read(*args)
+async def _disconnected(receive: Receive) -> None:
+    """Return when the client has disconnected."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 def _declared_length(scope: Scope) -> int | None:
@@ -200,8 +171,8 @@ def environ(scope: Scope, body: IO[bytes], length: int) -> Environ:
 class Call:
     """One call of the application; its methods run in a thread of the pool."""
 
-    def __init__(self, application: WSGIApplication, env: Environ, send: Send) -> None:
-        self._application, self._environ, self._send = application, env, send
+    def __init__(self, application: WSGIApplication, env: Environ) -> None:
+        self._application, self._environ = application, env
         self._head: Message = {}
         self._result: Iterable[bytes] = ()
         self._parts: Iterator[bytes] = iter(())
@@ -211,26 +182,15 @@ class Call:
         self._result = self._application(self._environ, self._start_response)
         try:
             self._parts = iter(self._result)
-            first, is_all = self._next_part()
+            first, is_all = self.next_part()
         except BaseException:
-            self._close()
+            self.close()
             raise
         if is_all:
-            self._close()
+            self.close()
         return self._head, first, is_all
 
-    def finish(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Send the other parts, each once the client has accepted the previous one."""
-        try:
-            is_all = False
-            while not is_all:
-                part, is_all = self._next_part()
-                sending = self._send(_part(part, more=not is_all))
-                asyncio.run_coroutine_threadsafe(sending, loop).result(STALL_S)  # type: ignore[arg-type]
-        finally:
-            self._close()
-
-    def _next_part(self) -> tuple[bytes, bool]:
+    def next_part(self) -> tuple[bytes, bool]:
         """Return the next part, and True if it is the last.
 
         A response that is complete in memory is one part: no thread waits for a slow reader.
@@ -257,7 +217,7 @@ class Call:
             ],
         }
 
-    def _close(self) -> None:
+    def close(self) -> None:
         close = getattr(self._result, "close", None)
         if close is not None:
             close()

@@ -79,6 +79,11 @@ class Deadline:
         if kind is not None and issubclass(kind, asyncio.CancelledError):
             raise TimeoutError from error
 
+    def end(self) -> None:
+        """End the block now, as if its time was over."""
+        self._deadlines.leave(self)
+        self.expire()
+
     def expire(self) -> None:
         self._expired = True
         self._task.cancel()

@@ -17,9 +17,8 @@ from django.db import connections
 from config import asgi
 from config.operations import own_requests, reach, stream_probe
 from config.operations.reach import Level
-from config.serving.wsgi_bridge import WSGIBridge
 from config.wsgi import application as wsgi_application
-from tests.config.serving.test_server import served
+from tests.config.serving.test_server import bridge_to, served
 
 
 def found() -> dict[str, tuple[Level, str]]:
@@ -37,7 +36,7 @@ def without_connections(environ, start_response):
 
 @pytest.fixture
 def instance(settings, transactional_db, monkeypatch) -> Iterator[str]:
-    bridge = WSGIBridge(without_connections, threads=1)
+    bridge = bridge_to(without_connections)
     monkeypatch.setattr(asgi, "everything_else", bridge)
     with served(asgi.application) as settings.BASE_URL:
         yield settings.BASE_URL

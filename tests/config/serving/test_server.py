@@ -10,6 +10,7 @@ import requests
 
 from config import asgi
 from config.serving import server, sockets
+from config.serving.bodies import Bodies
 from config.serving.wsgi_bridge import WSGIBridge
 from tests.running import until
 
@@ -41,10 +42,21 @@ def served(application) -> Iterator[str]:
         thread.join()
 
 
+def bridge_to(
+    application, *, threads: int = 1, total: int = 128_000_000, largest: int = 8_000_000
+) -> WSGIBridge:
+    return WSGIBridge(
+        application,
+        threads=threads,
+        bodies=Bodies(total),
+        largest_body=lambda _: largest,
+    )
+
+
 @contextmanager
-def bridged(application, *, threads: int = 1) -> Iterator[str]:
+def bridged(application, **options: int) -> Iterator[str]:
     """Serve a WSGI application through the bridge."""
-    bridge = WSGIBridge(application, threads=threads)
+    bridge = bridge_to(application, **options)
     with served(with_lifespan(bridge)) as url:
         yield url
     bridge.close()
@@ -73,8 +85,8 @@ def test_calls_of_mcp_let_the_other_requests_pass(monkeypatch):
     def get(path):
         return requests.get(url + path, timeout=10).text
 
-    monkeypatch.setattr(asgi, "mcp", WSGIBridge(wait, threads=1))
-    monkeypatch.setattr(asgi, "everything_else", WSGIBridge(tell, threads=1))
+    monkeypatch.setattr(asgi, "mcp", bridge_to(wait))
+    monkeypatch.setattr(asgi, "everything_else", bridge_to(tell))
     with served(with_lifespan(asgi.application)) as url, ThreadPoolExecutor(3) as pool:
         calls = [pool.submit(get, "/mcp") for _ in range(3)]
         assert get("/v1/webhooks").startswith("127.0.0.1")

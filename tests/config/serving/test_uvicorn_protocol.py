@@ -154,7 +154,20 @@ def test_a_client_that_does_not_read_a_response_is_disconnected(
         b"".join(iter(lambda: client.socket.recv(1_000_000), b""))
 
 
-def test_a_client_that_reads_slowly_gets_everything(client):
+def test_a_client_that_reads_too_slowly_is_disconnected(client, monkeypatch):
+    monkeypatch.setattr(uvicorn_protocol, "MAX_CHECKS", 3)
+    client.send(REQUEST % b"large")
+    until(client.unread, "the answer")
+    for _ in range(3):
+        seen = client.check()
+        while client.ends and client.unread() == seen:
+            client.socket.recv(100_000)
+    client.check()
+    until(lambda: not client.ends, "the end of the connection")
+
+
+def test_a_client_that_reads_slowly_gets_everything(client, monkeypatch):
+    monkeypatch.setattr(uvicorn_protocol, "MAX_CHECKS", 1_000_000)
     client.send(REQUEST % b"large")
     until(client.unread, "the answer")
     data = b""

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import socket
-import subprocess
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from errno import ENOENT
 from typing import Any
 
 import pytest
 import requests
 
-from config.serving import wsgi_bridge
+from config.serving import bodies, wsgi_bridge
 from tests.config.serving.test_server import bridged
-from tests.running import until
+from tests.running import PATIENCE_S, until
+
+REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+UNFINISHED = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 600\r\n\r\n"
+
+
+def connected(url: str) -> socket.socket:
+    host, port = url.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), PATIENCE_S)
 
 
 class Application:
@@ -34,9 +41,13 @@ class Application:
     def __call__(self, environ, start_response) -> Application:
         self.threads.add(threading.current_thread().name)
         asked = {key: value for key, value in environ.items() if key.isupper()}
-        self.calls.append(asked | {"body": environ["wsgi.input"].read()})
+        try:
+            body = environ["wsgi.input"].read()
+        except OSError as error:
+            body = error.errno
+        self.calls.append(asked | {"body": body})
         if self.gate is not None:
-            self.gate.wait(10)
+            self.gate.wait(PATIENCE_S)
         start_response("201 Created", [("X-Answer", "yes"), ("X-Answer", "twice")])
         return self
 
@@ -64,7 +75,7 @@ def test_a_request_arrives_as_pep_3333_says(application, url):
         url + "/grüße/%2Fx?a=%20b",
         data=b"body",
         headers={"X-One": "1", "Content-Type": "text/plain", "X_Tenant_Id": "forged"},
-        timeout=5,
+        timeout=PATIENCE_S,
     )
     (call,) = application.calls
     assert call["REQUEST_METHOD"] == "POST"
@@ -90,8 +101,8 @@ def test_headers_given_twice_are_joined(application, url):
 @pytest.mark.parametrize("size", [0, 10, 2_000_000])
 def test_bodies_arrive_whole_with_or_without_a_length(application, url, size):
     body = b"x" * size
-    requests.post(url, data=body, timeout=5)
-    requests.post(url, data=iter([body[:5], body[5:]]), timeout=5)
+    requests.post(url, data=body, timeout=PATIENCE_S)
+    requests.post(url, data=iter([body[:5], body[5:]]), timeout=PATIENCE_S)
     assert [call["body"] == body for call in application.calls] == [True, True]
     assert {call["CONTENT_LENGTH"] for call in application.calls} == {str(size)}
 
@@ -108,34 +119,32 @@ def test_without_a_length_a_body_is_expected_of_http_2_alone():
     assert declared("1.1", (b"content-length", b"7")) == 7
 
 
-def test_the_application_gets_the_length_of_a_body_that_is_too_large(
-    application, url, monkeypatch
-):
-    monkeypatch.setattr(wsgi_bridge, "LARGEST_BYTES", 10)
-    requests.post(url, data=b"x" * 11, timeout=5)
-    requests.post(url, data=iter([b"x" * 6, b"x" * 6]), timeout=5)
+def test_the_application_gets_the_length_of_a_body_that_is_too_large(application):
+    with bridged(application, largest=10) as url:
+        requests.post(url, data=b"x" * 11, timeout=PATIENCE_S)
+        requests.post(url, data=iter([b"x" * 6, b"x" * 6]), timeout=PATIENCE_S)
     assert [call["CONTENT_LENGTH"] for call in application.calls] == ["11", "12"]
-    assert all(len(call["body"]) < 10 for call in application.calls)
+    assert [call["body"] for call in application.calls] == [b"", b""]
 
 
 def test_large_responses_arrive_in_parts_and_complete(application, url):
     application.body, application.parts = b"a" * 100_000, [b"b" * 300_000, b"c"]
-    answer = requests.get(url, timeout=5)
+    answer = requests.get(url, timeout=PATIENCE_S)
     assert answer.content == application.body + b"".join(application.parts)
     until(lambda: application.closed == 1, "the end of the call")
 
 
 def test_an_application_that_fails_is_500_and_frees_its_thread(application, url):
     application.parts = [5]
-    assert requests.get(url, timeout=5).status_code == 500
+    assert requests.get(url, timeout=PATIENCE_S).status_code == 500
     assert application.closed == 1
     application.parts = []
-    assert requests.get(url, timeout=5).status_code == 201
+    assert requests.get(url, timeout=PATIENCE_S).status_code == 201
 
 
 def test_requests_share_a_fixed_number_of_threads(application, url):
     for _ in range(10):
-        requests.get(url, timeout=5)
+        requests.get(url, timeout=PATIENCE_S)
     assert len(application.threads) <= 2
 
 
@@ -144,7 +153,7 @@ def test_a_client_that_sends_slowly_occupies_no_thread(application, url):
     slow = [socket.create_connection((host, int(port))) for _ in range(5)]
     for client in slow:
         client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhel")
-    assert requests.get(url, timeout=5).status_code == 201
+    assert requests.get(url, timeout=PATIENCE_S).status_code == 201
     assert len(application.calls) == 1
     for client in slow:
         client.close()
@@ -162,26 +171,53 @@ def test_a_client_that_reads_a_complete_response_slowly_occupies_no_thread(
             client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
             assert client.recv(1)  # and no more
         application.body = b"hello"
-        assert requests.get(url, timeout=5).content == b"hello"
+        assert requests.get(url, timeout=PATIENCE_S).content == b"hello"
+
+
+def test_clients_that_do_not_read_a_streaming_response_occupy_no_thread(
+    application, url
+):
+    application.body, application.parts = b"x" * 100_000, [b"x" * 100_000] * 500
+    with ExitStack() as stack:
+        for _ in range(3):  # there are two threads
+            client = stack.enter_context(connected(url))
+            client.sendall(REQUEST * 4)
+            assert client.recv(1)  # and no more
+        application.parts = []
+        assert len(requests.get(url, timeout=PATIENCE_S).content) == 100_000
+        assert application.closed == 1
+    until(lambda: application.closed == 4, "the end of the responses that were left")
+
+
+@pytest.mark.parametrize("limit", ["STALL_S", "RESPONSE_S"])
+def test_a_client_that_takes_too_long_to_read_is_disconnected(
+    application, url, monkeypatch, limit
+):
+    monkeypatch.setattr(wsgi_bridge, limit, 0.2)
+    application.parts = [b"x" * 100_000] * 500
+    with connected(url) as client:
+        client.sendall(REQUEST)
+        until(lambda: application.closed, "the end of the response")
 
 
 def test_a_request_that_does_not_end_is_408(application, url, monkeypatch):
-    monkeypatch.setattr(wsgi_bridge, "RECEIVE_S", 0.2)
-    host, port = url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port))) as client:
-        client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhel")
+    monkeypatch.setattr(bodies, "RECEIVE_S", 0.2)
+    with connected(url) as client:
+        client.sendall(UNFINISHED)
         assert client.recv(1000).startswith(b"HTTP/1.1 408")
     assert application.calls == []
 
 
 def test_a_running_thread_does_not_block_the_loop(application, url):
     application.gate = threading.Event()
-    waiting = threading.Thread(target=requests.get, args=(url,), kwargs={"timeout": 10})
+    waiting = threading.Thread(
+        target=requests.get, args=(url,), kwargs={"timeout": PATIENCE_S}
+    )
     waiting.start()
     while not application.calls:
         time.sleep(0.01)
     gate, application.gate = application.gate, None
-    assert requests.get(url, timeout=5).status_code == 201
+    assert requests.get(url, timeout=PATIENCE_S).status_code == 201
     gate.set()
     waiting.join()
 
@@ -190,29 +226,7 @@ def test_reading_a_body_that_could_not_be_stored_raises_the_cause(
     application, url, monkeypatch, tmp_path
 ):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
-    large = iter([b"x" * (wsgi_bridge.IN_MEMORY_BYTES + 1)])
-    assert requests.post(url, data=large, timeout=5).status_code == 500
-    assert application.calls == []
-    assert requests.post(url, data=b"small", timeout=5).status_code == 201
-
-
-@pytest.mark.parametrize("part", [100, 5000, 70_000])
-def test_a_body_that_does_not_fit_on_the_disk_fails_when_it_is_read(part):
-    """Also when the file still holds back what it could not write."""
-    asked = f"""
-import resource, signal
-from config.serving.wsgi_bridge import SpooledBody
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-with SpooledBody(50_000) as body:
-    for _ in range(200_000 // {part}):
-        body.store(b"x" * {part})
-    body.rewind()
-    try:
-        body.read(1)
-    except OSError as error:
-        print(error.strerror)
-"""
-    command = [sys.executable, "-c", asked]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (ended.stdout, ended.stderr) == ("File too large\n", "")
+    large = iter([b"x" * (bodies.IN_MEMORY_BYTES + 1)])
+    for body in (large, b"small"):
+        requests.post(url, data=body, timeout=PATIENCE_S)
+    assert [call["body"] for call in application.calls] == [ENOENT, b"small"]

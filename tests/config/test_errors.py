@@ -1,0 +1,46 @@
+"""Which product's format an error outside the views has."""
+
+from __future__ import annotations
+
+from collections import UserDict
+
+import pytest
+
+from catalog import views as catalog
+from config import errors
+from gateway import errors as gateway
+from gateway.chat import views as chat
+from recording import errors as recording
+
+
+@pytest.mark.parametrize(
+    ("path", "responder"),
+    [
+        ("/v1", recording.HANDLER.response_for),
+        ("//v1//nothing/", recording.HANDLER.response_for),
+        ("/v1/webhooks/subscriptions", gateway.HANDLER.response_for),
+        ("/v1/webhooks/subscriptions/a/b/c", gateway.HANDLER.response_for),
+        ("/v1/webhooks/subscriptionsX", recording.HANDLER.response_for),
+        ("/v2/anything", chat.response_for),
+        ("/graphql/", catalog.response_for),
+        ("/v1x", None),
+        ("/", None),
+        ("*", None),
+    ],
+)
+def test_the_longest_prefix_decides(path, responder):
+    assert errors.owner(path) == responder
+
+
+def test_the_length_of_a_path_adds_no_look_ups(monkeypatch):
+    class Counting(UserDict[str, object]):
+        count = 0
+
+        def __contains__(self, key: object) -> bool:
+            self.count += 1
+            return super().__contains__(key)
+
+    owners = Counting(errors.OWNERS)
+    monkeypatch.setattr(errors, "OWNERS", owners)
+    assert errors.owner("/a" * 32_000) is None
+    assert owners.count == errors.MAX_PREFIX_PARTS
