@@ -11,6 +11,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
@@ -140,7 +141,7 @@ def _finish_reason(reason: Any) -> str:
 
 
 def _tool_call(block: Mapping[str, Any]) -> dict[str, Any]:
-    arguments = chunks.dump(block.get("input", {})).decode()
+    arguments = chunks.dump(block.get("input") or {}).decode()
     return _call_of(block, arguments)
 
 
@@ -188,6 +189,14 @@ class ThinkingBlock:
         return self._block | texts
 
 
+@dataclass(slots=True)
+class OpenCall:
+    """A call whose arguments come in parts, with its index among the calls."""
+
+    number: int
+    has_arguments: bool = False
+
+
 class Translation:
     """One stream: each event of the API becomes chunks of the same content."""
 
@@ -200,7 +209,8 @@ class Translation:
             "model": "",
         }
         self._usage: dict[str, Any] = {}
-        self._calls: dict[Any, int] = {}  # block index to index among the tool calls
+        self._calls = 0
+        self._open_calls: dict[str, OpenCall] = {}  # by the index of their block
         self._thinking: dict[str, ThinkingBlock] = {}
 
     def chunks_of(self, event: Mapping[str, Any]) -> Iterator[bytes]:
@@ -223,12 +233,15 @@ class Translation:
                 if thinking := self._thinking.pop(str(index), None):
                     block = {"index": index, **thinking.joined()}
                     yield self._delta({"thinking_blocks": [block]})
+                yield from self._end_calls(str(index))
             case {"type": "message_delta", "delta": dict(delta)}:
                 self._add_usage(event.get("usage"))
                 self._report(usage(self._usage))
                 if delta.get("stop_reason") is not None:
+                    yield from self._end_calls(*self._open_calls)
                     yield self._delta({}, _finish_reason(delta["stop_reason"]))
             case {"type": "message_stop"}:
+                yield from self._end_calls(*self._open_calls)
                 yield chunks.dump(
                     {**self._head, "choices": [], "usage": usage(self._usage)}
                 )
@@ -241,12 +254,7 @@ class Translation:
 
     def _start(self, index: Any, block: Mapping[str, Any]) -> Iterator[bytes]:
         if block.get("type") == "tool_use":
-            number = self._calls[str(index)] = len(self._calls)
-            arguments = (
-                chunks.dump(block["input"]).decode() if block.get("input") else ""
-            )
-            call = {"index": number, **_call_of(block, arguments)}
-            yield self._delta({"tool_calls": [call]})
+            yield from self._start_call(index, block)
         elif block.get("type") in THINKING:
             self._thinking[str(index)] = ThinkingBlock(block)
             if text := block.get("thinking"):
@@ -263,11 +271,31 @@ class Translation:
             case {"type": "signature_delta", "signature": text}:
                 yield from self._think(index, "signature", text)
             case {"type": "input_json_delta", "partial_json": str(text)}:
-                call = {
-                    "index": self._calls.get(str(index), 0),
-                    "function": {"arguments": text},
-                }
-                yield self._delta({"tool_calls": [call]})
+                # The input of other blocks is for tools of the API's own.
+                if call := self._open_calls.get(str(index)):
+                    call.has_arguments = call.has_arguments or bool(text.strip())
+                    yield self._arguments(call, text)
+
+    def _start_call(self, index: Any, block: Mapping[str, Any]) -> Iterator[bytes]:
+        number, arguments = self._calls, ""
+        self._calls += 1
+        if block.get("input"):
+            arguments = chunks.dump(block["input"]).decode()
+        else:
+            self._open_calls[str(index)] = OpenCall(number)
+        call = {"index": number, **_call_of(block, arguments)}
+        yield self._delta({"tool_calls": [call]})
+
+    def _end_calls(self, *indexes: str) -> Iterator[bytes]:
+        """End the calls of some blocks; one without arguments gets an empty object."""
+        for index in indexes:
+            call = self._open_calls.pop(index, None)
+            if call is not None and not call.has_arguments:
+                yield self._arguments(call, "{}")
+
+    def _arguments(self, call: OpenCall, text: str) -> bytes:
+        part = {"index": call.number, "function": {"arguments": text}}
+        return self._delta({"tool_calls": [part]})
 
     def _think(self, index: Any, name: str, text: Any) -> Iterator[bytes]:
         thinking = self._thinking.get(str(index))

@@ -298,31 +298,3 @@ def test_a_stream_is_translated_chunk_by_chunk(claude, upstream, gateway):
     assert events[-1]["usage"]["completion_tokens"] == 15
     assert gateway.settled(lambda: gateway.kept.ended)
     assert gateway.kept.ended[0].usage.completion_tokens == 15
-
-
-def test_streamed_tool_calls_are_translated(claude, upstream):
-    upstream.script = sends_events(
-        started(),
-        block(0, type="text", text="Well"),
-        block(1, type="tool_use", id="toolu_1", name="tide", input={}),
-        delta(1, type="input_json_delta", partial_json='{"at":'),
-        delta(1, type="input_json_delta", partial_json='"Brest"}'),
-        block(2, type="tool_use", id="toolu_2", name="wind", input={}),
-        delta(2, type="input_json_delta", partial_json="{}"),
-        *stopped("tool_use"),
-    )
-
-    response = claude(stream=True)
-
-    events = [json.loads(part[6:]) for part in response.text.split("\n\n")[:-1]]
-    calls = [
-        call
-        for item in events
-        for call in item["choices"][0]["delta"].get("tool_calls", ())
-    ]
-    assert [call["index"] for call in calls] == [0, 0, 0, 1, 1]
-    assert calls[0]["id"] == "toolu_1"
-    assert calls[0]["function"] == {"name": "tide", "arguments": ""}
-    text = "".join(call["function"]["arguments"] for call in calls[:3])
-    assert json.loads(text) == {"at": "Brest"}
-    assert events[-1]["choices"][0]["finish_reason"] == "tool_calls"
