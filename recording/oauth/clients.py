@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import secrets
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Self
 from urllib.parse import unquote_plus
@@ -40,11 +41,13 @@ class Metadata:
     redirect_uris: tuple[str, ...]
     name: str
     auth_method: AuthMethod
+    grant_types: tuple[str, ...] = tuple(GRANT_TYPES)
 
     @classmethod
     def parse(cls, body: bytes) -> Self:
         """Read a registration body; unknown members are ignored, null counts as absent.
 
+        Grant and response types that are not supported are left out (RFC 7591 section 3.2.1).
         Raises InvalidClientMetadataError and InvalidRedirectUriError.
         """
         try:
@@ -54,11 +57,12 @@ class Metadata:
         if not isinstance(document, dict):
             raise InvalidClientMetadataError("The body is not a JSON object.")
         members = {name: value for name, value in document.items() if value is not None}
-        _check_list(members, "grant_types", GRANT_TYPES, required="authorization_code")
-        _check_list(members, "response_types", RESPONSE_TYPES, required="code")
+        grant_types = _supported(members, "grant_types", GRANT_TYPES)
+        _supported(members, "response_types", RESPONSE_TYPES)
         if members.get("scope", SCOPE) not in (SCOPE, ""):
             raise InvalidClientMetadataError(f"The only scope is {SCOPE}.")
-        return cls.of(members, auth_method=_auth_method(members))
+        metadata = cls.of(members, auth_method=_auth_method(members))
+        return replace(metadata, grant_types=grant_types)
 
     @classmethod
     def of(cls, members: dict[str, Any], *, auth_method: AuthMethod) -> Self:
@@ -76,16 +80,20 @@ class Metadata:
         )
 
 
-def _check_list(
-    members: dict[str, Any], name: str, supported: list[str], *, required: str
-) -> None:
+def _supported(
+    members: dict[str, Any], name: str, supported: list[str]
+) -> tuple[str, ...]:
+    """Return the values of a list that are supported, of which the first must be there."""
     values = members.get(name, supported)
-    if not isinstance(values, list) or not all(value in supported for value in values):
+    is_list = isinstance(values, list) and all(isinstance(each, str) for each in values)
+    kept = tuple(each for each in supported if is_list and each in values)
+    if not is_list or (values and not kept):
         raise InvalidClientMetadataError(
             f"{name} must be a list of {', '.join(supported)}."
         )
-    if required not in values:
-        raise InvalidClientMetadataError(f"{name} must hold {required}.")
+    if supported[0] not in kept:
+        raise InvalidClientMetadataError(f"{name} must hold {supported[0]}.")
+    return kept
 
 
 def _redirect_uris(uris: object, *, is_public_client: bool) -> tuple[str, ...]:
@@ -182,14 +190,16 @@ def _check_cap(address: str) -> None:
         )
 
 
-def registration(application: Application, secret: str) -> dict[str, Any]:
+def registration(
+    application: Application, secret: str, *, grant_types: Sequence[str]
+) -> dict[str, Any]:
     """Return the response of RFC 7591 section 3.2.1, the only one with the secret."""
     document: dict[str, Any] = {
         "client_id": application.client_id,
         "client_id_issued_at": int(application.created.timestamp()),
         "redirect_uris": application.redirect_uris.split(),
         "token_endpoint_auth_method": application.token_endpoint_auth_method,
-        "grant_types": GRANT_TYPES,
+        "grant_types": grant_types,
         "response_types": RESPONSE_TYPES,
         "scope": SCOPE,
     }

@@ -46,11 +46,14 @@ def register(request: HttpRequest) -> HttpResponse:
     """POST /oauth/register (RFC 7591 section 3)."""
     if request.content_type != "application/json":
         raise InvalidClientMetadataError("The body must be application/json.")
+    metadata = clients.Metadata.parse(parameters.body_of(request))
     application, secret = clients.register(
-        metadata=clients.Metadata.parse(parameters.body_of(request)),
-        address=client_address(request),
+        metadata=metadata, address=client_address(request)
     )
-    return respond(clients.registration(application, secret), status=201)
+    document = clients.registration(
+        application, secret, grant_types=metadata.grant_types
+    )
+    return respond(document, status=201)
 
 
 @endpoint("POST", throttle="token")

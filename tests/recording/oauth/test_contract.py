@@ -15,6 +15,7 @@ from tests.recording.oauth.flows import FORM, REDIRECT, App
 
 spec = pytest.mark.spec
 METHODS = ["none", "client_secret_basic", "client_secret_post"]
+GRANTS = ["authorization_code", "refresh_token"]
 ISSUER = "http://127.0.0.1:8000"
 
 
@@ -97,6 +98,29 @@ def test_missing_metadata_takes_the_defaults_of_the_rfc():
     assert response["token_endpoint_auth_method"] == "client_secret_basic"
     assert response["grant_types"] == ["authorization_code", "refresh_token"]
     assert "client_name" not in response
+
+
+@pytest.mark.parametrize(
+    ("grants", "responses", "registered"),
+    [
+        ([*GRANTS, "urn:ietf:params:oauth:grant-type:device_code"], ["code"], GRANTS),
+        (["implicit", *GRANTS[::-1], "password"], ["token", "code"], GRANTS),
+        ([*GRANTS, "urn:ietf:params:oauth:grant-type:jwt-bearer"], ["code"], GRANTS),
+        (["client_credentials", *GRANTS[:1] * 2], ["code", "none"], GRANTS[:1]),
+        (GRANTS[:1], ["code id_token", "code", "id_token"], GRANTS[:1]),
+        (["", *GRANTS], ["code", "CODE", ""], GRANTS),
+    ],
+)
+@pytest.mark.django_db
+def test_unsupported_types_are_left_out_and_the_response_says_what_was_registered(
+    grants, responses, registered
+):
+    body = {"redirect_uris": [REDIRECT], "grant_types": grants}
+    body |= {"response_types": responses}
+    response = Client().post("/oauth/register", body, "application/json")
+    assert response.status_code == 201, response.content
+    assert response.json()["grant_types"] == registered
+    assert response.json()["response_types"] == ["code"]
 
 
 @spec("recording", "Token response")
