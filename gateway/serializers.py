@@ -33,6 +33,7 @@ from webhooks_core.encryption import MASK
 from webhooks_core.endpoints import Created
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.network.url_policy import UrlPolicy
+from webhooks_core.signing.secrets import is_empty
 
 MAX_DESCRIPTION = 1000
 MAX_SECRET = 256
@@ -166,6 +167,8 @@ class CreationSerializer(ChangeSerializer):
             )
         if not (secret.isascii() and secret.isprintable()):
             raise ValidationError("secret must be printable ASCII.")
+        if is_empty(secret):
+            raise ValidationError("secret must be more than whsec_ or spaces.")
         return secret
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

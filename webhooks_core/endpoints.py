@@ -57,7 +57,7 @@ def create(
     Raises QuotaExceededError, or LimitError.
     """
     fields = _clean(fields) | {"url": url, "event_types": list(event_types)}
-    secret = secret or secrets.make()
+    secret = _checked(secret or secrets.make())
     kept = Endpoint.objects.of(profile, owner)
     while (slot := _free_slot(profile, owner)) is not None:
         endpoint = _build(profile, owner, slot=slot, **fields)
@@ -76,12 +76,19 @@ def create_static(
     """
     endpoint = _build(profile, owner, static_key=static_key, **_clean(fields))
     same = Endpoint.objects.of(profile, owner).filter(static_key=static_key)
-    return _insert(endpoint, secret, unless=same)
+    return _insert(endpoint, _checked(secret), unless=same)
 
 
 def _build(profile: str, owner: str, **fields: Any) -> Endpoint:
     prefix = profiles.get(profile).endpoint_prefix
     return Endpoint(public_id=public_id(prefix), profile=profile, owner=owner, **fields)
+
+
+def _checked(secret: str) -> str:
+    """Return a secret. Raises ValueError for one that every sender knows."""
+    if secrets.is_empty(secret):
+        raise ValueError("the secret is empty")
+    return secret
 
 
 def _insert(endpoint: Endpoint, secret: str, *, unless: QuerySet[Endpoint]) -> bool:
@@ -211,7 +218,7 @@ def rotate_secret(
     There is no overlap where a request has only one signature: the old secrets end at once.
     Raises Endpoint.DoesNotExist if the endpoint was removed with its account.
     """
-    now, secret = timezone.now(), secret or secrets.make()
+    now, secret = timezone.now(), _checked(secret or secrets.make())
     if not may_overlap(endpoint):
         overlap = timedelta(0)
     with transaction.atomic():

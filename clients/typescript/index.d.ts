@@ -117,6 +117,7 @@ type Headers = Record<string, string | string[] | undefined> | { entries(): Iter
  * Return the event of a genuine request. Throws SignatureError for every other request.
  *
  * `body` is the raw body as it arrived. While you rotate a secret, pass the new and the old one.
+ * An empty secret, or `whsec_` alone, fits no request, also beside another secret.
  */
 export function verify(
   secret: string | readonly string[],

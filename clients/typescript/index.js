@@ -3,6 +3,7 @@
 const { createHmac, timingSafeEqual } = require("node:crypto");
 
 const MAX_HEADER = 4096;
+const EMPTY = new Set(["", "whsec_"]);
 const UNIX_TIME = /^[0-9]{1,12}$/;
 
 /** The request has no valid signature; the message says which part is wrong. */
@@ -18,6 +19,7 @@ function verify(secret, headers, body, options = {}) {
   if (typeof body !== "string" && !(body instanceof Uint8Array)) {
     throw new TypeError("body is the raw body: bytes or a string, not a parsed object");
   }
+  const secrets = checked(secret);
   const signed = read(headerReader(headers), prefixes);
   if (!UNIX_TIME.test(signed.timestamp)) {
     throw new SignatureError("the timestamp is not a unix time in seconds");
@@ -25,7 +27,6 @@ function verify(secret, headers, body, options = {}) {
   if (toleranceS && Math.abs(now - Number(signed.timestamp)) > toleranceS) {
     throw new SignatureError("the timestamp is too far from now");
   }
-  const secrets = typeof secret === "string" ? [secret] : secret;
   // Every pair is compared, so that the time taken does not depend on which one fits.
   const fits = secrets.flatMap((one) => {
     const expected = Buffer.from(expectedDigest(one, signed, body));
@@ -35,6 +36,15 @@ function verify(secret, headers, body, options = {}) {
     throw new SignatureError("no signature fits secret, timestamp and body");
   }
   return readEvent(body);
+}
+
+/** Return the secrets. Throws SignatureError if one is missing or empty: anyone can sign with it. */
+function checked(secret) {
+  const secrets = Array.isArray(secret) ? secret : [secret];
+  if (!secrets.every((one) => typeof one === "string" && !EMPTY.has(one.trim()))) {
+    throw new SignatureError("a secret is empty or not a text");
+  }
+  return secrets;
 }
 
 function readEvent(body) {

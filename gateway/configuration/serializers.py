@@ -13,6 +13,7 @@ from gateway.configuration import fields, shapes
 from gateway.configuration.fields import OWN, StrictSerializer, all_different, one_of
 from gateway.webhooks import SUBSCRIBABLE, url_policy
 from webhooks_core.network.url_policy import UrlRefusedError
+from webhooks_core.signing.secrets import is_empty
 
 MAX_SECRET = 256
 # The keys of a model's only target; among several, each also has a weight.
@@ -33,6 +34,8 @@ def _check_secret(secret: str) -> None:
         raise ValidationError("must be printable ASCII")
     if not minimum <= len(secret) <= MAX_SECRET:
         raise ValidationError(f"must have {minimum} to {MAX_SECRET} characters")
+    if is_empty(secret):
+        raise ValidationError("must be more than whsec_ or spaces")
 
 
 class SubscriptionSerializer(StrictSerializer):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hmac
 from typing import Any
 
 import pytest
@@ -93,6 +95,33 @@ def test_a_changed_request_is_refused_with_the_reason(language, scheme):
     ]
     requests, expected = zip(*cases, strict=True)
     assert verdicts(language, requests) == list(expected)
+
+
+def forged(scheme: str, secret: str) -> dict[str, Any]:
+    """Return the headers of a request that is signed with a secret that anyone knows."""
+    if scheme == "recording":
+        return recording(sha256_signature(secret, NOW, BODY))
+    if scheme == "gateway":
+        return gateway(timestamped_signature([secret], NOW, BODY))
+    digest = hmac.digest(b"", f"evt_1.{NOW}.".encode() + BODY, "sha256")
+    return standard(f"v1,{base64.b64encode(digest).decode()}")
+
+
+@each_language
+@each_scheme
+def test_an_empty_secret_verifies_nothing_also_beside_another(language, scheme):
+    requests = [
+        Request(given, headers, BODY, NOW)
+        for empty in ("", " ", "whsec_", "whsec_\n")
+        for given in (empty, [empty], [SECRET, empty], [empty, SECRET])
+        for headers in (forged(scheme, empty), GENUINE[scheme])
+    ]
+    requests += [
+        Request(given, GENUINE[scheme], BODY, NOW)
+        for given in (None, [None], [SECRET, None])
+    ]
+    refused = {"a secret is empty or not a text"}
+    assert set(verdicts(language, requests)) == refused
 
 
 @each_language

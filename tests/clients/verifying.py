@@ -33,7 +33,7 @@ console.log(JSON.stringify(requests.map(([secret, headers, body, options]) => {
 
 
 class Request(NamedTuple):
-    secret: str | list[str]
+    secret: Any
     headers: dict[str, Any]
     body: bytes
     now: float

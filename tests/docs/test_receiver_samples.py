@@ -66,15 +66,16 @@ def command(name: str) -> list[str]:
 
 
 @contextmanager
-def started(name: str, inbox: Path, scratch: Path) -> Iterator[str]:
-    """Start a receiver; return its address."""
+def started(
+    name: str, inbox: Path, scratch: Path, secret: str | None = SECRET
+) -> Iterator[str]:
+    """Start a receiver; return its address. Without a secret its variable is not set."""
     port = free_port()
     modules = scratch / "node_modules"
-    modules.mkdir()
+    modules.mkdir(parents=True)
     (modules / "signpost-receiver").symlink_to(ROOT / "clients" / "typescript")
     known = os.environ.get("NODE_PATH", "")
     variables = os.environ | {
-        "SIGNPOST_SECRET": SECRET,
         "INBOX": str(inbox),
         "PORT": port,
         "PYTHONPATH": str(ROOT / "clients" / "python"),
@@ -82,6 +83,8 @@ def started(name: str, inbox: Path, scratch: Path) -> Iterator[str]:
         "GOCACHE": str(scratch / "go"),
     }
     variables.pop("DJANGO_SETTINGS_MODULE", None)
+    if secret is not None:
+        variables["SIGNPOST_SECRET"] = secret
     words = [word.replace("PORT", port) for word in command(name)]
     process = subprocess.Popen(
         words, cwd=SAMPLES, env=variables, start_new_session=True
@@ -109,16 +112,16 @@ def deliver(url: str, headers: Mapping[str, str], body: bytes = BODY) -> int:
     return requests.post(url, body, headers=sent, timeout=20).status_code
 
 
-def signed(moment: int) -> list[dict[str, str]]:
+def signed(moment: int, secret: str = SECRET) -> list[dict[str, str]]:
     """Return the headers of recording and of the gateway, while the gateway's secret rotates."""
     return [
         {
             "X-Recording-Timestamp": str(moment),
-            "X-Recording-Signature": sha256_signature(SECRET, moment, BODY),
+            "X-Recording-Signature": sha256_signature(secret, moment, BODY),
         },
         {
             "X-Gateway-Signature": timestamped_signature(
-                ["whsec_b3RoZXI=", SECRET], moment, BODY
+                ["whsec_b3RoZXI=", secret], moment, BODY
             )
         },
     ]
@@ -142,6 +145,17 @@ def test_a_receiver_takes_what_is_genuine_and_recent_alone(name, tmp_path):
         connection.close()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*PYTHON, *OTHERS])
+def test_a_receiver_without_a_secret_takes_nothing(name, tmp_path):
+    for case, secret in enumerate([None, "", "whsec_"]):
+        inbox = tmp_path / f"{case}.sqlite3"
+        with started(name, inbox, tmp_path / str(case), secret) as url:
+            forged = signed(int(time.time()), secret or "")
+            assert not {deliver(url, headers) for headers in forged} - {401, 500}
+        assert not inbox.exists()
+
+
 RUBY = """
 require './signature.rb'
 secret, timestamp, body = ARGV[0], ARGV[1].to_i, ARGV[2]
@@ -152,6 +166,7 @@ puts [
   Signpost.verify(secret, { "X-Gateway-Signature" => ARGV[4] }, body + " ", **near),
   Signpost.verify(secret, { "X-Gateway-Signature" => ARGV[4] }, body),
   Signpost.verify(secret, {}, body, **near),
+  Signpost.verify("", { "X-Gateway-Signature" => ARGV[5] }, body, **near),
 ].join(" ")
 """
 
@@ -164,6 +179,7 @@ def test_the_verifier_of_rails_takes_what_is_genuine_alone():
         *(SECRET, str(moment), body.decode()),
         sha256_signature(SECRET, moment, body),
         timestamped_signature(["whsec_b3RoZXI=", SECRET], moment, body),
+        timestamped_signature([""], moment, body),
     ]
     done = subprocess.run(
         ["ruby", "-e", RUBY, *arguments],
@@ -172,7 +188,7 @@ def test_the_verifier_of_rails_takes_what_is_genuine_alone():
         text=True,
         check=True,
     )
-    assert done.stdout.split() == ["true", "true", "false", "false", "false"]
+    assert done.stdout.split() == ["true", "true", *["false"] * 4]
 
 
 def test_the_vector_of_the_page_is_golden():

@@ -161,6 +161,11 @@ FAULTS = [
         "printable ASCII",
     ),
     (
+        "a bare prefix as secret",
+        STATIC + f"{{tenant_id: a, url: '{URL}', secret: whsec_}}",
+        "secret: must be more than whsec_",
+    ),
+    (
         "an empty secret",
         STATIC + f"{{tenant_id: a, url: '{URL}', secret: ''}}",
         "secret: must have 1",

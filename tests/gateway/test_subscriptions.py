@@ -213,6 +213,8 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("secret number", {"url": URL, "secret": 7}, "secret must be a string."),
     ("secret foreign", {"url": URL, "secret": "ключ"}, "printable ASCII"),
     ("secret control", {"url": URL, "secret": "a\nb"}, "printable ASCII"),
+    ("secret of spaces", {"url": URL, "secret": "  "}, "more than whsec_"),
+    ("secret of a prefix", {"url": URL, "secret": "whsec_"}, "more than whsec_"),
 ]
 
 

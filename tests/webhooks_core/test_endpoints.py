@@ -228,6 +228,14 @@ class TestRotation:
         assert endpoints.rotate_secret(target, secret="mine") == "mine"
         assert self.secrets(target) == ["mine"]
 
+    @pytest.mark.parametrize("secret", [" ", "whsec_", "whsec_\n"])
+    def test_an_empty_secret_is_refused_and_changes_nothing(self, secret):
+        target = EndpointFactory.create(url=URL)
+        before = self.secrets(target)
+        with pytest.raises(ValueError, match="the secret is empty"):
+            endpoints.rotate_secret(target, secret=secret)
+        assert self.secrets(target) == before
+
 
 @at_once
 class TestPause:

@@ -12,7 +12,7 @@ from typing import Generic, NamedTuple, TypeVar
 from webhooks_core.profiles import WebhookProfile
 from webhooks_core.receiving.verification import Received, known_headers
 from webhooks_core.signing.schemes import SignatureError, SignatureHeaders, is_unix_time
-from webhooks_core.signing.secrets import PREFIX
+from webhooks_core.signing.secrets import PREFIX, is_empty
 
 T = TypeVar("T")
 
@@ -56,8 +56,11 @@ def diagnose(
 ) -> list[Fault]:
     """Return every part that differs; an empty list means a genuine request.
 
+    An empty secret is a fault, also beside one that fits.
     `sent` adds what the sender knows. `tolerance_s` is the largest accepted age, 0 for any.
     """
+    if any(map(is_empty, secrets)):
+        return [Fault(Part.SECRET, "is empty")]
     diagnoses = [
         _diagnose(received, profile, secrets, tolerance_s, sent)
         for profile in received.signed_by

@@ -11,6 +11,9 @@ import orjson
 from webhooks_core import profiles
 from webhooks_core.profiles import WebhookProfile
 from webhooks_core.signing.schemes import SignatureError, SignatureHeaders
+from webhooks_core.signing.secrets import is_empty
+
+EMPTY = "a secret is empty"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +78,7 @@ def known_headers() -> list[str]:
 def verify(
     received: Received, *, secrets: Sequence[str], tolerance_s: float
 ) -> Verification:
-    """Check the signature with each secret; say why if none fits."""
+    """Check the signature with each secret; say why if none fits. An empty one refuses all."""
     signed_by = received.signed_by
     if not signed_by:
         return Verification(False, f"not signed: no {' or '.join(known_headers())}")
@@ -83,6 +86,8 @@ def verify(
         name = signed_by[0].name
         message = f"{name} signature, not checked: no secret was given"
         return Verification(None, message)
+    if any(map(is_empty, secrets)):
+        return Verification(False, f"{signed_by[0].name} signature refused: {EMPTY}")
     refusals = []
     for profile in signed_by:
         error = _error(received, profile, secrets, tolerance_s)

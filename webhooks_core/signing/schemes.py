@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
+from webhooks_core.signing.secrets import is_empty
+
 MAX_HEADER = 4096
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _UNIX_TIME = re.compile(r"[0-9]{1,12}", re.ASCII)
@@ -88,6 +90,8 @@ class SignatureScheme:
         `tolerance_s` is the largest accepted distance in seconds between the signed time and
         `now`; 0 skips the freshness check.
         """
+        if is_empty(secret):
+            raise SignatureError("the secret is empty")
         for name, value in headers._asdict().items():
             if not isinstance(value, str):
                 raise SignatureError(f"the {name} header is missing or not a text")
@@ -102,7 +106,12 @@ class SignatureScheme:
     def fits(
         self, secret: str, timestamp: str, body: bytes, digests: Sequence[str]
     ) -> bool:
-        """Return True if one of the digests is that of this secret, time and body."""
+        """Return True if one of the digests is that of this secret, time and body.
+
+        None fits an empty secret: every sender knows it.
+        """
+        if is_empty(secret):
+            return False
         expected = self.digest(secret, timestamp, body).encode()
         # Every digest is compared, so that the time taken does not depend on which one fits.
         fits = [hmac.compare_digest(expected, _bytes(digest)) for digest in digests]

@@ -13,6 +13,11 @@ def make() -> str:
     return PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
+def is_empty(secret: str) -> bool:
+    """Return True if a secret holds no key: nothing, white space, or the prefix alone."""
+    return secret.strip() in {"", PREFIX}
+
+
 def standard_key(secret: str) -> bytes:
     """Return the key as Standard Webhooks reads a secret: `whsec_`, then base64.
 

@@ -16,6 +16,7 @@ from signpost_receiver.events import Event
 __all__ = ["Event", "SignatureError", "verify"]
 
 MAX_HEADER = 4096
+EMPTY = {"", "whsec_"}
 _UNIX_TIME = re.compile(r"[0-9]{1,12}")
 
 
@@ -51,17 +52,18 @@ def verify(
     """Return the event of a genuine request. Raises SignatureError for every other request.
 
     `body` is the raw body as it arrived. While you rotate a secret, pass the new and the old one.
+    An empty secret, or `whsec_` alone, fits no request, also beside another secret.
     `tolerance_s` is the largest accepted distance in seconds between the signed time and `now`;
     0 skips this check. `prefixes` are the products' header prefixes. A request without their
     signature needs the headers of Standard Webhooks.
     """
+    secrets = _checked(secret)
     signed = _read({name.lower(): value for name, value in headers.items()}, prefixes)
     if not _UNIX_TIME.fullmatch(signed.timestamp):
         raise SignatureError("the timestamp is not a unix time in seconds")
     moment = time.time() if now is None else now
     if tolerance_s and abs(moment - int(signed.timestamp)) > tolerance_s:
         raise SignatureError("the timestamp is too far from now")
-    secrets = [secret] if isinstance(secret, str) else secret
     # Every pair is compared, so that the time taken does not depend on which one fits.
     fits = [
         hmac.compare_digest(
@@ -74,6 +76,15 @@ def verify(
     if not any(fits):
         raise SignatureError("no signature fits secret, timestamp and body")
     return _event(body)
+
+
+def _checked(secret: object) -> list[str]:
+    """Return the secrets. Raises SignatureError if one is missing or empty: anyone can sign with it."""
+    is_list = isinstance(secret, Sequence) and not isinstance(secret, str | bytes)
+    secrets = list(cast("Sequence[object]", secret)) if is_list else [secret]
+    if not all(isinstance(one, str) and one.strip() not in EMPTY for one in secrets):
+        raise SignatureError("a secret is empty or not a text")
+    return cast("list[str]", secrets)
 
 
 def _event(body: bytes) -> Event:

@@ -21,6 +21,9 @@ var unixTime = regexp.MustCompile(`^[0-9]{1,12}$`)
 
 // Verify reads the headers of recording and of the gateway.
 func Verify(secret string, headers http.Header, body []byte, now time.Time) bool {
+	if key := strings.TrimSpace(secret); key == "" || key == "whsec_" {
+		return false // not set: anyone could sign with it
+	}
 	timestamp := headers.Get("X-Recording-Timestamp")
 	digests := []string{strings.TrimPrefix(headers.Get("X-Recording-Signature"), "sha256=")}
 	if signature := headers.Get("X-Gateway-Signature"); signature != "" {

@@ -1,7 +1,10 @@
 <?php
 // Reads the headers of recording and of the gateway. $headers has names in lower case.
-function signpost_verify(string $secret, array $headers, string $body, int $tolerance = 300): bool
+function signpost_verify(?string $secret, array $headers, string $body, int $tolerance = 300): bool
 {
+    if (in_array(trim($secret ?? ''), ['', 'whsec_'], true)) {
+        return false; // not set: anyone could sign with it
+    }
     $timestamp = $headers['x-recording-timestamp'] ?? '';
     $digests = [preg_replace('/^sha256=/', '', $headers['x-recording-signature'] ?? '')];
     if (isset($headers['x-gateway-signature'])) {

@@ -161,6 +161,17 @@ def test_all_faults_are_reported_together(scheme):
 
 
 @both
+@pytest.mark.parametrize("empty", ["", " ", "whsec_"])
+def test_an_empty_secret_is_a_fault_also_beside_one_that_fits(scheme, empty):
+    for received in (request(scheme), request(scheme, secret=empty)):
+        for given in ([empty], [SECRET, empty], [empty, SECRET]):
+            assert diagnose(received, secrets=given) == [("secret", "is empty")]
+            verification = verify(received, secrets=given, tolerance_s=0)
+            assert not verification.is_verified
+            assert verification.message.endswith("refused: a secret is empty")
+
+
+@both
 def test_an_unexplained_signature_leaves_secret_and_body(scheme):
     assert parts(request(scheme), make()) == ["secret", "body"]
     assert parts(request(scheme, body=b"{}")) == ["secret", "body"]
@@ -208,6 +219,7 @@ def test_the_exit_status_shows_whether_the_signature_is_genuine(file):
     code, output = run(file, *HEADERS, "--secret", SECRET)
     assert code == 1
     assert output.startswith("body: ")
+    assert run(file, *HEADERS, "--secret", "") == (1, "secret: is empty\n")
     code, output = run(file, *HEADERS, "--secret", SECRET, "--json")
     assert code == 1
     assert json.loads(output)["faults"][0]["part"] == "body"

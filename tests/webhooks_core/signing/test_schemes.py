@@ -24,7 +24,7 @@ from tests.signatures import (
     verify_sha256,
     verify_timestamped,
 )
-from webhooks_core.signing.schemes import SignatureError
+from webhooks_core.signing.schemes import SCHEMES, SignatureError
 from webhooks_core.signing.secrets import standard_key
 
 NOW = 1_763_712_000
@@ -191,6 +191,15 @@ DIGEST = sha256_signature(SECRET, NOW, BODY).removeprefix("sha256=")
 def test_a_sha256_signature_does_not_hold_with(_case, changes):
     with pytest.raises(SignatureError):
         sha256_check(**changes)
+
+
+@pytest.mark.parametrize("secret", ["", " ", "whsec_", "whsec_\n"])
+@pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
+def test_an_empty_secret_fits_nothing(scheme, secret):
+    headers = scheme.sign([secret], NOW, BODY)
+    assert not scheme.fits(secret, str(NOW), BODY, scheme.parse(headers).digests)
+    with pytest.raises(SignatureError, match="the secret is empty"):
+        scheme.verify(secret, headers, body=BODY, now=NOW)
 
 
 @pytest.mark.parametrize("now", [NOW, NOW + 300, NOW - 300, NOW + 299.9])
