@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import structlog
 
-from gateway.chat import exact_json
+from gateway.chat import exact_json, failures
 from gateway.chat.context import ChatContext
 from gateway.chat.errors import (
     ChatError,
@@ -54,6 +54,8 @@ class OpenedStream:
                 if not self.transformer.chunks:
                     raise _before_first_chunk(error) from error
                 self.fault = error
+            if self.transformer.is_done and not self.transformer.has_begun:
+                raise UpstreamServiceError("the stream has no chunk")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +153,8 @@ def _checked(context: ChatContext, body: bytes, list_key: str) -> bytes:
     Raises UpstreamServiceError, InvalidValueError.
     """
     value = chunks.parse(body, exact_json.read)
-    if value.get("error"):
-        raise chunks.failure_in(value)
+    if failures.replaces_answer(value, list_key):
+        raise failures.failure_in(value)
     if not isinstance(value.get(list_key), list):
         raise UpstreamServiceError(f"the answer has no {list_key}")
     context.usage = Usage.read(value.get("usage"))

@@ -10,19 +10,10 @@ from typing import Any
 import orjson
 
 from gateway.chat import exact_json
-from gateway.chat.errors import (
-    ChatError,
-    InvalidRequestError,
-    InvalidValueError,
-    UpstreamError,
-    UpstreamServiceError,
-)
+from gateway.chat.errors import InvalidRequestError, UpstreamServiceError
+from gateway.chat.failures import failure_in, is_failure, replaces_answer
 from gateway.chat.metering.tokens import Usage
 
-REFUSAL_STATUSES = frozenset({400, 413, 422})
-REFUSAL_TYPES = frozenset({"invalid_request_error", "request_too_large"})
-REFUSED = "The upstream refused the request."
-PASSED_ON = ("type", "param", "code")
 MODEL_KEY = b'"model"'
 BACKSLASH = ord("\\")
 MODEL = re.compile(rb'"model"\s*:\s*("[^"\\]*")')
@@ -47,6 +38,8 @@ def parse(
         value = loads(payload)
     except ValueError as error:
         raise UpstreamServiceError(f"malformed JSON: {error}") from error
+    if isinstance(value, list) and is_failure(value):
+        value = value[0]
     if not isinstance(value, dict):
         raise UpstreamServiceError("the upstream's JSON is not an object")
     if exact_json.is_too_deep(payload, value):
@@ -71,8 +64,8 @@ def rename(payload: bytes, model: str) -> bytes:
 
 
 def understand(value: dict[str, Any]) -> Chunk:
-    """Return a chunk. Raises the failure that an error object stands for."""
-    if value.get("error"):
+    """Return a chunk. Raises the failure that a chunk reports."""
+    if replaces_answer(value):
         raise failure_in(value, refusal=InvalidRequestError)
     choices = value.get("choices") or []
     is_list = isinstance(choices, list)
@@ -121,63 +114,6 @@ def without_nulls(value: Any) -> Any:
     if isinstance(value, list):
         return [without_nulls(item) for item in value]
     return value
-
-
-def failure_in(
-    value: Any, *, refusal: type[ChatError] = InvalidValueError, status: int = 0
-) -> ChatError:
-    """Return the failure that an upstream's error object stands for.
-
-    400, 413 and 422 refuse the request, and the caller gets the upstream's message; every
-    other status is a failure of the upstream. `status` is the response's; 0 in a stream.
-    """
-    error = value.get("error") if isinstance(value, dict) else None
-    fields = error if isinstance(error, dict) else {}
-    statuses = {status} if status else _statuses(fields)
-    is_refusal = str(fields.get("type")) in REFUSAL_TYPES and not statuses
-    failure: ChatError
-    if is_refusal or statuses & REFUSAL_STATUSES:
-        failure = refusal(_message(value) or REFUSED)
-        failure.upstream = UpstreamError(fields=_passed_on(value))
-    else:
-        source = f"HTTP {status}" if status else "an error in the stream"
-        kind = fields.get("type") or fields.get("code") or ""
-        failure = UpstreamServiceError(f"{source} {kind}".strip()[:200])
-        failure.upstream = UpstreamError(max(statuses, default=0), _passed_on(value))
-    return failure
-
-
-def _passed_on(value: Any) -> dict[str, str]:
-    """Return the fields of an error that OpenAI's clients read."""
-    if not isinstance(value, dict):
-        return {}
-    error = value.get("error")
-    fields = error if isinstance(error, dict) else value
-    return {name: fields[name] for name in PASSED_ON if _is_name(fields.get(name))}
-
-
-def _statuses(error: dict[str, Any]) -> set[int]:
-    """Return the HTTP statuses that an error object names."""
-    texts = (str(error.get(name)) for name in ("code", "status", "status_code"))
-    return {
-        int(text)
-        for text in texts
-        if text.isascii() and text.isdigit() and len(text) == 3
-    }
-
-
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= 200 and value.isprintable()
-
-
-def _message(value: Any) -> str:
-    """Return the text in the shapes that OpenAI-compatible servers are known to use."""
-    for _ in range(3):
-        if not isinstance(value, dict):
-            break
-        keys = ("error", "message", "detail")
-        value = next((value[key] for key in keys if key in value), "")
-    return value if isinstance(value, str) else ""
 
 
 class Template:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
+import orjson
+
 from gateway.chat.errors import UpstreamServiceError
+from gateway.chat.failures import is_failure, replaces_answer
 
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 DONE = b"[DONE]"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# llama.cpp reports its failures in a field named `error`.
+FIELD = re.compile(rb"^(data|event|error)(?:: ?(.*))?$", re.MULTILINE)
 
 
 def frame(payload: bytes) -> bytes:
@@ -46,6 +54,13 @@ class EventReader:
         self._parts, self._size, self._tail = [rest] * bool(rest), len(rest), rest[-1:]
         return [payload for block in blocks if (payload := _data(block)) is not None]
 
+    def end(self) -> list[bytes]:
+        """Return the failure that ends the stream without completing an event, if any."""
+        rest = b"".join(self._parts)
+        payload = _data(rest if self._has_begun else rest.removeprefix(BYTE_ORDER_MARK))
+        is_error = payload is not None and replaces_answer(_parsed(payload))
+        return [payload] if payload is not None and is_error else []
+
     def _keep(self, data: bytes) -> None:
         if not data:
             return
@@ -63,22 +78,44 @@ class EventReader:
 
 
 def _data(block: bytes) -> bytes | None:
-    """Return the data of an event, None if it is empty; `[DONE]` without spaces around it."""
+    """Return the data of an event, None if it is empty; `[DONE]` without spaces around it.
+
+    An event that reports an error is JSON with a member `error`.
+    """
     if block.startswith(b"data: ") and b"\n" not in block:
         data = block[6:]
         return data if data.startswith(b"{") else _trimmed(data)
-    fields = [_field(line) for line in block.split(b"\n")]
+    fields = FIELD.findall(block)
     data = b"\n".join(value for name, value in fields if name == b"data")
-    if (b"event", b"error") in fields and data.strip() and b'"error"' not in data:
-        return b'{"error":' + data + b"}"
+    error = b"\n".join(value for name, value in fields if name == b"error")
+    if error.strip():
+        return _as_error(error)
+    if (b"event", b"error") in fields and data.strip():
+        return _as_error(data)
+    if not fields and block.lstrip().startswith((b"{", b"[")):
+        # Some servers write an error in place of an event, or of all events.
+        return block if replaces_answer(_parsed(block)) else None
     return _trimmed(data)
+
+
+def _as_error(data: bytes) -> bytes:
+    value = _parsed(data)
+    if is_failure(value):
+        return data
+    if value:
+        return b'{"error":' + data + b"}"
+    text = data.decode(errors="replace").strip()
+    return orjson.dumps({"error": text})
+
+
+def _parsed(data: bytes) -> Any:
+    """Return JSON, or None for other text."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return None
 
 
 def _trimmed(data: bytes) -> bytes | None:
     trimmed = data.strip()
     return DONE if trimmed == DONE else data if trimmed else None
-
-
-def _field(line: bytes) -> tuple[bytes, bytes]:
-    name, _, value = line.partition(b":")
-    return name, value.removeprefix(b" ")

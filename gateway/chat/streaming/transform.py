@@ -114,7 +114,7 @@ class ChunkTransformer:
 
     @property
     def has_begun(self) -> bool:
-        return self.chunks > 0 or self.is_done
+        return self.chunks > 0
 
     @property
     def has_finished(self) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 
 import aiohttp
 
+from gateway.chat import failures
 from gateway.chat.errors import (
     ChatError,
     InvalidRequestError,
@@ -82,7 +83,9 @@ def _call(job: Job, *, stream: bool) -> http.Call:
 
 
 def completion(message: Mapping[str, Any]) -> bytes:
-    """Return a message as a chat completion. Raises UpstreamServiceError: it is not one."""
+    """Return a message as a chat completion. Raises as failure_in(): it is not one."""
+    if failures.is_failure(message):
+        raise failures.failure_in(message)
     content = message.get("content")
     if message.get("type") != "message" or not isinstance(content, list):
         raise UpstreamServiceError("the response is not a message")
@@ -208,6 +211,7 @@ class Translation:
             "created": int(time.time()),
             "model": "",
         }
+        self._has_begun = False
         self._usage: dict[str, Any] = {}
         self._calls = 0
         self._open_calls: dict[str, OpenCall] = {}  # by the index of their block
@@ -215,10 +219,11 @@ class Translation:
 
     def chunks_of(self, event: Mapping[str, Any]) -> Iterator[bytes]:
         """Yield chunks. Raises InvalidRequestError or UpstreamServiceError for an error event."""
+        if failures.is_failure(event):
+            raise failures.failure_in(event, refusal=InvalidRequestError)
         match event:
-            case {"type": "error"}:
-                raise chunks.failure_in(event, refusal=InvalidRequestError)
             case {"type": "message_start", "message": dict(message)}:
+                self._has_begun = True
                 self._head |= {name: message.get(name) for name in ("id", "model")}
                 self._add_usage(message.get("usage"))
                 reported = usage(self._usage)
@@ -240,7 +245,7 @@ class Translation:
                 if delta.get("stop_reason") is not None:
                     yield from self._end_calls(*self._open_calls)
                     yield self._delta({}, _finish_reason(delta["stop_reason"]))
-            case {"type": "message_stop"}:
+            case {"type": "message_stop"} if self._has_begun:
                 yield from self._end_calls(*self._open_calls)
                 yield chunks.dump(
                     {**self._head, "choices": [], "usage": usage(self._usage)}

@@ -21,7 +21,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 
 from gateway.chat.errors import ChatError, UpstreamServiceError
-from gateway.chat.streaming.chunks import failure_in
+from gateway.chat.failures import MAX_CHARACTERS, failure_in
 from gateway.chat.streaming.sse import BYTE_ORDER_MARK, EventReader
 from gateway.chat.upstreams.base import Job
 from webhooks_core.network.certificates import client_context
@@ -198,7 +198,7 @@ async def _failure(response: aiohttp.ClientResponse) -> ChatError:
     try:
         value = orjson.loads(body.removeprefix(BYTE_ORDER_MARK))
     except orjson.JSONDecodeError:
-        value = body[:1000].decode(errors="replace")
+        value = body[:MAX_CHARACTERS].decode(errors="replace")
     failure = failure_in(value, status=response.status)
     seconds, pause = retry_after(response.headers.get("Retry-After", ""))
     failure.upstream = replace(failure.upstream, retry_after=pause)
@@ -245,10 +245,12 @@ async def events(response: aiohttp.ClientResponse) -> AsyncGenerator[list[bytes]
     try:
         while data := await content.readany():
             yield reader.feed(data)
+        yield reader.end()
     except aiohttp.ClientError:
         # aiohttp buffers what arrived before the connection broke; no public method reads it.
         if rest := content._read_nowait(-1):  # noqa: SLF001
             yield reader.feed(rest)
+        yield reader.end()
         raise
 
 

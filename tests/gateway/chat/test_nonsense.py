@@ -9,10 +9,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.chat import exact_json, formats
+from gateway.chat import exact_json, failures, formats
 from gateway.chat.errors import SYNCHRONOUS, ChatError
 from gateway.chat.model_request import ModelRequest
-from gateway.chat.streaming import chunks
 from gateway.chat.streaming.sse import EventReader
 from gateway.chat.streaming.transform import ChunkTransformer
 from gateway.chat.upstreams import anthropic, http, messages
@@ -104,7 +103,7 @@ def test_spoiled_requests_for_anthropic(body):
 @given(JSON, st.integers(0, 999))
 def test_errors_of_any_shape(value, status):
     for error in (value, {"error": value}, {"error": {"code": value, "type": value}}):
-        failure = chunks.failure_in(error, status=status)
+        failure = failures.failure_in(error, status=status)
         for api_format in (formats.CONTRACT, formats.OPENAI):
             told, body, _ = api_format.failure(SYNCHRONOUS, failure, "req-7")
             assert told in {400, 429, 500}

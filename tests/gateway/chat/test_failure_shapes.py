@@ -1,0 +1,284 @@
+"""Failures in the shapes of many servers: none passes as a success, and no reason is lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gateway.configuration.shapes import Target
+from tests.gateway.chat.mock_upstream import (
+    COMPLETION,
+    DONE,
+    STREAM,
+    WHOLE_STREAM,
+    Script,
+    answers,
+    chunk,
+    event,
+    sends,
+)
+from tests.gateway.chat.streaming.test_broken_streams import raw
+from tests.gateway.chat.test_errors import INTERNAL, REQUEST_ID, UPSTREAM
+from tests.gateway.chat.test_faults import text_of
+
+REFUSED = "The upstream refused the request."
+TOO_LONG = "the request exceeds the available context size"
+PYDANTIC = [
+    {"type": "missing", "loc": ["body", "messages", 0, "role"], "msg": "Field required", "input": {}},
+    {"type": "extra_forbidden", "loc": ["body", "store"], "msg": "Extra inputs are not permitted"},
+]  # fmt: skip
+PYDANTIC_TEXT = (
+    "body.messages.0.role: Field required; body.store: Extra inputs are not permitted"
+)
+REASONS = [
+    ("text alone", {"error": "plain"}, "plain"),
+    ("flat", {"message": "flat"}, "flat"),
+    ("deep", {"error": {"message": {"message": "deep"}}}, "deep"),
+    ("FastAPI", {"detail": "of FastAPI"}, "of FastAPI"),
+    ("FastAPI's validation", {"detail": PYDANTIC}, PYDANTIC_TEXT),
+    ("Mistral's validation", {"object": "error", "message": {"detail": PYDANTIC}, "type": "invalid_request_error"}, PYDANTIC_TEXT),
+    ("Mistral", {"object": "error", "message": "no role", "type": "invalid_request_error"}, "no role"),
+    ("a place that is text", {"detail": [{"loc": "body", "msg": "wrong"}]}, "wrong"),
+    ("texts in a list", {"error": ["wrong `top_p`", "wrong `seed`"]}, "wrong `top_p`; wrong `seed`"),
+    ("Cloudflare", {"success": False, "errors": [{"code": 5004, "message": "one"}, {"code": 5006, "message": "two"}], "messages": [], "result": {}}, "one; two"),
+    ("watsonx", {"errors": [{"code": "invalid", "message": "no model"}], "trace": "x", "status_code": 400}, "no model"),
+    ("Gemini", [{"error": {"code": 400, "message": "Cannot find field.", "status": "INVALID_ARGUMENT"}}], "Cannot find field."),
+    ("Spring", {"timestamp": "x", "status": 400, "error": "Bad Request", "message": "no role", "path": "/"}, "no role"),
+    ("NVIDIA", {"type": "about:blank", "status": 400, "title": "Bad Request", "detail": "no role"}, "no role"),
+    ("ASP.NET", {"title": "One or more", "status": 400, "errors": {"messages": ["is required"], "n": ["too large"]}}, "messages: is required; n: too large"),
+    ("Bedrock", {"Message": "no access"}, "no access"),
+    ("OAuth", {"error": "invalid_request", "error_description": "no role"}, "no role"),
+    ("Text Generation Inference", {"error": "`inputs` must", "error_type": "validation"}, "`inputs` must"),
+    ("xAI", {"code": "Client specified an invalid argument", "error": "no role"}, "no role"),
+    ("MiniMax", {"base_resp": {"status_code": 2013, "status_msg": "no role"}, "choices": None}, "no role"),
+    ("Baidu", {"error_code": 336003, "error_msg": "no role"}, "no role"),
+    ("other names", {"code": 400, "msg": "no role", "data": None}, "no role"),
+    ("OpenRouter", {"error": {"message": "Provider returned error", "code": 400, "metadata": {"raw": "no role", "provider_name": "x"}}}, "Provider returned error: no role"),
+    ("blank text", {"error": {"message": " ", "detail": "no role"}}, "no role"),
+    ("no known shape", {"wrong": {"role": 5}}, '{"wrong":{"role":5}}'),
+    ("no text", {"error": {"message": 5}}, '{"error":{"message":5}}'),
+    ("plain text", b"text", "text"),
+    ("a list", [5], "[5]"),
+    ("an empty list", [], REFUSED),
+    ("an empty object", {}, REFUSED),
+    ("nothing", b"", REFUSED),
+    ("deep nesting", b'{"a":' + b"[" * 900 + b"]" * 900 + b"}", REFUSED),
+    ("a long unknown shape", {"wrong": "x" * 5000}, '{"wrong":"' + "x" * 990),
+]  # fmt: skip
+
+
+@pytest.mark.spec("gateway", "synchronous: Invalid value or invalid request, 400")
+@pytest.mark.parametrize(("_case", "body", "reason"), REASONS)
+def test_the_reason_of_a_refusal_is_found_in_every_known_shape(
+    gateway, upstream, _case, body, reason
+):
+    upstream.script = answers(body, 422)
+    for stream in (False, True):
+        response = gateway.post(stream=stream)
+        assert (response.status_code, response.json()) == (400, {"detail": reason})
+
+
+# What servers send with status 200: the JSON, and its reason if it is a refusal.
+FAILURES: list[tuple[str, Any, str | None]] = [
+    ("OpenAI", {"error": {"message": TOO_LONG, "code": 400}}, TOO_LONG),
+    ("vLLM", {"object": "error", "message": TOO_LONG, "type": "BadRequestError", "param": None, "code": 400}, TOO_LONG),
+    ("vLLM's own failure", {"object": "error", "message": "secret", "code": 500}, None),
+    ("flat without a status", {"object": "error", "message": "secret"}, None),
+    ("Mistral", {"object": "error", "message": {"detail": PYDANTIC}, "type": "invalid_request_error"}, PYDANTIC_TEXT),
+    ("a status beside the error", {"error": {"message": TOO_LONG}, "status_code": 422}, TOO_LONG),
+    ("a status beside a text", {"error": TOO_LONG, "code": "400"}, TOO_LONG),
+    ("a text alone", {"error": "secret"}, None),
+    ("Text Generation Inference", {"error": TOO_LONG, "error_type": "validation"}, TOO_LONG),
+    ("overloaded", {"error": "secret", "error_type": "overloaded"}, None),
+    ("Cloudflare", {"success": False, "errors": [{"code": 5004, "message": "secret"}]}, None),
+    ("errors alone", {"errors": [{"message": "secret"}]}, None),
+    ("FastAPI", {"detail": "secret"}, None),
+    ("a message alone", {"message": "Internal server error secret"}, None),
+    ("code and msg", {"code": 400, "msg": TOO_LONG}, TOO_LONG),
+    ("MiniMax", {"choices": None, "base_resp": {"status_code": 1004, "status_msg": "secret"}}, None),
+    ("Gemini", [{"error": {"message": TOO_LONG, "code": 400}}], TOO_LONG),
+    ("Anthropic", {"type": "error", "error": {"type": "invalid_request_error", "message": TOO_LONG}}, TOO_LONG),
+    ("OpenRouter", {**COMPLETION, "choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "error", "error": {"code": 400, "message": TOO_LONG}}]}, TOO_LONG),
+    ("OpenRouter, beside choices", {**chunk(""), "error": {"code": 502, "message": "secret"}}, None),
+    ("a finish reason alone", chunk("secret", "error"), None),
+]  # fmt: skip
+EVERY_FAILURE = pytest.mark.parametrize(
+    ("body", "reason"), [row[1:] for row in FAILURES], ids=[row[0] for row in FAILURES]
+)
+FORMS: dict[str, Callable[[Any], Script]] = {
+    "an event": lambda body: sends(event(body), DONE),
+    "the body": answers,
+    "the body, with an empty line": lambda body: answers(json.dumps(body).encode() + b"\n\n"),
+    "an event without its end": lambda body: sends(event(body).rstrip()),
+}  # fmt: skip
+
+
+def expected(response: Any, reason: str | None, internal: str) -> bool:
+    """Return True if a response says what the tables say of a failure or a refusal."""
+    status, text = (500, internal) if reason is None else (400, reason)
+    return (response.status_code, response.json()) == (status, {"detail": text})
+
+
+@EVERY_FAILURE
+def test_a_failure_with_status_200_is_no_answer(gateway, upstream, body, reason):
+    upstream.script = answers(body)
+    assert expected(gateway.post(headers=REQUEST_ID), reason, UPSTREAM)
+    gateway.declare(name="vectors", inference_type="embedding")
+    if "choices" not in body:
+        response = gateway.post(
+            path="/v1/embeddings", model="vectors", headers=REQUEST_ID
+        )
+        assert response.json()["error"]["message"] == (reason or UPSTREAM)
+
+
+@EVERY_FAILURE
+def test_a_failure_in_place_of_the_first_chunk_is_no_chunk(
+    gateway, upstream, body, reason
+):
+    for name, form in FORMS.items():
+        upstream.script = form(body)
+        response = gateway.post(stream=True, headers=REQUEST_ID)
+        assert expected(response, reason, INTERNAL), name
+        assert gateway.kept.ended.pop().status == response.status_code
+
+
+@EVERY_FAILURE
+def test_a_failure_after_the_first_chunk_ends_the_stream_with_an_error(
+    gateway, upstream, body, reason
+):
+    upstream.script = sends(STREAM[0], event(body), DONE)
+    first, last = gateway.stream(headers=REQUEST_ID)
+    assert text_of([first]) == "Hel"
+    status, text = (500, UPSTREAM) if reason is None else (400, reason)
+    assert last["error"]["status_code"] == status
+    assert last["error"]["content"]["error"] == text
+    assert gateway.settled(lambda: gateway.kept.ended)
+    assert gateway.kept.ended[0].error_status == status
+
+
+REFUSAL = json.dumps({"code": 400, "message": TOO_LONG}).encode()
+ODD_EVENTS = [
+    ("llama.cpp", b"error: " + REFUSAL + b"\n\n"),
+    ("no space", b"error:" + REFUSAL + b"\n\n"),
+    ("carriage returns", b"error: " + REFUSAL + b"\r\n\r\n"),
+    ("wrapped", b'error: {"error": ' + REFUSAL + b"}\n\n"),
+    ("behind a comment", b": ping\nerror: " + REFUSAL + b"\n\n"),
+    ("an event named error", b"event: error\ndata: " + REFUSAL + b"\n\n"),
+    ("a name behind the data", b"data: " + REFUSAL + b"\nevent:error\n\n"),
+    ("several lines", b'event: error\ndata: {"code": 400,\ndata: "message": "%s"}\n\n' % TOO_LONG.encode()),
+    ("JSON in place of an event", b'{"error": ' + REFUSAL + b"}\n\n"),
+    ("JSON of several lines", json.dumps({"error": json.loads(REFUSAL)}, indent=1).encode() + b"\n\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("_case", "odd"), ODD_EVENTS)
+@pytest.mark.parametrize("ends", [b"", DONE])
+def test_an_error_that_is_no_ordinary_event_is_an_error(
+    gateway, claude, upstream, ends, _case, odd
+):
+    upstream.script = sends(odd + ends)
+    for post in (gateway.post, claude):
+        response = post(stream=True)
+        assert (response.status_code, response.json()) == (400, {"detail": TOO_LONG})
+    upstream.script = sends(STREAM[0] + odd + ends)
+    assert gateway.stream()[-1]["error"]["content"]["error"] == TOO_LONG
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        b"event: error\ndata: overloaded\n\n",
+        b"error: overloaded\n\n",
+        b'event: error\ndata: {"message": "an \\"error\\" of \\"error\\""}\n\n',
+        b'event: error\ndata: {"type": "error"}\n\n',
+        b"event: error\ndata: null\n\n",
+        b"error: {}\n\n",
+    ],
+)
+def test_an_error_of_any_content_is_a_failure(gateway, claude, upstream, odd):
+    upstream.script = sends(odd, DONE)
+    for post in (gateway.post, claude):
+        assert post(stream=True).json() == {"detail": INTERNAL}
+    upstream.script = sends(STREAM[0], odd, DONE)
+    assert gateway.stream()[-1]["error"]["status_code"] == 500
+
+
+def in_turn(upstream: Any, *scripts: Script) -> Script:
+    async def script(request: Any) -> None:
+        await scripts[len(upstream.requests) - 1](request)
+
+    return script
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    "failure",
+    [
+        answers({"object": "error", "message": "secret", "code": 500}),
+        answers({"success": False, "errors": [{"message": "secret"}]}),
+        sends(b"error: {}\n\n", DONE),
+        sends(DONE),
+        sends(event({"error": "secret"}), DONE),
+    ],
+    ids=["vLLM", "Cloudflare", "llama.cpp", "no chunk", "an error first"],
+)
+def test_after_a_failure_that_looks_like_a_success_the_next_target_is_called(
+    gateway, upstream, stream, failure
+):
+    gateway.declare(targets=(Target(upstream.url, "a"), Target(upstream.url, "b")))
+    answer = sends(*WHOLE_STREAM) if stream else answers(COMPLETION)
+    upstream.script = in_turn(upstream, failure, answer)
+    assert gateway.post(stream=stream).status_code == 200
+    assert len(upstream.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "end", [b"", b"data: [DONE]\n\n", b": ping\n\ndata: [DONE]\n\n"]
+)
+@pytest.mark.spec("decisions", "6: End of stream")
+def test_without_any_chunk_there_is_no_first_chunk(gateway, claude, upstream, end):
+    upstream.script = sends(end) if end else sends()
+    assert gateway.post(stream=True).json() == {"detail": INTERNAL}
+    upstream.script = sends(end + event({"type": "message_stop"}))
+    assert claude(stream=True).json() == {"detail": INTERNAL}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"error": {"message": TOO_LONG, "type": "invalid_request_error"}}, FAILURES[1][1]],
+)
+def test_a_refusal_in_place_of_a_message_of_anthropic_keeps_its_reason(
+    claude, upstream, body
+):
+    upstream.script = answers(body)
+    for stream in (False, True):
+        response = claude(stream=stream)
+        assert (response.status_code, response.json()) == (400, {"detail": TOO_LONG})
+
+
+def test_an_error_behind_a_byte_order_mark_is_understood(gateway, upstream):
+    upstream.script = raw(
+        b"HTTP/1.1 200 X\r\n\r\n\xef\xbb\xbf" + b'{"error": %s}' % REFUSAL
+    )
+    assert gateway.post(stream=True).json() == {"detail": TOO_LONG}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"error": None},
+        {"error": ""},
+        {"error": {}},
+        {"success": True},
+        {"base_resp": {"status_code": 0}},
+        {"message": "x", "detail": "y"},
+    ],
+)
+def test_an_answer_with_an_empty_error_is_an_answer(gateway, upstream, more):
+    upstream.script = answers({**COMPLETION, **more})
+    assert gateway.post().status_code == 200
+    upstream.script = sends(event({**chunk("Hello"), **more}), STREAM[2], DONE)
+    assert text_of(gateway.stream()) == "Hello"
