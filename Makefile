@@ -12,7 +12,7 @@ ARGS ?=
 FIND_PYTHON = for candidate in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then echo "$$candidate"; break; fi; done
 
-.PHONY: bench-auth bench-catalog bench-chat bench-deliveries bench-mcp bench-peers bench-recordings bench-scale bench-search bench-test dist help run test coverage install check docs lock schemas format clean
+.PHONY: bench-auth bench-catalog bench-chat bench-deliveries bench-mcp bench-peers bench-recordings bench-scale bench-search bench-test dist help run test test-all coverage install check docs lock schemas format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -21,9 +21,12 @@ run: $(VENV)/run.stamp ## Set up and start everything: web server, worker, demo 
 	@echo "Starting Signpost …"; exec $(PY) manage.py up $(ARGS)
 
 # The tests start hundreds of processes. They keep bytecode even where the environment forbids it.
-test coverage bench-test: export PYTHONDONTWRITEBYTECODE =
+test test-all coverage bench-test: export PYTHONDONTWRITEBYTECODE =
 
-test: $(VENV)/dev.stamp ## Set up and run the whole test suite
+test: $(VENV)/dev.stamp ## Set up and run the tests, but for slow ones: two to three minutes
+	@$(PY) -m pytest -n auto -m "not slow" $(ARGS)
+
+test-all: $(VENV)/dev.stamp ## Run all tests, with whole instances, killed processes, browsers and long searches
 	@$(PY) -m pytest -n auto $(ARGS)
 
 coverage: $(VENV)/dev.stamp ## Run the whole test suite and tell which lines and branches it missed

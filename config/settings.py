@@ -282,8 +282,6 @@ if DATABASE["ENGINE"] == "django.db.backends.sqlite3":
             "timeout": 20,
             "init_command": f"PRAGMA journal_mode=WAL; PRAGMA synchronous={SQLITE_SYNCHRONOUS};",
         },
-        # Tests use a file too: in memory, threads would share one connection and its locks.
-        "TEST": {"NAME": str(VAR_DIR / "test.sqlite3")},
     }
 else:
     DATABASE |= {"CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}

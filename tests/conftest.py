@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 import shutil
 import socket
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
 from django.conf import settings
+from django.db import connection
 from django.test import TransactionTestCase
 
 from tests import database
 from tests.running import environment, migrate, until
+from tests.spec.matrix import SLOW_FOLDERS
 from webhooks_core import profiles
 from webhooks_core.database.clock import DatabaseClock
 from webhooks_core.network.url_policy import UrlPolicy
@@ -46,6 +50,35 @@ hypothesis.settings.register_profile("long", print_blob=True)
 hypothesis.settings.load_profile("untimed")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--random-order",
+        type=int,
+        nargs="?",
+        const=random.randrange(10**6),  # noqa: S311 - an order is no secret
+        metavar="SEED",
+        help="run the files, and the tests of each file, in random order",
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    seed = config.option.random_order
+    return None if seed is None else f"random order: repeat with --random-order={seed}"
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> Iterator[None]:
+    """Say what was left out, after all that the run reports."""
+    yield
+    if config.option.markexpr == "not slow":
+        terminalreporter.write_line(
+            "Left out: the tests marked slow (whole instances, killed processes, browsers, long"
+            " searches). `make test-all` runs them too."
+        )
+
+
 def pytest_configure() -> None:
     """Let a login cost nothing: a hash that takes its time took a tenth of the suite's."""
     fast = "django.contrib.auth.hashers.MD5PasswordHasher"
@@ -56,7 +89,7 @@ def pytest_configure() -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what drives a browser or starts whole instances, and what uses the services."""
-    if item.path.parent.name in {"browser", "e2e"}:
+    if item.path.parent.name in SLOW_FOLDERS:
         item.add_marker(pytest.mark.slow)
     if item.get_closest_marker("django_db") or DATABASE_FIXTURES.intersection(
         getattr(item, "fixturenames", ())
@@ -65,7 +98,22 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    seed = config.option.random_order
+    items[:] = deal(items) if seed is None else shuffled(items, seed)
+
+
+def shuffled(items: list[pytest.Item], seed: int) -> list[pytest.Item]:
+    """Shuffle files, and the tests of each file: what the tests of a file share is made once."""
+    chance = random.Random(seed)  # noqa: S311 - an order is no secret
+    files = [list(tests) for _, tests in groupby(items, lambda item: item.path)]
+    chance.shuffle(files)
+    return [item for tests in files for item in chance.sample(tests, len(tests))]
+
+
+def deal(items: list[pytest.Item]) -> list[pytest.Item]:
     """Deal slow tests out, file by file, so that every worker begins with some.
 
     xdist gives each worker as many tests in a row. Those that wait do so beside quick ones, and no
@@ -85,7 +133,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         room = share - len(pile)
         pile.extend(quick[:room])
         del quick[:room]
-    items[:] = [item for pile in piles for item in pile]
+    return [item for pile in piles for item in pile]
 
 
 def pytest_collection_finish() -> None:
@@ -116,32 +164,38 @@ def pytest_xdist_setupnodes(specs: Sequence[Any]) -> None:
         spec.env["REDIS_URL"] = f"{url}/{first + n % left}"
 
 
-def starts_from_a_copy() -> bool:
+@pytest.fixture(autouse=True, scope="module")
+def garbage() -> Iterator[None]:
+    """Collect what the tests of a file left behind, so that a report of it names this file.
+
+    The destructor of a socket or loop that was not closed warns. Such a warning is reported at
+    the end of the run: the test in which it comes up by chance is not the one that caused it.
+    """
+    yield
+    gc.collect()
+
+
+def is_copied() -> bool:
     """Return True if workers share what one of them has migrated: it takes seconds of processor time."""
-    is_sqlite = settings.DATABASES["default"]["ENGINE"].endswith("sqlite3")
-    return is_sqlite and "PYTEST_XDIST_WORKER" in os.environ
+    return connection.vendor == "sqlite" and "PYTEST_XDIST_WORKER" in os.environ
 
 
 @pytest.fixture(scope="session")
 def django_db_keepdb(django_db_keepdb) -> bool:
-    return starts_from_a_copy() or django_db_keepdb
+    return is_copied() or django_db_keepdb
 
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(
-    django_db_modify_db_settings, request
-) -> Iterator[None]:
-    if not starts_from_a_copy():
-        yield
+    django_db_modify_db_settings, tmp_path_factory, request
+) -> None:
+    """Use a file of this run: in memory, threads would share one connection and its locks."""
+    if connection.vendor != "sqlite":
         return
-    name = settings.DATABASES["default"]["TEST"]["NAME"]
-    files = [Path(f"{name}{suffix}") for suffix in ("", "-wal", "-shm")]
-    for file in files:  # of a run that was killed
-        file.unlink(missing_ok=True)
-    shutil.copy(request.getfixturevalue("migrated_file"), name)
-    yield
-    for file in files:
-        file.unlink(missing_ok=True)
+    file = tmp_path_factory.getbasetemp() / "test.sqlite3"
+    connection.settings_dict["TEST"]["NAME"] = str(file)
+    if is_copied():
+        shutil.copy(request.getfixturevalue("migrated_file"), file)
 
 
 @pytest.fixture(scope="session")

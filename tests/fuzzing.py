@@ -1,7 +1,7 @@
 """Calls made up from the OpenAPI document, and what their answers must keep to.
 
 In the suite the calls are the same every time and few. A search of its own:
-`FUZZ_EXAMPLES=2000 make test ARGS='-k as_documented'`.
+`FUZZ_EXAMPLES=2000 make test-all ARGS='-k as_documented'`.
 """
 
 from __future__ import annotations

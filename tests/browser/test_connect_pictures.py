@@ -1,6 +1,6 @@
 """The pictures of docs/connect.md: login, consent and connected apps of one application.
 
-`PICTURES=docs/images make test ARGS=tests/browser/test_connect_pictures.py` takes them again.
+`PICTURES=docs/images make test-all ARGS=tests/browser/test_connect_pictures.py` takes them again.
 """
 
 from __future__ import annotations

@@ -13,6 +13,13 @@ def test_every_rule_is_named_by_a_test(document):
     assert [rule for rule in texts if (document, rule) not in tests] == []
 
 
+@pytest.mark.parametrize("document", matrix.DOCUMENTS)
+def test_every_rule_is_proved_by_a_test_of_the_quick_suite(document):
+    tests = matrix.marked(slow=False)
+    texts = [rule for _, rule in matrix.rules(document)]
+    assert [rule for rule in texts if (document, rule) not in tests] == []
+
+
 def test_every_mark_names_a_rule():
     known = {
         (document, rule)

@@ -8,8 +8,6 @@ from cryptography.fernet import Fernet
 from tests import own_project
 from tests.docs.samples import filled, sample
 
-pytestmark = pytest.mark.slow
-
 PAGE = "gateway.md"
 PROGRAM = """
 from datetime import timedelta

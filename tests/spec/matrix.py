@@ -10,12 +10,15 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
 TESTS = FOLDER.parent
 PAGE = TESTS.parent / "docs" / "spec-matrix.md"
 DOCUMENTS = ("recording", "gateway", "catalog")
+SLOW = "pytest.mark.slow"
+SLOW_FOLDERS = frozenset({"browser", "e2e"})
 HEAD = """\
 # Rules of the specifications and their tests
 
@@ -35,20 +38,34 @@ def rules(document: str) -> Iterator[tuple[str, str]]:
             yield heading, line[2:]
 
 
-def marked() -> Tests:
-    """Return the tests that name each rule, as `path::name`, by document and rule."""
+@cache
+def marked(*, slow: bool = True) -> Tests:
+    """Return the tests that name each rule, as `path::name`, by document and rule.
+
+    `slow=False` leaves out those that `make test` does not run.
+    """
     tests = defaultdict(list)
     for file in sorted(TESTS.rglob("test_*.py")):
+        tree = ast.parse(file.read_text())
+        if not slow and (file.parent.name in SLOW_FOLDERS or _is_slow(tree)):
+            continue
         path = file.relative_to(TESTS.parent).as_posix()
-        for name, document, rule in _marks(ast.parse(file.read_text())):
+        for name, document, rule in _marks(tree, slow=slow):
             tests[document, rule].append(f"{path}::{name}" if name else path)
     return tests
 
 
-def _marks(tree: ast.Module) -> Iterator[tuple[str, str, str]]:
+def _is_slow(tree: ast.Module) -> bool:
+    marks = [mark for node in tree.body for mark in _module_marks(node)]
+    return SLOW in map(ast.unparse, marks)
+
+
+def _marks(tree: ast.Module, *, slow: bool) -> Iterator[tuple[str, str, str]]:
     """Yield test (empty for the whole file), document and rule of each mark in a file."""
     for node in ast.walk(tree):
         decorators = getattr(node, "decorator_list", [])
+        if not slow and SLOW in map(ast.unparse, decorators):
+            continue
         for call in decorators or _module_marks(node):
             if (
                 isinstance(call, ast.Call)

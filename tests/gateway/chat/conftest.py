@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
 
 from gateway import keys
+from gateway.chat import loop_thread, model_registry, service
+from gateway.chat.metering import writer
+from gateway.chat.streaming import body
+from gateway.chat.upstreams import http
 from gateway.configuration.shapes import Target
 from gateway.identity import Caller
 from tests.gateway.chat.harness import SHORT_CUT, Gateway, running
-from tests.gateway.chat.mock_upstream import Loop, MockUpstream, answers
+from tests.gateway.chat.mock_upstream import MockUpstream, answers
+from tests.loops import Loop
+from tests.running import PATIENCE_S
 from webhooks_core.api import tokens
 
 
 @pytest.fixture
 def loops() -> Iterator[tuple[Loop, Loop]]:
-    pair = Loop(), Loop()
-    yield pair
-    for loop in pair:
-        loop.stop()
+    """The gateway's and the upstream's loop; whatever they hold is closed at the end."""
+    with closing(Loop()) as one, closing(Loop()) as other:
+        yield one, other
 
 
 @pytest.fixture
@@ -34,8 +40,20 @@ def upstream(loops) -> Iterator[MockUpstream]:
 
 @pytest.fixture
 def way(request) -> str:
-    """How requests reach the service; `parametrize("way", WAYS, indirect=True)` tries all."""
+    """How requests reach the service; see test_carriers.py."""
     return getattr(request, "param", SHORT_CUT)
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch) -> None:
+    """Let nothing fail only because the machine is slow."""
+    monkeypatch.setattr(body, "USAGE_WAIT_S", PATIENCE_S)
+    monkeypatch.setattr(body, "CLOSING_S", PATIENCE_S)
+    monkeypatch.setattr(http, "ERROR_BODY_S", PATIENCE_S)
+    monkeypatch.setattr(service, "LOOK_UP_S", PATIENCE_S)
+    monkeypatch.setattr(model_registry, "WAIT_S", PATIENCE_S)
+    monkeypatch.setattr(writer, "CLOSING_S", PATIENCE_S)
+    monkeypatch.setattr(loop_thread, "CLOSING_S", PATIENCE_S)
 
 
 @pytest.fixture

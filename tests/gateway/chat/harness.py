@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -12,11 +13,11 @@ from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-import pytest
 import requests
 import uvicorn
 from django.core.asgi import get_asgi_application
 from django.core.wsgi import get_wsgi_application
+from uvicorn.server import ServerState
 
 from config.serving.uvicorn_protocol import HttpProtocol
 from gateway.chat import asgi, runtime
@@ -28,7 +29,9 @@ from gateway.chat.routing import Router
 from gateway.chat.service import Service
 from gateway.chat.upstreams import http, registry
 from gateway.configuration.shapes import ModelEntry, Target, Timeouts
-from tests.gateway.chat.mock_upstream import Loop, MockUpstream
+from tests.gateway.chat.mock_upstream import MockUpstream
+from tests.loops import Loop
+from tests.running import PATIENCE_S
 
 IDENTITY = {"X-Tenant-Id": "acme", "X-Principal-Id": "ada"}
 MESSAGES = [{"role": "user", "content": "Say hello to the harbour"}]
@@ -78,7 +81,7 @@ class Gateway:
                 "targets", (Target(self.upstream.url, "upstream-model", "sk-upstream"),)
             ),
             timeouts=replace(
-                Timeouts(connect_s=20, first_byte_s=20, idle_s=20, total_s=60),
+                Timeouts(*[PATIENCE_S] * 4),
                 **fields.pop("timeouts", {}),
             ),
             **fields,
@@ -104,8 +107,23 @@ class Gateway:
             self.url + path,
             data=body,
             headers={"Content-Type": "application/json", **IDENTITY, **(headers or {})},
-            timeout=20,
+            timeout=PATIENCE_S,
         )
+
+    @contextmanager
+    def events(
+        self, path: str = "/v2/chat/completions", **fields: Any
+    ) -> Iterator[Iterator[Any]]:
+        """Yield the events of a stream one by one, as they come."""
+        with requests.post(
+            self.url + path,
+            json={"model": "small", "messages": MESSAGES, "stream": True, **fields},
+            headers=IDENTITY,
+            stream=True,
+            timeout=PATIENCE_S,
+        ) as response:
+            lines = (line[6:] for line in response.iter_lines(1) if line)
+            yield ("[DONE]" if it == b"[DONE]" else json.loads(it) for it in lines)
 
     def stream(self, **fields: Any) -> list[Any]:
         """Return the events of a stream, `[DONE]` as text."""
@@ -114,13 +132,18 @@ class Gateway:
         assert response.headers["Content-Type"] == "text/event-stream"
         return events_of(response.content)
 
+    def pass_time(self) -> None:
+        """Let every deadline of these tests pass that has been set so far."""
+        self.loop.skip(2 * PATIENCE_S)
+
     def settled(self, condition: Callable[[], Any]) -> bool:
-        """Wait until something holds, at most twenty seconds."""
-        for _ in range(2000):
-            if condition():
-                return True
-            threading.Event().wait(0.01)
-        return False
+        """Wait until something holds; return whether it ever did."""
+        end = time.monotonic() + PATIENCE_S
+        while not condition():
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.01)
+        return True
 
 
 def events_of(body: bytes) -> list[Any]:
@@ -133,8 +156,7 @@ def events_of(body: bytes) -> list[Any]:
 
 
 # How requests reach the service: past Django, or through one of its handlers.
-SHORT_CUT, ASGI, WSGI = WAYS = ("short cut", "Django, ASGI", "Django, WSGI")
-every_way = pytest.mark.parametrize("way", WAYS, indirect=True)
+SHORT_CUT, ASGI, WSGI = ("short cut", "Django, ASGI", "Django, WSGI")
 
 
 @contextmanager
@@ -155,7 +177,7 @@ def running(gateway: Gateway, way: str = SHORT_CUT) -> Iterator[Gateway]:
 
 
 def run_in(loop: asyncio.AbstractEventLoop, coroutine: Any) -> Any:
-    return asyncio.run_coroutine_threadsafe(coroutine, loop).result(10)
+    return asyncio.run_coroutine_threadsafe(coroutine, loop).result(PATIENCE_S)
 
 
 async def _open(gateway: Gateway) -> None:
@@ -174,31 +196,48 @@ def _asgi_server(gateway: Gateway, way: str) -> Iterator[None]:
     async def short_cut(scope: Any, receive: Any, send: Any) -> None:
         await asgi.respond(gateway.service, scope, receive, send)
 
-    gateway.server = uvicorn.Server(
-        uvicorn.Config(
-            short_cut if way == SHORT_CUT else get_asgi_application(),
-            port=0,
-            http=HttpProtocol,
-            lifespan="off",
-            log_config=None,
-            proxy_headers=False,
-            timeout_graceful_shutdown=1,
-        )
-    )
-    future = asyncio.run_coroutine_threadsafe(
-        gateway.server._serve(), gateway.loop.loop
-    )
-    assert gateway.settled(lambda: gateway.server.started), future.exception()
-    gateway.port = gateway.server.servers[0].sockets[0].getsockname()[1]
+    gateway.server = Server(short_cut if way == SHORT_CUT else get_asgi_application())
+    gateway.port = gateway.loop.run(gateway.server.start())
     try:
         yield
     finally:
-        gateway.server.should_exit = True
-        future.result(10)
+        gateway.loop.run(gateway.server.stop())
+
+
+class Server:
+    """uvicorn's connections on a free port, without the pauses in which its server looks around."""
+
+    def __init__(self, application: Any) -> None:
+        self._config = uvicorn.Config(
+            application, lifespan="off", log_config=None, proxy_headers=False
+        )
+        self._state = ServerState()
+
+    async def start(self) -> int:
+        """Listen; return the port."""
+        self._config.load()
+        self._server = await asyncio.get_running_loop().create_server(
+            lambda: HttpProtocol(self._config, self._state, {}), "127.0.0.1", 0
+        )
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def shut_down(self) -> None:
+        """Accept nothing more, and close each connection after its response."""
+        self._server.close()
+        for connection in list(self._state.connections):
+            connection.shutdown()
+
+    async def stop(self) -> None:
+        """Cut off every connection, and wait until the application has noticed."""
+        self._server.close()
+        for connection in list(self._state.connections):
+            connection.transport.abort()
+        while self._state.connections or self._state.tasks:  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
 
 
 class _ThreadingServer(ThreadingMixIn, WSGIServer):
-    daemon_threads = True
+    """Its `server_close` waits for the threads of the requests."""
 
 
 class _QuietHandler(WSGIRequestHandler):

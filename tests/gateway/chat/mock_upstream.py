@@ -4,34 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-
-class Loop:
-    """An event loop in a thread of its own."""
-
-    def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self.loop.run_forever)
-        self._thread.start()
-
-    def run(self, coroutine: Any, timeout: float = 20.0) -> Any:
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(timeout)
-
-    def tasks(self) -> int:
-        async def count() -> int:
-            return len(asyncio.all_tasks()) - 1
-
-        return int(self.run(count()))
-
-    def stop(self) -> None:
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join()
-        self.loop.close()
+from tests.loops import Loop
 
 
 @dataclass
@@ -49,6 +27,7 @@ class Received:
 
 
 Script = Callable[[Received], Awaitable[None]]
+NEVER = 3600.0  # a wait that no test outlasts: the client or the end of the test cuts it off
 
 
 @dataclass
@@ -62,6 +41,7 @@ class MockUpstream:
     connections: int = 0
     open: int = 0
     _server: asyncio.Server | None = None
+    _writers: set[asyncio.StreamWriter] = field(default_factory=set)
 
     def start(self, ssl: Any = None) -> None:
         self._server = self.loop.run(
@@ -82,6 +62,7 @@ class MockUpstream:
     ) -> None:
         self.connections += 1
         self.open += 1
+        self._writers.add(writer)
         try:
             while (request := await _read(reader, writer)) is not None:
                 self.requests.append(request)
@@ -93,6 +74,9 @@ class MockUpstream:
         finally:
             self.open -= 1
             writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+            self._writers.discard(writer)
 
     async def _answer(self, request: Received, reader: asyncio.StreamReader) -> None:
         """Run the script, and note when the gateway hangs up meanwhile."""
@@ -114,9 +98,15 @@ class MockUpstream:
             raise
 
     def stop(self) -> None:
+        """Stop listening, cut off every connection and wait for its end."""
+
         async def close() -> None:
             assert self._server is not None
             self._server.close()
+            for writer in self._writers:
+                writer.transport.abort()
+            while self._writers:  # noqa: ASYNC110 - each removes itself
+                await asyncio.sleep(0)
 
         self.loop.run(close())
 
@@ -156,8 +146,14 @@ def answers(value: Any, status: int = 200, **headers: str) -> Script:
     return script
 
 
-def sends(*parts: bytes | float | None, closes: bool = False) -> Script:
-    """A chunked stream: bytes are written, a number waits, None cuts the connection off."""
+def sends(
+    *parts: bytes | float | asyncio.Event | Callable[[], object] | None,
+    closes: bool = False,
+) -> Script:
+    """A chunked stream: bytes are written, a number or an event waits, a function is called.
+
+    None cuts the connection off.
+    """
 
     async def script(request: Received) -> None:
         writer = request.writer
@@ -171,9 +167,15 @@ def sends(*parts: bytes | float | None, closes: bool = False) -> Script:
             if isinstance(part, float):
                 await asyncio.sleep(part)
                 continue
+            if isinstance(part, asyncio.Event):
+                await part.wait()
+                continue
+            if callable(part):
+                part()
+                continue
             writer.write(f"{len(part):x}\r\n".encode() + part + b"\r\n")
             await writer.drain()
-            await asyncio.sleep(0.002)
+            await asyncio.sleep(0.0005)
         writer.write(b"0\r\n\r\n")
         await writer.drain()
         if closes:

@@ -12,21 +12,20 @@ import pytest
 from gateway import keys
 from gateway.chat import asgi, service
 from gateway.chat.routing import Router
-from tests.gateway.chat.harness import ASGI, SHORT_CUT, every_way
-from tests.gateway.chat.mock_upstream import COMPLETION, answers
+from tests.gateway.chat.harness import ASGI, SHORT_CUT
+from tests.gateway.chat.mock_upstream import COMPLETION, NEVER, answers
 from tests.gateway.chat.streaming.test_leaving import raw_request
 from tests.gateway.chat.test_errors import INTERNAL, REQUEST_ID, status_and_detail
+from tests.running import PATIENCE_S
 from webhooks_core.api import tokens
 
 
-@every_way
 def test_another_media_type_is_refused(gateway, upstream):
     response = gateway.post(b"x", headers={**REQUEST_ID, "Content-Type": "text/plain"})
     assert status_and_detail(response)[0] == 415
     assert upstream.requests == []
 
 
-@every_way
 @pytest.mark.parametrize("path", ["/v2/chat/completions", "/v1/embeddings"])
 def test_an_encoded_body_is_refused(gateway, upstream, path):
     body = gzip.compress(b'{"model": "small"}')
@@ -36,7 +35,6 @@ def test_an_encoded_body_is_refused(gateway, upstream, path):
     assert upstream.requests == []
 
 
-@every_way
 def test_bodies_up_to_20_mb_are_taken_and_larger_ones_refused(gateway, upstream):
     upstream.script = answers(COMPLETION)
     largest = b'{"model": "small"}'.ljust(20 * 1024 * 1024)
@@ -46,7 +44,6 @@ def test_bodies_up_to_20_mb_are_taken_and_larger_ones_refused(gateway, upstream)
     assert status_and_detail(too_large)[0] == 413
 
 
-@every_way
 def test_whether_messages_are_missing_is_for_the_upstream_to_judge(gateway, upstream):
     upstream.script = answers(COMPLETION)
     assert gateway.post(b'{"model": "small"}').status_code == 200
@@ -72,7 +69,7 @@ def test_a_body_that_does_not_end_is_a_bad_request(
     if part == "none":
         request = request.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
     with socket.create_connection(("127.0.0.1", gateway.port)) as client:
-        client.settimeout(10)
+        client.settimeout(PATIENCE_S)
         client.sendall(request)
         response = b"".join(iter(lambda: client.recv(10_000), b""))
     assert response.startswith(b"HTTP/1.1 400")
@@ -80,7 +77,6 @@ def test_a_body_that_does_not_end_is_a_bad_request(
     assert upstream.requests == []
 
 
-@every_way
 def test_an_unforeseen_failure_tells_nothing(gateway, upstream, monkeypatch):
     def fail():
         raise RuntimeError("a bug with a secret")
@@ -89,7 +85,6 @@ def test_an_unforeseen_failure_tells_nothing(gateway, upstream, monkeypatch):
     assert status_and_detail(gateway.post(headers=REQUEST_ID)) == (500, INTERNAL)
 
 
-@every_way
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_unforeseen_failure_of_a_call_tells_nothing_and_is_recorded(
     gateway, monkeypatch, stream
@@ -108,7 +103,7 @@ def test_an_unforeseen_failure_of_a_call_tells_nothing_and_is_recorded(
 
 def test_a_database_that_hangs_is_as_good_as_away(gateway, monkeypatch):
     async def hang(_: object) -> None:
-        await asyncio.sleep(60)
+        await asyncio.sleep(NEVER)
 
     monkeypatch.setattr(service, "LOOK_UP_S", 0.05)
     gateway.service = replace(gateway.service, in_thread=hang)

@@ -10,7 +10,7 @@ import pytest
 import requests
 
 from gateway.configuration.shapes import Allow, Target
-from tests.gateway.chat.harness import IDENTITY, MESSAGES, every_way
+from tests.gateway.chat.harness import IDENTITY, MESSAGES
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     DONE,
@@ -24,8 +24,7 @@ from tests.gateway.chat.mock_upstream import (
     event,
     sends,
 )
-
-pytestmark = every_way
+from tests.running import PATIENCE_S
 
 
 @pytest.mark.spec("gateway", "stream is false or absent: one chat completion response")
@@ -219,7 +218,10 @@ def test_without_a_sound_identity_nothing_reaches_the_upstream(
     body = json.dumps({"model": "small", "messages": MESSAGES})
 
     response = requests.post(
-        f"{gateway.url}/v2/chat/completions", data=body, headers=headers, timeout=5
+        f"{gateway.url}/v2/chat/completions",
+        data=body,
+        headers=headers,
+        timeout=PATIENCE_S,
     )
 
     assert response.status_code == 401
@@ -246,7 +248,10 @@ def test_identity_headers_given_twice_are_refused(gateway):
 @pytest.mark.spec("gateway", "management paths carry /v1, chat /v2, the signature v1")
 def test_other_methods_are_refused(gateway, method):
     response = requests.request(
-        method, f"{gateway.url}/v2/chat/completions", headers=IDENTITY, timeout=5
+        method,
+        f"{gateway.url}/v2/chat/completions",
+        headers=IDENTITY,
+        timeout=PATIENCE_S,
     )
     assert response.status_code == 405
     assert response.headers["Allow"] == "POST"

@@ -18,7 +18,6 @@ from gateway.chat.errors import (
     look_up,
 )
 from gateway.configuration.shapes import Allow
-from tests.gateway.chat.harness import WAYS
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     DONE,
@@ -27,12 +26,6 @@ from tests.gateway.chat.mock_upstream import (
     event,
     sends,
 )
-
-
-@pytest.fixture(params=WAYS)
-def way(request) -> str:
-    return str(request.param)
-
 
 NOT_FOUND = "The specified endpoint could not be found."
 INTERNAL = "Internal error occurred. Our team has been notified."

@@ -10,9 +10,8 @@ import pytest
 import requests
 
 from gateway.configuration.shapes import Allow
-from tests.gateway.chat.harness import IDENTITY, every_way
-
-pytestmark = every_way
+from tests.gateway.chat.harness import IDENTITY
+from tests.running import PATIENCE_S
 
 NOBODY = Allow(everyone=False)
 NAMES = [
@@ -39,7 +38,7 @@ def ask_models(gateway: Any, path: str, **options: Any) -> requests.Response:
     prepared = requests.Request(method, url, headers=headers).prepare()
     prepared.url = url  # as it is: a client would tidy it
     with requests.Session() as session:
-        return session.send(prepared, timeout=10)
+        return session.send(prepared, timeout=PATIENCE_S)
 
 
 def described(name: str, upstream: str = "openai") -> dict[str, Any]:

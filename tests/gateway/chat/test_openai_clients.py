@@ -29,6 +29,7 @@ from tests.gateway.chat.mock_upstream import (
     event,
     sends,
 )
+from tests.running import PATIENCE_S
 
 V1 = "/v1/chat/completions"
 
@@ -262,7 +263,12 @@ def test_the_client_for_node_reads_all_of_it(gateway, upstream, key, node, prefi
 
     command = [node, "chat.mjs", gateway.url + prefix, key]
     done = run(
-        command, cwd=NODE, capture_output=True, text=True, check=False, timeout=60
+        command,
+        cwd=NODE,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
     )
 
     assert done.returncode == 0, done.stderr

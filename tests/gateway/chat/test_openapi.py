@@ -13,6 +13,7 @@ from gateway.chat.openapi import CHATS
 from gateway.configuration.shapes import Target
 from tests.fuzzing import DOCUMENT, assert_as_described, bounded
 from tests.gateway.chat.harness import IDENTITY
+from tests.running import PATIENCE_S
 
 
 def _with_existing(document: Any) -> Any:
@@ -56,7 +57,7 @@ def test_an_example_works_when_sent(path, name, gateway):
     )
     example = CHATS[name]
     response = requests.post(
-        gateway.url + path, json=example, headers=IDENTITY, timeout=20
+        gateway.url + path, json=example, headers=IDENTITY, timeout=PATIENCE_S
     )
     assert response.status_code == 200
     kind = "text/event-stream" if example.get("stream") else "application/json"

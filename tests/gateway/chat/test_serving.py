@@ -20,11 +20,9 @@ import requests
 from django.conf import settings
 
 from tests.gateway.chat.harness import IDENTITY, events_of
-from tests.running import until
+from tests.running import PATIENCE_S, until
 
 pytestmark = pytest.mark.slow
-
-PATIENCE_S = 45
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -67,7 +65,7 @@ def server(folder, free_port) -> Iterator[Any]:
     process.url = f"http://127.0.0.1:{free_port}"  # type: ignore[attr-defined]
     yield process
     process.terminate()
-    process.communicate(timeout=30)
+    process.communicate(timeout=PATIENCE_S)
 
 
 def chat(server, model: str = "quick", **fields: Any) -> requests.Response:
@@ -79,7 +77,7 @@ def chat(server, model: str = "quick", **fields: Any) -> requests.Response:
             **fields,
         },
         headers=IDENTITY,
-        timeout=20,
+        timeout=PATIENCE_S,
         stream=bool(fields.get("stream")),
     )
 
@@ -98,14 +96,17 @@ def test_one_port_serves_chat_and_everything_else_to_the_last_stream_and_row(
         server.url + "/v2/chat/completions",
         json={"model": "quick"},
         headers={**IDENTITY, "X-Forwarded-For": "127.0.0.1"},
-        timeout=20,
+        timeout=PATIENCE_S,
     )
     assert response.status_code == 401
 
     assert chat(server, "absent").status_code == 404
     embedding = {"model": "absent", "input": "x"}
     requests.post(
-        server.url + "/v1/embeddings", json=embedding, headers=IDENTITY, timeout=20
+        server.url + "/v1/embeddings",
+        json=embedding,
+        headers=IDENTITY,
+        timeout=PATIENCE_S,
     )
     assert chat(server, headers_seen=True).status_code == 200
     # A stream outlives the signal to stop.
@@ -115,7 +116,7 @@ def test_one_port_serves_chat_and_everything_else_to_the_last_stream_and_row(
         server.terminate()
         body = first + b"".join(parts)
     assert events_of(body)[-1]["choices"][0]["finish_reason"] == "stop"
-    output, _ = server.communicate(timeout=30)
+    output, _ = server.communicate(timeout=PATIENCE_S)
     assert server.returncode == 0, output
     # Denials and usage are written before the process ends.
     denied = "select action, tenant, resource, reason from gateway_policydecision"
@@ -141,16 +142,20 @@ def assert_serves_everything(server) -> None:
     ) == ("one two three")
     assert chat(server).json()["choices"][0]["message"]["content"] == "one two three"
     graphql = {"query": "{ __typename }"}
-    response = requests.post(server.url + "/graphql", json=graphql, timeout=20)
+    response = requests.post(server.url + "/graphql", json=graphql, timeout=PATIENCE_S)
     assert response.json() == {"data": {"__typename": "Query"}}
-    unknown = requests.get(server.url + "/v2/other", headers=IDENTITY, timeout=20)
+    unknown = requests.get(
+        server.url + "/v2/other", headers=IDENTITY, timeout=PATIENCE_S
+    )
     assert (unknown.status_code, set(unknown.json())) == (404, {"detail"})
-    listed = requests.get(server.url + "/v1/models", headers=IDENTITY, timeout=20)
+    listed = requests.get(
+        server.url + "/v1/models", headers=IDENTITY, timeout=PATIENCE_S
+    )
     assert [item["id"] for item in listed.json()["data"]] == ["echo", "quick"]
     for name, status in (("quick", 200), ("no%2Fsuch:model.1", 404)):
         address = f"{server.url}/v1/models/{name}"
-        described = requests.get(address, headers=IDENTITY, timeout=20)
-        head = requests.head(address, headers=IDENTITY, timeout=20)
+        described = requests.get(address, headers=IDENTITY, timeout=PATIENCE_S)
+        head = requests.head(address, headers=IDENTITY, timeout=PATIENCE_S)
         assert (described.status_code, head.status_code) == (status, status)
         assert head.headers["Content-Length"] == str(len(described.content))
 
@@ -192,5 +197,5 @@ def test_a_server_that_forks_serves_chat_and_writes_what_was_used(folder, free_p
             assert b"three" in response.content
     finally:
         os.killpg(process.pid, SIGTERM)
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE_S)
     until(lambda: rows(folder, count) == [(before + 8,)], "the usage")

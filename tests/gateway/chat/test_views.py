@@ -16,6 +16,7 @@ from gateway.chat import runtime
 from gateway.chat.loop_thread import LOOP_THREAD, LoopThread
 from gateway.chat.models import UsageRecord
 from tests.gateway.chat.harness import IDENTITY, events_of
+from tests.running import PATIENCE_S
 
 PATH = "/v2/chat/completions"
 MESSAGES = [{"role": "user", "content": "one two"}]
@@ -111,10 +112,10 @@ def test_a_forked_process_has_a_loop_of_its_own():
 
     if (child := os.fork()) == 0:
         is_new = thread.loop is not loop
-        response = thread.submit(running()).result(10)
+        response = thread.submit(running()).result(PATIENCE_S)
         os._exit(0 if is_new and response == id(thread.loop) else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert thread.submit(running()).result(10) == id(loop)
+    assert thread.submit(running()).result(PATIENCE_S) == id(loop)
     thread.stop()
 
 

@@ -1,6 +1,6 @@
 """What a connection makes of any bytes at all, without a network between.
 
-More than the suite tries: `FUZZ_EXAMPLES=100000 make test ARGS='-k any_bytes'`.
+More than the suite tries: `FUZZ_EXAMPLES=100000 make test-all ARGS='-k any_bytes'`.
 """
 
 from __future__ import annotations

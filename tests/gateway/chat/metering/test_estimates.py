@@ -14,6 +14,7 @@ from tests.gateway.chat.harness import MESSAGES
 from tests.gateway.chat.mock_upstream import (
     DONE,
     HEAD,
+    NEVER,
     STREAM,
     TOOL_STREAM,
     USAGE,
@@ -25,6 +26,7 @@ from tests.gateway.chat.mock_upstream import (
 from tests.gateway.chat.streaming.test_leaving import raw_request
 from tests.gateway.chat.test_faults import nothing_is_left
 from tests.gateway.chat.upstreams.test_anthropic import delta, started, stopped
+from tests.running import PATIENCE_S
 
 pytestmark = pytest.mark.spec("decisions", "6: Usage, estimated where it is not told")
 
@@ -36,7 +38,9 @@ EMPTY = event(chunk(""))
 
 def left(gateway: Any, after: bytes, **fields: Any) -> ChatContext:
     """Ask, leave when `after` has arrived, and return what was recorded."""
-    with socket.create_connection(("127.0.0.1", gateway.port), timeout=10) as client:
+    with socket.create_connection(
+        ("127.0.0.1", gateway.port), timeout=PATIENCE_S
+    ) as client:
         client.sendall(raw_request(**fields))
         seen = b""
         while after not in seen:
@@ -53,7 +57,7 @@ def recorded(gateway: Any, *, status: int) -> ChatContext:
 
 
 def test_a_stream_that_the_client_left_is_estimated_from_its_text(gateway, upstream):
-    upstream.script = sends(*SAID, 30.0)
+    upstream.script = sends(*SAID, NEVER)
     context = left(gateway, TEXT[15:].encode()[:3], stream=True)
     assert context.counted() == (Usage(PROMPT, 6), True)
     assert nothing_is_left(gateway, upstream)
@@ -70,7 +74,7 @@ def test_a_stream_that_broke_is_estimated_from_its_text(gateway, upstream, ends)
 
 def test_what_the_upstream_had_reported_counts(gateway, upstream):
     reported = event(chunk("Hel", usage=USAGE)), event(chunk("lo", usage=None))
-    upstream.script = sends(*reported, 30.0)
+    upstream.script = sends(*reported, NEVER)
     context = left(gateway, b'"lo"', stream=True)
     assert context.counted() == (Usage(9, 2), False)
 
@@ -102,7 +106,7 @@ def test_the_arguments_of_tools_and_reasoning_are_text(gateway, upstream):
 def test_a_request_that_was_left_before_its_answer_took_its_prompt(
     gateway, upstream, stream
 ):
-    upstream.script = sends(30.0)
+    upstream.script = sends(NEVER)
     with socket.create_connection(("127.0.0.1", gateway.port)) as client:
         client.sendall(raw_request(stream=stream))
         assert gateway.settled(lambda: upstream.requests)
@@ -117,7 +121,7 @@ def test_what_failed_before_its_first_chunk_took_nothing(gateway, upstream, stre
     assert recorded(gateway, status=500).counted() == (None, False)
 
 
-@pytest.mark.parametrize("ends", [(DONE,), (), (30.0,)])
+@pytest.mark.parametrize("ends", [(DONE,), (), (NEVER,)])
 def test_a_complete_stream_without_usage_is_estimated_as_well(
     gateway, upstream, monkeypatch, ends
 ):

@@ -14,6 +14,7 @@ from gateway.chat.metering.writer import UsageWriter
 from gateway.identity import Caller
 from gateway.models import PolicyDecision
 from tests.gateway.chat.metering.test_usage import ended
+from tests.running import PATIENCE_S
 
 
 async def here(function: Any) -> Any:
@@ -71,7 +72,7 @@ def test_what_the_database_does_not_take_now_is_written_later(monkeypatch, error
         writer.start()
         for number in range(3):
             writer._keep(writer._completed, ended(request_id=str(number)))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             while not sink.batches:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         await writer.stop()
@@ -215,7 +216,7 @@ def test_records_that_cannot_be_deleted_now_stay_and_nothing_stops(
         writer.start()
         for _ in range(2):
             writer._keep(writer._completed, ended())
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE_S):
                 while not (sink.pruned and not writer._completed):  # noqa: ASYNC110
                     await asyncio.sleep(0.01)
         await writer.stop()
@@ -228,11 +229,11 @@ def test_stopping_waits_for_a_database_that_hangs_no_longer_than_it_may(monkeypa
     monkeypatch.setattr(module, "CLOSING_S", 0.05)
 
     async def hang(_: Any) -> None:
-        await asyncio.sleep(30)
+        await asyncio.Event().wait()
 
     async def run() -> None:
         writer = UsageWriter(hang)
         writer._keep(writer._completed, ended())
         await writer.stop()
 
-    asyncio.run(asyncio.wait_for(run(), 10))
+    asyncio.run(asyncio.wait_for(run(), PATIENCE_S))

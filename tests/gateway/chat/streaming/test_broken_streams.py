@@ -26,6 +26,7 @@ from tests.gateway.chat.mock_upstream import (
 )
 from tests.gateway.chat.test_faults import INTERNAL, text_of
 from tests.gateway.chat.upstreams.test_anthropic import MESSAGE, TEXT_STREAM, delta
+from tests.running import PATIENCE_S
 
 PATHS = pytest.mark.parametrize(
     "path", ["/v1/chat/completions", "/v2/chat/completions"]
@@ -242,11 +243,11 @@ def test_a_stream_is_unpacked_as_it_comes(gateway, upstream, encoding, wbits):
         json={"model": "small", "stream": True, "messages": MESSAGES},
         headers=IDENTITY,
         stream=True,
-        timeout=20,
+        timeout=PATIENCE_S,
     ) as response:
         lines = response.iter_lines()
         seen.append(next(lines).decode())
-        upstream.loop.loop.call_soon_threadsafe(go_on.set)
+        upstream.loop.set(go_on)
         seen += [line.decode() for line in lines if line]
     assert texts([json.loads(item[6:]) for item in seen]) == "Hello"
 

@@ -11,16 +11,17 @@ from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
-import requests
 
+from config.serving import uvicorn_protocol
 from gateway.chat import asgi
 from gateway.chat.http_messages import ChatResponse
 from gateway.chat.streaming import body as body_module
 from gateway.chat.upstreams import http
-from tests.gateway.chat.harness import ASGI, IDENTITY, MESSAGES, SHORT_CUT, every_way
+from tests.gateway.chat.harness import ASGI, IDENTITY, MESSAGES, SHORT_CUT
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     DONE,
+    NEVER,
     STREAM,
     WHOLE_STREAM,
     answers,
@@ -42,21 +43,26 @@ def raw_request(**fields: Any) -> bytes:
 
 @pytest.mark.parametrize("way", [SHORT_CUT, ASGI], indirect=True)
 @pytest.mark.parametrize(
-    ("_case", "script", "fields"),
+    ("script", "fields", "seen"),
     [
-        ("while the answer is made", sends(30.0), {}),
-        ("before the first chunk", sends(30.0), {"stream": True}),
-        ("between two chunks", sends(STREAM[0], 30.0), {"stream": True}),
+        pytest.param(sends(NEVER), {}, b"", id="while the answer is made"),
+        pytest.param(sends(NEVER), {"stream": True}, b"", id="before the first chunk"),
+        pytest.param(
+            *(sends(STREAM[0], NEVER), {"stream": True}, b"Hel"),
+            id="between two chunks",
+        ),
     ],
 )
 def test_a_client_that_leaves_ends_the_upstreams_call(
-    gateway, upstream, _case, script, fields
+    gateway, upstream, script, fields, seen
 ):
     upstream.script = script
     with socket.create_connection(("127.0.0.1", gateway.port)) as client:
         client.sendall(raw_request(**fields))
         assert gateway.settled(lambda: upstream.requests)
-        time.sleep(0.1)
+        received = b""
+        while seen not in received:
+            received += client.recv(10_000)
 
     assert gateway.settled(lambda: upstream.hung_up)
     assert gateway.settled(lambda: gateway.kept.ended)
@@ -65,7 +71,6 @@ def test_a_client_that_leaves_ends_the_upstreams_call(
     assert gateway.settled(lambda: upstream.open == 0)
 
 
-@every_way
 def test_a_client_that_leaves_a_stream_ends_the_upstreams_call(gateway, upstream):
     upstream.script = sends(*[part for _ in range(500) for part in (STREAM[0], 0.02)])
     with socket.create_connection(("127.0.0.1", gateway.port)) as client:
@@ -81,17 +86,23 @@ def test_a_client_that_leaves_a_stream_ends_the_upstreams_call(gateway, upstream
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_client_that_only_ends_its_own_side_gets_the_whole_answer(
-    gateway, upstream, stream
+    gateway, upstream, stream, monkeypatch
 ):
+    delays = (0.01, 0.01, *uvicorn_protocol.PROBE_DELAYS_S[2:])
+    monkeypatch.setattr(uvicorn_protocol, "PROBE_DELAYS_S", delays)
+    probed = asyncio.Event()
+
     async def late(request):
-        await asyncio.sleep(1.5)  # bytes of the answer are sent ahead meanwhile
+        await probed.wait()
         await (sends(*WHOLE_STREAM) if stream else answers(COMPLETION))(request)
 
     upstream.script = late
     with socket.create_connection(("127.0.0.1", gateway.port)) as client:
         client.sendall(raw_request(stream=stream))
         client.shutdown(socket.SHUT_WR)
-        response = b"".join(iter(lambda: client.recv(10_000), b""))
+        beginning = client.recv(1) + client.recv(1)  # they are sent ahead
+        upstream.loop.set(probed)
+        response = beginning + b"".join(iter(lambda: client.recv(10_000), b""))
     assert response.startswith(b"HTTP/1.1 200 OK\r\n")
     assert (b'"stop"' if stream else b'"Hello"') in response
     assert not upstream.hung_up
@@ -105,7 +116,7 @@ def test_a_client_that_leaves_in_the_middle_of_its_request_is_forgotten(
 ):
     with socket.create_connection(("127.0.0.1", gateway.port)) as client:
         client.sendall(raw_request()[:-10])
-        time.sleep(0.1)
+        assert gateway.settled(gateway.loop.tasks)
     assert nothing_is_left(gateway, upstream)
     assert upstream.requests == gateway.kept.ended == []
 
@@ -150,7 +161,7 @@ def test_a_server_that_cannot_send_any_more_means_that_the_client_has_gone(
 
 def test_a_cancellation_that_is_not_for_the_clients_sake_goes_on():
     async def run() -> None:
-        service = SimpleNamespace(answer=lambda _: asyncio.sleep(30))
+        service = SimpleNamespace(answer=lambda _: asyncio.Event().wait())
         scope = {"method": "POST", "path": "/v2/chat/completions", "headers": []}
         responding = asgi.respond(service, scope, AsyncMock(), AsyncMock())  # type: ignore[arg-type]
         task = asyncio.create_task(responding)
@@ -176,11 +187,12 @@ def test_a_slow_client_slows_the_upstream_down(gateway, upstream):
     upstream.script = count
     with socket.create_connection(("127.0.0.1", gateway.port)) as client:
         client.sendall(raw_request(stream=True))
-        time.sleep(1.0)
-        before = len(sent)
-        time.sleep(0.5)
+        before = -1
+        while before < len(sent):
+            before = len(sent)
+            time.sleep(0.5)
         # 120 MB are to be had; what stands in buffers of the kernel and ours is a fraction.
-        assert before == len(sent) < 400
+        assert before < 400
     assert nothing_is_left(gateway, upstream)
 
 
@@ -195,22 +207,18 @@ def test_a_client_that_never_reads_is_given_up(gateway, upstream, monkeypatch):
 
 
 def test_a_stopping_server_lets_streams_finish(gateway, upstream):
-    upstream.script = sends(STREAM[0], 0.5, *STREAM[1:], DONE)
-    with requests.post(
-        gateway.url + "/v2/chat/completions",
-        json={"model": "small", "stream": True},
-        headers=IDENTITY,
-        stream=True,
-        timeout=5,
-    ) as response:
-        gateway.server.should_exit = True
-        assert b'"Hel"' in response.content
-        assert b'"stop"' in response.content
+    stopping = asyncio.Event()
+    upstream.script = sends(STREAM[0], stopping, *STREAM[1:], DONE)
+    with gateway.events() as events:
+        first = next(events)
+        gateway.loop.run(gateway.server.shut_down())
+        upstream.loop.set(stopping)
+        assert text_of([first, *events]) == "Hello"
 
 
 def test_an_upstream_that_goes_on_after_done_is_left(gateway, upstream, monkeypatch):
     monkeypatch.setattr(body_module, "CLOSING_S", 0.1)
-    upstream.script = sends(*WHOLE_STREAM, 30.0)
+    upstream.script = sends(*WHOLE_STREAM, NEVER)
     assert text_of(gateway.stream()) == "Hello"
     assert gateway.settled(lambda: upstream.hung_up)
     assert gateway.kept.ended[0].status == 200
@@ -223,7 +231,7 @@ def test_an_error_body_that_never_ends_is_not_waited_for(
 
     async def drip(request):
         request.writer.write(head(400, Content_Length="100") + b"{")
-        await asyncio.sleep(30)
+        await asyncio.sleep(NEVER)
 
     upstream.script = drip
     response = gateway.post()

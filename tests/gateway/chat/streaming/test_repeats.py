@@ -10,11 +10,13 @@ import pytest
 from gateway.chat.upstreams import http
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
+    NEVER,
     WHOLE_STREAM,
     answers,
     head,
     sends,
 )
+from tests.running import PATIENCE_S
 
 
 def closes(after_s: float, *parts: bytes, resets: bool = False) -> Any:
@@ -75,7 +77,7 @@ def test_a_request_on_a_connection_that_was_closed_while_idle_is_sent_again(
     gateway, kept, monkeypatch, stream, resets
 ):
     # However slow this machine is.
-    monkeypatch.setattr(http, "CLOSE_SEEN_S", 10.0)
+    monkeypatch.setattr(http, "CLOSE_SEEN_S", PATIENCE_S)
     close = closes(0.0, resets=resets)
 
     async def script(request: Any) -> None:
@@ -101,12 +103,14 @@ def test_what_nobody_asked_for_answers_no_request(gateway, upstream, _case, stal
     async def script(request: Any) -> None:
         await answers({**COMPLETION, "id": "first"})(request)
         upstream.script = answers({**COMPLETION, "id": "second"})
-        await asyncio.sleep(0.05)
+        await is_answered.wait()
         request.writer.write(stale)
-        await asyncio.sleep(10)
+        await asyncio.sleep(NEVER)
 
+    is_answered = asyncio.Event()
     upstream.script = script
     assert gateway.post().json()["id"] == "first"
+    upstream.loop.set(is_answered)
     assert gateway.settled(lambda: upstream.hung_up)
     assert gateway.post().json()["id"] == "second"
     assert upstream.connections == 2

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-import requests
 
 from gateway.chat.streaming import body
-from tests.gateway.chat.harness import IDENTITY, MESSAGES
+from gateway.chat.streaming.transform import ChunkTransformer
 from tests.gateway.chat.mock_upstream import (
     DONE,
     HEAD,
+    NEVER,
     STREAM,
     USAGE,
     USAGE_CHUNK,
@@ -18,6 +18,7 @@ from tests.gateway.chat.mock_upstream import (
     sends,
 )
 from tests.gateway.chat.test_faults import text_of
+from tests.running import PATIENCE_S
 
 V1, V2 = "/v1/chat/completions", "/v2/chat/completions"
 END_OF_STREAM = pytest.mark.spec("decisions", "6: End of stream")
@@ -48,7 +49,7 @@ def test_a_finish_reason_or_done_completes_a_stream(gateway, upstream, ends):
 @pytest.mark.parametrize(
     ("_case", "ends"),
     [
-        ("silence", (30.0,)),
+        ("silence", (NEVER,)),
         ("comments alone", (*[b": still here\n\n", 0.05] * 400,)),
         ("a reset", (0.05, None)),
         ("an event that is too large", (b"data: ", *[b"x" * 2**20] * 20)),
@@ -80,16 +81,27 @@ def test_all_that_came_in_one_read_completes_a_stream_as_well(gateway, upstream)
     assert all("error" not in item for item in events)
 
 
-def test_the_total_time_does_not_make_a_finished_stream_a_failure(gateway, upstream):
-    gateway.declare(timeouts={"total_s": 0.5})
-    upstream.script = sends(*STREAM, 30.0)
-    assert all("error" not in item for item in gateway.stream())
+def test_the_total_time_does_not_make_a_finished_stream_a_failure(
+    gateway, upstream, monkeypatch
+):
+    upstream.script = sends(*STREAM, NEVER)
+    has_finished = []
+
+    def wait_for_ever(transformer: ChunkTransformer, *_: float) -> float:
+        has_finished.append(transformer.has_finished)
+        return NEVER
+
+    monkeypatch.setattr(body, "_read_timeout", wait_for_ever)
+    with gateway.events() as events:
+        begun = [next(events) for _ in range(2)]
+        assert gateway.settled(lambda: True in has_finished)
+        gateway.pass_time()
+        assert all("error" not in item for item in (*begun, *events))
 
 
 @END_OF_STREAM
 def test_usage_that_comes_soon_after_the_finish_reason_is_waited_for(gateway, upstream):
-    gateway.declare(timeouts={"idle_s": 20})
-    upstream.script = sends(*STREAM, 0.3, event(USAGE_CHUNK), 30.0)
+    upstream.script = sends(*STREAM, 0.3, event(USAGE_CHUNK), DONE)
     assert gateway.stream()[-1]["usage"] == USAGE
     assert gateway.kept.ended[0].usage.completion_tokens == 2
 
@@ -125,10 +137,13 @@ def test_every_choice_that_was_asked_for_needs_its_finish_reason(
 def test_a_choice_that_goes_on_longer_than_another_is_not_cut_off(
     gateway, upstream, monkeypatch
 ):
-    monkeypatch.setattr(body, "USAGE_WAIT_S", 0.05)
+    def wait_for_the_usage() -> None:
+        monkeypatch.setattr(body, "USAGE_WAIT_S", PATIENCE_S)
+
+    monkeypatch.setattr(body, "USAGE_WAIT_S", 0.0)
     first = said(0, "a"), said(1, "b"), said(0, "c", "stop"), 0.3
-    rest = said(1, "d"), 0.3, said(1, "e", "stop"), event(USAGE_CHUNK), DONE
-    upstream.script = sends(*first, *rest)
+    rest = said(1, "d"), 0.3, wait_for_the_usage, said(1, "e", "stop")
+    upstream.script = sends(*first, *rest, event(USAGE_CHUNK), DONE)
 
     events = gateway.stream(n=2)
 
@@ -138,13 +153,10 @@ def test_a_choice_that_goes_on_longer_than_another_is_not_cut_off(
 
 
 def test_a_choice_that_has_finished_is_not_held_back_for_the_others(gateway, upstream):
-    upstream.script = sends(said(0, "a"), said(1, "b"), said(0, "c", "stop"), 30.0)
-    fields = {"model": "small", "messages": MESSAGES, "stream": True, "n": 2}
-    with requests.post(
-        gateway.url + V2, json=fields, headers=IDENTITY, stream=True, timeout=10
-    ) as response:
-        lines = (line for line in response.iter_lines() if line)
-        assert b'"stop"' in [next(lines) for _ in range(3)][-1]
+    upstream.script = sends(said(0, "a"), said(1, "b"), said(0, "c", "stop"), NEVER)
+    with gateway.events(n=2) as events:
+        third = [next(events) for _ in range(3)][-1]
+        assert third["choices"][0]["finish_reason"] == "stop"
 
 
 @pytest.mark.parametrize("index", [None, "0", [1], {"a": 1}, -1, 10**30, 1.5, True])

@@ -72,7 +72,7 @@ def litellm(tmp_path_factory) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/v1"
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(PATIENCE_S)
 
 
 def _free_port() -> int:

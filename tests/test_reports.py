@@ -1,0 +1,59 @@
+"""What a run of the suite reports, and what it does not blame on an innocent test."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.running import ROOT, environment
+
+LEAK = """
+import socket
+
+def test_leaks():
+    pair = list(socket.socketpair())
+    pair.append(pair)  # only the garbage collection finds it
+"""
+INNOCENT = "def test_is_innocent():\n    pass\n"
+
+
+@pytest.mark.slow
+def test_a_run_reports_what_it_left_open_and_what_it_left_out_and_fails_no_test(
+    tmp_path,
+):
+    files = {
+        "conftest": "from tests.conftest import *\n",
+        "test_leak": LEAK,
+        "test_b": INNOCENT,
+        "test_c": INNOCENT,
+    }
+    for name, text in files.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    command = [
+        "-X",
+        "tracemalloc=9",
+        "-m",
+        "pytest",
+        "-c",
+        str(ROOT / "pyproject.toml"),
+    ]
+    options = ["-p", "no:cacheprovider", "-m", "not slow", "--random-order=5"]
+    done = subprocess.run(
+        [sys.executable, *command, *options, str(tmp_path)],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "random order: repeat with --random-order=5" in done.stdout
+    _, _, warnings = done.stdout.partition("warnings summary")
+    assert "test_leak.py::test_leaks" in warnings
+    assert "unclosed <socket.socket" in warnings
+    assert 'test_leak.py", lineno 5' in warnings  # where it was made
+    left_out, closing = done.stdout.splitlines()[-2:]
+    assert "`make test-all`" in left_out
+    assert "3 passed" in closing
