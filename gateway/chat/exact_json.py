@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import secrets
 from typing import Any, Never, Self
 
 import orjson
@@ -13,6 +15,7 @@ ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 # Without digits, signs and spaces, only the point and the exponent of a number remain.
 DELIMITERS = bytes.maketrans(b":[]{}E", b",,,,,e")
 DELETED = b"0123456789+- \t\r\n"
+HALF_PAIR = re.compile(r"[\ud800-\udfff]")
 
 
 class Number(float):
@@ -31,17 +34,21 @@ def loads(raw: bytes) -> Any:
     """Return JSON; dumps() writes its numbers as they are here. Raises ValueError."""
     if not _may_lose_digits(raw):
         return orjson.loads(raw)
-    text = raw.decode()
-    try:
-        value = json.loads(
-            text, parse_float=Number, parse_int=_integer, parse_constant=_refuse
-        )
-        if b"\\u" in raw:
-            # Half of a surrogate pair is no text: a ValueError, as from orjson.
-            json.dumps(value, ensure_ascii=False).encode()
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
+    value = _loads_exactly(raw)
+    if b"\\u" in raw:
+        # Half of a surrogate pair is no text: a ValueError, as from orjson.
+        json.dumps(value, ensure_ascii=False).encode()
     return value
+
+
+def loads_any(raw: bytes) -> Any:
+    """Return JSON as loads() does, with halves of surrogate pairs (RFC 8259, section 8.2)."""
+    try:
+        return loads(raw)
+    except ValueError:
+        if b"\\u" not in raw:
+            raise
+        return _loads_exactly(raw)
 
 
 def read(raw: bytes) -> Any:
@@ -53,12 +60,48 @@ def read(raw: bytes) -> Any:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
         # A number may be too large for orjson.
-        return loads(raw)
+        return loads_any(raw)
+
+
+def _loads_exactly(raw: bytes) -> Any:
+    try:
+        return json.loads(
+            raw.decode(),
+            parse_float=Number,
+            parse_int=_integer,
+            parse_constant=_refuse,
+        )
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
 
 
 def dumps(value: Any) -> bytes:
     """Return compact JSON. Raises TypeError: nested too deeply."""
-    return orjson.dumps(value, default=_text)
+    try:
+        return orjson.dumps(value, default=_text)
+    except TypeError:
+        # orjson writes no half of a surrogate pair. Such a text is written with a mark in
+        # place of the half, and the mark replaced by its escape.
+        mark = secrets.token_hex(16)
+        try:
+            marked = _mark_half_pairs(value, mark)
+        except RecursionError as error:
+            raise TypeError("nested too deeply") from error
+        written = orjson.dumps(marked, default=_text)
+        return written.replace(mark.encode(), b"\\u")
+
+
+def _mark_half_pairs(value: Any, mark: str) -> Any:
+    if isinstance(value, str):
+        return HALF_PAIR.sub(lambda half: f"{mark}{ord(half[0]):04x}", value)
+    if isinstance(value, dict):
+        return {
+            _mark_half_pairs(name, mark): _mark_half_pairs(item, mark)
+            for name, item in value.items()
+        }
+    if isinstance(value, list):
+        return [_mark_half_pairs(item, mark) for item in value]
+    return value
 
 
 def is_too_deep(raw: bytes, value: Any) -> bool:

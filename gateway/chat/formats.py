@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
-from gateway.chat import errors
+from gateway.chat import errors, exact_json
 from gateway.chat.streaming.sse import frame
 
 ERROR_TYPES = {
@@ -53,9 +51,11 @@ class ApiFormat:
     def error_event(self, error: BaseException, request_id: str) -> bytes:
         """Return the last event of a stream that fails after it began."""
         if not self.is_openai:
-            return frame(orjson.dumps(errors.error_chunk(error, request_id)))
+            return frame(exact_json.dumps(errors.error_chunk(error, request_id)))
         status, text = errors.look_up(errors.AFTER_FIRST_CHUNK, error, request_id)
-        return frame(orjson.dumps(openai_error(status, text, _upstream_error(error))))
+        return frame(
+            exact_json.dumps(openai_error(status, text, _upstream_error(error)))
+        )
 
 
 CONTRACT, OPENAI = ApiFormat(is_openai=False), ApiFormat(is_openai=True)

@@ -8,8 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
+from gateway.chat import exact_json
 from gateway.errors import PayloadTooLargeError
 from webhooks_core.api.parsers import is_over
 
@@ -86,7 +85,7 @@ class ChatResponse:
         cls, status: int, value: Any, headers: Mapping[str, str] | None = None
     ) -> ChatResponse:
         """Return a JSON response; bytes are JSON already."""
-        body = value if isinstance(value, bytes) else orjson.dumps(value)
+        body = value if isinstance(value, bytes) else exact_json.dumps(value)
         return cls(
             status, {"Content-Type": "application/json", **(headers or {})}, body
         )

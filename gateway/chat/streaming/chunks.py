@@ -31,7 +31,7 @@ class Chunk:
 
 
 def parse(
-    payload: bytes, loads: Callable[[bytes], Any] = exact_json.loads
+    payload: bytes, loads: Callable[[bytes], Any] = exact_json.loads_any
 ) -> dict[str, Any]:
     """Return a JSON object that an upstream sent. Raises UpstreamServiceError."""
     try:

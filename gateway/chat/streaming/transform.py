@@ -26,7 +26,7 @@ class ChunkTransformer:
         self._wants_usage = request.wants_usage
         self._requested_choices = request.choices
         # OpenAI's format never writes a parsed chunk, so that numbers may be rounded.
-        self._loads = exact_json.read if api_format.is_openai else exact_json.loads
+        self._loads = exact_json.read if api_format.is_openai else exact_json.loads_any
         self._ready: list[bytes] = []
         self._held: Chunk | None = None
         self._template: Template | None = None

@@ -1,4 +1,4 @@
-"""Numbers keep their text on the way to an upstream and back, and answers all but one name."""
+"""Numbers and text stay as they are on the way to an upstream and back, and answers but for one name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from gateway.chat import exact_json
 from gateway.chat.streaming import chunks
 from tests.gateway.chat.mock_upstream import DONE, STREAM, answers, event, sends
-from tests.gateway.chat.upstreams.test_anthropic import MESSAGE
+from tests.gateway.chat.upstreams.test_anthropic import (
+    MESSAGE,
+    block,
+    sends_events,
+    started,
+    stopped,
+)
 
 # As one list, so that each test needs one request.
 NUMBERS = ",".join(
@@ -164,3 +170,69 @@ def test_a_new_name_changes_nothing_else(value: Any, name: str):
 def test_what_is_no_json_is_never_written():
     with pytest.raises(TypeError, match="set"):
         exact_json.dumps({1})
+
+
+# RFC 8259 section 8.2: JSON may hold halves of surrogate pairs, here also as a name.
+HALVES = b'"\\ud83d x \\uDE00\\u0041","\\udbff":1.0'
+
+
+@PATHS
+@pytest.mark.parametrize("extra", [b"", b',"usage":null'])
+def test_half_a_surrogate_pair_in_a_chunk_stays(gateway, upstream, path, extra):
+    text = b'{"model":"there","choices":[{"index":0,"delta":{"content":%s}}]%s}' % (
+        HALVES,
+        extra,
+    )
+    last = b'{"choices":[{"index":0,"delta":{"a":%s},"finish_reason":"stop"}]}' % HALVES
+    upstream.script = sends(event(text), event(text), event(last), DONE)
+    response = gateway.post(stream=True, path=path)
+    events = [json.loads(item[6:]) for item in response.content.split(b"\n\n")[:3]]
+    sent = [json.loads(item) for item in (text, text, last)]
+    assert [item["choices"][0]["delta"] for item in events] == [
+        item["choices"][0]["delta"] for item in sent
+    ]
+    assert response.content.count(b'"\\udbff":1.0') == 3
+
+
+@PATHS
+def test_half_a_surrogate_pair_in_an_answer_stays(gateway, upstream, path):
+    answer = (
+        b'{"model":"there","choices":[{"index":0,"message":{"content":%s}}]}' % HALVES
+    )
+    upstream.script = answers(answer)
+    assert gateway.post(path=path).content == answer.replace(b"there", b"small")
+
+
+@PATHS
+@pytest.mark.parametrize("stream", [False, True])
+def test_half_a_surrogate_pair_stays_in_translation(claude, upstream, path, stream):
+    half = "\ud83d"
+    blocks: list[dict[str, Any]] = [
+        {"type": "thinking", "thinking": half, "signature": "s"},
+        {"type": "text", "text": half},
+        {"type": "tool_use", "id": "t", "name": "f", "input": {half: half}},
+    ]
+    starts = [block(number, **item) for number, item in enumerate(blocks)]
+    upstream.script = (
+        sends_events(started(), *starts, *stopped("tool_use"))
+        if stream
+        else answers({**MESSAGE, "content": blocks})
+    )
+    response = claude(stream=stream, path=path)
+    assert response.status_code == 200
+    assert "error" not in response.text
+    assert response.content.count(b'"\\ud83d"') >= 2
+    assert rb"{\"\\ud83d\":" in response.content  # the arguments are JSON in JSON
+
+
+@PATHS
+@pytest.mark.parametrize("before", [(), STREAM[:1]])
+@pytest.mark.parametrize("status", [400, 500])
+def test_half_a_surrogate_pair_in_an_error_hides_no_error(
+    gateway, upstream, path, before, status
+):
+    error = {"error": {"message": "no \ud83d", "code": status, "type": "\ud83d"}}
+    upstream.script = sends(*before, event(error))
+    response = gateway.post(stream=True, path=path)
+    assert response.status_code == (200 if before else status)
+    assert (rb"no \ud83d" in response.content) == (status == 400)
