@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from threading import Lock
 from typing import Any
 
@@ -15,20 +16,24 @@ from graphql import (
     InlineFragmentNode,
     OperationDefinitionNode,
     OperationType,
+    SelectionNode,
     Source,
     ValidationRule,
+    VariableNode,
     get_operation_ast,
     parse,
     specified_rules,
     validate,
 )
+from graphql.execution.values import get_variable_values
 
 from catalog.conf import option
 from catalog.errors import QueryTooComplexError
 from catalog.execution.limits import INTROSPECTION, LIMITS, Measurement
-from catalog.execution.plans import NotPlannableError, Plan
+from catalog.execution.plans import Fragments, NotPlannableError, Plan
 
 MOST_ERRORS = 20
+NULL_CONDITION = "Argument 'if' of non-null type 'Boolean!' must not be null."
 TOO_DEEP = "Syntax Error: Document is nested too deeply"
 TOO_MANY = "Syntax Error: Document contains more than"
 MOST_PLANS = 16  # of one document: one per value of its @skip and @include variables
@@ -58,13 +63,52 @@ class Document:
     ) -> None:
         self.schema, self.ast, self.cost = schema, ast, measurement.cost
         self.fragments = measurement.fragments
-        self.conditions = tuple(measurement.conditions)
         self.has_long_text = measurement.has_long_text
         self.plans: dict[tuple[Any, ...], Plan | None] = {}
+        self._conditions: dict[str | None, dict[str, VariableNode]] = {}
 
     def operation(self, name: str | None) -> OperationDefinitionNode | None:
         """Return the operation of this name, or the only one; None if there is no such."""
         return get_operation_ast(self.ast, name)
+
+    def variables(
+        self, operation: OperationDefinitionNode, given: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Return an operation's coerced variables, or raise RequestRefusedError.
+
+        Coercion stops at the first errors and suggests no names: an error costs as much as its
+        value is long, and there can be one per key. A null condition is refused here, because
+        graphql-core reports it once for every row.
+        """
+        definitions = operation.variable_definitions or ()
+        variables = get_variable_values(
+            self.schema,
+            definitions,
+            given,
+            max_errors=MOST_ERRORS,
+            hide_suggestions=True,
+        )
+        if isinstance(variables, list):
+            raise RequestRefusedError("BAD_USER_INPUT", variables)
+        for name, node in self.conditions(operation).items():
+            if variables.get(name) is None:
+                error = GraphQLError(NULL_CONDITION, node)
+                raise RequestRefusedError("BAD_USER_INPUT", [error])
+        return variables
+
+    def conditions(self, operation: OperationDefinitionNode) -> dict[str, VariableNode]:
+        """Return the variables of the operation's @skip and @include, with a place of each."""
+        name = operation.name.value if operation.name else None
+        if name not in self._conditions:
+            nodes = selected_nodes(operation, self.fragments)
+            self._conditions[name] = {
+                argument.value.name.value: argument.value
+                for node in nodes
+                for directive in node.directives
+                for argument in directive.arguments
+                if isinstance(argument.value, VariableNode)
+            }
+        return self._conditions[name]
 
     def root_field(self, operation: OperationDefinitionNode, key: object) -> str | None:
         """Return the name of the operation's field with this response name."""
@@ -88,18 +132,38 @@ class Document:
         if operation.operation is not OperationType.QUERY:
             return None
         name = operation.name.value if operation.name else None
-        # A condition of another operation may have the name of a variable of any type here.
-        values = [variables.get(condition) for condition in self.conditions]
-        key = (name, *(value if isinstance(value, bool) else None for value in values))
+        key = (
+            name,
+            *(variables[condition] for condition in self.conditions(operation)),
+        )
         if key in (plans := self.plans):
             return plans[key]
         try:
             plan = Plan(self.schema, operation, self.fragments, variables)
-        except (NotPlannableError, GraphQLError):
-            plan = None  # graphql-core executes it and reports the error, if any
+        except NotPlannableError:
+            plan = None  # graphql-core executes it
         # A new dict, because another thread may be reading the old one.
         self.plans = {**(plans if len(plans) < MOST_PLANS else {}), key: plan}
         return plan
+
+
+def selected_nodes(
+    operation: OperationDefinitionNode, fragments: Fragments
+) -> Iterator[SelectionNode]:
+    """Yield every selection of an operation; each fragment once, however often it is spread."""
+    remaining, spread = [operation.selection_set], set[str]()
+    while remaining:
+        for node in remaining.pop().selections:
+            yield node
+            if isinstance(node, FragmentSpreadNode):
+                name = node.name.value
+                if name not in spread:
+                    spread.add(name)
+                    remaining.append(fragments[name].selection_set)
+            elif (
+                isinstance(node, FieldNode | InlineFragmentNode) and node.selection_set
+            ):
+                remaining.append(node.selection_set)
 
 
 class Documents:

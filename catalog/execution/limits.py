@@ -24,7 +24,6 @@ from graphql import (
     SelectionNode,
     SelectionSetNode,
     TypeMetaFieldDef,
-    VariableNode,
     get_named_type,
     get_nullable_type,
 )
@@ -90,8 +89,7 @@ def is_list(output: Any) -> bool:
 class Measurement:
     """One pass over one document, which need not be valid.
 
-    `cost` is that of the most expensive operation, `conditions` are the variables of @skip
-    and @include.
+    `cost` is that of the most expensive operation.
     """
 
     def __init__(self, document: DocumentNode, schema: GraphQLSchema) -> None:
@@ -104,7 +102,6 @@ class Measurement:
         }
         self.sizes: dict[str, Size] = {}
         self.repeats = 0
-        self.conditions: dict[str, None] = {}
         self.has_long_text = False
         self.cost = self.run()
 
@@ -157,10 +154,6 @@ class Measurement:
         names = set() if names is None else names
         for selection in node.selections:
             size.directives += len(selection.directives or ())
-            for directive in selection.directives or ():
-                for argument in directive.arguments or ():
-                    if isinstance(argument.value, VariableNode):
-                        self.conditions[argument.value.name.value] = None
             size.add(self.selection(selection, parent, level, names))
         return size
 

@@ -7,18 +7,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import structlog
+from django.db import Error, transaction
 from graphql import (
+    DocumentNode,
     GraphQLError,
     GraphQLSchema,
     OperationDefinitionNode,
     OperationType,
+    SelectionSetNode,
     execute_sync,
+    located_error,
 )
-from graphql.execution.values import get_variable_values
+from graphql.execution.collect_fields import collect_fields
 
 from catalog.errors import CatalogError
 from catalog.execution.context import Context, check_text
 from catalog.execution.documents import Document, Documents, RequestRefusedError
+from catalog.execution.plans import Fragments
 from catalog.failures import MASKED, NO_OPERATION, Failure, failures
 from catalog.outages import is_outage
 
@@ -28,7 +33,6 @@ Json = dict[str, Any]
 Result = tuple[Json | None, list[GraphQLError]]
 LONGEST_MESSAGE = 1_000
 LONGEST_NAME = 100
-# The database is unavailable, or ended a statement that took too long.
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ class GraphQLRequest:
 
 @dataclass(slots=True)
 class Answer:
-    """The body of an answer; the operation may have been refused, or failed for an outage."""
+    """The body of an answer; the operation may have been refused, or undone by an outage."""
 
     body: Json
     is_executed: bool
@@ -51,6 +55,10 @@ class Answer:
 
 class MutationNotAllowedError(Exception):
     """A mutation by a method that must not change anything."""
+
+
+class UncertainCommitError(Exception):
+    """A commit that failed: the change may be stored, and the client must not repeat it."""
 
 
 class Executor:
@@ -92,8 +100,11 @@ class Execution:
     def answer(self) -> Answer:
         started = time.perf_counter()
         data, errors, code = self.attempt()
+        is_unavailable = is_undone(data, errors)
+        if is_unavailable:
+            data = None
         is_executed = data is not None
-        body: Json = {"data": data} if is_executed else {}
+        body: Json = {"data": data} if is_executed or is_unavailable else {}
         if errors:
             shown = [public(error, code, self.context.request_id) for error in errors]
             body = {"errors": shown, **body}
@@ -106,11 +117,7 @@ class Execution:
             errors=len(errors),
             ms=round((time.perf_counter() - started) * 1000, 1),
         )
-        return Answer(
-            body,
-            is_executed,
-            is_unavailable=any(is_outage(cause_of(error)) for error in errors),
-        )
+        return Answer(body, is_executed, is_unavailable)
 
     def failure(self, error: Json) -> Failure:
         """Return the operation and the code of an error as clients see it."""
@@ -143,35 +150,71 @@ class Execution:
         is_query = operation.operation is OperationType.QUERY
         if self.read_only and not is_query:
             raise MutationNotAllowedError
-        data, errors = self.run_plan(document, operation) or self.run_graphql(document)
-        if document.has_long_text and is_query:
-            check_text(data)
+        variables = document.variables(operation, self.request.variables or {})
+        if not is_query:
+            return self.run_mutation(document, operation, variables)
+        plan = document.plan(operation, variables) if self.executor.plans else None
+        if plan is None:
+            result = self.run_graphql(operation, document.fragments)
+        else:
+            self.is_planned = True
+            result = plan.run(variables, self.context.budget)
+        if document.has_long_text:
+            check_text(result[0])
+        return result
+
+    def run_mutation(
+        self, document: Document, operation: OperationDefinitionNode, variables: Json
+    ) -> Result:
+        """Execute one field after another, each in a transaction of its own."""
+        schema, fragments = self.executor.schema, document.fragments
+        assert schema.mutation_type is not None  # noqa: S101 - the operation is a mutation
+        fields = collect_fields(
+            schema, fragments, variables, schema.mutation_type, operation.selection_set
+        )
+        data: Json = {}
+        errors: list[GraphQLError] = []
+        for key, nodes in fields.items():
+            part = OperationDefinitionNode(
+                operation=operation.operation,
+                variable_definitions=operation.variable_definitions,
+                selection_set=SelectionSetNode(selections=tuple(nodes)),
+            )
+            try:
+                if nodes[0].name.value in schema.mutation_type.fields:
+                    self.context.authorize_change()
+                changed, refusals = self.change(part, fragments)
+            except Exception as error:  # noqa: BLE001 - a failed field is null, as in graphql-core
+                changed, refusals = None, [located_error(error, nodes, [key])]
+            data[key] = changed[key] if changed and not refusals else None
+            errors += refusals[:1]
         return data, errors
 
-    def run_plan(
-        self, document: Document, operation: OperationDefinitionNode
-    ) -> Result | None:
-        """Return the result of the operation's plan, or None if graphql-core has to execute it."""
-        if not self.executor.plans:
-            return None
-        variables: Json | list[GraphQLError] = {}
-        if definitions := operation.variable_definitions:
-            given = self.request.variables or {}
-            variables = get_variable_values(document.schema, definitions, given)
-        if isinstance(variables, list):
-            return None  # graphql-core reports these errors
-        if (plan := document.plan(operation, variables)) is None:
-            return None
-        self.is_planned = True
-        return plan.run(variables, self.context.budget)
+    def change(
+        self, operation: OperationDefinitionNode, fragments: Fragments
+    ) -> Result:
+        """Execute a mutation; roll it back if anything in its answer fails."""
+        is_kept = False
+        try:
+            with transaction.atomic():
+                data, errors = self.run_graphql(operation, fragments)
+                is_kept = not errors
+                if errors:
+                    transaction.set_rollback(True)
+        except Error as error:
+            if is_kept:
+                raise UncertainCommitError from error
+            raise
+        return data, errors
 
-    def run_graphql(self, document: Document) -> Result:
+    def run_graphql(
+        self, operation: OperationDefinitionNode, fragments: Fragments
+    ) -> Result:
         result = execute_sync(
             self.executor.schema,
-            document.ast,
+            DocumentNode(definitions=(operation, *fragments.values())),
             context_value=self.context,
             variable_values=self.request.variables,
-            operation_name=self.request.operation_name,
         )
         return result.data, result.errors or []
 
@@ -185,6 +228,14 @@ def ambiguous(name: str | None) -> str:
     if name is None:
         return "The document has several operations: name one in operationName."
     return f"The document has no operation named {name[:LONGEST_NAME]!r}."
+
+
+def is_undone(data: Json | None, errors: list[GraphQLError]) -> bool:
+    """Return True if an outage let a request fail as a whole, so that it may be repeated."""
+    failed = {error.path[0] for error in errors if error.path}
+    return any(is_outage(cause_of(error)) for error in errors) and all(
+        value is None and key in failed for key, value in (data or {}).items()
+    )
 
 
 def cause_of(error: GraphQLError) -> Exception | None:

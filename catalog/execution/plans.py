@@ -125,39 +125,26 @@ class Level:
 class Compiler:
     """Compiles the selections of one operation into levels.
 
-    A null condition of @skip or @include is a GraphQLError. If `lenient`, nothing is selected
-    below it: for resolvers, because graphql-core reports the error itself.
     `prefix` leads from the columns of a level's row to those of a related object.
     """
 
     def __init__(
-        self,
-        schema: GraphQLSchema,
-        fragments: Fragments,
-        variables: Json,
-        *,
-        lenient: bool = False,
+        self, schema: GraphQLSchema, fragments: Fragments, variables: Json
     ) -> None:
-        self.schema, self.lenient = schema, lenient
-        self.fragments, self.variables = fragments, variables
+        self.schema, self.fragments, self.variables = schema, fragments, variables
 
     @classmethod
     def of(cls, info: GraphQLResolveInfo) -> Compiler:
         """Return the compiler of the operation that graphql-core executes."""
-        return cls(info.schema, info.fragments, info.variable_values, lenient=True)
+        return cls(info.schema, info.fragments, info.variable_values)
 
     def fields(self, type_name: str, nodes: list[FieldNode]) -> Fields:
         """Return the fields below merged fields of this type, by response name."""
         parent = self.schema.get_type(type_name)
         assert isinstance(parent, GraphQLObjectType)  # noqa: S101 - names of the schema
-        try:
-            return collect_sub_fields(
-                self.schema, self.fragments, self.variables, parent, nodes
-            )
-        except GraphQLError:
-            if self.lenient:
-                return {}
-            raise
+        return collect_sub_fields(
+            self.schema, self.fragments, self.variables, parent, nodes
+        )
 
     def level(
         self, type_name: TypeName, nodes: list[FieldNode], *first: str, grouped: bool

@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from graphql import (
+    DocumentNode,
     GraphQLError,
     GraphQLSchema,
+    OperationDefinitionNode,
     build_schema,
     execute_sync,
     get_operation_ast,
     parse,
+    print_ast,
+    separate_operations,
     validate,
 )
+from graphql.execution.values import get_variable_values
 
 from catalog.models import Author, Book, Category
 
@@ -344,6 +350,12 @@ def formatted(errors: list[GraphQLError], code: str) -> list[dict[str, Any]]:
     return shown
 
 
+def conditions(document: DocumentNode, node: OperationDefinitionNode) -> list[str]:
+    """Return the variables of @skip and @include in an operation and its fragments."""
+    part = separate_operations(document)[node.name.value if node.name else ""]
+    return re.findall(r"@(?:skip|include)\(if: \$(\w+)\)", print_ast(part))
+
+
 def answer(query: str, operation: str | None, variables: dict[str, Any]) -> Any:
     """Return data (None: not executed), errors, and how many rows the answer holds."""
     try:
@@ -352,8 +364,11 @@ def answer(query: str, operation: str | None, variables: dict[str, Any]) -> Any:
         return None, formatted([error], "GRAPHQL_PARSE_FAILED"), 0
     if errors := validate(schema, document, max_errors=20):
         return None, formatted(errors, "GRAPHQL_VALIDATION_FAILED"), 0
-    if get_operation_ast(document, operation) is None:
+    if (node := get_operation_ast(document, operation)) is None:
         return None, formatted([GraphQLError("")], "OPERATION_RESOLUTION_FAILURE"), 0
+    values = get_variable_values(schema, node.variable_definitions or (), variables)
+    if isinstance(values, dict) and None in map(values.get, conditions(document, node)):
+        return None, formatted([GraphQLError("")], "BAD_USER_INPUT"), 0
     count = Counter()
     result = execute_sync(
         schema,

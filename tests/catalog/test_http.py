@@ -4,6 +4,9 @@ import gzip
 import json
 
 import pytest
+from django.db import OperationalError
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.utils import CursorWrapper
 from structlog.testing import capture_logs
 
 from catalog import views
@@ -211,6 +214,79 @@ def test_a_failing_resolver_is_masked_and_names_the_request(send, monkeypatch):
     [error] = response.json()["errors"]
     assert error["extensions"] == {"code": "INTERNAL_SERVER_ERROR", "requestId": "r-2"}
     assert b"secret" not in response.content
+
+
+@pytest.fixture
+def no_categories(monkeypatch):
+    """A database that ends every statement about categories."""
+    execute = CursorWrapper.execute
+
+    def ended(self, sql, params=None):
+        if '"catalog_category"' in sql:
+            raise OperationalError("canceling statement due to statement timeout")
+        return execute(self, sql, params)
+
+    monkeypatch.setattr(CursorWrapper, "execute", ended)
+
+
+ADA = 'addAuthor(author: {firstName: "Ada", lastName: "Byron"}) { firstName }'
+POEM = 'addCategory(category: {name: "Poem"}) { id }'
+
+
+@pytest.mark.parametrize("accept", [JSON, RESPONSE_JSON])
+@pytest.mark.parametrize(
+    ("query", "data"),
+    [
+        (f"mutation {{ a: {ADA} b: {POEM} }}", {"a": {"firstName": "Ada"}, "b": None}),
+        (f"mutation {{ b: {POEM} a: {ADA} }}", {"b": None, "a": {"firstName": "Ada"}}),
+        (f"mutation {{ b: {POEM} c: deleteBook(id: 0) }}", {"b": None, "c": False}),
+        ("{ getAllCategories { id } getAllBooks { id } }", {"getAllCategories": None, "getAllBooks": []}),
+        ("{ categories { nodes { id } } getBookById(id: 1) { id } }", {"categories": None, "getBookById": None}),
+    ],
+)  # fmt: skip
+def test_an_outage_of_one_part_is_200_with_the_other_parts(
+    send, no_categories, query, data, accept
+):
+    response = send(json.dumps({"query": query}), Accept=accept)
+    assert response.status_code == 200
+    assert "Retry-After" not in response
+    assert response.json()["data"] == data
+    [error] = response.json()["errors"]
+    assert error["extensions"]["code"] == "INTERNAL_SERVER_ERROR"
+
+
+@pytest.mark.parametrize("accept", [JSON, RESPONSE_JSON])
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"mutation {{ {POEM} }}",
+        f"mutation {{ a: {POEM} b: {POEM} }}",
+        'mutation { a: addCategory(category: {name: ""}) { id } b: ' + POEM + " }",
+        "{ getAllCategories { id } }",
+        "{ a: categories { nodes { id } } b: getCategoryById(id: 1) { id } }",
+    ],
+)
+def test_an_outage_of_everything_is_503(send, no_categories, query, accept):
+    response = send(json.dumps({"query": query}), Accept=accept)
+    assert (response.status_code, response["Retry-After"]) == (503, "5")
+    assert response.json()["data"] is None
+    assert "INTERNAL_SERVER_ERROR" in {
+        error["extensions"]["code"] for error in response.json()["errors"]
+    }
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_commit_that_fails_does_not_invite_to_repeat_the_change(send, monkeypatch):
+    def lost(_self: object):
+        raise OperationalError("server closed the connection unexpectedly")
+
+    monkeypatch.setattr(BaseDatabaseWrapper, "commit", lost)
+    response = send(json.dumps({"query": f"mutation {{ {POEM} }}"}))
+    assert response.status_code == 200
+    assert "Retry-After" not in response
+    assert response.json()["data"] == {"addCategory": None}
+    [error] = response.json()["errors"]
+    assert error["extensions"]["code"] == "INTERNAL_SERVER_ERROR"
 
 
 def test_the_log_tells_name_duration_and_cost_but_no_values(send):

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
 from graphql import get_introspection_query
 
+from catalog.execution.context import Context
 from catalog.execution.documents import Documents, prepare
 from catalog.execution.limits import LIMITS
+from catalog.execution.operations import GraphQLRequest
 from catalog.schema.contract import schema
+from catalog.views import executor
 
 pytestmark = pytest.mark.django_db
 
@@ -132,6 +136,63 @@ def test_suggestions_can_be_switched_off(ask, settings, on, hinted):
     settings.CATALOG_SUGGESTIONS = on
     [error] = ask("{ getAllBook { id } }")["errors"]
     assert ("Did you mean" in error["message"]) is hinted
+
+
+@pytest.mark.parametrize("on", [True, False])
+@pytest.mark.parametrize(
+    ("query", "value"),
+    [
+        ("query ($v: BookFilter) { books(filter: $v) { totalCount } }", {"titel": "a"}),
+        ("query ($v: BookOrder) { books(orderBy: $v) { totalCount } }", "NAME_ASCC"),
+        ("mutation ($v: AuthorInput!) { addAuthor(author: $v) { id } }", {"firstNam": 1}),
+    ],
+)  # fmt: skip
+def test_no_error_of_a_variable_suggests_a_name(ask, settings, on, query, value):
+    settings.CATALOG_SUGGESTIONS = on
+    answer = ask(query, v=value)
+    assert {error["extensions"]["code"] for error in answer["errors"]} == {
+        "BAD_USER_INPUT"
+    }
+    assert "Did you mean" not in str(answer)
+
+
+def unknown_keys(count):
+    return {f"unknown{number}": number for number in range(count)}
+
+
+@pytest.mark.parametrize(
+    ("query", "variables"),
+    [
+        ("query ($v: BookFilter) { books(filter: $v) { totalCount } }", lambda n: {"v": unknown_keys(n)}),
+        ("mutation ($v: BookInput!) { addBook(book: $v) { id } }", lambda n: {"v": unknown_keys(n)}),
+        ("query ($v: BookFilter!) { __typename books(filter: $v) { nodes { id } } }", lambda n: {"v": {"title": unknown_keys(n), **unknown_keys(n)}}),
+        ("query ($v: Int) { getAuthorById(id: $v) { id } }", lambda n: {"v": [unknown_keys(1)] * n}),
+        ("query ($v: BookOrder) { books(orderBy: $v) { totalCount } }", lambda n: {"v": "A" * n}),
+        ("query ($v: ID!) { getBookById(id: $v) { id } }", lambda n: {"v": unknown_keys(n)}),
+    ],
+)  # fmt: skip
+def test_wrong_variables_cost_the_same_for_any_number_of_faults(ask, query, variables):
+    def calls(count):
+        """Return how many functions an answer calls, and its errors."""
+        called = 0
+
+        def count_call(_frame: object, event: str, _argument: object) -> None:
+            nonlocal called
+            called += event == "call"
+
+        request = GraphQLRequest(query, None, variables(count))
+        sys.setprofile(count_call)
+        try:
+            body = executor.answer(request, Context()).body
+        finally:
+            sys.setprofile(None)
+        return called, body["errors"]
+
+    calls(1_000)  # from here on the document is in the cache
+    few, few_errors = calls(1_000)
+    many, errors = calls(4_000)
+    assert len(errors) == len(few_errors) <= 21
+    assert many <= 1.1 * few
 
 
 def test_the_cache_holds_as_many_documents_as_their_lengths_allow():

@@ -40,16 +40,19 @@ def same_answer(text, variables=None, limit=100_000):
 
 
 def test_a_condition_is_not_mixed_up_with_a_variable_of_another_operation(shelf):
-    text = """query A($x: Boolean!) { __typename @include(if: $x) }
-      query B($x: BookFilter!) { books(filter: $x) { totalCount } }
+    text = """query A($x: Boolean = true) { __typename @include(if: $x) }
+      query B($x: BookFilter) { books(filter: $x) { totalCount } }
+      query D($x: Boolean = true) { __type(name: "Int") { fields(includeDeprecated: $x) { name } } }
       mutation C($x: AuthorInput!) { addAuthor(author: $x) { firstName } }"""
     person = {"firstName": "Ada", "lastName": "Byron"}
-    expected = {
-        "A": (True, {"__typename": "Query"}),
-        "B": ({"title": "omega"}, {"books": {"totalCount": 1}}),
-        "C": (person, {"addAuthor": {"firstName": "Ada"}}),
-    }
-    for name, (value, data) in expected.items():
+    expected = [
+        ("A", True, {"__typename": "Query"}),
+        ("B", {"title": "omega"}, {"books": {"totalCount": 1}}),
+        ("B", None, {"books": {"totalCount": 6}}),
+        ("C", person, {"addAuthor": {"firstName": "Ada"}}),
+        ("D", None, {"__type": {"fields": None}}),
+    ]
+    for name, value, data in expected:
         request = GraphQLRequest(text, name, {"x": value})
         assert planned.answer(request, Context()).body == {"data": data}
 

@@ -193,6 +193,51 @@ def test_rows_count_as_often_as_they_are_answered(ask, settings):
 
 
 @pytest.mark.parametrize(
+    "selections",
+    [
+        "getAllBooks { author { id @include(if: $c) } }",
+        "getAllBooks { author { id @skip(if: $c) } }",
+        "getAllBooks @include(if: $c) { id }",
+        "getAllBooks { id @include(if: $c) author { books { id @skip(if: $c) } } }",
+        "getAllBooks { ... @include(if: $c) { id } }",
+        "getAllBooks { ...F @include(if: $c) }",
+        "getAllAuthors { books { ...F ...G @skip(if: $c) } }",
+        "getAllBooks { ... @skip(if: true) { id @include(if: $c) } ...F }",
+        "books { nodes { author { bookCount @include(if: $c) } } }",
+        "books { edges { cursor @skip(if: $c) node { id } } totalCount }",
+        "getBookById(id: 999) { id @include(if: $c) }",
+        "__schema { types { name @include(if: $c) } }",
+        "__typename @include(if: $c) getAllBooks { id }",
+        "getAllBooks { id @include(if: $d) author { id @skip(if: $c) } }",
+        " ".join(
+            f"a{n}: getAllBooks {{ author {{ id @include(if: $c) }} }}"
+            for n in range(20)
+        ),
+    ],
+)
+def test_a_null_condition_is_one_error_before_anything_is_read(
+    ask, books, selections, django_assert_num_queries
+):
+    declared = "$c: Boolean = true" + (", $d: Boolean = true" * ("$d" in selections))
+    fragments = {
+        "F": " fragment F on Book { name ...G }",
+        "G": " fragment G on Book { pageCount category { id @include(if: $c) } }",
+    }
+    query = f"query ({declared}) {{ {selections} }}"
+    if "...F" in selections:
+        query += "".join(fragments.values())
+    with django_assert_num_queries(0):
+        answer = ask(query, c=None, d=None)
+    [error] = answer["errors"]
+    assert error["message"] == (
+        "Argument 'if' of non-null type 'Boolean!' must not be null."
+    )
+    assert error["extensions"] == {"code": "BAD_USER_INPUT"}
+    assert "data" not in answer
+    assert ask(query)["data"]  # the default
+
+
+@pytest.mark.parametrize(
     ("query", "exactly"),
     [
         ("{ getAllBooks { name author { firstName } category { name } } }", 1),

@@ -4,6 +4,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from catalog.models import Author, Book, Category
+from catalog.schema.contract import schema
 from tests.catalog.factories import AuthorFactory, BookFactory, CategoryFactory
 
 pytestmark = pytest.mark.django_db
@@ -227,6 +228,57 @@ def test_a_change_whose_answer_is_too_large_is_undone(refused, settings):
     )
     assert refused(query, b=draft(authorId=author.pk))["code"] == "RESULT_TOO_LARGE"
     assert Book.objects.count() == 5
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "addBook(book: $book) { id name @include(if: $c) }",
+        "addBook(book: $book) { author { bookCount @skip(if: $c) } }",
+        "addBook(book: $book) { ... @include(if: $c) { id } }",
+        "addBook(book: $book) @include(if: $c) { id }",
+        "addBook(book: $book) { id } deleteBook(id: 1) @skip(if: $c)",
+        "updateBook(id: 1, book: $book) { id @include(if: $c) }",
+        "deleteBook(id: 1) addBook(book: $book) { author { id @skip(if: $c) } }",
+    ],
+)
+def test_a_null_condition_is_one_error_and_nothing_is_written(ask, change):
+    book = BookFactory.create(id=1)
+    before = list(Book.objects.values())
+    query = f"mutation ($book: BookInput!, $c: Boolean = true) {{ {change} }}"
+    answer = ask(query, book=draft(authorId=book.author.pk), c=None)
+    [error] = answer["errors"]
+    assert error["extensions"] == {"code": "BAD_USER_INPUT"}
+    assert "data" not in answer
+    assert list(Book.objects.values()) == before
+
+
+@pytest.mark.parametrize(
+    ("type_name", "field", "selections"),
+    [
+        ("Book", "name", "id name"),
+        ("Author", "firstName", "author { id books { author { firstName } } }"),
+        ("Category", "id", "category { id }"),
+    ],
+)
+def test_a_change_whose_answer_fails_anywhere_is_undone_and_null(
+    ask, monkeypatch, type_name, field, selections
+):
+    def broken(*_: object):
+        raise RuntimeError("secret")
+
+    definition = schema.graphql_schema.type_map[type_name].fields[field]
+    monkeypatch.setattr(definition, "resolve", broken)
+    author, category = AuthorFactory.create(), CategoryFactory.create()
+    book = draft(authorId=author.pk, categoryId=category.pk)
+    query = f"""mutation ($book: BookInput!) {{ one: addBook(book: $book) {{ pageCount }}
+      two: addBook(book: $book) {{ pageCount {selections} }}
+      three: updateBook(id: 0, book: $book) {{ pageCount }} }}"""
+    answer = ask(query, book=book)
+    assert answer["data"] == {"one": {"pageCount": 474}, "two": None, "three": None}
+    codes = [error["extensions"]["code"] for error in answer["errors"]]
+    assert codes == ["INTERNAL_SERVER_ERROR", "NOT_FOUND"]
+    assert Book.objects.count() == 1
 
 
 def test_a_negative_page_count_is_refused_by_the_database_too():

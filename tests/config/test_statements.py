@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import connection, connections
 from django.test import Client
 
+from catalog.models import Author
 from config import statements
 from recording import tokens
 from tests.factories import UserFactory
@@ -87,6 +88,18 @@ def test_the_catalogue_answers_503(web):
     [error] = answer.json()["errors"]
     assert error["message"] == "Internal server error"
     assert error["extensions"]["code"] == "INTERNAL_SERVER_ERROR"
+
+
+def test_the_catalogue_does_not_ask_to_repeat_a_mutation_of_which_a_part_is_done(web):
+    author = 'addAuthor(author: {firstName: "Ada", lastName: "Byron"}) { lastName }'
+    category = 'addCategory(category: {name: "Poem"}) { id }'
+    asked = {"query": f"mutation {{ {author} {category} }}"}
+    with held("catalog_category"):
+        answer = web.post("/graphql", asked, content_type="application/json")
+    assert (answer.status_code, "Retry-After" in answer) == (200, False)
+    data = {"addAuthor": {"lastName": "Byron"}, "addCategory": None}
+    assert answer.json()["data"] == data
+    assert Author.objects.count() == 1
 
 
 def test_oauth_answers_503(web):
