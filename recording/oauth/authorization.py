@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import string
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from django.conf import settings
-from oauthlib.common import add_params_to_uri
 from oauthlib.oauth2 import OAuth2Error, UnsupportedResponseTypeError
 
 from recording.oauth import client_documents, redirects
@@ -99,18 +99,21 @@ class Authorization:
         headers, _, _ = server().auth_grant.create_authorization_response(
             self._request(user), server().bearer
         )
-        return self._with_issuer(headers["Location"])
+        # oauthlib writes the query of the redirect URI again: only what it added is taken.
+        query = parse_qsl(urlsplit(headers["Location"]).query)
+        return self._redirect_with(
+            (name, value) for name, value in query if name in redirects.RESERVED
+        )
 
     def refuse(self, error: OAuth2Error) -> str:
         """Return the address that tells the application why there is no code."""
         error.state = self.parameters.get("state")
-        return self._with_issuer(error.in_uri(self.redirect_uri))
+        return self._redirect_with(error.twotuples)
 
     def _request(self, user: Any = None) -> Any:
         return oauthlib_request(self.parameters, client=self.application, user=user)
 
-    @staticmethod
-    def _with_issuer(address: str) -> str:
-        """Add `iss`, so that a client of several servers cannot mix them up (RFC 9207)."""
-        added: str = add_params_to_uri(address, [("iss", settings.BASE_URL)])
-        return added
+    def _redirect_with(self, parameters: Iterable[tuple[str, str]]) -> str:
+        """Add `iss` too, so that a client of several servers cannot mix them up (RFC 9207)."""
+        added = [*parameters, ("iss", settings.BASE_URL)]
+        return redirects.with_parameters(self.redirect_uri, added)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from urllib.parse import unquote
+from collections.abc import Collection, Iterable
+from urllib.parse import unquote, urlencode
 
 MAX_LENGTH = 2048
 
 # The characters of RFC 3986, without `#` (RFC 6749 section 3.1.2 forbids a fragment) and `@`,
 # `\` and the like in the authority: what a browser might read differently is refused. So is `*`,
 # which is meant as a wildcard.
-TAIL = r"(?P<tail>(?:/[A-Za-z0-9._~!$&'()+,;=:@%/-]*)?(?:\?[A-Za-z0-9._~!$&'()+,;=:@%/?-]*)?)"
+ESCAPE = "%[0-9A-Fa-f]{2}"
+TAIL = (
+    rf"(?P<tail>(?:/(?:[A-Za-z0-9._~!$&'()+,;=:@/-]|{ESCAPE})*)?"
+    rf"(?:\?(?:[A-Za-z0-9._~!$&'()+,;=:@/?-]|{ESCAPE})*)?)"
+)
+BROKEN_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 LOOPBACK = re.compile(
     rf"http://(?P<host>127\.0\.0\.1|localhost|\[::1\])(?::(?P<port>\d{{1,5}}))?{TAIL}",
     re.ASCII,
@@ -103,6 +108,13 @@ def origin(uri: str) -> str:
     return re.match(r"[a-z][a-z0-9+.-]*:(?://[^/?]*)?", uri)[0]  # type: ignore[index]
 
 
+def with_parameters(uri: str, parameters: Iterable[tuple[str, str]]) -> str:
+    """Add parameters to the query of a URI, whose text stays as it is (RFC 6749 section 3.1.2)."""
+    address, _, query = uri.partition("?")
+    separator = "&" if query and not query.endswith("&") else ""
+    return f"{address}?{query}{separator}{urlencode(list(parameters))}"
+
+
 def is_same(registered: str, requested: str) -> bool:
     """Compare character by character; only the port of a loopback address may differ.
 
@@ -122,6 +134,8 @@ def check(uri: str, *, listed: Collection[str], is_public_client: bool) -> None:
     Any program can claim a private-use scheme, so what it receives must be worthless without
     PKCE alone: such an address is for clients without a secret. Raises RedirectRefusedError.
     """
+    if BROKEN_ESCAPE.search(uri):
+        raise RedirectRefusedError("A % must be followed by two hexadecimal digits.")
     if is_loopback(uri):
         return
     if is_private_use(uri):

@@ -6,12 +6,16 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
+from urllib.parse import quote
 
 from yarl import URL
 
 from webhooks_core.network.error_classes import MalformedUrlError
 
 _WORD = re.compile(r"[!-~]+")
+_PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
+# What follows the authority, without a fragment (RFC 3986 appendix B).
+_AFTER_AUTHORITY = re.compile(r"[^:/?#]+://[^/?#]*([^#]*)", re.DOTALL)
 
 
 class Origin(NamedTuple):
@@ -31,7 +35,11 @@ class Target(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def target_of(url: str) -> Target:
-    """Read a URL as the url policy does. Raises MalformedUrlError."""
+    """Read a URL as the url policy does. Raises MalformedUrlError.
+
+    Path and query are sent as they were given: an escape, a dot segment or an empty query means
+    what the receiver says (RFC 3986 section 2.2). Only what would leave its line is escaped.
+    """
     try:
         parts = URL(url)
         host, port = parts.raw_host, parts.port
@@ -39,11 +47,13 @@ def target_of(url: str) -> Target:
         raise MalformedUrlError from error
     if not host or not port or parts.scheme not in {"http", "https"}:
         raise MalformedUrlError
-    path, authority = parts.raw_path_qs, parts.host_port_subcomponent or ""
-    # yarl quotes in a path what would leave its line, but not in a host.
-    if not _WORD.fullmatch(path) or not _WORD.fullmatch(authority):
+    authority, given = parts.host_port_subcomponent or "", _AFTER_AUTHORITY.match(url)
+    # A host cannot be escaped.
+    if not given or not _WORD.fullmatch(authority):
         raise MalformedUrlError
-    start = f"POST {path} HTTP/1.1\r\nHost: {authority}\r\n"
+    path = quote(given[1], safe=_PRINTABLE, errors="replace")
+    slash = "" if path.startswith("/") else "/"
+    start = f"POST {slash}{path} HTTP/1.1\r\nHost: {authority}\r\n"
     return Target(Origin(host, port, parts.scheme == "https"), start)
 
 

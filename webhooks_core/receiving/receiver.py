@@ -84,7 +84,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         body = self.rfile.read(size)
         received = Received(
-            path=self.path,
+            # http.server takes slashes away from the start of `self.path`.
+            path=self.requestline.split()[1],
             headers={name.lower(): value for name, value in self.headers.items()},
             body=body,
             at=time.time(),

@@ -118,12 +118,6 @@ def test_a_denial_names_the_issuer_and_leaves_nothing(app):
     assert not Grant.objects.exists()
 
 
-def test_the_query_of_a_registered_address_is_kept(visitor):
-    app = App.registered(visitor, redirect="http://127.0.0.1:4567/cb?tenant=a%20b")
-    response = visitor.post(app.address(), {"allow": "yes"})
-    assert query_of(response["Location"])["tenant"] == "a b"
-
-
 def test_a_response_mode_cannot_move_the_code_elsewhere(app):
     address = app.address() + "&response_mode=fragment"
     location = app.visitor.post(address, {"allow": "yes"})["Location"]

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from recording.oauth.models import Application
-from tests.recording.oauth.flows import REDIRECT, App
+from tests.recording.oauth.flows import REDIRECT, App, query_of
 
 PUBLIC = "https://app.example/callback"
 
@@ -81,6 +81,13 @@ def test_no_variant_of_a_registered_address_is_followed(public, address):
         "http://127.0.0.1/\r\nX: y",
         "http://127.0.0.1/\x00",
         "http://127.0.0.1/ a",
+        "http://127.0.0.1/%",
+        "http://127.0.0.1/%4",
+        "http://127.0.0.1/?a=%zz",
+        "http://127.0.0.1/?a=%F\uff26",
+        "http://127.0.0.1/?a=%%41",
+        "https://app.example/%g1",
+        "cursor://callback/?a=%",
         "http://127.0.0.1/?code=mine",
         "http://127.0.0.1/?a=b&iss=mine",
         "http://127.0.0.1/?a=b;error=mine",
@@ -204,3 +211,35 @@ def test_only_the_port_of_a_loopback_address_may_differ(app):
 def test_an_address_that_leaves_the_allow_list_is_refused_at_once(public, settings):
     settings.OAUTH_ALLOWED_REDIRECTS = []
     assert public.visitor.get(public.address()).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("query", "separator"),
+    [
+        ("", "?"),
+        ("?", ""),
+        ("?a=%FF%FE", "&"),
+        ("?a=%2f%2F%3a+%20", "&"),
+        ("?a&b=&&c", "&"),
+        ("?a=b&", ""),
+        ("?a=b;c=d&a=b", "&"),
+        ("?a=?/:@!$'(),", "&"),
+    ],
+)
+@pytest.mark.parametrize("decision", ["allow", "deny"])
+@pytest.mark.parametrize("start", ["http://127.0.0.1:4567", "http://127.0.0.1/%2F;p"])
+def test_the_query_of_a_redirect_address_is_kept_as_it_was_registered(
+    visitor, start, query, separator, decision
+):
+    """RFC 6749 section 3.1.2: the query component is retained when parameters are added."""
+    app = App.registered(visitor, redirect=start + query)
+    location = visitor.post(app.address(), {decision: "yes"})["Location"]
+    kept = start + query + separator
+    assert location.startswith(kept)
+    added = query_of("?" + location.removeprefix(kept))
+    assert added["state"] == "a state/with=signs&more"
+    assert added["iss"] == "http://127.0.0.1:8000"
+    if decision == "allow":
+        assert app.exchange(added["code"]).status_code == 200
+    else:
+        assert added["error"] == "access_denied"

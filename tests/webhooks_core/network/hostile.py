@@ -182,6 +182,12 @@ def send(sender: Sender, request: OutgoingRequest) -> AttemptResult:
     raise AssertionError("no answer")
 
 
+def in_turn(url: str, times: int, **fields: Any) -> list[AttemptResult]:
+    """Make attempts one after the other, as one dispatcher makes them."""
+    with Sender() as sender:
+        return [send(sender, request_to(url, **fields)) for _ in range(times)]
+
+
 OK = b"HTTP/1.1 200 OK\r\n"
 NOT_HTTP = (Outcome.HTTP, None, "the answer was not valid HTTP")
 CLOSED = (Outcome.CONNECT, None, "the connection was closed without an answer")

@@ -295,6 +295,11 @@ def test_json_is_one_object_a_line_and_an_answer_can_be_late(listen):
     assert record["verified"] is True
     assert record["body"] == BODY.decode()
     assert (record["event_id"], record["status"]) == ("evt_1", 204)
+    head = b"POST //a/%2F? HTTP/1.1\r\nConnection: close\r\nContent-Length: 2\r\n\r\n"
+    assert listener.raw(head + b"{}").split()[1] == b"204"
+    listener.process.wait_for("//a")
+    record = json.loads([line for line in listener.process.lines if line[0] == "{"][-1])
+    assert record["path"] == "//a/%2F?"
 
 
 @pytest.mark.parametrize(
