@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from recording.search.errors import SearchQueryError
 from recording.search.hits import SearchHit
 from recording.search.pages import SearchPage, search
-from recording.search.queries import SearchQueryError
 
 __all__ = ["SearchHit", "SearchPage", "SearchQueryError", "search"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import Any
 
-from recording.search import texts, words
+from recording.search import deadline, texts, words
 from recording.search.texts import Text
 
 MOST_OF_RECORDING = 3
@@ -44,13 +44,16 @@ def of_recording(content: Mapping[str, Any], phrases: Phrases) -> list[SearchHit
     A phrase stands in one text. Texts with more of the phrases come first, then title, summaries
     and segments in their order. The whole transcript counts where no segment has a phrase.
     """
-    everything = words.folded(texts.joined(content))  # much faster than text by text
-    if not all(next(words.spans(everything, each), None) for each in phrases):
+    # Of single words the index knows where they are.
+    longer = [each for each in phrases if len(each) > 1]
+    everything = words.folded(texts.joined(content)) if longer else ""
+    if words.present(everything, longer) != longer:  # much faster than text by text
         return []
     missing = set(phrases)
     found: list[tuple[int, Text]] = []
     full = 0
     for text in chain(texts.head(content), texts.transcript(content)):
+        deadline.check()
         is_whole = text.field == "transcript" and text.speaker is None
         sought = missing if is_whole else phrases
         if count := _count(text.text, sought, missing):
@@ -68,8 +71,7 @@ def _count(text: str, phrases: Iterable[words.Tokens], missing: set[Any]) -> int
     """Return how many phrases stand in a text, and take them from the missing ones."""
     if not (sought := list(phrases)):
         return 0
-    folded = words.folded(text)
-    present = [each for each in sought if next(words.spans(folded, each), None)]
+    present = words.present(words.folded(text), sought)
     missing.difference_update(present)
     return len(present)
 
@@ -88,10 +90,10 @@ def _hit(content: Mapping[str, Any], text: Text, phrases: Phrases) -> SearchHit:
 
 def snippet(text: str, phrases: Phrases) -> str:
     """Return the part of a text around its first match, in one line, each match as **match**."""
-    spans = _spans(text, phrases)
-    begin = max(spans[0][0] - BEFORE, 0)
+    first, spans = _spans(text, phrases)
+    begin = max(first - BEFORE, 0)
     if begin:  # not within a word
-        blank = text.find(" ", begin, spans[0][0])
+        blank = text.find(" ", begin, first)
         begin = blank + 1 if blank >= 0 else begin
     end = begin + LENGTH
     parts, at = ["… "] if begin else [], begin
@@ -105,15 +107,29 @@ def snippet(text: str, phrases: Phrases) -> str:
     return BLANK.sub(" ", "".join(parts)).strip()
 
 
-def _spans(text: str, phrases: Phrases) -> Spans:
-    """Return where phrases stand in a text that is not folded, in order."""
-    folded = words.folded(text)
+def _spans(text: str, phrases: Phrases) -> tuple[int, Spans]:
+    """Return where the first match begins in a text that is not folded, and those near it."""
+    first = _unfolded_offset(text, words.first(words.folded(text), phrases))
+    part = text[first : first + 2 * LENGTH]
+    folded = words.folded(part)
     spans = sorted(span for each in phrases for span in words.spans(folded, each))
-    if text.isascii():
-        return spans
     # The offset of each character in the folded text; one may become none or several.
-    starts = list(accumulate((len(words.folded(each)) for each in text), initial=0))
-    return [_unfolded(starts, span) for span in spans]
+    starts = list(accumulate((len(words.folded(each)) for each in part), initial=0))
+    whole = (_unfolded(starts, span) for span in spans)
+    return first, [(first + start, first + stop) for start, stop in whole]
+
+
+def _unfolded_offset(text: str, folded_offset: int) -> int:
+    """Return the number of the character that has an offset in the folded text."""
+    offset = 0
+    for step in (words.PIECE, 1):  # far, then exactly
+        while (
+            size := len(words.folded(text[offset : offset + step]))
+        ) <= folded_offset:
+            deadline.check()
+            folded_offset -= size
+            offset += step
+    return offset
 
 
 def _unfolded(starts: Sequence[int], span: tuple[int, int]) -> tuple[int, int]:

@@ -11,15 +11,16 @@ from django.db.models import Q
 
 from recording import cursors, times
 from recording.models import Recording
-from recording.search import hits, index, queries, words
+from recording.search import deadline, hits, index, queries, words
+from recording.search.errors import SearchQueryError, SearchTimeoutError
 from recording.search.hits import SearchHit
 from recording.search.index import Position
-from recording.search.queries import SearchQueryError
 
 LARGEST_LIMIT = 100
 # What one page reads to find its hits. A search that needs more has further pages.
 MOST_RECORDINGS = 200
 MOST_BYTES = 32 * 1_048_576
+DEADLINE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,8 @@ def search(
 
     First those with all of them in the title, then those with all in title and summaries, then
     the others; the newest first in each. `since` and `until` (excluded) limit the time of
-    recording, or else of import; UTC without an offset. Raises SearchQueryError.
+    recording, or else of import; UTC without an offset. Raises SearchQueryError, also for a
+    query that takes more than DEADLINE_S for a single recording.
     """
     phrases = queries.phrases(query)
     if not 1 <= limit <= LARGEST_LIMIT:
@@ -54,7 +56,8 @@ def search(
     except OverflowError as error:
         raise SearchQueryError(str(error)) from error
     terms = {term for phrase in phrases for term in words.terms(phrase)}
-    return _page(account, phrases, terms, period, start, limit)
+    with deadline.within(DEADLINE_S):
+        return _page(account, phrases, terms, period, start, limit)
 
 
 def _page(
@@ -76,7 +79,12 @@ def _page(
         if is_full or (number and size > MOST_BYTES):
             return SearchPage(found, _cursor(position))
         skip = start.skip if start and start.pk == position.pk else 0
-        new = _hits(position.pk, phrases)[skip:]
+        try:
+            new = _hits(position.pk, phrases)[skip:]
+        except SearchTimeoutError:
+            if not number:
+                raise
+            return SearchPage(found, _cursor(position))
         room = limit - len(found)
         found += new[:room]
         if len(new) > room:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 
 from recording.search import words
+from recording.search.errors import SearchQueryError
 
 LONGEST = 1000  # characters
 MOST_PHRASES = 32
+MOST_TOKENS = 32  # in a phrase
 
 QUOTED_OR_PLAIN = re.compile('["“”„]([^"“”„]*)["“”„]?|([^\\s"“”„]+)')
-
-
-class SearchQueryError(ValueError):
-    """A search that cannot be run; the message says why."""
 
 
 def phrases(query: str) -> list[tuple[str, ...]]:
@@ -31,4 +29,9 @@ def phrases(query: str) -> list[tuple[str, ...]]:
         raise SearchQueryError("query has no word to search for.")
     if len(found) > MOST_PHRASES:
         raise SearchQueryError(f"query has more than {MOST_PHRASES} words or phrases.")
+    if max(map(len, found)) > MOST_TOKENS:
+        raise SearchQueryError(
+            f"query has a phrase of more than {MOST_TOKENS} words (in scripts without spaces, "
+            "characters)."
+        )
     return list(found)

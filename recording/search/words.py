@@ -10,8 +10,9 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import islice, pairwise
+
+from recording.search import deadline
 
 Tokens = Sequence[str]
 
@@ -22,6 +23,10 @@ UNSPACED = (
 )
 HANGUL = range(0xAC00, 0xD7A4)
 ACCENT = re.compile("[\u0300-\u036f\u00ad]")  # and the soft hyphen
+END = "\0"  # of a token, which never holds it
+# Other threads run between pieces.
+PIECE = 50_000  # characters that are folded at once
+TOKENS_AT_ONCE = 10_000
 LONGEST_TERM = 64  # characters; a key of PostgreSQL's index has less than 2,700 bytes
 
 
@@ -38,8 +43,6 @@ TOKEN = re.compile(
     rf"(?=\w)[{UNSPACED}][{MARKS}]*|{LETTERS}(?:[{MARKS}]+(?:{LETTERS})?)*"
 )
 ASCII_TOKEN = re.compile("[a-z0-9]+")
-MARK = re.compile(f"[{MARKS}]")
-LETTER = re.compile(ONE_LETTER)
 IS_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
@@ -63,7 +66,10 @@ _FOLDING = _Folding()
 
 def folded(text: str) -> str:
     """Return a text without case and accents, each character for itself."""
-    return text.lower() if text.isascii() else text.translate(_FOLDING)
+    if text.isascii():
+        return text.lower()
+    pieces = (text[at : at + PIECE] for at in range(0, len(text), PIECE))
+    return "".join(piece.translate(_FOLDING) for piece in pieces)
 
 
 def tokens(text: str) -> list[str]:
@@ -71,36 +77,48 @@ def tokens(text: str) -> list[str]:
     return (ASCII_TOKEN if text.isascii() else TOKEN).findall(text)
 
 
+def present(text: str, phrases: Iterable[Tokens]) -> list[Tokens]:
+    """Return the phrases that stand in a folded text: their tokens one after the other."""
+    sought = [each for each in phrases if all(token in text for token in each)]
+    if not sought:  # much faster than the tokens
+        return []
+    marked = _marked(text)
+    return [each for each in sought if _needle(each) in marked]
+
+
+def first(text: str, phrases: Iterable[Tokens]) -> int:
+    """Return where the first of some phrases begins in a folded text, which has one of them."""
+    marked = _marked(text)
+    places = (marked.find(_needle(each)) for each in phrases)
+    number = marked.count(END, 0, min(at for at in places if at >= 0))
+    return next(islice(_matches(text), number, None)).start()
+
+
 def spans(text: str, phrase: Tokens) -> Iterator[tuple[int, int]]:
-    """Return where a folded text has these tokens one after the other."""
-    if any(each not in text for each in phrase):  # much faster than the tokens
-        return
-    if text.isascii():
-        for match in _ascii_phrase(tuple(phrase)).finditer(text):
-            yield match.span()
-        return
-    at = -1
-    while (at := text.find(phrase[0], at + 1)) >= 0:
-        if _is_start(text, at):
-            matches = list(islice(TOKEN.finditer(text, at), len(phrase)))
-            if [match[0] for match in matches] == list(phrase):
-                yield at, matches[-1].end()
+    """Return where a short folded text has these tokens one after the other."""
+    matches = list(_matches(text))
+    for number in range(len(matches) - len(phrase) + 1):
+        part = matches[number : number + len(phrase)]
+        if [match[0] for match in part] == list(phrase):
+            yield part[0].start(), part[-1].end()
 
 
-@lru_cache(maxsize=256)  # phrases of callers
-def _ascii_phrase(phrase: tuple[str, ...]) -> re.Pattern[str]:
-    """Return the pattern of a phrase; it begins with a literal, which `re` finds fast."""
-    start = f"{phrase[0]}(?<![a-z0-9]{phrase[0]})"
-    return re.compile("[^a-z0-9]+".join((start, *phrase[1:])) + "(?![a-z0-9])")
+def _needle(phrase: Tokens) -> str:
+    return END + END.join(phrase) + END
 
 
-def _is_start(text: str, at: int) -> bool:
-    """Return True if a token starts where a letter is."""
-    if IS_UNSPACED.match(text, at):
-        return True
-    while at and MARK.match(text, at - 1):
-        at -= 1
-    return not (at and LETTER.match(text, at - 1))
+def _marked(text: str) -> str:
+    """Return the tokens of a folded text, each between two marks: phrases are parts of it."""
+    parts = []
+    matches = _matches(text)
+    while part := [match[0] for match in islice(matches, TOKENS_AT_ONCE)]:
+        deadline.check()
+        parts.append(END.join(part))
+    return _needle(parts)
+
+
+def _matches(text: str) -> Iterator[re.Match[str]]:
+    return (ASCII_TOKEN if text.isascii() else TOKEN).finditer(text)
 
 
 def terms(tokens: Tokens) -> Iterator[str]:

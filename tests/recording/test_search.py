@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from recording import recordings
 from recording.models import Recording, SearchTerms
-from recording.search import SearchQueryError, pages, queries, search
+from recording.search import SearchQueryError, deadline, pages, queries, search
 from recording.search.hits import MOST_OF_RECORDING, snippet
 from tests.factories import UserFactory
 
@@ -186,6 +186,10 @@ def test_very_long_words_are_found(user):
         ('"" \0 *', {}, "no word"),
         ("x" * 1001, {}, "longer than 1000"),
         (" ".join(map(str, range(33))), {}, "more than 32"),
+        ('"' + "a " * 33 + '"', {}, "phrase of more than 32"),
+        ("x." * 32 + "x", {}, "phrase of more than 32"),
+        ("会" * 33, {}, "phrase of more than 32"),
+        ("a " + "วันนี้" * 20, {}, "phrase of more than 32"),
         ("a", {"limit": 0}, "limit must be"),
         ("a", {"limit": 101}, "limit must be"),
         ("a", {"cursor": "???"}, "cursor is not one"),
@@ -272,6 +276,43 @@ def test_a_page_reads_a_limited_part_and_the_next_goes_on(
     assert page.hits == []
     assert page.next_cursor is not None
     assert found(user, '"the budget"') == ["aud_0"]
+
+
+class Clock:
+    """A clock that goes on by a step whenever it is read."""
+
+    def __init__(self, step: float) -> None:
+        self.now, self.step = 0.0, step
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+
+def test_a_page_ends_with_its_time_and_the_next_goes_on(user, monkeypatch):
+    for number in range(4):
+        add(user, f"aud_{number}", transcript=transcript("the budget"))
+    monkeypatch.setattr(deadline, "monotonic", Clock(pages.DEADLINE_S / 5))
+    page = search(user, '"the budget"')
+    assert 0 < len(page.hits) < 4
+    assert found(user, '"the budget"') == ["aud_3", "aud_2", "aud_1", "aud_0"]
+
+
+@pytest.mark.parametrize("query", ["budget", '"the budget"', "会議"])
+def test_a_recording_that_takes_too_long_is_told(user, monkeypatch, query):
+    add(user, "a", transcript=transcript("the budget 会議"))
+    monkeypatch.setattr(deadline, "monotonic", Clock(pages.DEADLINE_S + 1))
+    with pytest.raises(SearchQueryError, match="takes too long"):
+        search(user, query)
+
+
+@pytest.mark.parametrize("token", ["a ", "é ", "会", "a\u0327-", "วั"])
+def test_a_phrase_of_32_words_is_found_behind_many_that_only_begin_like_it(user, token):
+    text = token * 20_000 + "議 " + token * 31 + "x. The end"
+    add(user, "a", title="議", transcript=transcript(text))
+    (hit,) = search(user, f'"{token * 31}x"').hits
+    assert re.sub(r"\W", "", hit.snippet).endswith("xTheend")
+    assert hit.snippet.count("**") == 2
 
 
 def test_a_snippet_is_one_line_around_the_first_match():
