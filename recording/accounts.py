@@ -22,7 +22,7 @@ from recording.models import PersonalToken
 from recording.subscriptions import owner_id
 from recording.webhooks import PROFILE
 from webhooks_core import endpoints
-from webhooks_core.dispatch.removal import remove_owner
+from webhooks_core.dispatch.removal import end_owner
 from webhooks_core.models import Endpoint
 
 _end_access: list[Callable[[AbstractUser], object]] = []
@@ -42,7 +42,7 @@ def connect_signals() -> None:
 def _on_delete(*, instance: AbstractUser, **_: Any) -> None:
     # In the transaction of the deletion. The lock waits for calls that create something.
     list(get_user_model().objects.select_for_update().filter(pk=instance.pk))
-    remove_owner(profile=PROFILE, owner=owner_id(instance))
+    end_owner(profile=PROFILE, owner=owner_id(instance))
 
 
 def _on_save(

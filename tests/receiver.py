@@ -27,7 +27,10 @@ class _Server(ThreadingHTTPServer):
 
 
 class Receiver:
-    """Answers with `statuses` in order, the last one for ever; `delay` seconds late."""
+    """Answers with `statuses` in order, the last one for ever; `delay` seconds late.
+
+    While its `gate` is closed (`clear()`), it answers nothing.
+    """
 
     def __init__(self, *statuses: int, delay: float = 0.0) -> None:
         self.statuses = list(statuses) or [204]
@@ -36,6 +39,8 @@ class Receiver:
         self.answer = b""
         self.requests: list[Received] = []
         self.peak = self._open = 0
+        self.gate = threading.Event()
+        self.gate.set()
         self._lock = threading.Lock()
         self._server = _Server(("127.0.0.1", 0), self._handler())
 
@@ -59,6 +64,7 @@ class Receiver:
                     Received(self.path, dict(self.headers.items()), body)
                 )
                 time.sleep(receiver.delay)
+                receiver.gate.wait()
                 receiver._done()
                 self.send_response(status)
                 for name, value in receiver.headers.items():
@@ -92,6 +98,7 @@ class Receiver:
         try:
             yield self
         finally:
+            self.gate.set()
             self._server.shutdown()
             self._server.server_close()
             thread.join()

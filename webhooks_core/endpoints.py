@@ -148,6 +148,8 @@ def update(endpoint: Endpoint, **fields: Any) -> Endpoint:
         locked.save(update_fields=list(fields))
         if locked.pending_failure:
             _waiting(locked).fail(error=locked.pending_failure)
+        if was_receiving and not locked.is_receiving:
+            notify.recall_on_commit([locked.pk])
         elif locked.is_receiving and not was_receiving:
             _waiting(locked).make_due()
             notify.notify_on_commit([locked.pk])
@@ -195,13 +197,12 @@ def delete(endpoint: Endpoint) -> bool:
 
     The row is kept for the history; its slot is free again.
     """
-    now = timezone.now()
     with transaction.atomic():
-        won = Endpoint.objects.filter(pk=endpoint.pk, deleted_at=None).update(
-            deleted_at=now, updated_at=now, slot=None, static_key=None
-        )
-        _waiting(endpoint).fail(error="endpoint deleted")
-    return won == 1
+        won = Endpoint.objects.filter(pk=endpoint.pk).end(timezone.now()) == 1
+        notify.recall_on_commit([endpoint.pk])
+    while _waiting(endpoint).fail_some(error="endpoint deleted"):
+        pass
+    return won
 
 
 def may_overlap(endpoint: Endpoint) -> bool:

@@ -71,11 +71,12 @@ def publish_test(
     """Store a test event for one endpoint with any event types; return the event.
 
     The event is stored in any case; a delivery only if the endpoint is subscribed. Raises
-    Endpoint.DoesNotExist if the endpoint was removed with its account.
+    Endpoint.DoesNotExist if the endpoint was deleted, for example with its account.
     """
     profile = profiles.get(endpoint.profile)
     with tracing.publishing(profile.name, event_type), transaction.atomic():
-        endpoint = Endpoint.objects.select_for_update(no_key=True).get(pk=endpoint.pk)
+        rows = Endpoint.objects.filter(deleted_at=None)
+        endpoint = rows.select_for_update(no_key=True).get(pk=endpoint.pk)
         _serialise([endpoint.pk] if endpoint.in_order else [])
         event, _ = _store(
             profile,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from webhooks_core import tracing
 from webhooks_core.dispatch import dispatcher as engine
+from webhooks_core.dispatch import removal
 from webhooks_core.dispatch import sweep as sweeper
 from webhooks_core.worker import notify, shutdown
 
@@ -17,6 +18,11 @@ def dispatch() -> int:
         return engine.dispatch(stop=shutdown.is_set, resident=True)
     finally:
         tracing.flush()
+
+
+def remove_ended_owners() -> int:
+    """Remove the rows of accounts that were deleted; return how many owners are done."""
+    return removal.remove_ended_owners()
 
 
 def sweep() -> None:

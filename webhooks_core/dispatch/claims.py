@@ -159,7 +159,6 @@ class OpenClaims:
         with transaction.atomic():
             leases.lock(self.lease)
             endpoints = _endpoints([queue.pk for queue in queues])
-            _fail_what_may_not_wait(endpoints.values())
             select = self._select_suspect if isolated else self._select_due
             due = select(self._claim_limits(queues, endpoints, now), now)
             claimed = self._claim_rows(due)
@@ -199,9 +198,9 @@ class OpenClaims:
         for queue in queues:
             endpoint = endpoints.get(queue.pk)
             if endpoint is None or not _is_served(endpoint):
-                queue.next_check_at = (
-                    None  # a change that lets it receive again notifies
-                )
+                has_more = endpoint is not None and _fail_what_may_not_wait(endpoint)
+                # A change that lets it receive again notifies.
+                queue.next_check_at = now if has_more else None
                 continue
             if endpoint.is_hanging and (probe_at := endpoint.probe_at(now)):
                 queue.next_check_at = probe_at
@@ -296,10 +295,12 @@ class OpenClaims:
         queue.claimed += 1
 
 
-def _fail_what_may_not_wait(endpoints: Iterable[Endpoint]) -> None:
-    for endpoint in endpoints:
-        if reason := endpoint.pending_failure:
-            Delivery.objects.waiting().filter(endpoint=endpoint).fail(error=reason)
+def _fail_what_may_not_wait(endpoint: Endpoint) -> bool:
+    """Fail some deliveries if the endpoint's may not wait; return True if there may be more."""
+    if not (reason := endpoint.pending_failure):
+        return False
+    waiting = Delivery.objects.waiting().filter(endpoint=endpoint)
+    return waiting.fail_some(error=reason) > 0
 
 
 def _is_served(endpoint: Endpoint) -> bool:

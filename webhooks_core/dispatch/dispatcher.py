@@ -153,6 +153,7 @@ class Dispatcher:
         is_known, self._is_notified = self._is_notified, False
         leased = self._queues.lease_due(now, is_known=is_known)
         self._has_more_due = leased == LEASE_BATCH
+        self.sender.release_waiting(self._queues.pop_stopped())
         return self._claims.claim_due(now)
 
     def _receive(self, *, may_wait: bool = False) -> bool:
@@ -177,12 +178,15 @@ class Dispatcher:
         return True
 
     def _record_and_receive(self) -> None:
-        self._recorder.record()
+        is_locked = bool(self._recorder.unrecorded) and not self._recorder.record()
         self._receive()
+        if is_locked and not self._claims:
+            time.sleep(WAIT_S)
 
     def _idle_wait(self) -> bool:
         """Wait until a queue is due or it is time for housekeeping; return True if one is due."""
-        until = time.monotonic() + (RESIDENT_WAIT_S if self.is_resident else WAIT_S)
+        is_long = self.is_resident and not self._recorder.unrecorded
+        until = time.monotonic() + (RESIDENT_WAIT_S if is_long else WAIT_S)
         next_at = self._queues.next_at()
         while time.monotonic() < until and not self.stop():
             self.listener.wait()

@@ -8,8 +8,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from webhooks_core import endpoints
-from webhooks_core.dispatch import removal, retention
+from webhooks_core.dispatch import removal
 from webhooks_core.models import Delivery, Endpoint, Event
 
 BATCH = 200
@@ -48,14 +47,9 @@ class OwnerErasure:
     def erase(self) -> None:
         """Remove everything. Safe to repeat after an interruption. Raises StaticEndpointError."""
         self.check()
+        removal.end_owner(profile=self.profile, owner=self.owner)
         for rows in self.rows.values():
             _delete_in_batches(rows)
-        for endpoint in Endpoint.objects.filter(
-            profile=self.profile, owner=self.owner, deleted_at=None
-        ):
-            endpoints.delete(endpoint)
-        retention.remove_events(profile=self.profile, owner=self.owner)
-        # What is left, and what a dispatcher still had in flight: in one transaction.
         removal.remove_owner(profile=self.profile, owner=self.owner)
 
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import starmap
 from typing import NamedTuple
 
 import orjson
@@ -130,6 +131,8 @@ class LeasedQueues:
     def __init__(self, lease: DispatcherLease) -> None:
         self._lease = lease
         self._queues: dict[int, QueueState] = {}
+        # What waits in the sender for endpoints that receive nothing any more.
+        self._stopped: list[int] = []
         # The owners that had more than a quarter of a batch, since batches have no room for more.
         self._greedy: frozenset[Owner] = frozenset()
 
@@ -171,8 +174,16 @@ class LeasedQueues:
         for row in leased:
             if row.pk not in self._queues:
                 self._queues[row.pk] = row.state()
-            self._queues[row.pk].next_check_at = now
+            queue = self._queues[row.pk]
+            queue.next_check_at = now
+            if queue.claimed and not row.is_receiving:
+                self._stopped.append(row.pk)
         return len(leased)
+
+    def pop_stopped(self) -> list[int]:
+        """Return the queues with claims whose endpoints have just been found to receive nothing."""
+        stopped, self._stopped = self._stopped, []
+        return stopped
 
     def _lease_batch(self, now: datetime) -> list[LeasedRow]:
         """Lease the next queues; after a batch mostly of one owner, those of others first."""
@@ -230,7 +241,7 @@ class LeasedQueues:
         busy = [pk for pk, queue in self._queues.items() if queue.is_busy]
         self._queues = {pk: self._queues[pk] for pk in busy} | {
             row.pk: self._queues.get(row.pk) or row.state()
-            for row in map(LeasedRow._make, rows.values_list(*LEASED_COLUMNS))
+            for row in starmap(LeasedRow, rows.values_list(*LEASED_COLUMNS))
         }
         for queue in self._queues.values():
             queue.next_check_at = now
@@ -267,6 +278,7 @@ class LeasedRow(NamedTuple):
     not_before: datetime | None
     profile: str
     owner: str
+    is_receiving: bool = True
 
     def state(self) -> QueueState:
         owner = (self.profile, self.owner)
@@ -296,8 +308,13 @@ def _lease(
     return lease_queues(lease, now, room, without)
 
 
-_DUE = """
-    SELECT queue.endpoint_id, queue.not_before, endpoint.profile, endpoint.owner
+# As EndpointQuerySet.receiving.
+_RECEIVING = (
+    "endpoint.deleted_at IS NULL AND endpoint.active AND endpoint.status = 1"
+    " AND endpoint.paused_at IS NULL"
+)
+_DUE = f"""
+    SELECT queue.endpoint_id, queue.not_before, endpoint.profile, endpoint.owner, {_RECEIVING}
     FROM webhooks_core_endpointqueue queue
     JOIN webhooks_core_endpoint endpoint ON endpoint.id = queue.endpoint_id
     WHERE queue.next_due_at <= %s AND (queue.leased_by IS NULL OR queue.leased_by = %s)
@@ -305,7 +322,7 @@ _DUE = """
         SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(%s)
     )
     ORDER BY queue.next_due_at LIMIT %s
-"""
+"""  # noqa: S608 - all constants
 _LEASE_DUE = (
     "UPDATE webhooks_core_endpointqueue SET leased_by = %s, next_due_at = NULL"
     " WHERE endpoint_id AMONG %s"
@@ -319,9 +336,7 @@ def _lease_in_two(
         leases.lock(lease)
         rows = fetch(_DUE, now, lease.pk, orjson.dumps(list(without)).decode(), room)
         execute(_LEASE_DUE, lease.pk, ids([row[0] for row in rows]))
-    return [
-        LeasedRow(pk, as_time(not_before), *owner) for pk, not_before, *owner in rows
-    ]
+    return [LeasedRow(pk, as_time(not_before), *rest) for pk, not_before, *rest in rows]
 
 
 # The same in one round trip. The lease is locked before its queues, as where leases expire; one
@@ -339,7 +354,7 @@ _LEASE = """
     UPDATE webhooks_core_endpointqueue queue SET leased_by = living.id, next_due_at = NULL
     FROM due, living, webhooks_core_endpoint endpoint
     WHERE queue.endpoint_id = due.endpoint_id AND endpoint.id = due.endpoint_id
-    RETURNING queue.endpoint_id, queue.not_before, endpoint.profile, endpoint.owner,
+    RETURNING queue.endpoint_id, queue.not_before, endpoint.profile, endpoint.owner, {receiving},
         set_config('synchronous_commit', 'off', true)
 """
 _WITHOUT = """
@@ -347,7 +362,9 @@ _WITHOUT = """
             SELECT 1 FROM webhooks_core_endpoint endpoint WHERE endpoint.id = queue.endpoint_id
             AND (endpoint.profile, endpoint.owner) IN (SELECT * FROM unnest(%s::text[], %s::text[]))
         )"""
-_LEASE_ANY, _LEASE_OTHERS = _LEASE.format(without=""), _LEASE.format(without=_WITHOUT)
+_LEASE_ANY, _LEASE_OTHERS = (
+    _LEASE.format(receiving=_RECEIVING, without=without) for without in ("", _WITHOUT)
+)
 
 
 def _lease_in_one_statement(

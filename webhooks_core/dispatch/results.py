@@ -108,21 +108,21 @@ class ResultRecorder:
             queue.widen(endpoint, result.duration_ms)
 
     def record(self) -> bool:
-        """Write the unrecorded results, and schedule what follows; return False if there are none."""
+        """Write the unrecorded results, and schedule what follows; return False if none was written."""
         if not self.unrecorded:
             return False
-        now = clock.now()
-        recorded = record_results(self.lease, self.unrecorded, now=now)
-        self.queues.mark_recorded({result.queue for _, result in self.unrecorded})
-        for _, result in self.unrecorded:
+        now, ended = clock.now(), self.unrecorded
+        recorded, self.unrecorded = record_results(self.lease, ended, now=now)
+        left = {result.queue for _, result in self.unrecorded}
+        self.queues.mark_recorded({result.queue for _, result in ended} - left)
+        for _, result in ended:
             if result.outcome is None:
                 self.queues[result.queue].schedule(now)
         for entry in recorded:
             if entry.retry_at:
                 self.queues[entry.result.queue].schedule(entry.retry_at)
         self.attempts += len(recorded)
-        self.unrecorded = []
-        return True
+        return len(self.unrecorded) < len(ended)
 
 
 class RecordedResult(NamedTuple):
@@ -141,6 +141,13 @@ class RecordedResult(NamedTuple):
         return is_late or self.result.outcome == Outcome.TIMEOUT
 
 
+class Recorded(NamedTuple):
+    """The results that were written, and those of endpoints that other transactions lock."""
+
+    results: list[RecordedResult]
+    postponed: list[EndedAttempt]
+
+
 # What successes make of endpoints.
 _CLEAN = (
     "UPDATE webhooks_core_endpoint SET last_attempt_at = %s, consecutive_failures = 0,"
@@ -148,7 +155,7 @@ _CLEAN = (
 )
 _LOCK_ENDPOINTS = (
     "SELECT id FROM webhooks_core_endpoint WHERE id AMONG %s"
-    " ORDER BY id FOR NO KEY UPDATE"
+    " ORDER BY id FOR NO KEY UPDATE SKIP LOCKED"
 )
 # What another failure makes of its time-outs in a row: a receiver that hangs must succeed first.
 KEPT_WHILE_HANGING = Case(
@@ -158,7 +165,7 @@ KEPT_WHILE_HANGING = Case(
 
 def record_results(
     lease: DispatcherLease, ended: Sequence[EndedAttempt], *, now: datetime
-) -> list[RecordedResult]:
+) -> Recorded:
     """As record_batch(), but a result that cannot be written does not affect the others."""
     try:
         return record_batch(lease, ended, now=now)
@@ -166,14 +173,16 @@ def record_results(
         if leases.is_general(error):
             raise
         log.error("batch result write failed", error=type(error).__name__)  # noqa: TRY400 - one line
-    return [
-        entry for attempt in ended for entry in _record_single(lease, *attempt, now)
-    ]
+    parts = [_record_single(lease, *attempt, now) for attempt in ended]
+    return Recorded(
+        [entry for part in parts for entry in part.results],
+        [attempt for part in parts for attempt in part.postponed],
+    )
 
 
 def _record_single(
     lease: DispatcherLease, claim: Claim, result: AttemptResult, now: datetime
-) -> list[RecordedResult]:
+) -> Recorded:
     """Write one result, if need be without the receiver's text; otherwise fail the delivery."""
     bare = result._replace(
         error=UNWRITABLE if result.error else "", body=b"", request_head=b""
@@ -190,26 +199,33 @@ def _record_single(
                 error=type(error).__name__,
             )
     Delivery.objects.claimed([claim.pk], lease=lease.pk).fail(error=UNWRITABLE)
-    return []
+    return Recorded([], [])
 
 
 def record_batch(
     lease: DispatcherLease, ended: Sequence[EndedAttempt], *, now: datetime
-) -> list[RecordedResult]:
+) -> Recorded:
     """Write the results of what this lease still claims; return them with their decisions.
 
     The lease is locked first, then endpoints are written before deliveries, as everywhere, so
-    that no two writers deadlock. Raises LeaseLostError.
+    that no two writers deadlock. Results of endpoints that another transaction locks are left for
+    later: those of other endpoints do not wait for its end. Raises LeaseLostError.
     """
     untried = [claim.pk for claim, result in ended if result.outcome is None]
     with transaction.atomic():
         leases.lock(lease)
-        recorded = _decide_all(_still_claimed(lease, ended), now)
+        claimed = _still_claimed(lease, ended)
+        locked = _lock_endpoints({result.queue for _, result in claimed})
+        recorded = _decide_all(
+            [attempt for attempt in claimed if attempt[1].queue in locked], now
+        )
         _count_failures(recorded, now)
         delivery_rows.release(untried, lease=lease.pk)
         _update_deliveries(lease, recorded, now)
         _insert_attempts(lease, recorded)
-    tracing.end(result for _, result in ended)
+    postponed = [attempt for attempt in claimed if attempt[1].queue not in locked]
+    later = {claim.pk for claim, _ in postponed}
+    tracing.end(result for _, result in ended if result.key not in later)
     for entry in recorded:
         if entry.decision.is_final_failure:
             log.warning(
@@ -219,25 +235,24 @@ def record_batch(
                 attempts=entry.claim.number,
                 error=entry.decision.error,
             )
-    return recorded
+    return Recorded(recorded, postponed)
 
 
 def _still_claimed(
     lease: DispatcherLease, ended: Sequence[EndedAttempt]
 ) -> list[EndedAttempt]:
-    """Leave out what was recorded or freed before."""
-    pks = [claim.pk for claim, _ in ended]
+    """Leave out what was not attempted, and what was recorded or freed before."""
+    made = [attempt for attempt in ended if attempt[1].outcome is not None]
+    pks = [claim.pk for claim, _ in made]
     claimed = delivery_rows.still_claimed(pks, lease=lease.pk)
-    return [(claim, result) for claim, result in ended if claim.pk in claimed]
+    return [(claim, result) for claim, result in made if claim.pk in claimed]
 
 
 def _decide_all(ended: Iterable[EndedAttempt], now: datetime) -> list[RecordedResult]:
-    """Decide on what was attempted. Equal failures get equal pauses, jitter included."""
+    """Decide on attempts. Equal failures get equal pauses, jitter included."""
     decisions: dict[tuple[object, ...], Decision] = {}
     recorded: list[RecordedResult] = []
     for claim, result in ended:
-        if result.outcome is None:
-            continue
         failure = (result.status_code, result.error, result.retry_after)
         key = (claim.due.queue, claim.tried, *failure)
         if key not in decisions:
@@ -253,8 +268,6 @@ def _count_failures(recorded: Iterable[RecordedResult], now: datetime) -> None:
     by_endpoint: dict[int, list[RecordedResult]] = defaultdict(list)
     for entry in recorded:
         by_endpoint[entry.result.queue].append(entry)
-    if len(by_endpoint) > 1:
-        _lock_endpoints(by_endpoint)
     clean = [
         pk
         for pk, entries in by_endpoint.items()
@@ -269,10 +282,14 @@ def _count_failures(recorded: Iterable[RecordedResult], now: datetime) -> None:
             _count_run(pk, list(run), now)
 
 
-def _lock_endpoints(pks: Collection[int]) -> None:
-    """Lock endpoints by id, as their removal does: the updates come in another order."""
-    if connection.vendor == "postgresql":  # SQLite has one writer
-        fetch(_LOCK_ENDPOINTS, ids(pks))
+def _lock_endpoints(pks: Collection[int]) -> set[int]:
+    """Lock those endpoints that no other transaction locks; return them.
+
+    By id, as their removal does: the updates come in another order.
+    """
+    if connection.vendor != "postgresql" or not pks:  # SQLite has one writer
+        return set(pks)
+    return {pk for (pk,) in fetch(_LOCK_ENDPOINTS, ids(pks))}
 
 
 def _kind(entry: RecordedResult) -> tuple[bool, bool]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -61,18 +60,21 @@ def remove_old(before: datetime, *, for_s: float) -> int:
     return removed
 
 
-def remove_events(*, profile: str, owner: str) -> None:
-    """Remove an owner's events of any age, except those with deliveries in flight.
+def remove_events(*, profile: str, owner: str, until: float) -> bool:
+    """Remove an owner's events of any age; return False if the time was over before.
 
-    For an owner without subscribed endpoints: what waits for one is kept, as always.
+    Kept are those with deliveries in flight, for a subscribed endpoint, or for a static one.
     """
     events = Event.objects.filter(profile=profile, owner=owner, fanout_after=None)
+    events = events.exclude(delivery__endpoint__static_key__isnull=False)
     until_now, last = timezone.now() + timedelta(days=1), 0
     while pks := list(
         events.filter(pk__gt=last).order_by("pk").values_list("pk", flat=True)[:EVENTS]
     ):
-        _remove(pks, until_now, math.inf)
+        if time.monotonic() > until or _remove(pks, until_now, until) is None:
+            return False
         last = pks[-1]
+    return True
 
 
 def _load_position() -> Position | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Coroutine, Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Self
@@ -105,6 +105,11 @@ class Sender:
         """Release every request that has not been started."""
         self._idle.clear()
         self._loop.call_soon_threadsafe(self._release_all)
+
+    def release_waiting(self, pks: Collection[int]) -> None:
+        """Release the requests of some queues that have not been started."""
+        if pks:
+            self._loop.call_soon_threadsafe(self._release_queues, pks)
 
     def probe(self, url: str, networks: AllowedNetworks) -> None:
         """Try to connect to a receiver; a success shows in `has_reached()`."""
@@ -227,6 +232,17 @@ class Sender:
     def _release_all(self) -> None:
         self._awaiting_slot.clear()
         for pk, queue in list(self._queues.items()):
+            self._drop(pk, queue)
+        if not self._queues:
+            self._idle.set()
+
+    def _release_queues(self, pks: Collection[int]) -> None:
+        for pk in self._queues.keys() & set(pks):
+            queue = self._queues[pk]
+            if awaiting := self._awaiting_slot.get(queue.owner):
+                awaiting.pop(pk, None)
+            if not awaiting:
+                self._awaiting_slot.pop(queue.owner, None)
             self._drop(pk, queue)
         if not self._queues:
             self._idle.set()

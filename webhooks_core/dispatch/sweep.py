@@ -12,6 +12,7 @@ from webhooks_core import profiles
 from webhooks_core.conf import webhook_settings
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
+from webhooks_core.dispatch.removal import remove_ended_owners
 from webhooks_core.dispatch.retention import remove_old
 from webhooks_core.dispatch.rollups import count_attempts
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EngineState, Event
@@ -45,6 +46,8 @@ def sweep(*, retention_s: float = RETENTION_S) -> SweepReport:
     now = clock.measure()
     before = now - timedelta(days=webhook_settings.RETENTION_DAYS)
     repair_due_times(now)
+    if retention_s:
+        remove_ended_owners(for_s=retention_s)
     report = SweepReport(
         expired_leases=leases.expire_dead(),
         repaired_queues=repair_queues(now),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from webhooks_core.models.deliveries import Attempt, AttemptHour, Delivery, Event, Trace
-from webhooks_core.models.dispatchers import DispatcherLease, EngineState
+from webhooks_core.models.dispatchers import DispatcherLease, EngineState, OwnerRemoval
 from webhooks_core.models.endpoints import Endpoint, EndpointQueue, EndpointSecret
 
 __all__ = [
@@ -16,5 +16,6 @@ __all__ = [
     "EndpointSecret",
     "EngineState",
     "Event",
+    "OwnerRemoval",
     "Trace",
 ]

@@ -8,7 +8,7 @@ from heapq import nlargest
 from itertools import chain
 from typing import Any, Self
 
-from django.db import models
+from django.db import models, transaction
 from django.db.models import Case, OuterRef, Q, Subquery, When
 from django.utils import timezone
 
@@ -19,12 +19,18 @@ from webhooks_core.outcomes import Outcome
 
 # From this row on, compare a page's start with the newest id before reading the page.
 COUNTED_BY_ID = 10_000
+# In one transaction, so that others wait for milliseconds alone.
+FAILED_AT_ONCE = 1000
 
 
 class EventQuerySet(models.QuerySet["Event"]):
     def fanning_out(self) -> Self:
         """Return the events of which some endpoints have no delivery yet."""
         return self.filter(fanout_after__isnull=False)
+
+    def close_fan_outs(self) -> int:
+        """Create no more deliveries of these events."""
+        return self.fanning_out().update(fanout_after=None, fanout_until=None)
 
 
 class Event(models.Model):
@@ -175,6 +181,13 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
             claimed_by=None,
             last_error=error,
         )
+
+    def fail_some(self, *, error: str) -> int:
+        """As fail(), for some that no other transaction locks; return how many."""
+        rows = self.pending().select_for_update(skip_locked=True)
+        with transaction.atomic():
+            pks = list(rows.values_list("pk", flat=True)[:FAILED_AT_ONCE])
+            return self.filter(among(pks)).fail(error=error)
 
     def make_due(self) -> int:
         """Make waiting deliveries due now; claimed ones keep their time."""

@@ -49,6 +49,22 @@ class DispatcherLease(models.Model):
         return f"lease {self.pk}"
 
 
+class OwnerRemoval(models.Model):
+    """An owner that has ended, for example with its account, until its rows are removed."""
+
+    profile = models.CharField(max_length=32)
+    owner = models.CharField(max_length=128)
+    ended_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["profile", "owner"], name="removal_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"removal {self.pk}"
+
+
 class EngineState(models.Model):
     """One row: `woken_at` is when a dispatcher was last woken, so that a burst wakes only one.
 

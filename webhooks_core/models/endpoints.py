@@ -45,6 +45,15 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
             gone | disabled | Q(active=False) | Q(paused_at__isnull=False)
         )
 
+    def end(self, now: datetime) -> int:
+        """Delete those that are not deleted yet; return how many. Their rows stay.
+
+        Their slots and names are free again.
+        """
+        return self.filter(deleted_at=None).update(
+            deleted_at=now, updated_at=now, slot=None, static_key=None
+        )
+
     def recover(self, *, pk: int, after: int) -> bool:
         """Reset the counter after `after` failures or more; return False if there were fewer."""
         failing = self.filter(pk=pk, consecutive_failures__gte=after)

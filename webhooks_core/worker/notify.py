@@ -78,6 +78,19 @@ def _pending() -> _Notification | None:
     return None
 
 
+def recall_on_commit(endpoint_ids: Sequence[int]) -> None:
+    """Once the transaction has committed, have dispatchers drop what they have not started.
+
+    For endpoints that receive nothing any more. Only queues with a dispatcher are written.
+    """
+
+    def recall() -> None:  # not a partial, as above
+        leased = EndpointQueue.objects.filter(leased_by__isnull=False)
+        leased.mark_due(endpoint_ids, at=clock.in_sql())
+
+    transaction.on_commit(recall, robust=True)
+
+
 def notify(endpoint_ids: Sequence[int], *, at: datetime | None = None) -> None:
     """Tell the queues of these endpoints when they have work; wake a dispatcher if none is live.
 

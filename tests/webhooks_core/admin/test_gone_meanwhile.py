@@ -8,10 +8,15 @@ import pytest
 
 from webhooks_core import endpoints, publishing, replays
 from webhooks_core.admin.endpoints import EndpointAdmin
-from webhooks_core.dispatch.removal import remove_owner
+from webhooks_core.dispatch.removal import end_owner, remove_owner
 from webhooks_core.models import Delivery, Endpoint, EndpointSecret
 
 OWNER: dict[str, Any] = {"profile": "recording", "owner": "1"}
+
+
+def remove() -> None:
+    end_owner(**OWNER)
+    remove_owner(**OWNER)
 
 
 @pytest.fixture
@@ -26,7 +31,7 @@ def endpoint():
 def test_a_deleted_delivery_is_not_sent_again(endpoint):
     publishing.publish(**OWNER, event_type="summary.completed", data={})
     delivery = Delivery.objects.select_related("endpoint").get()
-    remove_owner(**OWNER)
+    remove()
     with pytest.raises(replays.NotSubscribedError):
         replays.replay(delivery)
     assert not Delivery.objects.exists()
@@ -34,7 +39,7 @@ def test_a_deleted_delivery_is_not_sent_again(endpoint):
 
 @pytest.mark.django_db(transaction=True)
 def test_the_secret_of_a_removed_endpoint_is_not_rotated(endpoint):
-    remove_owner(**OWNER)
+    remove()
     with pytest.raises(Endpoint.DoesNotExist):
         endpoints.rotate_secret(endpoint)
     assert not EndpointSecret.objects.exists()
@@ -51,7 +56,7 @@ def test_the_admin_reports_that_an_endpoint_is_removed(
 
     def late(self, request, pk):
         original = row(self, request, pk)
-        remove_owner(**OWNER)
+        remove()
         return original
 
     monkeypatch.setattr(EndpointAdmin, "row", late)

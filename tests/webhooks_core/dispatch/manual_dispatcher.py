@@ -80,7 +80,7 @@ class ManualDispatcher:
         """Record results as the dispatcher does, but let every error through."""
         ended = [(self.claims.pop(result.key), result) for result in results]
         now = clock.now()
-        recorded = record_batch(self.lease, ended, now=now)
+        recorded = record_batch(self.lease, ended, now=now).results
         for entry in recorded:
             if entry.retry_at:
                 self.queues[entry.result.queue].schedule(entry.retry_at)

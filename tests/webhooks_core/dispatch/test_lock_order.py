@@ -14,7 +14,7 @@ from tests.receiver import receiver
 from webhooks_core import endpoints, publishing
 from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch import results
-from webhooks_core.dispatch.removal import remove_owner
+from webhooks_core.dispatch.removal import end_owner, remove_owner
 from webhooks_core.models import Delivery, Endpoint
 
 OWNER: dict[str, Any] = {"profile": "recording", "owner": "1"}
@@ -28,7 +28,9 @@ def test_a_removal_beside_results_of_two_endpoints_succeeds(monkeypatch):
 
     def together(lease, some, *, now):
         ended.extend(some)
-        return record_results(lease, ended, now=now) if len(ended) == 2 else []
+        if len(ended) == 2:
+            return record_results(lease, ended, now=now)
+        return results.Recorded([], [])
 
     def slow(pk, run, now):
         counting.set()  # the one that succeeded is updated, the other not yet
@@ -50,6 +52,7 @@ def test_a_removal_beside_results_of_two_endpoints_succeeds(monkeypatch):
         dispatcher = threading.Thread(target=dispatch)
         dispatcher.start()
         assert counting.wait(15)
+        end_owner(**OWNER)
         remove_owner(**OWNER)
         dispatcher.join()
     assert not Endpoint.objects.exists()

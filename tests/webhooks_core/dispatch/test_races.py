@@ -20,7 +20,7 @@ from webhooks_core import publishing, replays
 from webhooks_core.database import sessions
 from webhooks_core.database.outages import is_outage
 from webhooks_core.dispatch import leases
-from webhooks_core.dispatch.removal import remove_owner
+from webhooks_core.dispatch.removal import end_owner
 from webhooks_core.dispatch.retention import remove_old
 from webhooks_core.models import (
     Attempt,
@@ -122,7 +122,7 @@ def test_two_replays_at_once_are_one_delivery():
 def test_a_test_event_beside_the_removal_of_its_account_is_refused():
     endpoint = EndpointFactory.create()
     with transaction.atomic():
-        remove_owner(profile="plain", owner=endpoint.owner)
+        end_owner(profile="plain", owner=endpoint.owner)
         testing = started(
             lambda: publishing.publish_test(endpoint, event_type="thing.made", data={})
         )
