@@ -48,6 +48,7 @@ class ChatContext:
             self.endpoint.timeouts,
             self.request_id,
             ask_usage=self.endpoint.stream_usage,
+            thinking=self.endpoint.thinking,
             report=self.report,
         )
 

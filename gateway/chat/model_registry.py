@@ -14,7 +14,13 @@ from django.db import Error
 from gateway import configuration
 from gateway.chat.models import ModelEndpoint, ModelTarget
 from gateway.configuration.fields import REFERENCE
-from gateway.configuration.shapes import Allow, ModelEntry, Target, Timeouts
+from gateway.configuration.shapes import (
+    ADAPTIVE,
+    Allow,
+    ModelEntry,
+    Target,
+    Timeouts,
+)
 from webhooks_core.encryption import SecretUnreadableError
 from webhooks_core.thread_pool import InThread
 
@@ -63,6 +69,8 @@ def entry(row: ModelEndpoint) -> ModelEntry:
             principals=frozenset(map(_principal, row.allow_principals)),
         ),
         timeouts=Timeouts(row.connect_s, row.first_byte_s, row.idle_s, row.total_s),
+        thinking=row.thinking or ADAPTIVE,
+        strict_end=row.strict_end,
     )
 
 

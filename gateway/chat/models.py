@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from gateway.chat.metering.tokens import Usage
 from gateway.chat.upstreams.registry import KINDS
-from gateway.configuration.shapes import INFERENCE_TYPES, SUPPORTS
+from gateway.configuration.shapes import ADAPTIVE, INFERENCE_TYPES, SUPPORTS, THINKING
 from webhooks_core.encryption import EncryptedTextField
 
 SECONDS = [MinValueValidator(0.01)]
@@ -53,6 +53,22 @@ class ModelEndpoint(models.Model):
     )
     stream_usage = models.BooleanField(
         default=True, help_text="Ask the upstream for the usage of streams."
+    )
+    thinking = models.CharField(
+        max_length=16,
+        blank=True,
+        default="",
+        db_default="",
+        choices=[("" if name == ADAPTIVE else name, name) for name in THINKING],
+        help_text=(
+            "Of Anthropic's models: when a request asks for it, also unasked, "
+            "or with a budget of tokens (before Claude 4.6)."
+        ),
+    )
+    strict_end = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="A stream without a finish reason is a failure.",
     )
     is_active = models.BooleanField(default=True)
     allow_everyone = models.BooleanField(default=True)
@@ -201,6 +217,8 @@ class UsageRecord(models.Model):
     request_id = models.CharField(max_length=128)
     status = models.PositiveSmallIntegerField()
     error_status = models.PositiveSmallIntegerField(default=0)
+    # What the end of a stream lacked: `no finish reason`, or nothing.
+    ending = models.CharField(max_length=32, blank=True, default="", db_default="")
     streamed = models.BooleanField()
     prompt_tokens = models.PositiveIntegerField(null=True)
     completion_tokens = models.PositiveIntegerField(null=True)

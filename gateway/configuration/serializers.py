@@ -144,6 +144,8 @@ class ModelSerializer(StrictSerializer):
     stream_usage = fields.Boolean()
     allow = AllowSerializer()
     timeouts = TimeoutsSerializer()
+    thinking = fields.Text(validators=[one_of(shapes.THINKING)])
+    strict_end = fields.Boolean()
 
     def validate(self, attrs: dict[str, Any]) -> Any:
         only = {key: attrs.pop(key) for key in TARGET_KEYS if key in attrs}

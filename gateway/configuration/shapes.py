@@ -10,6 +10,9 @@ SUPPORTS = (
     *("streaming", "tools", "vision", "audio"),
     *("json_object", "json_schema", "reasoning"),
 )
+# How a model of Anthropic's thinks: as much as it finds right if a request asks for it, or
+# also unasked, or up to a number of tokens (models before Claude 4.6).
+THINKING = ADAPTIVE, UNASKED, BUDGET = ("adaptive", "unasked", "budget")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,8 @@ class Timeouts:
 class ModelEntry:
     """An entry of `models`: a name that callers use, and its servers.
 
-    `supports` None means everything.
+    `supports` None means everything. `strict_end` makes a stream without a finish reason a
+    failure.
     """
 
     name: str
@@ -86,6 +90,8 @@ class ModelEntry:
     stream_usage: bool = True
     allow: Allow = Allow()
     timeouts: Timeouts = Timeouts()
+    thinking: str = ADAPTIVE
+    strict_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)

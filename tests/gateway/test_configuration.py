@@ -113,6 +113,8 @@ models:
     stream_usage: false
     allow: {tenants: [acme], principals: [globex/ada]}
     timeouts: {connect_s: 1, first_byte_s: 2, idle_s: 3, total_s: 4}
+    thinking: budget
+    strict_end: true
 """,
         KEY="sk-1",
     ).models
@@ -129,6 +131,8 @@ models:
             principals=frozenset({("globex", "ada")}),
         ),
         timeouts=Timeouts(1, 2, 3, 4),
+        thinking="budget",
+        strict_end=True,
     )
     assert model.allow.admits(tenant="acme", principal="anybody")
     assert model.allow.admits(tenant="globex", principal="ada")

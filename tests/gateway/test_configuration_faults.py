@@ -184,6 +184,11 @@ FAULTS = [
         MODEL + "{name: m, upstream: x}",
         "upstream: must be one of openai, anthropic, echo",
     ),
+    (
+        "an unknown way to think",
+        MODEL + "{name: m, upstream: echo, thinking: disabled}",
+        "thinking: must be one of adaptive, unasked, budget",
+    ),
     ("no address", MODEL + "{name: m, upstream: openai}", "models[0]: needs base_url"),
     (
         "a bad address",

@@ -78,7 +78,12 @@ def _call(job: Job, *, stream: bool) -> http.Call:
     headers = {"anthropic-version": VERSION}
     if job.target.api_key:
         headers["x-api-key"] = job.target.api_key
-    body = messages.translate(job.request.body, model=job.target.model, stream=stream)
+    body = messages.translate(
+        job.request.body,
+        model=job.target.model,
+        stream=stream,
+        thinking=job.thinking,
+    )
     return http.Call(f"{base}/v1/messages", headers, dump(body))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from gateway.chat.model_request import ModelRequest
-from gateway.configuration.shapes import Target, Timeouts
+from gateway.configuration.shapes import ADAPTIVE, Target, Timeouts
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,7 @@ class Job:
     timeouts: Timeouts
     request_id: str
     ask_usage: bool = True
+    thinking: str = ADAPTIVE  # of THINKING
     # Takes a usage of OpenAI's shape that the server reports before its stream ends.
     report: Callable[[Mapping[str, Any]], None] = lambda _: None
 

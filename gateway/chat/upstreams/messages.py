@@ -13,9 +13,12 @@ from gateway.chat.upstreams.turns import (
     turns,
     with_cache_control,
 )
+from gateway.configuration.shapes import ADAPTIVE, BUDGET, UNASKED
 
-# The API requires a limit, which OpenAI's clients seldom set. Thinking is added to it.
+# The API requires a limit, which OpenAI's clients seldom set. A budget is added to it; a
+# model that thinks as much as it finds right needs room for both.
 DEFAULT_MAX_TOKENS = 4096
+THINKING_MAX_TOKENS = 16_384
 SAME_NAME = ("top_p", "top_k", "cache_control")
 TRANSLATED = frozenset(
     {
@@ -23,7 +26,7 @@ TRANSLATED = frozenset(
         *("max_tokens", "max_completion_tokens", "temperature", *SAME_NAME, "stop"),
         *("user", "safety_identifier", "metadata", "service_tier"),
         *("tools", "tool_choice", "parallel_tool_calls", "response_format"),
-        *("reasoning_effort", "thinking"),
+        *("reasoning_effort", "thinking", "output_config"),
     }
 )
 # Values without an effect, which can be left out.
@@ -51,13 +54,23 @@ SERVICE_TIERS = {
     "default": "standard_only",
     "standard_only": "standard_only",
 }
-# Tokens for thinking. The API requires at least 1,024; as many remain for the text.
-EFFORTS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 32768}
+# OpenAI's efforts: the API's names of them, and tokens for thinking where it takes a budget.
+# It requires at least 1,024; as many remain for the text.
+EFFORTS = {
+    "minimal": ("low", 1024),
+    "low": ("low", 2048),
+    "medium": ("medium", 8192),
+    "high": ("high", 16_384),
+    "xhigh": ("xhigh", 32_768),
+    "max": ("max", 49_152),
+}
 MIN_THINKING = 1024
 
 
-def translate(body: Mapping[str, Any], *, model: str, stream: bool) -> dict[str, Any]:
-    """Return the body of a call to /v1/messages.
+def translate(
+    body: Mapping[str, Any], *, model: str, stream: bool, thinking: str = ADAPTIVE
+) -> dict[str, Any]:
+    """Return the body of a call to /v1/messages, for a model that thinks in this way.
 
     Raises UnsupportedRequestError for what the API does not have, InvalidValueError for what
     is not of OpenAI's shape. Values that the API can check are passed on.
@@ -68,7 +81,7 @@ def translate(body: Mapping[str, Any], *, model: str, stream: bool) -> dict[str,
         raise InvalidValueError("messages: must be a list.")
     call: dict[str, Any] = {
         "model": model,
-        **_lengths(body),
+        **_lengths(body, thinking),
         "messages": turns(messages),
         **{name: body[name] for name in SAME_NAME if body.get(name) is not None},
         **system(messages),
@@ -76,7 +89,7 @@ def translate(body: Mapping[str, Any], *, model: str, stream: bool) -> dict[str,
         **_user(body),
         **_service_tier(body),
         **_tools(body),
-        **_format(body),
+        **_output_config(body, thinking),
     }
     return {**call, "stream": True} if stream else call
 
@@ -104,36 +117,70 @@ def _object(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return value or {}
 
 
-def _lengths(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how long a completion may be, and how much of it may be thinking."""
+def _lengths(body: Mapping[str, Any], way: str) -> dict[str, Any]:
+    """Return how long a completion may be, and how the model thinks for it."""
     limits = _values(body.get("max_completion_tokens"), body.get("max_tokens"))
     if len(limits) == 2 and limits[0] != limits[1]:
         raise UnsupportedRequestError("max_tokens beside another max_completion_tokens")
-    thinking = _thinking(body, limits[0] if limits else None)
-    budget = thinking.get("budget_tokens", 0)
-    room = budget if isinstance(budget, int) else 0
-    limit = limits[0] if limits else DEFAULT_MAX_TOKENS + room
+    thinking = _thinking(body, limits[0] if limits else None, way)
+    limit = limits[0] if limits else _default_limit(thinking, way)
     return {"max_tokens": limit, **({"thinking": thinking} if thinking else {})}
 
 
-def _thinking(body: Mapping[str, Any], limit: Any) -> Mapping[str, Any]:
-    effort, thinking = body.get("reasoning_effort"), _object(body, "thinking")
+def _default_limit(thinking: Mapping[str, Any], way: str) -> int:
+    budget = thinking.get("budget_tokens")
+    if isinstance(budget, int):
+        return DEFAULT_MAX_TOKENS + budget
+    default = ADAPTIVE if way == UNASKED else "disabled"
+    is_adaptive = thinking.get("type", default) == ADAPTIVE
+    return THINKING_MAX_TOKENS if is_adaptive else DEFAULT_MAX_TOKENS
+
+
+def _thinking(body: Mapping[str, Any], limit: Any, way: str) -> Mapping[str, Any]:
+    effort, thinking = _effort(body), _object(body, "thinking")
     if effort is None:
         return thinking
     if thinking:
         raise UnsupportedRequestError("reasoning_effort beside thinking")
     if effort == "none":
-        return {"type": "disabled"}
-    if not isinstance(effort, str) or effort not in EFFORTS:
-        known = ", ".join(("none", *EFFORTS))
-        raise InvalidValueError(f"reasoning_effort: must be one of {known}.")
-    budget = EFFORTS[effort]
+        # The newest models refuse to have it disabled.
+        return {}
+    if way != BUDGET:
+        return {"type": ADAPTIVE, "display": "summarized"}
+    _, budget = EFFORTS[effort]
     if isinstance(limit, int):
         budget = min(budget, limit // 2)
     if budget < MIN_THINKING:
         least = 2 * MIN_THINKING
         raise UnsupportedRequestError(f"reasoning_effort with less than {least} tokens")
     return {"type": "enabled", "budget_tokens": budget}
+
+
+def _effort(body: Mapping[str, Any]) -> str | None:
+    """Return the `reasoning_effort`. Raises InvalidValueError."""
+    effort = body.get("reasoning_effort")
+    if effort is None:
+        return None
+    if not isinstance(effort, str) or effort not in ("none", *EFFORTS):
+        known = ", ".join(("none", *EFFORTS))
+        raise InvalidValueError(f"reasoning_effort: must be one of {known}.")
+    return effort
+
+
+def _output_config(body: Mapping[str, Any], way: str) -> dict[str, Any]:
+    """Return the `output_config`, with the effort and the format that other fields ask for."""
+    given = _object(body, "output_config")
+    config = {name: value for name, value in given.items() if value is not None}
+    effort, _ = EFFORTS.get(_effort(body) or "", (None, 0))
+    for name, value, field in (
+        ("effort", None if way == BUDGET else effort, "reasoning_effort"),
+        ("format", _format(body), "response_format"),
+    ):
+        if value is None:
+            continue
+        if config.setdefault(name, value) != value:
+            raise UnsupportedRequestError(f"{field} beside another output_config")
+    return {"output_config": config} if config else {}
 
 
 def _sampling(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -226,16 +273,15 @@ def _tool_choice(choice: Any) -> dict[str, Any]:
     raise InvalidValueError("tool_choice: not one of OpenAI's forms.")
 
 
-def _format(body: Mapping[str, Any]) -> dict[str, Any]:
+def _format(body: Mapping[str, Any]) -> dict[str, Any] | None:
     match body.get("response_format"):
         case None | {"type": "text"}:
-            return {}
+            return None
         case {"type": "json_schema", "json_schema": {"schema": dict(schema)} as named}:
             refuse_others(named, SCHEMA_FIELDS, "json_schema")
             if description := named.get("description"):
                 schema = {"description": description, **schema}
-            output_format = {"type": "json_schema", "schema": schema}
-            return {"output_config": {"format": output_format}}
+            return {"type": "json_schema", "schema": schema}
         case {"type": "json_schema"}:
             raise InvalidValueError("response_format: a json_schema needs its schema.")
         case {"type": str(kind)}:

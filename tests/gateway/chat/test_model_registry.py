@@ -36,6 +36,8 @@ def test_a_row_is_the_same_as_an_entry_of_the_configuration():
         allow_principals=["globex/gus"],
         idle_s=7,
         total_s=None,
+        thinking="budget",
+        strict_end=True,
     )
     assert load()["rows"] == ModelEntry(
         name="rows",
@@ -48,7 +50,11 @@ def test_a_row_is_the_same_as_an_entry_of_the_configuration():
             principals=frozenset({("globex", "gus")}),
         ),
         timeouts=Timeouts(idle_s=7, total_s=None),
+        thinking="budget",
+        strict_end=True,
     )
+    ModelEndpointFactory.create(name="plain")
+    assert load()["plain"].thinking == "adaptive"
 
 
 @pytest.mark.django_db

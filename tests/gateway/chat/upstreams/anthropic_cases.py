@@ -6,6 +6,7 @@ import base64
 from typing import Any
 
 from gateway.chat.upstreams import messages
+from gateway.configuration.shapes import ADAPTIVE
 from tests.gateway.chat.upstreams.test_anthropic import CALL, TOOL
 
 USER = {"role": "user", "content": "Hi"}
@@ -15,9 +16,10 @@ TEXT = "data:text/plain;charset=utf-8;base64," + base64.b64encode(b"tide").decod
 SCHEMA = {"type": "object", "properties": {}}
 
 
-def sent(**fields: Any) -> dict[str, Any]:
+def sent(way: str = ADAPTIVE, **fields: Any) -> dict[str, Any]:
+    """Return what is sent for a request to a model that thinks in this way."""
     body = {"model": "claude", "messages": [USER], **fields}
-    return messages.translate(body, model="there", stream=False)
+    return messages.translate(body, model="there", stream=False, thinking=way)
 
 
 def user(*parts: Any, **more: Any) -> dict[str, Any]:
@@ -60,6 +62,14 @@ def form(schema: Any) -> dict[str, Any]:
 def thinking(tokens: int, limit: int) -> dict[str, Any]:
     enabled = {"type": "enabled", "budget_tokens": tokens}
     return {"thinking": enabled, "max_tokens": limit}
+
+
+def adaptive(effort: str) -> dict[str, Any]:
+    return {
+        "thinking": {"type": "adaptive", "display": "summarized"},
+        "output_config": {"effort": effort},
+        "max_tokens": 16384,
+    }
 
 
 THOUGHT = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
@@ -328,16 +338,17 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
         (schema(schema=SCHEMA, example={"a": 1}), "json_schema: example"),
     ],
     "reasoning_effort": [
-        ({"reasoning_effort": "none"}, {"thinking": {"type": "disabled"}}),
-        ({"reasoning_effort": "minimal"}, thinking(1024, 5120)),
-        ({"reasoning_effort": "low"}, thinking(2048, 6144)),
-        ({"reasoning_effort": "medium"}, thinking(8192, 12288)),
-        ({"reasoning_effort": "high"}, thinking(16384, 20480)),
-        ({"reasoning_effort": "xhigh"}, thinking(32768, 36864)),
-        ({"reasoning_effort": "high", "max_tokens": 5000}, thinking(2500, 5000)),
+        ({"reasoning_effort": "none"}, NOTHING),
+        *(
+            ({"reasoning_effort": effort}, adaptive(name))
+            for effort, name in (
+                *(("minimal", "low"), ("low", "low"), ("medium", "medium")),
+                *(("high", "high"), ("xhigh", "xhigh"), ("max", "max")),
+            )
+        ),
         (
-            {"reasoning_effort": "low", "max_tokens": 2047},
-            "reasoning_effort with less than 2048 tokens",
+            {"reasoning_effort": "low", "max_tokens": 100},
+            {**adaptive("low"), "max_tokens": 100},
         ),
         (
             {"reasoning_effort": "low", "thinking": {"type": "disabled"}},
@@ -346,7 +357,31 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
     ],
     "thinking": [
         ({"thinking": {"type": "enabled", "budget_tokens": 9000}}, thinking(9000, 13096)),
-        ({"thinking": {"type": "adaptive"}}, {"thinking": {"type": "adaptive"}}),
+        ({"thinking": {"type": "adaptive"}}, {"thinking": {"type": "adaptive"}, "max_tokens": 16384}),
+        ({"thinking": {"type": "disabled"}}, {"thinking": {"type": "disabled"}, "max_tokens": 4096}),
+    ],
+    "output_config": [
+        ({"output_config": {"effort": "max"}}, {"output_config": {"effort": "max"}, "max_tokens": 4096}),
+        ({"output_config": {"effort": None}}, NOTHING),
+        (
+            {**schema(schema=SCHEMA), "output_config": {"effort": "low", "task_budget": {"total": 9}}},
+            {"output_config": {"effort": "low", "task_budget": {"total": 9}, **form(SCHEMA)["output_config"]}},
+        ),
+        (
+            {**schema(schema=SCHEMA), "reasoning_effort": "max"},
+            {"output_config": {"effort": "max", **form(SCHEMA)["output_config"]}},
+        ),
+        ({**schema(schema=SCHEMA), **form(SCHEMA)}, form(SCHEMA)),
+        ({"reasoning_effort": "minimal", "output_config": {"effort": "low"}}, adaptive("low")),
+        ({"reasoning_effort": "none", "output_config": {"effort": "low"}}, {"thinking": None, "output_config": {"effort": "low"}}),
+        (
+            {"reasoning_effort": "high", "output_config": {"effort": "low"}},
+            "reasoning_effort beside another output_config",
+        ),
+        (
+            {**schema(schema=SCHEMA), **form({"type": "array"})},
+            "response_format beside another output_config",
+        ),
     ],
     "stream_options": [
         ({"stream_options": {"include_usage": True, "include_obfuscation": False}}, NOTHING),

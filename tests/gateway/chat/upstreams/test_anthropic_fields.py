@@ -62,11 +62,12 @@ def test_the_table_names_every_field_that_the_translation_knows():
         ({"stream_options": 5}, "stream_options: must be an object."),
         ({"metadata": []}, "metadata: must be an object."),
         ({"thinking": "yes"}, "thinking: must be an object."),
+        ({"output_config": "high"}, "output_config: must be an object."),
         ({"parallel_tool_calls": 1}, "parallel_tool_calls: must be a boolean."),
         ({"tool_choice": "required"}, "tool_choice: there are no tools."),
         (
             {"reasoning_effort": ["low"]},
-            "reasoning_effort: must be one of none, minimal, low, medium, high, xhigh.",
+            "reasoning_effort: must be one of none, minimal, low, medium, high, xhigh, max.",
         ),
         ({"response_format": 5}, "response_format: must be an object with a type."),
         (schema(name="x"), "response_format: a json_schema needs its schema."),
@@ -107,6 +108,6 @@ def test_a_request_with_all_that_is_translated_arrives(claude, upstream):
         claude(tools=[TOOL], reasoning_effort="low", cache_control=CACHE).status_code
         == 200
     )
-    assert sent_body(upstream)["thinking"]["budget_tokens"] == 2048
+    assert sent_body(upstream)["thinking"]["type"] == "adaptive"
     assert sent_body(upstream)["cache_control"] == CACHE
-    assert json.loads(upstream.requests[0].body)["max_tokens"] == 6144
+    assert json.loads(upstream.requests[0].body)["max_tokens"] == 16384

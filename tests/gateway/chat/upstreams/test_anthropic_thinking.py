@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from gateway.chat.errors import UnsupportedRequestError
 from tests.gateway.chat.harness import MESSAGES, events_of
 from tests.gateway.chat.mock_upstream import answers
-from tests.gateway.chat.upstreams.anthropic_cases import HIDDEN, THOUGHT, USE
+from tests.gateway.chat.upstreams.anthropic_cases import HIDDEN, THOUGHT, USE, sent
 from tests.gateway.chat.upstreams.test_anthropic import (
     MESSAGE,
     TOOL,
@@ -166,3 +167,52 @@ def test_a_thought_without_end_is_cut_off(claude, upstream, monkeypatch):
     )
     last = events_of(claude(stream=True).content)[-1]
     assert last["error"]["status_code"] == 500
+
+
+@pytest.mark.parametrize(
+    ("fields", "tokens", "limit"),
+    [
+        ({"reasoning_effort": "minimal"}, 1024, 5120),
+        ({"reasoning_effort": "low"}, 2048, 6144),
+        ({"reasoning_effort": "medium"}, 8192, 12288),
+        ({"reasoning_effort": "high"}, 16384, 20480),
+        ({"reasoning_effort": "xhigh"}, 32768, 36864),
+        ({"reasoning_effort": "max"}, 49152, 53248),
+        ({"reasoning_effort": "high", "max_tokens": 5000}, 2500, 5000),
+        ({"reasoning_effort": "none"}, None, 4096),
+        ({}, None, 4096),
+    ],
+)
+def test_an_entry_with_budgets_thinks_with_so_many_tokens(
+    gateway, upstream, fields, tokens, limit
+):
+    upstream.script = answers(MESSAGE)
+    gateway.declare(upstream="anthropic", thinking="budget")
+    assert gateway.post(**fields).status_code == 200
+    body = sent_body(upstream)
+    enabled = {"type": "enabled", "budget_tokens": tokens}
+    assert body.get("thinking") == (enabled if tokens else None)
+    assert body["max_tokens"] == limit
+    assert "output_config" not in body
+
+
+def test_a_budget_needs_room_for_itself_and_the_text():
+    with pytest.raises(UnsupportedRequestError, match="less than 2048 tokens"):
+        sent("budget", reasoning_effort="low", max_tokens=2047)
+
+
+@pytest.mark.parametrize(
+    ("fields", "limit"),
+    [
+        ({}, 16384),
+        ({"reasoning_effort": "none"}, 16384),
+        ({"output_config": {"effort": "max"}}, 16384),
+        ({"thinking": {"type": "adaptive"}}, 16384),
+        ({"thinking": {"type": "disabled"}}, 4096),
+        ({"max_tokens": 7}, 7),
+    ],
+)
+def test_a_model_that_thinks_unasked_has_room_for_it(fields, limit):
+    assert sent("unasked", **fields)["max_tokens"] == limit
+    asked = sent("unasked", reasoning_effort="high")
+    assert asked["thinking"] == {"type": "adaptive", "display": "summarized"}
