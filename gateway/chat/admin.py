@@ -226,10 +226,9 @@ class UsageRecordAdmin(UsageAdmin):
 
     @admin.display(description="status", ordering="status")
     def outcome(self, row: UsageRecord) -> str:
-        """Return the response's status, and that of a stream's error after it."""
-        if row.error_status:
-            return f"{row.status}, then {row.error_status}"
-        return str(row.status)
+        """Return the response's status, that of a stream's error, and what its end lacked."""
+        error = f"then {row.error_status}" if row.error_status else ""
+        return ", ".join(filter(None, (str(row.status), error, row.ending)))
 
     @admin.display(description="seconds", ordering="duration_ms")
     def took(self, row: UsageRecord) -> str:

@@ -22,7 +22,7 @@ class ChatContext:
     """Filled in while the request runs; times in seconds from its start.
 
     `status` is the response's, 499 if the client left before. A stream that fails after
-    it began has status 200 and an `error_status`.
+    it began has status 200 and an `error_status`. `ending` says what its end lacked.
     """
 
     caller: Caller
@@ -34,6 +34,7 @@ class ChatContext:
     target: Target | None = None
     status: int = 0
     error_status: int = 0
+    ending: str = ""
     usage: Usage | None = None
     prompt_characters: int = 0
     completion_characters: int = 0

@@ -22,7 +22,7 @@ FIRST_CHUNK, DURATION = "first_chunk", "duration"
 # The columns of a record: those of a completed request, those of its usage, and others.
 COPIED = (
     *("tenant", "principal", "key_id", "model", "upstream_model", "request_id"),
-    *("status", "error_status", "streamed", "estimated"),
+    *("status", "error_status", "streamed", "estimated", "ending"),
 )
 TOKENS = (
     *("prompt_tokens", "completion_tokens", "cached_tokens"),
@@ -64,6 +64,7 @@ class CompletedRequest:
     first_chunk_s: float | None
     duration_s: float
     estimated: bool = False
+    ending: str = ""
 
     @classmethod
     def of(cls, context: ChatContext) -> CompletedRequest:
@@ -84,6 +85,7 @@ class CompletedRequest:
             first_chunk_s=context.first_chunk_s,
             duration_s=context.duration_s,
             estimated=is_estimated,
+            ending=context.ending,
         )
 
     @property

@@ -24,6 +24,7 @@ from gateway.chat.streaming.transform import ChunkTransformer
 USAGE_WAIT_S = 2.0
 # The wait for the end of a stream after `[DONE]`.
 CLOSING_S = 0.5
+NO_FINISH_REASON = "no finish reason"
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -87,14 +88,24 @@ async def _transformed(
             raise
         request_id, reason = context.request_id, str(error)[:200]
         log.info("finished stream not ended", request_id=request_id, reason=reason)
+    _check_end(context, transformer)
+
+
+def _check_end(context: ChatContext, transformer: ChunkTransformer) -> None:
+    """Raise UpstreamServiceError for a stream that is not complete."""
     if not transformer.is_complete:
         raise UpstreamServiceError("the stream ended in the middle")
+    if not transformer.has_finished:
+        context.ending = NO_FINISH_REASON
+        if context.endpoint.strict_end:
+            raise UpstreamServiceError(NO_FINISH_REASON)
+        log.info(NO_FINISH_REASON, request_id=context.request_id)
 
 
 def _read_timeout(
     transformer: ChunkTransformer, idle_s: float, received_at: float
 ) -> float:
-    if not transformer.has_finished:
+    if transformer.goes_on:
         return idle_s
     return min(idle_s, received_at + USAGE_WAIT_S - monotonic())
 

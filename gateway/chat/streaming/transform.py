@@ -32,6 +32,7 @@ class ChunkTransformer:
         self._template: Template | None = None
         self._seen_choices: set[int] = set()
         self._finished_choices: set[int] = set()
+        self._resumed_choices: set[int] = set()
         self.usage: Usage | None = None
         self.characters = 0
         self.is_done = False
@@ -82,9 +83,14 @@ class ChunkTransformer:
                 index = choice.get("index")
                 number = index if isinstance(index, int) else 0
                 self._seen_choices.add(number)
-                self.characters += text_length(choice.get("delta"))
+                length = text_length(choice.get("delta"))
+                self.characters += length
                 if choice.get("finish_reason"):
                     self._finished_choices.add(number)
+                    self._resumed_choices.discard(number)
+                    self._template = None  # what follows is to be noted
+                elif length and number in self._finished_choices:
+                    self._resumed_choices.add(number)
 
     def _add_usage(self, chunk: Chunk, payload: bytes) -> None:
         if self._held is not None:
@@ -123,6 +129,11 @@ class ChunkTransformer:
         return (
             len(finished) >= self._requested_choices and finished >= self._seen_choices
         )
+
+    @property
+    def goes_on(self) -> bool:
+        """True if text is to be expected: not finished, or text followed a finish reason."""
+        return bool(self._resumed_choices) or not self.has_finished
 
     @property
     def is_complete(self) -> bool:

@@ -42,10 +42,12 @@ def test_a_record_tells_its_outcome_tokens_and_times(admin_client):
         [
             ended(at=NOON, usage=Usage(9473, 2), duration_s=4.2, first_chunk_s=0.35),
             ended(at=NOON, error_status=500, usage=None, first_chunk_s=None),
+            ended(at=NOON, ending="no finish reason", first_chunk_s=None),
         ]
     )
     page = admin_client.get(RECORDS)
     assert cells(page) == [
+        ["20 Nov 12:00:07", "200, no finish reason", "9 + 2", "1.50"],
         ["20 Nov 12:00:07", "200, then 500", "? + ?", "1.50"],
         ["20 Nov 12:00:07", "200", "9,473 + 2", "0.35 of 4.20"],
     ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from gateway.chat.streaming import body
@@ -18,6 +20,11 @@ from tests.gateway.chat.mock_upstream import (
     sends,
 )
 from tests.gateway.chat.test_faults import text_of
+from tests.gateway.chat.upstreams.test_anthropic import (
+    TEXT_STREAM,
+    sends_events,
+    stopped,
+)
 from tests.running import PATIENCE_S
 
 V1, V2 = "/v1/chat/completions", "/v2/chat/completions"
@@ -27,6 +34,21 @@ END_OF_STREAM = pytest.mark.spec("decisions", "6: End of stream")
 def said(index: int, text: str, finish: str | None = None) -> bytes:
     choice = {"index": index, "delta": {"content": text}, "finish_reason": finish}
     return event({**HEAD, "choices": [choice]})
+
+
+def thought(index: int, text: str) -> bytes:
+    choice = {"index": index, "delta": {"reasoning_content": text}}
+    return event({**HEAD, "choices": [choice]})
+
+
+def all_text(events: list[Any]) -> str:
+    """Return the text and the reasoning of a stream, as they came."""
+    return "".join(
+        "".join(choice["delta"].values())
+        for item in events
+        if item != "[DONE]"
+        for choice in item.get("choices", ())
+    )
 
 
 def test_a_reset_after_the_finish_reason_harms_nobody(gateway, upstream):
@@ -170,3 +192,73 @@ def test_an_odd_number_of_a_choice_breaks_nothing(gateway, upstream, index):
 def test_an_odd_number_of_choices_is_for_the_upstream_to_judge(gateway, upstream, n):
     upstream.script = sends(*STREAM)
     assert text_of(gateway.stream(n=n)) == "Hello"
+
+
+@END_OF_STREAM
+@pytest.mark.parametrize("path", [V1, V2])
+@pytest.mark.parametrize(
+    "rest",
+    [
+        (said(0, "b"), 0.3, said(0, "c"), 0.3, said(0, "d", "stop")),
+        (said(0, "b", "stop"), said(0, "c"), 0.3, said(0, "d"), 0.3, DONE),
+        (said(0, "b"), 0.3, said(0, "cd"), 0.05, None),
+        (thought(0, "b"), 0.3, said(0, "cd", "stop"), DONE),
+    ],
+)
+def test_text_after_an_early_finish_reason_is_passed_on_while_it_comes(
+    gateway, upstream, monkeypatch, path, rest
+):
+    monkeypatch.setattr(body, "USAGE_WAIT_S", 0.01)
+    first = said(0, "x") + said(0, "a", "stop") + rest[0]
+    upstream.script = sends(first, *rest[1:])
+
+    assert all_text(gateway.stream(path=path)) == "xabcd"
+    assert gateway.settled(lambda: gateway.kept.ended)
+    (context,) = gateway.kept.ended
+    assert (context.status, context.error_status, context.ending) == (200, 0, "")
+
+
+@END_OF_STREAM
+@pytest.mark.parametrize("path", [V1, V2])
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    ("n", "parts"),
+    [
+        (1, (said(0, "Hello"), DONE)),
+        (1, (said(0, "Hello"), event(USAGE_CHUNK), DONE)),
+        (1, (said(0, "Hel"), said(0, "lo", ""), DONE)),
+        (2, (said(0, "Hello"), said(1, "", "stop"), DONE)),
+    ],
+)
+def test_done_without_a_finish_reason_is_complete_unless_the_entry_is_strict(
+    gateway, upstream, path, strict, n, parts
+):
+    gateway.declare(strict_end=strict)
+    upstream.script = sends(*parts)
+
+    events = gateway.stream(path=path, n=n)
+
+    assert all_text(events) == "Hello"
+    last = [item for item in events if item != "[DONE]"][-1]
+    assert ("error" in last) == strict
+    assert gateway.settled(lambda: gateway.kept.ended)
+    (context,) = gateway.kept.ended
+    assert context.ending == "no finish reason"
+    assert (context.status, context.error_status) == (200, 500 * strict)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_message_of_anthropic_without_a_stop_reason_has_no_finish_reason(
+    gateway, upstream, strict
+):
+    gateway.declare(upstream="anthropic", strict_end=strict)
+    upstream.script = sends_events(*TEXT_STREAM, *stopped("end_turn")[1:])
+    assert ("error" in gateway.stream()[-1]) == strict
+    assert gateway.settled(lambda: gateway.kept.ended)
+    assert gateway.kept.ended[0].ending == "no finish reason"
+
+
+def test_a_strict_entry_is_content_with_a_finish_reason(gateway, upstream):
+    gateway.declare(strict_end=True)
+    upstream.script = sends(*STREAM, DONE)
+    assert text_of(gateway.stream()) == "Hello"
