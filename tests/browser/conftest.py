@@ -9,7 +9,8 @@ import pytest
 from django.db import connections
 from playwright.sync_api import Browser, Page, Request, sync_playwright
 
-CHROMIUM = shutil.which("chromium")
+from tests.tools import require
+
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -31,12 +32,13 @@ def browser(django_db_setup) -> Iterator[Browser]:
     A browser of the whole session would keep an event loop in the thread of every later test:
     their asyncio.run() would fail.
     """
-    if CHROMIUM is None:
-        pytest.skip("Chromium is not installed (apt-get install chromium)")
+    require("chromium")
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         # The driver's event loop makes Django think that the test is a coroutine.
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=ARGUMENTS
+        )
         yield browser
         browser.close()
 

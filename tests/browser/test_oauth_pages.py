@@ -16,6 +16,7 @@ from playwright.sync_api import Page, expect
 
 from tests.factories import UserFactory
 from tests.recording.oauth.flows import App, query_of
+from tests.tools import needs_ipv6
 
 
 @pytest.fixture
@@ -87,7 +88,9 @@ def log_in(page: Page, name: str = "ada") -> None:
     page.keyboard.press("Enter")
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", pytest.param("::1", marks=needs_ipv6)]
+)
 def test_a_person_logs_in_and_allows_by_keyboard(
     live_server, page, complaints, listen, account, host
 ):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+
+from tests.tools import node_packages
 
 AUDITS = Path(__file__).parent / "audits"
 
@@ -22,13 +22,7 @@ def node(*command: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def audits():
     """The installed audits; skips where there is no node, and offline."""
-    if not shutil.which("node") or not shutil.which("npm"):
-        pytest.skip("node and npm are not installed")
-    if not (AUDITS / "node_modules" / "graphql-http").exists():
-        done = node("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
-        if done.returncode:
-            report = pytest.fail if os.environ.get("CI") else pytest.skip
-            report(f"npm ci failed: {done.stderr.strip()[-300:]}")
+    node_packages(AUDITS)
 
 
 @pytest.mark.slow

@@ -17,7 +17,8 @@ from signpost_receiver import events
 
 import gateway.webhooks
 import recording.webhooks
-from tests.clients.verifying import CLIENTS, needs_node
+from tests.clients.verifying import CLIENTS
+from tests.tools import needs
 
 PRODUCTS = (recording.webhooks, gateway.webhooks)
 TYPES: dict[str, Any] = {
@@ -97,9 +98,8 @@ def test_the_package_of_python_is_built_with_its_types(tmp_path):
     assert any(name.endswith("/licenses/LICENSE") for name in names)
 
 
-@needs_node
 @pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("npm"), reason="npm is not installed")
+@needs("node", "npm")
 def test_the_package_of_node_holds_code_types_and_licence(tmp_path):
     done = subprocess.run(
         ["npm", "pack", "--json", "--pack-destination", str(tmp_path)],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,11 +11,10 @@ from typing import Any, NamedTuple
 import pytest
 from signpost_receiver import SignatureError, verify
 
+from tests.tools import needs
+
 CLIENTS = Path(__file__).resolve().parent.parent.parent / "clients"
-needs_node = pytest.mark.skipif(
-    not shutil.which("node"), reason="node is not installed"
-)
-LANGUAGES = ["python", pytest.param("node", marks=needs_node)]
+LANGUAGES = ["python", pytest.param("node", marks=needs("node"))]
 # Reads requests as JSON, and prints the event or the error of each.
 PROGRAM = """
 const { SignatureError, verify } = require(process.argv[1]);

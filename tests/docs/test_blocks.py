@@ -18,6 +18,7 @@ from django.urls import Resolver404, resolve
 from graphql import build_schema, parse, validate
 
 from tests.docs.samples import DOCS, PAGES, ROOT, Block, blocks
+from tests.tools import require
 
 BLOCKS = [block for page in PAGES for block in blocks(page)]
 # Drawings, and what a command printed: no code.
@@ -30,6 +31,7 @@ FILE = re.compile(
 
 
 def read_shell(block: Block) -> None:
+    require("bash")
     script = block.code
     done = subprocess.run(
         ["bash", "-n"], input=script, capture_output=True, text=True, check=False
@@ -100,6 +102,7 @@ def read_javascript(block: Block) -> None:
 
 def read_diff(block: Block) -> None:
     """Apply it to the tree, but for the writing."""
+    require("git")
     done = subprocess.run(
         ["git", "apply", "--check", "-"],
         input=block.code,

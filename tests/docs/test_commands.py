@@ -16,6 +16,7 @@ from django.core.management.base import BaseCommand
 
 from benchmarks import __main__ as benchmarks
 from tests.docs.samples import DOCS
+from tests.tools import needs
 
 ROOT = settings.BASE_DIR
 PAGES = [
@@ -90,6 +91,7 @@ def test_the_image_and_compose_set_known_variables_alone():
     assert unknown == set()
 
 
+@needs("git")
 def test_what_the_image_copies_is_in_the_repository():
     image = (ROOT / "Dockerfile").read_text()
     copied = re.findall(r"^COPY (?!--from)(.+) \S+$", image, re.MULTILINE)

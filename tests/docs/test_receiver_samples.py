@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import shutil
 import socket
 import sqlite3
 import subprocess
@@ -20,6 +19,7 @@ import requests
 
 from tests.docs.samples import DOCS, ROOT, sample
 from tests.signatures import sha256_signature, timestamped_signature
+from tests.tools import needs, require
 from tests.webhooks_core.signing.test_schemes import VECTORS, body_of
 
 SAMPLES = DOCS / "samples" / "receivers"
@@ -53,15 +53,16 @@ def command(name: str) -> list[str]:
     Express.
     """
     if name not in PYTHON:
-        if not shutil.which(OTHERS[name][0]):
-            pytest.skip(f"{OTHERS[name][0]} is not installed")
+        require(OTHERS[name][0])
         folder = Path(os.environ.get("NODE_PATH", "/nonexistent"))
         if name == "express" and not (folder / "express").exists():
-            pytest.skip("express is not in NODE_PATH")
+            pytest.skip("NODE_PATH names no folder with express (npm install express)")
         return OTHERS[name]
     python = os.environ.get("SAMPLES_PYTHON", sys.executable)
     if python == sys.executable and not importlib.util.find_spec(name):
-        pytest.skip(f"{name} is not installed")
+        pytest.skip(
+            f"not installed: {name} (pip install {name} where SAMPLES_PYTHON points)"
+        )
     return [python, *PYTHON[name]]
 
 
@@ -172,7 +173,7 @@ puts [
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("ruby"), reason="ruby is not installed")
+@needs("ruby")
 def test_the_verifier_of_rails_takes_what_is_genuine_alone():
     moment, body = 1_700_000_000, b'{"id":"evt_1"}'
     arguments = [

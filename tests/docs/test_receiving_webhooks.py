@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import time
 
@@ -11,13 +10,12 @@ import pytest
 
 from tests.docs.samples import sample
 from tests.signatures import sha256_signature, timestamped_signature
+from tests.tools import needs
 from webhooks_core.signing import secrets
 
 PAGE = "receiving-webhooks.md"
 BODY = '{"id":"evt_1","text":"Grüße 👋"}'.encode()
-needs_node = pytest.mark.skipif(
-    not shutil.which("node"), reason="node is not installed"
-)
+needs_node = needs("node")
 
 # What is tampered with, and whether the delivery is still genuine.
 EMPTY = {"no secret": "", "blank secret": " ", "bare secret": "whsec_"}

@@ -11,10 +11,11 @@ import pytest
 
 from tests.docs.samples import ROOT, sample
 from tests.running import environment
+from tests.tools import needs
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not shutil.which("git"), reason="git is not installed"),
+    needs("git"),
 ]
 
 PAGE = "../CONTRIBUTING.md"

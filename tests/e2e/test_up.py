@@ -36,6 +36,7 @@ from tests.running import (
     running,
     until,
 )
+from tests.tools import needs_ipv6
 
 pytestmark = [
     pytest.mark.slow,
@@ -127,6 +128,7 @@ def test_no_demo_leaves_an_empty_database_empty_and_demo_fills_it_later(data):
 # tests/e2e/test_faults.py stops an instance that streams and delivers.
 
 
+@needs_ipv6
 def test_on_ipv6_with_a_closed_standard_input_it_serves_until_ctrl_c_is_heard_once(
     data,
 ):

@@ -16,6 +16,7 @@ from tests.faults.ledger import open_ledger as open_unchecked
 from tests.faults.servers import Disk, Postgres, Redis
 from tests.faults.site import Site
 from tests.running import environment, migrate, until
+from tests.tools import require
 
 FILE = "site.sqlite3"
 COLUMNS = ("published", "deliveries", "delivered", "in flight", "duplicated", "lost")
@@ -47,8 +48,7 @@ def timed_site(sqlite_site) -> Iterator[Site]:
 @pytest.fixture
 def small_disk(tmp_path) -> Iterator[Disk]:
     """A disk that a test can fill; a tmpfs, which only root may mount."""
-    if os.getuid() != 0:
-        pytest.skip("mounting a small tmpfs takes root")
+    require("mount", "umount")
     with Disk(tmp_path).mounted() as disk:
         yield disk
 
@@ -62,8 +62,7 @@ def small_site(migrated_file, small_disk) -> Iterator[Site]:
 
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[Redis]:
-    if not Redis.is_installed():
-        pytest.skip("redis-server is not installed")
+    require("redis-server")
     with Redis().running() as server:
         yield server
 
@@ -90,7 +89,9 @@ def migrated_postgres(tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def postgres_server(request) -> Iterator[Postgres]:
     if Postgres.programs() is None:
-        pytest.skip("PostgreSQL's initdb is not installed")
+        require("initdb")
+    if os.getuid() == 0:
+        require("runuser", "chown")
     files = request.getfixturevalue("migrated_postgres")
     with Postgres(copy_of=files).running() as server:
         yield server

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import pytest
 import redis
 
 from tests.running import until
@@ -33,10 +34,6 @@ class Redis:
         self.port = free_server_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self._process: subprocess.Popen[bytes] | None = None
-
-    @staticmethod
-    def is_installed() -> bool:
-        return shutil.which("redis-server") is not None
 
     @property
     def client(self) -> redis.Redis:
@@ -147,7 +144,11 @@ class Disk:
     @contextmanager
     def mounted(self) -> Iterator[Disk]:
         options = ("-t", "tmpfs", "-o", f"size={self.SIZE}", "tmpfs", self.folder)
-        subprocess.run(["mount", *options], check=True)
+        done = subprocess.run(
+            ["mount", *options], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            pytest.skip(f"no small disk, which takes root to mount: {done.stderr}")
         try:
             yield self
         finally:

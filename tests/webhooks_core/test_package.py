@@ -16,8 +16,9 @@ from cryptography.fernet import Fernet
 
 from tests.docs.samples import filled, sample
 from tests.receiver import receiver
+from tests.tools import needs
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), needs("bash", "git")]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = "your-own-project.md"

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -20,6 +19,7 @@ import pytest
 
 from config.operations.code_samples import BASE
 from tests.fuzzing import DOCUMENT
+from tests.tools import require
 
 TOKEN = "sample-token"
 BEARERS = {"recordingBearer", "gatewayKey", "metricsToken"}
@@ -147,8 +147,7 @@ RARE = ("go", "php", "ruby", "java")
 @pytest.mark.parametrize("lang", PROGRAMS)
 def test_each_sample_sends_the_request_of_its_example(lang, tmp_path):
     command, name, join = PROGRAMS[lang]
-    if shutil.which(command[0]) is None:
-        pytest.skip(f"{command[0]} is not installed")
+    require(command[0], *({"curl"} & {lang}))
     with recording() as (address, sent):
         program = tmp_path / name
         program.write_text(join(samples(lang)).replace(BASE, address))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 import socket
 import subprocess
 import threading
@@ -19,6 +18,7 @@ from django.core.handlers.asgi import ASGIHandler
 from config.wsgi import application as wsgi
 from tests.config.serving.test_server import bridged, served
 from tests.running import until
+from tests.tools import needs
 
 HEAD = b"POST /here HTTP/1.1\r\nHost: x\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -228,7 +228,7 @@ def test_a_thousand_offers_in_one_packet_are_answered(echo):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("java"), reason="there is no JDK")
+@needs("java")
 @pytest.mark.timeout(120)
 def test_javas_client_is_answered_with_its_default_settings(echo, tmp_path):
     file = tmp_path / "Ask.java"
@@ -240,7 +240,7 @@ def test_javas_client_is_answered_with_its_default_settings(echo, tmp_path):
     assert [request["body"] for request in requests] == ["first", "second"]
 
 
-@pytest.mark.skipif(not shutil.which("curl"), reason="there is no curl")
+@needs("curl")
 def test_curl_that_offers_http_2_is_answered(echo):
     command = ["curl", "-sS", "--http2", "-d", "body", echo.url + "/here"]
     run = subprocess.run(command, capture_output=True, text=True, check=True)

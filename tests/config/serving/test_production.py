@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import socket
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from tests.config.sites import CHAT, answers, ask, error_text
 from tests.deploy_check import PRODUCTION
 from tests.gateway.chat.harness import IDENTITY
 from tests.running import ROOT, environment, free_port, until
+from tests.tools import needs
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(200)]
 
@@ -157,7 +157,7 @@ def haproxy(url, tmp_path) -> Iterator[str]:
         process.wait()
 
 
-@pytest.mark.skipif(not shutil.which("haproxy"), reason="there is no HAProxy")
+@needs("haproxy")
 @pytest.mark.parametrize(
     "path", ["/v1/ingest", "/v1/webhooks/subscriptions", "/v2/chat/completions"]
 )

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
-import shutil
 from pathlib import Path
 from subprocess import run
 from typing import Any
@@ -30,6 +28,7 @@ from tests.gateway.chat.mock_upstream import (
     sends,
 )
 from tests.running import PATIENCE_S
+from tests.tools import node_packages
 
 V1 = "/v1/chat/completions"
 
@@ -224,23 +223,11 @@ def test_chat_is_not_for_embedding_endpoints_and_the_reverse(gateway, upstream):
 
 # ── OpenAI's client for Node ────────────────────────────────────────────────────────
 
-NODE = Path(__file__).parent / "node"
-
 
 @pytest.fixture(scope="module")
-def node() -> str:
-    """Node, with the client installed from its lock; each test process waits for the first."""
-    node, npm = shutil.which("node"), shutil.which("npm")
-    if not node or not npm:
-        pytest.skip("node or npm is not installed")
-    with (NODE / "package-lock.json").open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (NODE / "node_modules" / "openai").exists():
-            command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-            done = run(command, cwd=NODE, capture_output=True, text=True, check=False)
-            if done.returncode:
-                pytest.skip(f"npm ci failed: {done.stderr.strip()[-300:]}")
-    return node
+def node() -> Path:
+    """The folder of the client for Node."""
+    return node_packages(Path(__file__).parent / "node")
 
 
 @pytest.mark.slow
@@ -261,10 +248,10 @@ def test_the_client_for_node_reads_all_of_it(gateway, upstream, key, node, prefi
     for name in ("refusing", "broken"):
         gateway.declare(name=name, targets=(Target(upstream.url, name),))
 
-    command = [node, "chat.mjs", gateway.url + prefix, key]
+    command = ["node", "chat.mjs", gateway.url + prefix, key]
     done = run(
         command,
-        cwd=NODE,
+        cwd=node,
         capture_output=True,
         text=True,
         check=False,

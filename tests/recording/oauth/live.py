@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import re
-import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
 import requests
+
+from tests.tools import node_packages
 
 NODE = Path(__file__).parent / "node"
 CSRF = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
@@ -40,20 +38,5 @@ class Person:
 
 
 def installed_node_clients() -> Path:
-    """Return the folder of the Node clients, installed from their lock; skip without Node."""
-    node, npm = shutil.which("node"), shutil.which("npm")
-    if not node:
-        pytest.skip("node is not installed")
-    # One worker installs, the others wait.
-    with (NODE / "package-lock.json").open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (NODE / "node_modules" / ".package-lock.json").exists():
-            if not npm:
-                pytest.skip("the Node clients are not installed, and there is no npm")
-            command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-            process = subprocess.run(
-                command, cwd=NODE, capture_output=True, text=True, check=False
-            )
-            if process.returncode:
-                pytest.skip(f"npm ci failed: {process.stderr.strip()[-300:]}")
-    return NODE
+    """Return the folder of the Node clients of OAuth and MCP; skip where they cannot be installed."""
+    return node_packages(NODE)

@@ -6,12 +6,10 @@ import json
 import os
 import re
 import secrets
-import shutil
-
-import pytest
 
 from tests.docs.samples import filled, sample, shell
 from tests.recording.oauth.flows import challenge_of, query_of
+from tests.tools import needs
 
 PAGE = "oauth.md"
 
@@ -27,7 +25,7 @@ def responses(script: str) -> list[dict[str, object]]:
     return documents
 
 
-@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")
+@needs("bash", "curl")
 def test_the_flow_by_hand_leads_to_tokens_that_work(person):
     code = sample(PAGE, "sh", "by-hand")
     code = filled(code, {"http://127.0.0.1:8000": person.url})

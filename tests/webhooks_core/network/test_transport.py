@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.receiver import receiver
+from tests.tools import needs_ipv6
 from tests.webhooks_core.network.hostile import (
     OK,
     Hostile,
@@ -247,7 +248,7 @@ def test_neither_a_connection_nor_a_name_is_kept_for_longer_than_its_time(
         assert send(sender, request).outcome == Outcome.BLOCKED
 
 
-@pytest.mark.parametrize("host", ["[::1]", "127.0.0.1"])
+@pytest.mark.parametrize("host", [pytest.param("[::1]", marks=needs_ipv6), "127.0.0.1"])
 def test_a_literal_address_needs_no_resolver(monkeypatch, host):
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("the resolver was asked")

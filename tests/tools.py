@@ -1,0 +1,89 @@
+"""What tests use and a machine may lack: programs, packages of Node, IPv6.
+
+A skip names what is missing and how to get it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import socket
+import subprocess
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+# How Debian and Ubuntu get a program whose package has another name.
+PACKAGES = {
+    "chown": "coreutils",
+    "go": "golang-go",
+    "initdb": "postgresql",
+    "java": "default-jdk-headless",
+    "node": "nodejs",
+    "php": "php-cli",
+    "mount": "util-linux",
+    "runuser": "util-linux",
+    "umount": "util-linux",
+}
+
+
+def reason(*programs: str) -> str:
+    """Return why a test is skipped; "" if this machine has all of these programs."""
+    missing = [name for name in programs if shutil.which(name) is None]
+    packages = " ".join(PACKAGES.get(name, name) for name in missing)
+    names = " and ".join(missing)
+    return names and f"not installed: {names} (apt-get install {packages})"
+
+
+def needs(*programs: str) -> pytest.MarkDecorator:
+    """Return a mark that skips a test where one of these programs is missing."""
+    why = reason(*programs)
+    return pytest.mark.skipif(bool(why), reason=why or "all are installed")
+
+
+def require(*programs: str) -> None:
+    """Skip the running test where one of these programs is missing."""
+    if why := reason(*programs):
+        pytest.skip(why)
+
+
+@cache
+def has_ipv6() -> bool:
+    """Return True if a socket can listen on ::1."""
+    with suppress(OSError), socket.socket(socket.AF_INET6) as probe:
+        probe.bind(("::1", 0))
+        return True
+    return False
+
+
+needs_ipv6 = pytest.mark.skipif(
+    not has_ipv6(),
+    reason="IPv6 is disabled (sysctl -w net.ipv6.conf.lo.disable_ipv6=0)",
+)
+
+
+def node_packages(folder: Path) -> Path:
+    """Return a folder with its Node packages, installed from their lock; skip where that is impossible.
+
+    One test process installs; the others wait for it.
+    """
+    require("node")
+    with (folder / "package-lock.json").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "node_modules" / ".package-lock.json").exists():
+            require("npm")
+            done = subprocess.run(
+                ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if done.returncode:
+                pytest.skip(
+                    f"`npm ci` failed in {folder.name} (it needs the package registry, and "
+                    f"HOME or npm_config_cache to write to): {done.stderr.strip()[-300:]}"
+                )
+    return folder
