@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse
 
+from config.environment import is_loopback
+from config.operations import own_requests
 from webhooks_core import tracing
 
 try:
@@ -26,8 +29,14 @@ FLUSH_S = 2.0
 
 
 def start(endpoint: str) -> None:
-    """Send spans to a collector; the library reads the other `OTEL_*` variables."""
-    trace_with(BatchSpanProcessor(OTLPSpanExporter(f"{endpoint}/v1/traces")))
+    """Send spans to a collector; the library reads the other `OTEL_*` variables.
+
+    A collector on this machine is called directly: a proxy of the environment cannot reach it.
+    """
+    is_local = is_loopback(urlsplit(endpoint).hostname or "")
+    session = own_requests.session() if is_local else None
+    exporter = OTLPSpanExporter(f"{endpoint}/v1/traces", session=session)
+    trace_with(BatchSpanProcessor(exporter))
 
 
 def trace_with(processor: SpanProcessor) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.starting import READY, Instance
-from tests.running import environment, free_port, running
+from tests.e2e.starting import READY, Instance, strange
+from tests.running import free_port, running
 
 
 @pytest.fixture
@@ -20,13 +20,15 @@ def data(migrated_file, tmp_path) -> Path:
 def instance(tmp_path_factory, migrated_file) -> Iterator[Instance]:
     """An instance as `make run` starts it, with demo data, for all tests of this package.
 
+    Its environment is STRANGE.
+
     A test removes what it subscribes, and does not end a process.
     """
     data = tmp_path_factory.mktemp("instance") / "instance.sqlite3"
     shutil.copy(migrated_file, data)
     url = f"http://127.0.0.1:{free_port()}"
     arguments = ("manage.py", "up", "--port", url.rpartition(":")[2])
-    variables = environment(DATABASE_URL=f"sqlite:///{data}", BASE_URL=url)
+    variables = strange(DATABASE_URL=f"sqlite:///{data}", BASE_URL=url)
     with running(*arguments, environment=variables) as process:
         process.wait_for(READY)
         yield Instance(process, data, url)

@@ -55,9 +55,24 @@ for words in json.loads(sys.argv[1]):
 """
 
 
+# An environment unlike ours: no HOME, another time zone, no locale, and a proxy that reaches nothing.
+STRANGE = {"TZ": "Asia/Kathmandu", "LC_ALL": "C", "no_proxy": "intranet.example"} | {
+    name: "http://127.0.0.1:9"
+    for lower in ("http_proxy", "https_proxy", "all_proxy")
+    for name in (lower, lower.upper())
+}
+
+
 def variables(file: Path, **more: str) -> dict[str, str]:
     """Return an environment whose data is in this SQLite file alone."""
     return environment(DATABASE_URL=f"sqlite:///{file}", WORKERS="1") | more
+
+
+def strange(**variables: str) -> dict[str, str]:
+    """Return the environment of a newcomer, who has a proxy and no HOME."""
+    own = environment(**STRANGE | variables)
+    own.pop("HOME", None)
+    return own
 
 
 def start(data: Path, *options: str, **more: str):
@@ -141,7 +156,7 @@ def is_refused(host: str, port: int) -> bool:
 
 @dataclass
 class Instance:
-    """A running instance, and commands on its database."""
+    """A running instance, and commands on its database, in a strange environment."""
 
     process: Running
     data: Path
@@ -153,7 +168,7 @@ class Instance:
 
     @property
     def variables(self) -> dict[str, str]:
-        return environment(DATABASE_URL=f"sqlite:///{self.data}", BASE_URL=self.url)
+        return strange(DATABASE_URL=f"sqlite:///{self.data}", BASE_URL=self.url)
 
     def run(self, *arguments: str):
         """Run a command of `manage.py` beside the instance."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -16,13 +15,14 @@ import requests
 from tests.docs.samples import filled, sample, shell
 from tests.e2e.starting import Instance
 from tests.running import ROOT, free_port
+from tests.tools import needs
 
 README = (ROOT / "README.md").read_text()
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
-    pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed"),
+    needs("bash", "curl"),
 ]
 
 
@@ -33,12 +33,15 @@ class Newcomer:
     instance: Instance
     receiver: int = field(default_factory=free_port)
 
-    def run(self, name: str, page: str = "README.md") -> str:
-        """Run the block of a page that opens with ```sh name; return what it printed."""
-        return self.shell(sample(f"../{page}", "sh", name))
+    def run(self, name: str) -> str:
+        """Run the block of README.md that opens with ```sh name; return what it printed."""
+        return self._run(sample("../README.md", "sh", name))
 
     def shell(self, script: str) -> str:
-        """Run lines of a page against this instance."""
+        """Run lines of a page of docs/, after what running.md says of proxies."""
+        return self._run(sample("running.md", "sh", "no-proxy") + script)
+
+    def _run(self, script: str) -> str:
         for written, real in {
             "127.0.0.1:8000": f"127.0.0.1:{self.instance.port}",
             ".venv/bin/python": shlex.quote(sys.executable),
@@ -56,7 +59,7 @@ def newcomer(instance) -> Newcomer:
 
 
 def test_the_first_sample_of_chat_streams_what_it_was_told(newcomer):
-    printed = newcomer.run("first-chat", "docs/chat.md")
+    printed = newcomer.shell(sample("chat.md", "sh", "first-chat"))
     assert '"content":"harbour"' in printed.replace(": ", ":")
 
 
@@ -64,14 +67,19 @@ def test_openais_client_is_answered_as_the_page_says(instance):
     code = sample("chat.md", "python", "openai-client")
     code = code.replace("gw_key_…", instance.gateway_key)
     code = code.replace(":8000", f":{instance.port}")
+    [(name, value)] = re.findall(
+        r"export (\w+)=(\S+)", sample("running.md", "sh", "no-proxy")
+    )
     said = subprocess.check_output(
-        [sys.executable, "-c", code], env=instance.variables, text=True
+        [sys.executable, "-c", code],
+        env=instance.variables | {name: value},
+        text=True,
     )
     assert said == "Hello"
 
 
 def test_the_first_sample_of_the_catalogue_finds_the_book(newcomer):
-    printed = newcomer.run("first-query", "docs/catalog.md")
+    printed = newcomer.shell(sample("catalog.md", "sh", "first-query"))
     assert '"lastName":"Austen"' in printed.replace(": ", ":")
 
 

@@ -19,6 +19,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from config.operations import telemetry
 from tests.config.operations.test_health import no_database
+from tests.e2e.starting import STRANGE
 from tests.gateway.client import INGEST, Api
 from tests.receiver import receiver
 from tests.running import INHERITED, ROOT
@@ -188,7 +189,7 @@ SETUP = "import django, sys; {before}; django.setup(); "
 
 
 @pytest.mark.slow
-def test_the_variable_enables_tracing_and_spans_reach_the_collector():
+def test_the_variable_enables_tracing_and_spans_reach_the_collector_past_any_proxy():
     program = SETUP.format(before="0") + (
         "from webhooks_core import tracing\n"
         "with tracing.publishing('plain', 'thing.made'): pass\n"
@@ -196,7 +197,8 @@ def test_the_variable_enables_tracing_and_spans_reach_the_collector():
     )
     with receiver(200) as hook:
         collector = hook.url.removesuffix("/hook")
-        ran = run(program, OTEL_EXPORTER_OTLP_ENDPOINT=f"{collector}/")
+        endpoint = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"{collector}/"}
+        ran = run(program, **endpoint, **STRANGE)
     assert ran.returncode == 0, ran.stderr
     [sent] = hook.requests
     assert sent.path == "/v1/traces"
