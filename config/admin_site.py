@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils.text import smart_split
 
 from recording.oauth import logins, second_factors
 from recording.oauth.forms import AdminLoginForm
@@ -17,6 +22,10 @@ TOOLKIT, OWN = "oauth2_provider", "recording_oauth"
 NEEDS_TWO_STEPS = (
     "The admin needs a two-step login: set it up here, or log out and in again."
 )
+
+
+# Of the query of a list: a search, or the value of a filter. Each word and each value is a condition.
+MAX_LENGTH, MAX_WORDS, MAX_VALUES = 255, 16, 16
 
 
 class Site(AdminSite):
@@ -39,6 +48,21 @@ class Site(AdminSite):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> Any:
         return redirect("account-password")  # it is limited, and ends other sessions
+
+    def admin_view(
+        self, view: Callable[..., HttpResponseBase], cacheable: bool = False
+    ) -> Callable[..., HttpResponseBase]:
+        """Refuse a list whose search or filters are too long, after the check of the permission."""
+
+        @wraps(view)
+        def bounded(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+            if not (refusal := _refusal(request)):
+                return view(request, *args, **kwargs)
+            title = {"title": "The search is too long", "refusal": refusal}
+            context = self.each_context(request) | title
+            return TemplateResponse(request, "admin/refused.html", context, status=400)
+
+        return super().admin_view(bounded, cacheable)
 
     def register(
         self, model_or_iterable: Any, admin_class: Any = None, **options: Any
@@ -64,3 +88,21 @@ class Site(AdminSite):
             by_label[OWN]["models"] = sorted(models, key=lambda model: model["name"])
             groups.remove(by_label[TOOLKIT])
         return groups
+
+
+def _refusal(request: HttpRequest) -> str:
+    """Return why the query of a list is refused, or nothing; other pages search nothing."""
+    match = request.resolver_match
+    name = (match and match.url_name) or ""
+    if not (name.endswith("_changelist") or name == "autocomplete"):
+        return ""
+    lists = list(request.GET.lists())
+    texts = [text for key, values in lists for text in (key, *values)]
+    if any(len(text) > MAX_LENGTH for text in texts):
+        return f"A search or a filter has at most {MAX_LENGTH} characters: a part of the text finds it."
+    if sum(len(values) for _, values in lists) > MAX_VALUES:
+        return f"A list has at most {MAX_VALUES} filters at once."
+    searches = (request.GET.get(key, "") for key in ("q", "term"))
+    if any(len(list(smart_split(text))) > MAX_WORDS for text in searches):
+        return f"A search has at most {MAX_WORDS} words: leave some out, or put a phrase in quotes."
+    return ""

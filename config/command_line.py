@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Action
 from collections.abc import Iterable
 from functools import partial
@@ -9,6 +10,11 @@ from typing import Any
 
 from django.core.management import ManagementUtility
 from django.core.management.base import BaseCommand, DjangoHelpFormatter
+
+from webhooks_core.cli.printable import PrintableOutput
+
+# Django's own commands colour their texts themselves.
+OWN = {"config", "catalog", "recording", "gateway", "webhooks_core"}
 
 
 class HelpFormatter(DjangoHelpFormatter):
@@ -45,4 +51,13 @@ class CommandLine(ManagementUtility):
         command = super().fetch_command(subcommand)
         create_parser = partial(command.create_parser, formatter_class=HelpFormatter)
         command.create_parser = create_parser  # type: ignore[method-assign]
+        if type(command).__module__.partition(".")[0] in OWN:
+            _print_no_control_characters(command)
         return command
+
+
+def _print_no_control_characters(command: BaseCommand) -> None:
+    """Escape what a terminal would obey: values and errors may come from files and strangers."""
+    command.stdout = PrintableOutput(sys.stdout)
+    command.stderr = PrintableOutput(sys.stderr)
+    command.stderr.style_func = command.style.ERROR

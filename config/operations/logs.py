@@ -6,13 +6,15 @@ import logging
 import logging.config
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from typing import Any
 from uuid import uuid4
 
 import structlog
 from django.http import HttpRequest, HttpResponse
 from structlog.contextvars import bound_contextvars
+
+from webhooks_core.cli.printable import printable
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 
@@ -32,11 +34,7 @@ log = structlog.stdlib.get_logger("signpost.http")
 
 def configure(*, level: int, as_json: bool) -> None:
     """Send the standard library's and structlog's records through one formatter to stderr."""
-    renderer: Any = (
-        structlog.processors.JSONRenderer()
-        if as_json
-        else structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0)
-    )
+    renderer: Any = structlog.processors.JSONRenderer() if as_json else ConsoleLines()
     logging.config.dictConfig(
         {
             "version": 1,
@@ -78,6 +76,17 @@ def configure(*, level: int, as_json: bool) -> None:
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=False,
     )
+
+
+class ConsoleLines:
+    """Renders a record for a terminal: what a stranger sent neither controls it nor adds a line."""
+
+    def __init__(self) -> None:
+        self._render = structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0)
+
+    def __call__(self, logger: Any, name: str, record: MutableMapping[str, Any]) -> str:
+        record["event"] = printable(str(record["event"]))
+        return printable(self._render(logger, name, record), keep="\n")
 
 
 class RequestLogMiddleware:

@@ -154,7 +154,7 @@ def test_a_terminal_sees_how_far_an_import_is(tmp_path):
     file, terminal = tmp_path / "books.csv", Terminal()
     file.write_text(HEADER + "A,1,B,C,\n" * 5_000)
     call_command("import_catalog", str(file), stderr=terminal)
-    drawn = re.findall(r"\r\[(#*) *\] +(\d+)%", terminal.getvalue())
+    drawn = re.findall(r"\[(#*) *\] +(\d+)%\r", terminal.getvalue())
     assert len(drawn) == 3
     assert drawn[-1] == ("#" * 40, "100")
     assert [len(bar) for bar, _ in drawn] == sorted(len(bar) for bar, _ in drawn)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from django.contrib import admin
 from django.contrib.auth.models import Group
@@ -106,3 +108,46 @@ def test_an_unknown_address_has_a_page_that_leads_home(client, address):
     text = page(client, address, 404)
     assert "There is no such page" in text
     assert '<a href="/">' in text
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ({"q": "x" * 256}, "at most 255 characters"),
+        ({"q": "x" * 60_000}, "at most 255 characters"),
+        ({"q": "a " * 17}, "at most 16 words"),
+        ({"q": "x" * 256, "all": ""}, "at most 255 characters"),
+        ({"status__exact": "1" * 256}, "at most 255 characters"),
+        ({"k" * 256: "1"}, "at most 255 characters"),
+        ({"status__exact": ["1"] * 17}, "at most 16 filters"),
+    ],
+)
+def test_a_search_that_is_too_long_is_refused_in_every_list(admin_client, query, words):
+    for model in admin.site._registry:
+        name = f"{model._meta.app_label}_{model._meta.model_name}"
+        response = admin_client.get(reverse(f"admin:{name}_changelist"), query)
+        assert (name, response.status_code) == (name, 400)
+        assert words in response.content.decode()
+
+
+def test_the_longest_search_is_run_in_every_list(admin_client):
+    texts = ("x" * 255, "ab " * 16, f"'{'a ' * 100}'")
+    for address, text in product(ours(), texts):
+        response = admin_client.get(address, {"q": text})
+        assert (address, response.status_code) == (address, 200)
+
+
+def test_a_long_term_is_refused_where_a_field_completes_names(admin_client):
+    field = {"app_label": "catalog", "model_name": "book", "field_name": "author"}
+    for term, status in (("x" * 255, 200), ("x" * 256, 400), ("a " * 17, 400)):
+        query = field | {"term": term}
+        response = admin_client.get(reverse("admin:autocomplete"), query)
+        assert response.status_code == status
+
+
+def test_a_long_search_of_somebody_who_is_not_logged_in_leads_to_the_login(client):
+    response = client.get("/admin/catalog/book/", {"q": "x" * 256})
+    assert (response.status_code, response["Location"].partition("?")[0]) == (
+        302,
+        "/admin/login/",
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from django.core.management.base import DjangoHelpFormatter
 from config.command_line import CommandLine
 from tests.docs.test_command_answers import ours
 from tests.docs.test_commands import options
+from tests.hostile import CONTROLS, is_printable
+from webhooks_core.cli.output import format_output, write_list
 
 COMMON = DjangoHelpFormatter.show_last | {"-v"}
 
@@ -83,3 +86,25 @@ def test_manage_py_shows_the_usage_of_the_command_alone(arguments, fault):
         *("-h", "--delivery", "--endpoint", "--since"),
         *("--per-second", "--dry-run", "--json"),
     }
+
+
+@pytest.mark.parametrize("hostile", CONTROLS)
+@pytest.mark.parametrize("as_json", [False, True])
+def test_no_command_passes_a_control_character_on(hostile, as_json, capsys, tmp_path):
+    """Of a file that is refused, of a value that is listed, of one that is printed as JSON."""
+    file = tmp_path / "data.json"
+    file.write_text(json.dumps({"document_id": {hostile: hostile}}))
+    arguments = ["emit_event", "ingest.completed", "--tenant=acme", f"--file={file}"]
+    command = CommandLine(["manage.py"]).fetch_command(arguments[0])
+    with pytest.raises(SystemExit):
+        command.run_from_argv(["manage.py", *arguments])
+    row = {"name": hostile, "scopes": [hostile]}
+    write_list(command, [row], as_json=as_json, noun="rows")
+    written, refused = capsys.readouterr()
+    assert "not the data of ingest.completed" in refused
+    assert is_printable(refused)
+    assert is_printable(written.replace("\t", ""))
+    assert not as_json or json.loads(written) == [row]
+    text = format_output(row, f"a {hostile}", as_json=as_json)
+    assert is_printable(text)
+    assert not as_json or json.loads(text) == row

@@ -12,6 +12,8 @@ from typing import Any
 import orjson
 from django.core.management.base import BaseCommand
 
+from webhooks_core.cli.printable import printable, printable_json
+
 
 def add_json_argument(parser: ArgumentParser) -> None:
     """Add --json to a command."""
@@ -23,8 +25,10 @@ def add_json_argument(parser: ArgumentParser) -> None:
 
 
 def format_output(data: Mapping[str, Any], text: str, *, as_json: bool) -> str:
-    """Return what is to be printed: the data as JSON on one line, or the text."""
-    return orjson.dumps(data).decode() if as_json else text
+    """Return what is to be printed: the data as JSON on one line, or the text; no control character."""
+    if as_json:
+        return printable_json(orjson.dumps(data).decode())
+    return printable(text, keep="\n\t")
 
 
 def write_list(
@@ -35,7 +39,8 @@ def write_list(
     In the lines a time that is None is `never`. Without rows, a note on standard error says so.
     """
     if as_json:
-        command.stdout.write(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
+        document = orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode()
+        command.stdout.write(printable_json(document))
         return
     if not rows:
         command.stderr.write(f"There are no {noun}.", str)
@@ -48,5 +53,5 @@ def write_list(
 
 def _cell(value: object) -> str:
     if isinstance(value, list):
-        return ", ".join(map(str, value)) or "all"
-    return "never" if value is None else str(value)
+        return printable(", ".join(map(str, value))) or "all"
+    return "never" if value is None else printable(str(value))

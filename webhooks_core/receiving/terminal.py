@@ -7,27 +7,20 @@ import time
 
 import orjson
 
+from webhooks_core.cli.printable import printable
 from webhooks_core.receiving.verification import Received, Verification
 
 MAX_SHOWN = 20_000
 MARKS = {True: "✔", False: "✘", None: "·"}
 
 
-def escape_terminal(text: str, *, keep: str = "") -> str:
-    """Return a text with every unprintable character as an escape."""
-    return "".join(
-        c if c.isprintable() or c in keep else c.encode("unicode_escape").decode()
-        for c in text.encode("utf-8", "backslashreplace").decode()
-    )
-
-
 def one_line(received: Received, verification: Verification, status: int) -> str:
     """Return a request and its verification on one line."""
     names = (received.event_type or "no type", received.event_id, received.delivery_id)
-    shown = "  ".join(escape_terminal(name)[:200] for name in names if name)
+    shown = "  ".join(printable(name)[:200] for name in names if name)
     clock = time.strftime("%H:%M:%S", time.localtime(received.at))
     mark, message = MARKS[verification.is_verified], verification.message
-    return f"{clock}  {mark} {shown}  ({escape_terminal(message)}) → {status}"
+    return f"{clock}  {mark} {shown}  ({printable(message)}) → {status}"
 
 
 def body(received: Received) -> str:
@@ -36,7 +29,7 @@ def body(received: Received) -> str:
         text = orjson.dumps(received.json(), option=orjson.OPT_INDENT_2).decode()
     except (ValueError, TypeError):  # not JSON, or nested too deeply
         text = received.body.decode("utf-8", "backslashreplace")
-    shown = escape_terminal(text[:MAX_SHOWN], keep="\n")
+    shown = printable(text[:MAX_SHOWN], keep="\n")
     rest = len(text) - MAX_SHOWN
     return shown if rest <= 0 else f"{shown}\n… {rest} more characters"
 

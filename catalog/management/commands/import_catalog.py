@@ -31,7 +31,7 @@ class Command(FileCommand):
         def draw(done: int) -> None:
             share = done / total
             bar = "#" * int(WIDTH * share)
-            self.stderr.write(f"\r[{bar:<{WIDTH}}] {share:4.0%}", ending="")
+            self.stderr.write(f"[{bar:<{WIDTH}}] {share:4.0%}", ending="\r")
             self.stderr.flush()
 
         if not self.stderr.isatty():
