@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from django.contrib import messages
 from django.contrib.admin import AdminSite
@@ -28,6 +28,9 @@ NEEDS_TWO_STEPS = (
 MAX_LENGTH, MAX_WORDS, MAX_VALUES = 255, 16, 16
 
 
+View = TypeVar("View", bound=Callable[..., HttpResponseBase])
+
+
 class Site(AdminSite):
     """Django's admin with limited logins, capped lists and one group for both OAuth apps."""
 
@@ -49,9 +52,7 @@ class Site(AdminSite):
     ) -> Any:
         return redirect("account-password")  # it is limited, and ends other sessions
 
-    def admin_view(
-        self, view: Callable[..., HttpResponseBase], cacheable: bool = False
-    ) -> Callable[..., HttpResponseBase]:
+    def admin_view(self, view: View, cacheable: bool = False) -> View:
         """Refuse a list whose search or filters are too long, after the check of the permission."""
 
         @wraps(view)
@@ -62,7 +63,7 @@ class Site(AdminSite):
             context = self.each_context(request) | title
             return TemplateResponse(request, "admin/refused.html", context, status=400)
 
-        return super().admin_view(bounded, cacheable)
+        return super().admin_view(cast("View", bounded), cacheable)
 
     def register(
         self, model_or_iterable: Any, admin_class: Any = None, **options: Any

@@ -29,5 +29,7 @@ def _replaced(text: str, keep: str, escape: Callable[[str], str]) -> str:
 class PrintableOutput(OutputWrapper):
     """The standard output or error of a command, on which lines and tabs alone are kept."""
 
-    def write(self, msg: str = "", *args: Any, **options: Any) -> None:
+    def write(  # type: ignore[override] # as Django's
+        self, msg: str = "", *args: Any, **options: Any
+    ) -> None:
         super().write(printable(msg, keep="\n\t"), *args, **options)
