@@ -16,13 +16,14 @@ from django.conf import settings
 from config.operations import stream_probe
 from config.serving import middleware_checks
 from config.serving.bodies import Bodies, Receive
-from config.serving.wsgi_bridge import Scope, Send, WSGIBridge
+from config.serving.wsgi_bridge import Scope, Send, WSGIBridge, WSGIBridgeWithTurns
 from config.wsgi import application as wsgi_application
 
 # After config.wsgi, which sets Django up.
 from gateway.chat import asgi as chat
 from gateway.chat import runtime
 from gateway.chat.service import serves
+from recording.authentication import ACCOUNT_KEY
 
 # After this time a thread that computes lets the event loop run; Python's default is 5 ms, several
 # times what a chat request takes.
@@ -38,16 +39,21 @@ def largest_body(path: str) -> int:
     return LARGE_BODY_BYTES if is_large else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
 
 
-def bridge(bodies: Bodies, *, threads: int) -> WSGIBridge:
-    return WSGIBridge(
-        wsgi_application, threads=threads, bodies=bodies, largest_body=largest_body
-    )
-
-
 bodies = Bodies()
-everything_else = bridge(bodies, threads=settings.WEB_THREADS)
+everything_else = WSGIBridge(
+    wsgi_application,
+    threads=settings.WEB_THREADS,
+    bodies=bodies,
+    largest_body=largest_body,
+)
 # Of its own, so that other requests do not wait for MCP calls, which may be many and take long.
-mcp = bridge(bodies, threads=settings.WEB_MCP_THREADS)
+mcp = WSGIBridgeWithTurns(
+    wsgi_application,
+    threads=settings.WEB_MCP_THREADS,
+    bodies=bodies,
+    largest_body=largest_body,
+    account_key=ACCOUNT_KEY,
+)
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:

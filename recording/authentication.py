@@ -21,6 +21,8 @@ TOKEN_CHECKERS: list[TokenChecker] = [tokens.authenticate]
 # By path, what else a 401 tells a client.
 CHALLENGE_PARAMETERS: list[Callable[[str], Mapping[str, str]]] = []
 
+# Where the server finds the account of a request, in WSGI's environ.
+ACCOUNT_KEY = "signpost.account"
 CREDENTIALS = re.compile(rb"bearer +([!-~]{1,4096}) *", re.IGNORECASE)
 
 
@@ -65,6 +67,7 @@ class BearerAuthentication(BaseAuthentication):
         user = owner_of(match[1].decode())
         if user is None or not user.is_active:
             raise refused(request.path)
+        request.META[ACCOUNT_KEY] = user.pk
         return user, "bearer"
 
 

@@ -8,10 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Hashable,
+    Iterable,
+    Iterator,
+    MutableMapping,
+)
 from typing import IO, Any
 
 from config.serving.bodies import Bodies, Body, ClientGoneError, Message, Receive
+from config.serving.turns import Turns
 from webhooks_core.network.deadlines import within
 from webhooks_core.thread_pool import ThreadPool
 
@@ -25,6 +33,7 @@ PART_BYTES = 64 * 1024
 # How long a client may take to read a part of a streaming response, and all of it.
 STALL_S = 60.0
 RESPONSE_S = 600.0
+MAX_TOKENS = 10_000  # whose account is remembered
 
 
 class WSGIBridge:
@@ -59,11 +68,14 @@ class WSGIBridge:
         with body:
             env = environ(scope, body.file, body.length)
             call = Call(self._application, env)
-            head, first, is_all = await self._pool.run(call.begin)
+            head, first, is_all = await self._begin(call, env)
             await send(head)
             await send(_part(first, more=not is_all))
             if not is_all:
                 await self._stream(call, receive, send)
+
+    async def _begin(self, call: Call, env: Environ) -> tuple[Message, bytes, bool]:
+        return await self._pool.run(call.begin)
 
     async def _receive_body(self, scope: Scope, receive: Receive) -> Body:
         """Return the body of a request; of one that is too large, only the length.
@@ -99,6 +111,33 @@ class WSGIBridge:
 
     def close(self) -> None:
         self._pool.close()
+
+
+class WSGIBridgeWithTurns(WSGIBridge):
+    """Lets accounts run their requests in turn.
+
+    The application notes the account in the environ. Before its first response, a token counts as
+    an account of its own.
+    """
+
+    def __init__(
+        self, *args: Any, threads: int, account_key: str, **kwargs: Any
+    ) -> None:
+        """`account_key` is where the application notes the account."""
+        super().__init__(*args, threads=threads, **kwargs)
+        self._turns = Turns(threads)
+        self._account_key = account_key
+        self._accounts: dict[int, Hashable] = {}  # by the hash of a token
+
+    async def _begin(self, call: Call, env: Environ) -> tuple[Message, bytes, bool]:
+        token = hash(env.get("HTTP_AUTHORIZATION"))
+        async with self._turns.of(self._accounts.get(token, token)):
+            result = await super()._begin(call, env)
+        if self._account_key in env:
+            if len(self._accounts) >= MAX_TOKENS:
+                self._accounts.clear()
+            self._accounts[token] = env[self._account_key]
+        return result
 
 
 async def _pass_on(message: Message, send: Send) -> None:
