@@ -10,11 +10,17 @@ from typing import Any, Never, Self
 import orjson
 
 MAX_DEPTH = 254  # what orjson writes
+# Each value costs about 100 bytes of memory, and a microsecond where its number keeps its text.
+MAX_VALUES = 1_000_000
+# A response with embeddings has more values, but its numbers are not kept.
+MAX_VALUES_READ = 4 * MAX_VALUES
+VALUE_BYTES = 100
 LONG_NUMBER = b"0" * 19
 ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 # Without digits, signs and spaces, only the point and the exponent of a number remain.
 DELIMITERS = bytes.maketrans(b":[]{}E", b",,,,,e")
 DELETED = b"0123456789+- \t\r\n"
+NUMBER = re.compile(rb"-?[0-9][-+.0-9eE]*")
 HALF_PAIR = re.compile(r"[\ud800-\udfff]")
 
 
@@ -31,8 +37,12 @@ class Number(float):
 
 
 def loads(raw: bytes) -> Any:
-    """Return JSON; dumps() writes its numbers as they are here. Raises ValueError."""
-    if not _may_lose_digits(raw):
+    """Return JSON; dumps() writes its numbers as they are here.
+
+    Raises ValueError, also for more than MAX_VALUES values.
+    """
+    _check_values(raw, MAX_VALUES)
+    if not _may_lose_digits(raw) or _keeps_numbers(raw):
         return orjson.loads(raw)
     value = _loads_exactly(raw)
     if b"\\u" in raw:
@@ -43,6 +53,7 @@ def loads(raw: bytes) -> Any:
 
 def loads_any(raw: bytes) -> Any:
     """Return JSON as loads() does, with halves of surrogate pairs (RFC 8259, section 8.2)."""
+    _check_values(raw, MAX_VALUES)
     try:
         return loads(raw)
     except ValueError:
@@ -54,8 +65,9 @@ def loads_any(raw: bytes) -> Any:
 def read(raw: bytes) -> Any:
     """Return JSON that is not written again: its numbers may be rounded.
 
-    Raises ValueError.
+    Raises ValueError, also for more than MAX_VALUES_READ values.
     """
+    _check_values(raw, MAX_VALUES_READ)
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -113,6 +125,34 @@ def is_too_deep(raw: bytes, value: Any) -> bool:
     except TypeError:
         return True
     return False
+
+
+def values_in(raw: bytes) -> int:
+    """Return at least how many values JSON has but one; marks within its texts count, too."""
+    return raw.count(b",") + raw.count(b"[") + raw.count(b"{")
+
+
+def _check_values(raw: bytes, most: int) -> None:
+    """Raise ValueError for too many values, before anything is made of them."""
+    if len(raw) > most and values_in(raw) > most and values_in(_bare(raw, most)) > most:
+        raise ValueError(f"more than {most} values")
+
+
+def _bare(raw: bytes, most: int) -> bytes:
+    """Return JSON without its texts. Raises ValueError: too many of them for so many values."""
+    plain = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
+    if plain.count(b'"') > 4 * (most + 1):  # a name and a text for each value
+        raise ValueError(f"more than {most} values")
+    return b"".join(plain.split(b'"')[::2])
+
+
+def _keeps_numbers(raw: bytes) -> bool:
+    """Return True if orjson would write every number as it is here."""
+    numbers = b"[" + b",".join(NUMBER.findall(_bare(raw, MAX_VALUES))) + b"]"
+    try:
+        return orjson.dumps(orjson.loads(numbers)) == numbers
+    except orjson.JSONDecodeError:
+        return False
 
 
 def _may_lose_digits(raw: bytes) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import structlog
 
-from gateway.chat import exact_json, failures
+from gateway.chat import exact_json, failures, off_loop
 from gateway.chat.context import ChatContext
 from gateway.chat.errors import (
     ChatError,
@@ -49,13 +50,18 @@ class OpenedStream:
             if payloads is None:
                 raise UpstreamServiceError("the stream ended before its first chunk")
             try:
-                self.transformer.feed(payloads)
+                await self.feed(payloads)
             except ChatError as error:
                 if not self.transformer.chunks:
                     raise _before_first_chunk(error) from error
                 self.fault = error
             if self.transformer.is_done and not self.transformer.has_begun:
                 raise UpstreamServiceError("the stream has no chunk")
+
+    async def feed(self, payloads: list[bytes]) -> None:
+        """Transform events. Raises as ChunkTransformer.feed() does."""
+        feed = partial(self.transformer.feed, payloads)
+        await off_loop.run(feed, size=off_loop.size_of(payloads))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +80,9 @@ class FallbackCaller:
         """
 
         async def call(upstream: Upstream, job: Job) -> bytes:
-            return _checked(context, await method(upstream, job), list_key)
+            body = await method(upstream, job)
+            check = partial(_checked, context, body, list_key)
+            return await off_loop.run(check, size=len(body))
 
         return await self._first_success(context, call)
 

@@ -21,6 +21,10 @@ EVENT_STREAM = {
 }
 
 
+# Counts bytes that a request holds from now on, or refuses them.
+Hold = Callable[[int], None]
+
+
 class ClientGoneError(Exception):
     """The client left before its request was complete."""
 
@@ -29,14 +33,15 @@ class ClientGoneError(Exception):
 class ChatRequest:
     """One request; header names are lower case, repeated ones are joined with a comma.
 
-    `read` returns the body. Raises ClientGoneError, PayloadTooLargeError.
+    `read` returns the body; it calls its argument with the size of each part as it arrives.
+    Raises ClientGoneError, PayloadTooLargeError, and what that call raises.
     """
 
     method: str
     path: str
     headers: Mapping[str, str]
     peer: str
-    read: Callable[[], Awaitable[bytes]]
+    read: Callable[[Hold], Awaitable[bytes]]
     request_id: str = field(init=False)
 
     def __post_init__(self) -> None:

@@ -17,6 +17,7 @@ class ModelRequest:
     model: str
     stream: bool
     body: Mapping[str, Any]
+    size: int = 0  # of the body as it was sent, in bytes
 
     @classmethod
     def parse(cls, raw: bytes) -> Self:
@@ -30,7 +31,7 @@ class ModelRequest:
         if faults:
             kind: type[ChatError] = InvalidValueError if stream else InvalidRequestError
             raise kind(*faults)
-        return cls(body["model"], stream, body)
+        return cls(body["model"], stream, body, len(raw))
 
     @property
     def wants_usage(self) -> bool:
@@ -45,7 +46,7 @@ class ModelRequest:
         return number if isinstance(number, int) and number > 1 else 1
 
     def without_body(self) -> Self:
-        return replace(self, body={})
+        return replace(self, body={}, size=0)
 
     def for_upstream(self, model: str, *, ask_usage: bool) -> bytes:
         """Return the body with the upstream's own name of the model, the rest unchanged.

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import close_old_connections
 
 from gateway.chat.fallback import FallbackCaller
+from gateway.chat.metering.body_bytes import BodyBudget
 from gateway.chat.metering.limits import Limits, counter
 from gateway.chat.metering.writer import UsageWriter
 from gateway.chat.model_registry import ModelRegistry
@@ -52,6 +53,10 @@ class Runtime:
             limits=Limits(
                 per_minute=settings.CHAT_REQUESTS_PER_MINUTE,
                 at_once=settings.CHAT_REQUESTS_AT_ONCE,
+                bodies=BodyBudget(
+                    per_key=settings.CHAT_KEY_BYTES_AT_ONCE,
+                    in_all=settings.CHAT_BYTES_AT_ONCE,
+                ),
                 count=counter(settings.REDIS_URL),
             ),
             in_thread=in_thread,

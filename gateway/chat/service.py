@@ -11,6 +11,7 @@ from typing import Any
 import structlog
 
 from gateway.authentication import authenticate, authenticate_cached
+from gateway.chat import exact_json, off_loop
 from gateway.chat.capabilities import require
 from gateway.chat.context import CLIENT_GONE, ChatContext
 from gateway.chat.errors import (
@@ -29,6 +30,7 @@ from gateway.chat.http_messages import (
     ChatResponse,
     ClientGoneError,
 )
+from gateway.chat.metering.body_bytes import BodyBytes
 from gateway.chat.metering.limits import Limits
 from gateway.chat.metering.writer import UsageWriter
 from gateway.chat.model_registry import ModelRegistry
@@ -161,6 +163,7 @@ class Service:
         caller: Caller,
         api_format: ApiFormat,
         operation: Operation,
+        held: BodyBytes,
     ) -> ChatContext:
         """Read the body and find the endpoint.
 
@@ -173,7 +176,10 @@ class Service:
             raise UnsupportedMediaTypeError(
                 EncodedBody.default_detail, headers=EncodedBody.headers
             )
-        model_request = ModelRequest.parse(await request.read())
+        raw = await request.read(held.add)
+        held.add(exact_json.VALUE_BYTES * exact_json.values_in(raw))
+        parse = partial(ModelRequest.parse, raw)
+        model_request = await off_loop.run(parse, size=len(raw))
         try:
             endpoint = await self._endpoint(model_request.model, caller)
         except EndpointNotFoundError:
@@ -195,12 +201,24 @@ class Service:
         api_format: ApiFormat,
         operation: Operation,
     ) -> ChatResponse:
-        """Call the endpoint; a failure becomes what its table says. Raises as _context()."""
-        context = await self._context(request, caller, api_format, operation)
-        is_stream = context.request.stream and operation is CHAT
-        self.limits.enter(caller)
+        """Call the endpoint; a failure becomes what its table says. Raises as _context().
+
+        What comes after the first chunk of a stream needs no body any more.
+        """
+        held = self.limits.body_of(caller)
         try:
-            require(context.endpoint, operation.inference_type, context.request)
+            context = await self._context(request, caller, api_format, operation, held)
+            return await self._answer(context, operation)
+        finally:
+            held.release()
+
+    async def _answer(self, context: ChatContext, operation: Operation) -> ChatResponse:
+        is_stream = context.request.stream and operation is CHAT
+        self.limits.enter(context.caller)
+        try:
+            kind, wanted = operation.inference_type, context.request
+            check = partial(require, context.endpoint, kind, wanted)
+            await off_loop.run(check, size=wanted.size)
             if is_stream:
                 return await self._stream(context)
             return await self._complete(context, operation)
@@ -211,7 +229,8 @@ class Service:
             if not isinstance(error, ChatError):
                 log.exception("chat failed", request_id=context.request_id)
             table = BEFORE_FIRST_CHUNK if is_stream else SYNCHRONOUS
-            status, body, headers = api_format.failure(table, error, context.request_id)
+            api_format, request_id = context.api_format, context.request_id
+            status, body, headers = api_format.failure(table, error, request_id)
             self._end(context, status)
             return ChatResponse.json(status, body, headers)
 

@@ -18,6 +18,7 @@ from gateway.chat.http_messages import (
     MAX_BODY_BYTES,
     ChatRequest,
     ChatResponse,
+    Hold,
     check_length,
 )
 from gateway.chat.loop_thread import LOOP_THREAD
@@ -85,9 +86,10 @@ def _chat_request(request: Request) -> ChatRequest:
         except Exception as error:  # noqa: BLE001 - raised when the service reads
             body = error
 
-    async def read() -> bytes:
+    async def read(hold: Hold) -> bytes:
         if isinstance(body, Exception):
             raise body
+        hold(len(body))
         return body
 
     chat_request = ChatRequest(

@@ -77,7 +77,7 @@ async def _transformed(
                 timeout.stop()
                 if payloads is None:
                     break
-                transformer.feed(payloads)
+                await opened.feed(payloads)
                 if data := transformer.flush():
                     yield data
                 if payloads:

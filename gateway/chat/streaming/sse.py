@@ -14,7 +14,10 @@ MAX_EVENT_BYTES = 16 * 1024 * 1024
 DONE = b"[DONE]"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # llama.cpp reports its failures in a field named `error`.
-FIELD = re.compile(rb"^(data|event|error)(?:: ?(.*))?$", re.MULTILINE)
+EVENT, DATA, ERROR = (
+    re.compile(b"^" + name + rb"(?:: ?(.*))?$", re.MULTILINE)
+    for name in (b"event", b"data", b"error")
+)
 
 
 def frame(payload: bytes) -> bytes:
@@ -28,12 +31,10 @@ class EventReader:
     An event that its stream does not complete is discarded, as the standard says.
     """
 
-    __slots__ = ("_has_begun", "_parts", "_size", "_skip_line_feed", "_tail")
+    __slots__ = ("_has_begun", "_rest", "_skip_line_feed")
 
     def __init__(self) -> None:
-        self._parts: list[bytes] = []
-        self._size = 0
-        self._tail = b""
+        self._rest = bytearray()
         self._skip_line_feed = False
         self._has_begun = False
 
@@ -41,34 +42,27 @@ class EventReader:
         """Return what the read completed. Raises UpstreamServiceError: an event is too large."""
         if self._skip_line_feed or b"\r" in data:
             data = self._with_line_feeds(data)
-        if b"\n\n" not in self._tail + data:
-            self._keep(data)
+        if b"\n\n" not in bytes(self._rest[-1:]) + data:
+            self._rest += data
+            if len(self._rest) > MAX_EVENT_BYTES:
+                raise UpstreamServiceError("an event of the stream is too large")
             return []
-        if self._parts:
-            data = b"".join((*self._parts, data))
+        if self._rest:
+            data = bytes(self._rest) + data
         if not self._has_begun:
             self._has_begun = True
             data = data.removeprefix(BYTE_ORDER_MARK)
         *blocks, rest = data.split(b"\n\n")
         # No check of its size here, which would lose the events before it.
-        self._parts, self._size, self._tail = [rest] * bool(rest), len(rest), rest[-1:]
+        self._rest = bytearray(rest)
         return [payload for block in blocks if (payload := _data(block)) is not None]
 
     def end(self) -> list[bytes]:
         """Return the failure that ends the stream without completing an event, if any."""
-        rest = b"".join(self._parts)
+        rest = bytes(self._rest)
         payload = _data(rest if self._has_begun else rest.removeprefix(BYTE_ORDER_MARK))
         is_error = payload is not None and replaces_answer(_parsed(payload))
         return [payload] if payload is not None and is_error else []
-
-    def _keep(self, data: bytes) -> None:
-        if not data:
-            return
-        self._parts.append(data)
-        self._size += len(data)
-        self._tail = data[-1:]
-        if self._size > MAX_EVENT_BYTES:
-            raise UpstreamServiceError("an event of the stream is too large")
 
     def _with_line_feeds(self, data: bytes) -> bytes:
         if self._skip_line_feed and data.startswith(b"\n"):
@@ -85,14 +79,12 @@ def _data(block: bytes) -> bytes | None:
     if block.startswith(b"data: ") and b"\n" not in block:
         data = block[6:]
         return data if data.startswith(b"{") else _trimmed(data)
-    fields = FIELD.findall(block)
-    data = b"\n".join(value for name, value in fields if name == b"data")
-    error = b"\n".join(value for name, value in fields if name == b"error")
+    data, error = (b"\n".join(field.findall(block)) for field in (DATA, ERROR))
     if error.strip():
         return _as_error(error)
-    if (b"event", b"error") in fields and data.strip():
+    if data.strip() and b"error" in EVENT.findall(block):
         return _as_error(data)
-    if not fields and block.lstrip().startswith((b"{", b"[")):
+    if not data and block.lstrip().startswith((b"{", b"[")):
         # Some servers write an error in place of an event, or of all events.
         return block if replaces_answer(_parsed(block)) else None
     return _trimmed(data)

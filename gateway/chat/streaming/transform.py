@@ -30,7 +30,7 @@ class ChunkTransformer:
         self._ready: list[bytes] = []
         self._held: Chunk | None = None
         self._template: Template | None = None
-        self._seen_choices: set[int] = set()
+        self._unfinished_choices: set[int] = set()
         self._finished_choices: set[int] = set()
         self._resumed_choices: set[int] = set()
         self.usage: Usage | None = None
@@ -68,7 +68,7 @@ class ChunkTransformer:
             self._add_usage(chunk, payload)
             return
         self._release()
-        may_be_last = chunk.is_finish and self._finished_choices >= self._seen_choices
+        may_be_last = chunk.is_finish and not self._unfinished_choices
         if may_be_last and not self._api_format.is_openai:
             self._held = chunk
             return
@@ -82,14 +82,16 @@ class ChunkTransformer:
             if isinstance(choice, dict):
                 index = choice.get("index")
                 number = index if isinstance(index, int) else 0
-                self._seen_choices.add(number)
                 length = text_length(choice.get("delta"))
                 self.characters += length
                 if choice.get("finish_reason"):
                     self._finished_choices.add(number)
+                    self._unfinished_choices.discard(number)
                     self._resumed_choices.discard(number)
                     self._template = None  # what follows is to be noted
-                elif length and number in self._finished_choices:
+                elif number not in self._finished_choices:
+                    self._unfinished_choices.add(number)
+                elif length:
                     self._resumed_choices.add(number)
 
     def _add_usage(self, chunk: Chunk, payload: bytes) -> None:
@@ -125,10 +127,8 @@ class ChunkTransformer:
     @property
     def has_finished(self) -> bool:
         """True if every choice, requested or seen, has its finish reason."""
-        finished = self._finished_choices
-        return (
-            len(finished) >= self._requested_choices and finished >= self._seen_choices
-        )
+        finished = len(self._finished_choices)
+        return finished >= self._requested_choices and not self._unfinished_choices
 
     @property
     def goes_on(self) -> bool:

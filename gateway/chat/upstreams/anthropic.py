@@ -12,11 +12,12 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import aiohttp
 
-from gateway.chat import failures
+from gateway.chat import failures, off_loop
 from gateway.chat.errors import (
     ChatError,
     InvalidRequestError,
@@ -41,6 +42,7 @@ FINISH_REASONS = {
     "tool_use": "tool_calls",
     "refusal": "content_filter",
 }
+MAX_NAME = 1000
 WRITTEN, CACHED = "cache_creation_input_tokens", "cache_read_input_tokens"
 
 
@@ -51,19 +53,24 @@ class Anthropic:
         self._client = client
 
     async def complete(self, job: Job) -> bytes:
-        async with http.post(self._client, job, _call(job, stream=False)) as response:
-            return completion(chunks.parse(await http.read_body(response)))
+        call = await _prepared(job, stream=False)
+        async with http.post(self._client, job, call) as response:
+            body = await http.read_body(response)
+        return await off_loop.run(
+            lambda: completion(chunks.parse(body)), size=len(body)
+        )
 
     async def stream(self, job: Job) -> AsyncGenerator[list[bytes]]:
-        posting = http.post(self._client, job, _call(job, stream=True))
+        call = await _prepared(job, stream=True)
+        posting = http.post(self._client, job, call)
         translation = Translation(job.report)
-        del job  # a stream may last, and a prompt be long
+        del job, call  # a stream may last, and a prompt be long
         async with posting as response:
             async for payloads in http.events(response):
                 ready: list[bytes] = []
+                translate = partial(translation.feed, payloads, ready)
                 try:
-                    for payload in payloads:
-                        ready += translation.chunks_of(chunks.parse(payload))
+                    await off_loop.run(translate, size=off_loop.size_of(payloads))
                 except ChatError:
                     yield ready
                     raise
@@ -71,6 +78,11 @@ class Anthropic:
 
     async def embed(self, job: Job) -> bytes:
         raise UnsupportedRequestError("embeddings")
+
+
+async def _prepared(job: Job, *, stream: bool) -> http.Call:
+    call = partial(_call, job, stream=stream)
+    return await off_loop.run(call, size=job.request.size)
 
 
 def _call(job: Job, *, stream: bool) -> http.Call:
@@ -173,6 +185,11 @@ def usage(value: Any) -> dict[str, Any]:
     }
 
 
+def _name(value: Any) -> str | None:
+    """Return a name that every chunk of a stream repeats; None for a text that is too long."""
+    return value if isinstance(value, str) and len(value) <= MAX_NAME else None
+
+
 def _number(value: Any) -> int:
     return tokens.count(value) or 0
 
@@ -222,6 +239,11 @@ class Translation:
         self._open_calls: dict[str, OpenCall] = {}  # by the index of their block
         self._thinking: dict[str, ThinkingBlock] = {}
 
+    def feed(self, payloads: Iterable[bytes], ready: list[bytes]) -> None:
+        """Append the chunks of events, up to the first failure. Raises as chunks_of() does."""
+        for payload in payloads:
+            ready += self.chunks_of(chunks.parse(payload))
+
     def chunks_of(self, event: Mapping[str, Any]) -> Iterator[bytes]:
         """Yield chunks. Raises InvalidRequestError or UpstreamServiceError for an error event."""
         if failures.is_failure(event):
@@ -229,7 +251,9 @@ class Translation:
         match event:
             case {"type": "message_start", "message": dict(message)}:
                 self._has_begun = True
-                self._head |= {name: message.get(name) for name in ("id", "model")}
+                self._head |= {
+                    name: _name(message.get(name)) for name in ("id", "model")
+                }
                 self._add_usage(message.get("usage"))
                 reported = usage(self._usage)
                 del reported["completion_tokens"]  # of a message that has only begun
@@ -302,6 +326,8 @@ class Translation:
             call = self._open_calls.pop(index, None)
             if call is not None and not call.has_arguments:
                 yield self._arguments(call, "{}")
+        if not self._open_calls:
+            self._open_calls.clear()  # an emptied table is still searched as a whole
 
     def _arguments(self, call: OpenCall, text: str) -> bytes:
         part = {"index": call.number, "function": {"arguments": text}}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from functools import partial
 
 import aiohttp
 
+from gateway.chat import off_loop
 from gateway.chat.upstreams import http
 from gateway.chat.upstreams.base import Job
 
@@ -25,15 +27,21 @@ class OpenAI:
         return await self._post(job, "embeddings")
 
     async def _post(self, job: Job, path: str) -> bytes:
-        async with http.post(self._client, job, _call(job, path)) as response:
+        call = await _prepared(job, path)
+        async with http.post(self._client, job, call) as response:
             return await http.read_body(response)
 
     async def stream(self, job: Job) -> AsyncGenerator[list[bytes]]:
-        posting = http.post(self._client, job, _call(job, "chat/completions"))
-        del job  # a stream may last, and a prompt be long
+        call = await _prepared(job, "chat/completions")
+        posting = http.post(self._client, job, call)
+        del job, call  # a stream may last, and a prompt be long
         async with posting as response:
             async for payloads in http.events(response):
                 yield payloads
+
+
+async def _prepared(job: Job, path: str) -> http.Call:
+    return await off_loop.run(partial(_call, job, path), size=job.request.size)
 
 
 def _call(job: Job, path: str) -> http.Call:

@@ -35,7 +35,8 @@ MEDIA_TYPES = {
     "image/x-png": "image/png",
     "application/x-pdf": "application/pdf",
 }
-THINKING = frozenset({"thinking", "redacted_thinking"})
+# A tuple, since an upstream may send a type that cannot be hashed.
+THINKING = ("thinking", "redacted_thinking")
 NOT_IN_IDS = re.compile(r"[^A-Za-z0-9_-]")
 
 

@@ -14,6 +14,7 @@ from urllib.parse import quote
 import pytest
 
 from gateway.chat.routing import Router
+from gateway.identity import Caller
 from tests.gateway.chat.harness import ASGI, IDENTITY, WSGI
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
@@ -58,6 +59,21 @@ def test_a_stream_comes_chunk_by_chunk_with_its_headers(gateway, upstream):
     assert response.headers["X-Accel-Buffering"] == "no"
     assert text_of(gateway.stream()) == "Hello"
     assert gateway.stream(path="/v1/chat/completions")[-1] == "[DONE]"
+
+
+@pytest.mark.parametrize(("budget", "status"), [("per_key", 429), ("in_all", 503)])
+def test_a_body_counts_in_the_budget_until_its_request_ends(
+    gateway, upstream, budget, status
+):
+    setattr(gateway.limits.bodies, budget, 1000)
+    held = gateway.limits.body_of(Caller("acme", "ada"))
+    held.add(900)
+    refused = gateway.post()
+    held.release()
+    assert (refused.status_code, "Retry-After" in refused.headers) == (status, True)
+    upstream.script = answers(COMPLETION)
+    assert gateway.post(user="x" * 300_000).status_code == 200
+    assert gateway.limits.bodies.held == 0
 
 
 def test_a_chunk_is_not_held_back_for_the_next(gateway, upstream):

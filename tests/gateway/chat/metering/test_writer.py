@@ -167,7 +167,7 @@ def test_the_oldest_are_dropped_when_the_database_stays_away(monkeypatch):
 def test_a_denial_is_a_policy_decision_that_hides_whether_the_model_exists():
     from gateway.chat.http_messages import ChatRequest
 
-    async def body() -> bytes:
+    async def body(_: Any) -> bytes:
         return b""
 
     trace = "0af7651916cd43dd8448eb211c80319c"

@@ -1,0 +1,285 @@
+"""What large bodies and events cost: bounded memory, no work on the event loop, and linear growth."""
+
+from __future__ import annotations
+
+import json
+import threading
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import requests
+
+from gateway.chat import exact_json, fallback, off_loop
+from gateway.chat.metering.body_bytes import BodyBudget, BodyBytes
+from gateway.chat.model_request import ModelRequest
+from gateway.chat.streaming.sse import MAX_EVENT_BYTES, EventReader
+from gateway.chat.streaming.transform import ChunkTransformer
+from gateway.chat.upstreams import anthropic
+from gateway.errors import TooManyRequestsError, UnavailableError
+from tests.gateway.chat.harness import IDENTITY
+from tests.gateway.chat.mock_upstream import (
+    COMPLETION,
+    DONE,
+    STREAM,
+    answers,
+    chunk,
+    event,
+    sends,
+)
+from tests.gateway.chat.test_errors import REQUEST_ID, UPSTREAM
+from tests.gateway.chat.test_faults import text_of
+from tests.gateway.chat.upstreams.test_anthropic import MESSAGE, TEXT_STREAM
+
+MANY = f"more than {exact_json.MAX_VALUES} values"
+BIG_TEXT = "x" * (off_loop.LARGE_BYTES + 1)
+
+
+def peak_of(function: Callable[[], Any]) -> int:
+    tracemalloc.start()
+    function()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return peak
+
+
+def with_values(unit: bytes, count: int) -> bytes:
+    return b'{"model":"small","a":[' + (unit + b",") * count + b"1]}"
+
+
+@pytest.mark.parametrize("unit", [b"1", b"1.10", b"[]", b'""', b"{}", b'{"a":"b"}'])
+def test_a_body_with_too_many_values_is_refused_before_it_is_read(
+    gateway, upstream, unit
+):
+    body = with_values(unit, exact_json.MAX_VALUES)
+    response = gateway.post(body)
+    assert response.status_code == 400
+    assert response.json() == {"detail": f"The body is not valid JSON: {MANY}"}
+    assert upstream.requests == []
+
+
+@pytest.mark.parametrize("read", [exact_json.loads, exact_json.loads_any])
+def test_values_are_counted_before_odd_texts_and_numbers_are_read(read):
+    raw = b'["\\ud800",1e400' + b",1" * exact_json.MAX_VALUES + b"]"
+    with pytest.raises(ValueError, match=MANY):
+        read(raw)
+
+
+@pytest.mark.parametrize(
+    "text", ["," * 2_000_000, "[{" * 1_000_000, '\\",' * 2_000_000, "\\\\" * 2_000_000]
+)
+def test_marks_within_a_text_are_no_values(text):
+    assert exact_json.loads(json.dumps([text]).encode()) == [text]
+
+
+@pytest.mark.parametrize("raw", [b'"' * 20_000_000, b'"",' * 6_000_000])
+def test_quotation_marks_alone_are_refused_without_a_copy_of_each(raw):
+    def load() -> None:
+        with pytest.raises(ValueError):  # noqa: PT011 - one of two messages
+            exact_json.loads(raw)
+
+    assert peak_of(load) < 16 * len(raw)
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"), [("0.1", float), ("-12.5", float), ("1e400", exact_json.Number), ("1.10", exact_json.Number), ("1E5", exact_json.Number)]
+)  # fmt: skip
+def test_only_a_number_that_would_change_keeps_its_text(number, kind):
+    value = exact_json.loads(f'{{"a, 1.50, b": ["\\\\", "\\"", {number}]}}'.encode())
+    assert type(value["a, 1.50, b"][-1]) is kind
+    assert exact_json.dumps(value).endswith(f"{number}]}}".encode())
+
+
+def threads_of(monkeypatch: Any, owner: Any, name: str) -> list[str]:
+    """Return the names of the threads that a function will run in."""
+    names: list[str] = []
+    function: Callable[..., Any] = getattr(owner, name)
+
+    def note(*args: Any, **kwargs: Any) -> Any:
+        names.append(threading.current_thread().name.rpartition("-")[0])
+        return function(*args, **kwargs)
+
+    monkeypatch.setattr(owner, name, note)
+    return names
+
+
+def test_large_bodies_are_read_and_written_outside_of_the_loop(
+    gateway, upstream, monkeypatch
+):
+    parsed = threads_of(monkeypatch, ModelRequest, "parse")
+    written = threads_of(monkeypatch, ModelRequest, "for_upstream")
+    checked = threads_of(monkeypatch, fallback, "_checked")
+    upstream.script = answers({**COMPLETION, "text": BIG_TEXT})
+    assert gateway.post(messages=BIG_TEXT).status_code == 200
+    assert parsed == written == checked == ["chat-large"]
+    assert json.loads(upstream.requests[0].body)["messages"] == BIG_TEXT
+
+
+def test_large_events_are_transformed_outside_of_the_loop(
+    gateway, claude, upstream, monkeypatch
+):
+    fed = threads_of(monkeypatch, ChunkTransformer, "feed")
+    translated = threads_of(monkeypatch, anthropic.Translation, "feed")
+    upstream.script = sends(event(chunk(BIG_TEXT)), event(chunk(BIG_TEXT)), DONE)
+    assert text_of(gateway.stream()) == BIG_TEXT * 2
+    assert fed.count("chat-large") == 2
+    big = {**TEXT_STREAM[2], "delta": {"type": "text_delta", "text": BIG_TEXT}}
+    upstream.script = sends(*map(event, (*TEXT_STREAM[:2], big)), DONE)
+    assert claude(stream=True).status_code == 200
+    assert "chat-large" in translated
+    upstream.script = answers(
+        {**MESSAGE, "content": [{"type": "text", "text": BIG_TEXT}]}
+    )
+    completed = threads_of(monkeypatch, anthropic, "completion")
+    assert claude().status_code == 200
+    assert completed == ["chat-large"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_with_too_many_values_is_a_failure_of_the_upstream(
+    gateway, upstream, stream
+):
+    body = b'{"choices":[' + b"1," * exact_json.MAX_VALUES_READ + b"1]}"
+    upstream.script = sends(STREAM[0], event(body)) if stream else answers(body)
+    if stream:
+        assert gateway.stream(headers=REQUEST_ID)[-1]["error"]["status_code"] == 500
+    else:
+        assert gateway.post(headers=REQUEST_ID).json() == {"detail": UPSTREAM}
+
+
+def test_an_event_with_a_large_text_passes(gateway, upstream):
+    text = "x" * (MAX_EVENT_BYTES - 1000)
+    upstream.script = sends(event(chunk(text)), STREAM[2], DONE)
+    assert text_of(gateway.stream()) == text
+
+
+# ── The budget of bodies ────────────────────────────────────────────────────────────
+
+
+def test_the_bodies_of_one_key_have_a_budget():
+    budget = BodyBudget(per_key=100)
+    first, second, other = (BodyBytes(budget, key) for key in ("a", "a", "b"))
+    first.add(90)
+    first.add(90)  # it is alone
+    other.add(1000)
+    with pytest.raises(TooManyRequestsError, match="At most 100 bytes") as refused:
+        second.add(1)
+    assert refused.value.headers == {"Retry-After": "1"}
+    first.release()
+    second.add(60)
+    first.add(40)
+    with pytest.raises(TooManyRequestsError):
+        first.add(1)
+    for body in (first, second, other):
+        body.release()
+    assert budget == BodyBudget(per_key=100)
+
+
+def test_the_bodies_of_all_keys_have_a_budget():
+    budget = BodyBudget(in_all=100)
+    first, second = BodyBytes(budget, "a"), BodyBytes(budget, "b")
+    first.add(150)
+    with pytest.raises(UnavailableError) as refused:
+        second.add(1)
+    assert refused.value.headers["Retry-After"]
+    first.release()
+    second.add(1)
+
+
+@pytest.mark.parametrize(
+    ("budget", "status", "text"),
+    [
+        ("per_key", 429, "At most 1000 bytes of requests at once."),
+        ("in_all", 503, "The running requests are too large; try again."),
+    ],
+)
+def test_a_request_beyond_the_budget_gets_a_clear_answer(
+    gateway, upstream, budget, status, text
+):
+    setattr(gateway.limits.bodies, budget, 1000)
+    begun, go_on = threading.Event(), threading.Event()
+
+    async def slow(request: Any) -> None:
+        begun.set()
+        await upstream.loop.loop.run_in_executor(None, go_on.wait, 30)
+        await answers(COMPLETION)(request)
+
+    upstream.script = slow
+    first = threading.Thread(target=gateway.post, kwargs={"messages": "x" * 2000})
+    first.start()
+    assert begun.wait(30)
+    for path in ("/v1/chat/completions", "/v2/chat/completions"):
+        response = gateway.post(path=path)
+        assert (response.status_code, "Retry-After" in response.headers) == (
+            status,
+            True,
+        )
+        assert text in response.text
+    if budget == "per_key":
+        other = IDENTITY | {"X-Principal-Id": "bob"}
+        go_on.set()
+        assert gateway.post(headers=other).status_code == 200
+    go_on.set()
+    first.join()
+    assert gateway.settled(lambda: gateway.limits.bodies.held == 0)
+    assert gateway.post().status_code == 200
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    "body", [b"{", b'{"model":"absent"}', b'{"model":"small","a":[1,2]}']
+)
+def test_a_request_holds_no_bytes_after_its_end(gateway, upstream, stream, body):
+    upstream.script = sends(*STREAM, DONE) if stream else answers(COMPLETION)
+    gateway.post(body.replace(b"}", b',"stream":%s}' % json.dumps(stream).encode()))
+    assert gateway.settled(lambda: gateway.limits.bodies.held == 0)
+
+
+def test_a_stream_holds_no_bytes_after_its_first_chunk(gateway, upstream):
+    upstream.script = sends(STREAM[0], 30.0)
+    with requests.post(
+        gateway.url + "/v2/chat/completions",
+        json={"model": "small", "stream": True},
+        headers=IDENTITY,
+        stream=True,
+        timeout=30,
+    ) as response:
+        assert next(response.iter_lines())
+        assert gateway.settled(lambda: gateway.limits.bodies.held == 0)
+        assert gateway.limits.running == 1
+
+
+# ── Linear growth ───────────────────────────────────────────────────────────────────
+
+
+def test_an_event_in_tiny_parts_needs_no_object_for_each():
+    reader = EventReader()
+
+    def feed() -> None:
+        for _ in range(100_000):
+            reader.feed(b"x")
+
+    assert peak_of(feed) < 2**20
+
+
+@pytest.mark.parametrize("line", [b"a\n", b"data\n", b"data: x\n", b"\r"])
+def test_an_event_of_many_lines_needs_memory_in_proportion(line):
+    block = b"data: {\n" + line * (2**20 // len(line))
+    assert peak_of(lambda: EventReader().feed(block + b"\n\n")) < 24 * 2**20
+
+
+@pytest.mark.parametrize("name", ["id", "model"])
+def test_a_long_name_of_a_message_is_not_repeated_in_every_chunk(name):
+    translation = anthropic.Translation(lambda _: None)
+    start: dict[str, Any] = {
+        "type": "message_start",
+        "message": {**MESSAGE, name: "x" * 100_000},
+    }
+    delta: dict[str, Any] = {
+        "type": "content_block_delta",
+        "index": 0,
+        "delta": {"type": "text_delta", "text": "a"},
+    }
+    chunks = [c for item in (start, *[delta] * 10) for c in translation.chunks_of(item)]
+    assert sum(map(len, chunks)) < 10_000
