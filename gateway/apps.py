@@ -10,7 +10,13 @@ class GatewayConfig(AppConfig):
     name = "gateway"
 
     def ready(self) -> None:
-        from gateway import configuration, events, policy, webhooks
+        from gateway import (
+            checks,  # noqa: F401 - registers them
+            configuration,
+            events,
+            policy,
+            webhooks,
+        )
         from webhooks_core import bootstrap, profiles
 
         profiles.register(

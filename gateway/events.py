@@ -10,7 +10,6 @@ from uuid import uuid4
 from django.http import HttpRequest
 from rest_framework.request import Request
 
-from gateway import static_subscriptions
 from gateway.identity import SYSTEM, Caller
 from gateway.models import PolicyDecision
 from gateway.trace_ids import trace_id
@@ -69,7 +68,6 @@ def publish(*, origin: Origin, event_type: str, data: Mapping[str, Any]) -> Even
 
     Raises UnknownEventTypeError, or TypeError when `data` is not JSON.
     """
-    static_subscriptions.sync_once()
     return publishing.publish(
         profile=PROFILE,
         owner=origin.tenant,

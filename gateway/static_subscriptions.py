@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass
-from functools import partial
 
 import structlog
-from django.db import transaction
+from django.db import DatabaseError, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from gateway import configuration
@@ -19,8 +19,6 @@ from webhooks_core.models import Endpoint
 
 log = structlog.stdlib.get_logger(__name__)
 
-_synced: list[Configuration] = []
-
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
@@ -31,14 +29,29 @@ class SyncReport:
     removed: int = 0
 
 
-def sync_once() -> None:
-    """Write the configuration into the tables, the first time that this process needs it.
+def sync_at_start() -> None:
+    """Write the configuration into the tables; a database that is away does not stop the start.
 
-    So a restart of any process is sufficient.
+    The system check then says that they differ.
     """
-    current = configuration.current()
-    if current not in _synced:
-        sync(current)
+    try:
+        sync(configuration.current())
+    except DatabaseError as error:
+        log.warning("static subscriptions not written", error=type(error).__name__)
+
+
+def is_synchronised(current: Configuration) -> bool:
+    """Return True if the tables match the configuration. Raises DatabaseError."""
+    wanted = {_key(entry): entry for entry in current.webhooks.subscriptions}
+    known = {(row.owner, row.static_key): row for row in _static()}
+    return wanted.keys() == known.keys() and not any(
+        _changed(known[key], entry) or not _signs_with(known[key], entry.secret)
+        for key, entry in wanted.items()
+    )
+
+
+def _static() -> QuerySet[Endpoint]:
+    return Endpoint.objects.static(PROFILE)
 
 
 def sync(current: Configuration) -> SyncReport:
@@ -48,21 +61,15 @@ def sync(current: Configuration) -> SyncReport:
     """
     wanted = {_key(entry): entry for entry in current.webhooks.subscriptions}
     with transaction.atomic():
-        rows = Endpoint.objects.static(PROFILE).select_for_update()
+        rows = _static().select_for_update()
         known = {(row.owner, row.static_key): row for row in rows.order_by("pk")}
         removed = [endpoints.delete(known[key]) for key in known if key not in wanted]
         updated = [_update(known[key], wanted[key]) for key in wanted if key in known]
         created = [_create(wanted[key]) for key in wanted if key not in known]
-        # Not before the commit: the caller's transaction may still fail.
-        transaction.on_commit(partial(_remember, current))
     report = SyncReport(sum(created), sum(updated), sum(removed))
     if report != SyncReport():
         log.info("static subscriptions", **asdict(report))
     return report
-
-
-def _remember(current: Configuration) -> None:
-    _synced[:] = [current]
 
 
 def _key(entry: StaticSubscription) -> tuple[str, str]:
@@ -81,17 +88,20 @@ def _create(entry: StaticSubscription) -> bool:
 
 
 def _update(endpoint: Endpoint, entry: StaticSubscription) -> bool:
-    changed = {
-        name: value
-        for name, value in _fields(entry).items()
-        if getattr(endpoint, name) != value
-    }
-    if changed:
+    if changed := _changed(endpoint, entry):
         endpoints.update(endpoint, **changed)
     has_new_secret = not _signs_with(endpoint, entry.secret)
     if has_new_secret:
         endpoints.rotate_secret(endpoint, secret=entry.secret)
     return bool(changed) or has_new_secret
+
+
+def _changed(endpoint: Endpoint, entry: StaticSubscription) -> dict[str, object]:
+    return {
+        name: value
+        for name, value in _fields(entry).items()
+        if getattr(endpoint, name) != value
+    }
 
 
 def _fields(entry: StaticSubscription) -> dict[str, object]:

@@ -9,7 +9,6 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
-from gateway import static_subscriptions
 from gateway.errors import (
     BadRequestError,
     ConflictError,
@@ -39,7 +38,6 @@ DELIVERY_COLUMNS = (
 
 def find(tenant: str, subscription_id: str, *, lock: bool = False) -> Endpoint:
     """Return a subscription of the tenant. Raises NotFoundError, also for another's."""
-    static_subscriptions.sync_once()
     rows = Endpoint.objects.of(PROFILE, tenant)
     rows = rows.select_for_update() if lock else rows
     subscription = None
@@ -127,7 +125,6 @@ def send_test(*, origin: Origin, subscription_id: str) -> Event:
 
 def of_tenant(tenant: str, *, page: int, page_size: int | None) -> QuerySet[Endpoint]:
     """Return the tenant's subscriptions, newest first; all of them without a page size."""
-    static_subscriptions.sync_once()
     rows = Endpoint.objects.of(PROFILE, tenant).order_by("-id")
     if page_size is not None:
         rows = rows[(page - 1) * page_size : page * page_size]

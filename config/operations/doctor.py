@@ -17,6 +17,7 @@ from django_q.models import Schedule
 
 from config.operations import health, reach
 from config.operations.reach import Finding, Level, Verdict, failed, ok, warning
+from gateway import configuration, static_subscriptions
 from webhooks_core.models import Endpoint, EngineState, reencryption
 from webhooks_core.network import proxy
 
@@ -92,6 +93,15 @@ def _endpoints() -> Verdict:
     return ok("No endpoint is disabled.")
 
 
+def _static_subscriptions() -> Verdict:
+    if not static_subscriptions.is_synchronised(configuration.current()):
+        return warning(
+            "The static subscriptions in the database are not those of GATEWAY_CONFIG: "
+            "run `manage.py sync_gateway_config`."
+        )
+    return ok("The static subscriptions are those of GATEWAY_CONFIG.")
+
+
 def _clock() -> Verdict:
     if connection.vendor == "sqlite":
         return ok("The database has this machine's clock.")
@@ -161,6 +171,7 @@ EXAMINATIONS: Mapping[str, Callable[[], Verdict]] = {
     "schedule": _schedule,
     "secrets": _secrets,
     "endpoints": _endpoints,
+    "static subscriptions": _static_subscriptions,
     "clock": _clock,
     "egress": _egress,
     "disk": _disk,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.core.cache import cache
 
-from gateway import configuration, keys, static_subscriptions
+from gateway import configuration, keys
 from tests.gateway.client import Api
 
 
@@ -13,7 +13,6 @@ from tests.gateway.client import Api
 def nothing_remembered():
     """No test sees what another left in this process."""
     keys._cache.clear()
-    static_subscriptions._synced.clear()
     cache.clear()
 
 

@@ -6,7 +6,9 @@ from io import StringIO
 
 import pytest
 from cryptography.fernet import Fernet
+from django.core import checks
 from django.core.management import call_command
+from django.db import OperationalError
 from django.utils import timezone
 
 from gateway import configuration, static_subscriptions
@@ -26,14 +28,25 @@ URL = "http://127.0.0.1:9/hook"
 
 
 @pytest.fixture
-def use(monkeypatch):
-    """Restart with these static subscriptions."""
+def declare(monkeypatch):
+    """Name these static subscriptions in the configuration, without a start."""
 
     def configure(*subscriptions: StaticSubscription) -> None:
         configured = Configuration(WebhookSettings(subscriptions=subscriptions))
         monkeypatch.setattr(configuration, "current", lambda: configured)
 
     return configure
+
+
+@pytest.fixture
+def use(declare):
+    """Restart with these static subscriptions."""
+
+    def restart(*subscriptions: StaticSubscription) -> None:
+        declare(*subscriptions)
+        static_subscriptions.sync_at_start()
+
+    return restart
 
 
 def declared(url: str = URL, **fields) -> StaticSubscription:
@@ -135,8 +148,8 @@ def test_the_secret_of_a_static_subscription_follows_the_file_at_once(settings):
 
 
 @pytest.mark.django_db
-def test_the_command_synchronises(use):
-    use(declared())
+def test_the_command_synchronises(declare):
+    declare(declared())
     out = StringIO()
     call_command("sync_gateway_config", stdout=out, verbosity=0)
     assert out.getvalue() == ""
@@ -156,3 +169,50 @@ def test_a_process_synchronises_once(acme, use, django_assert_num_queries):
     acme.get()
     with django_assert_num_queries(1):
         acme.get()
+
+
+@pytest.mark.django_db
+def test_nothing_but_a_start_or_the_command_writes_the_list(acme, declare):
+    declare(declared())
+    assert acme.get() == {"items": []}
+    acme.ingest("one")
+    assert not Endpoint.objects.exists()
+    assert [warning.id for warning in differences()] == ["gateway.W001"]
+    call_command("sync_gateway_config", verbosity=0)
+    assert differences() == []
+    [shown] = acme.get()["items"]
+    assert shown["url"] == URL
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "other",
+    [
+        declared(secret="another"),
+        declared(event_types=("drift.detected",)),
+        declared(tenant_id="globex"),
+        declared(f"{URL}/2"),
+        None,
+    ],
+)
+def test_a_list_that_differs_from_the_table_is_a_warning(use, declare, other):
+    use(declared())
+    assert differences() == []
+    declare(*filter(None, [other]))
+    assert [warning.id for warning in differences()] == ["gateway.W001"]
+
+
+def differences() -> list[checks.CheckMessage]:
+    return checks.run_checks(tags=["static_subscriptions"], databases=["default"])
+
+
+@pytest.mark.django_db
+def test_a_start_without_a_database_goes_on(declare, monkeypatch):
+    declare(declared())
+    monkeypatch.setattr(static_subscriptions, "sync", _fail)
+    static_subscriptions.sync_at_start()
+    assert not Endpoint.objects.exists()
+
+
+def _fail(_: Configuration) -> None:
+    raise OperationalError("no route to the database")

@@ -11,6 +11,7 @@ from django.core import checks
 from django.core.management.base import BaseCommand, CommandError
 
 from config.serving import server, sockets
+from gateway import static_subscriptions
 from webhooks_core.cli.argument_types import integer_between
 from webhooks_core.worker import processes
 
@@ -45,6 +46,7 @@ class Command(BaseCommand):
             processes.exit_with_parent(exit_with_parent)
         listener = _listener(host, port) if fd is None else _inherited(fd)
         settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
+        static_subscriptions.sync_at_start()
         from config.asgi import application
 
         server.serve(application, listener)

@@ -1,7 +1,6 @@
 """Write the static subscriptions of GATEWAY_CONFIG into the database now.
 
-Every process does so before it needs them; this command is for a deployment that starts only
-workers.
+`up` and `web` do so when they start; this command is for another web server, or for workers alone.
 """
 
 from __future__ import annotations
