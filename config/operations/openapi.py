@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from config.operations.health import CHECKS
-from webhooks_core.api.json_schema import STRING, described, object_of
+from webhooks_core.api.json_schema import AND_OTHERS, STRING, described, object_of
 
 TAG = "Operation"
 RESULT = {"type": "string", "enum": ["ok", "failed"]}
@@ -103,7 +103,10 @@ def _document() -> dict[str, Any]:
         "description": "The document.",
         "content": {
             "application/json": {
-                "schema": object_of([], openapi=described("The version of OpenAPI."))
+                "schema": object_of(
+                    ["openapi"], openapi=described("The version of OpenAPI.")
+                )
+                | AND_OTHERS
             }
         },
     }

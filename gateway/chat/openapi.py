@@ -13,6 +13,7 @@ from gateway.chat.metering import reports
 from gateway.chat.serializers import UsageQuery
 from gateway.serializers import response_example
 from webhooks_core.api.json_schema import (
+    AND_OTHERS,
     INTEGER,
     STRING,
     array_of,
@@ -78,6 +79,7 @@ DESCRIBE_USAGE = extend_schema(
 )
 
 OBJECT = {"type": "object"}
+TIMESTAMP = r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d P[SD]T$"
 TEXT_OR_NULL = {"type": ["string", "null"]}
 TOKENS = described(
     "What the request used, as the upstream counts.",
@@ -85,8 +87,17 @@ TOKENS = described(
         [],
         prompt_tokens=described("Of the messages.", INTEGER),
         completion_tokens=described("Of the response.", INTEGER),
-    ),
+    )
+    | AND_OTHERS,
 )
+# Of a completion and of a chunk. Everything else is the upstream's.
+COMPLETION = {
+    "id": described("The upstream's id of the response."),
+    "object": described("The kind of this object."),
+    "created": described("Unix time in seconds.", INTEGER),
+    "model": described("The name of the model endpoint."),
+    "usage": TOKENS,
+}
 SCHEMAS: dict[str, dict[str, Any]] = {
     "GatewayChatRequest": object_of(
         ["model"],
@@ -102,10 +113,16 @@ SCHEMAS: dict[str, dict[str, Any]] = {
     | {"description": "Every other field goes to the upstream as it is."},
     "GatewayChatCompletion": object_of(
         ["choices"],
-        model=described("The upstream's name of the model."),
         choices=described("The responses, each with a `message`.", array_of(OBJECT)),
-        usage=TOKENS,
-    ),
+        **COMPLETION,
+    )
+    | AND_OTHERS,
+    "GatewayChatChunk": object_of(
+        ["choices"],
+        choices=described("The parts, each with a `delta`.", array_of(OBJECT)),
+        **COMPLETION,
+    )
+    | AND_OTHERS,
     "GatewayChatErrorChunk": object_of(
         request_id=described("The id of the request, as in the logs."),
         error=described(
@@ -116,7 +133,11 @@ SCHEMAS: dict[str, dict[str, Any]] = {
                     "The failure.",
                     object_of(
                         error=described("A text."),
-                        timestamp=described("ISO 8601, UTC."),
+                        timestamp=described(
+                            "`YYYY-MM-DD HH:MM:SS` and the abbreviation of the zone, in the US "
+                            "Pacific time zone.",
+                            {"type": "string", "pattern": TIMESTAMP},
+                        ),
                     ),
                 ),
             ),
@@ -130,8 +151,9 @@ SCHEMAS: dict[str, dict[str, Any]] = {
                 message=described("What is wrong, for people."),
                 type=described("The kind of the error, for programs."),
                 param=described("The field that is wrong, or null.", TEXT_OR_NULL),
-                code=described("A more exact kind, or null.", TEXT_OR_NULL),
-            ),
+                code=described("A more exact kind, or null.", {}),
+            )
+            | AND_OTHERS,
         )
     ),
 }
@@ -159,14 +181,14 @@ EMBEDDING = object_of(
     model=described("The name of the model endpoint."),
     input=described("A text, or an array of texts, as OpenAI takes it.", {}),
 )
-EMBEDDINGS = object_of(
-    ["data"],
-    data=described("One item for each text, with `embedding`.", array_of(OBJECT)),
-    usage=TOKENS,
+EMBEDDINGS = (
+    object_of(
+        ["data"],
+        data=described("One item for each text, with `embedding`.", array_of(OBJECT)),
+        usage=TOKENS,
+    )
+    | AND_OTHERS
 )
-EVENTS = object_of(["data"], data=STRING | {"description": "A chunk as JSON."}) | {
-    "description": "Server-sent events: the shape of each one."
-}
 NAME = {
     "name": "model",
     "in": "path",
@@ -197,8 +219,16 @@ def add_chat(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     shapes = result["components"].get("schemas", {}) | SCHEMAS
     result["components"]["schemas"] = dict(sorted(shapes.items()))
     result["paths"] |= {
-        "/v2/chat/completions": _chat("chat", "GatewayError"),
-        "/v1/chat/completions": _chat("openai_chat", "GatewayOpenAIError"),
+        "/v2/chat/completions": _chat(
+            "chat",
+            "GatewayError",
+            _events("A chunk, or at the end the error chunk.", "GatewayChatErrorChunk"),
+        ),
+        "/v1/chat/completions": _chat(
+            "openai_chat",
+            "GatewayOpenAIError",
+            _events("A chunk, an error or `[DONE]`.", "GatewayOpenAIError"),
+        ),
         "/v1/embeddings": _post(
             "embeddings", "Embed texts", EMBEDDING, _json(EMBEDDINGS), EMBED
         ),
@@ -219,12 +249,23 @@ def add_chat(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     return result
 
 
-def _chat(name: str, error: str) -> dict[str, Any]:
+def _events(text: str, error: str) -> dict[str, Any]:
+    """Return the media type of a stream; an error after its first chunk is its last event."""
+    data = {
+        "contentMediaType": "application/json",
+        "contentSchema": {"anyOf": [ref("GatewayChatChunk"), ref(error)]},
+    }
+    schema = object_of(data=described(text, STRING | data))
+    description = "Server-sent events: the shape of each one."
+    return {"text/event-stream": {"schema": described(description, schema)}}
+
+
+def _chat(name: str, error: str, events: dict[str, Any]) -> dict[str, Any]:
     return _post(
         name,
         "Complete a chat, at once or as a stream",
         ref("GatewayChatRequest"),
-        _json(ref("GatewayChatCompletion")) | {"text/event-stream": {"schema": EVENTS}},
+        _json(ref("GatewayChatCompletion")) | events,
         CHATS,
         error=error,
     )

@@ -11,9 +11,38 @@ from rest_framework.request import Request
 
 from recording.throttles import MCPThrottle
 from recording.viewsets import RecordingViewSet
+from webhooks_core.api.json_schema import (
+    AND_OTHERS,
+    INTEGER,
+    STRING,
+    described,
+    object_of,
+    ref,
+)
 
 LIST_TOOLS = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 TOOLS = {"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}
+# Of a message that the MCP server refuses; what comes before it refuses as the API does.
+REFUSED = object_of(
+    ["jsonrpc", "error"],
+    jsonrpc=described("Always `2.0`.", {"const": "2.0"}),
+    id=described("The id of the message, or null.", {}),
+    error=described(
+        "The error.",
+        object_of(
+            code=described("A code of JSON-RPC or MCP.", INTEGER),
+            message=described("What is wrong, for people."),
+        )
+        | AND_OTHERS,
+    ),
+)
+RESPONSES = {
+    (200, "application/json"): OpenApiTypes.OBJECT,
+    (200, "text/event-stream"): object_of(data=described("A message as JSON.", STRING)),
+    202: None,
+    400: {"anyOf": [REFUSED, ref("RecordingError")]},
+    406: REFUSED,
+}
 
 
 class MCPViewSet(RecordingViewSet):
@@ -28,7 +57,7 @@ class MCPViewSet(RecordingViewSet):
         description="JSON-RPC 2.0, as the Model Context Protocol defines it for streamable HTTP."
         " `tools/list` describes the tools. A notification gets 202 without a body.",
         request=OpenApiTypes.OBJECT,
-        responses={200: OpenApiTypes.OBJECT, 202: None},
+        responses=RESPONSES,
         examples=[
             OpenApiExample("request", LIST_TOOLS, request_only=True),
             OpenApiExample("response", TOOLS, response_only=True),

@@ -51,25 +51,35 @@ METADATA = {
     "redirect_uris": described("Where the browser may be sent back.", array_of(URI))
     | {"minItems": 1, "maxItems": MAX_REDIRECTS},
 }
-ENDPOINTS = ("authorization_endpoint", "token_endpoint", "registration_endpoint")
 SCHEMAS: dict[str, dict[str, Any]] = {
     "OAuthError": object_of(
         error=described("A code of RFC 6749, RFC 7591 or RFC 8707."),
         error_description=described("What is wrong, for people."),
     ),
     "OAuthServer": object_of(
-        ["issuer", *ENDPOINTS],
         issuer=described("The address of this server.", URI),
         authorization_endpoint=described("Where the browser goes for consent.", URI),
         token_endpoint=described("Where codes and refresh tokens are traded.", URI),
         registration_endpoint=described("Where applications register.", URI),
-        revocation_endpoint=described("Where connections end.", URI),
         scopes_supported=described("The scopes.", TEXTS),
+        response_types_supported=described("The response types.", TEXTS),
+        response_modes_supported=described("How the code comes back.", TEXTS),
         grant_types_supported=described("The grants.", TEXTS),
         code_challenge_methods_supported=described("The methods of PKCE.", TEXTS),
         client_id_metadata_document_supported=described(
             "Whether a client id may be the address of a document.", BOOLEAN
         ),
+        token_endpoint_auth_methods_supported=described(
+            "How clients authenticate at the token endpoint.", TEXTS
+        ),
+        revocation_endpoint=described("Where connections end.", URI),
+        revocation_endpoint_auth_methods_supported=described(
+            "How clients authenticate there.", TEXTS
+        ),
+        authorization_response_iss_parameter_supported=described(
+            "Whether the redirect names the issuer (RFC 9207).", BOOLEAN
+        ),
+        service_documentation=described("A page for developers.", URI),
     ),
     "OAuthResource": object_of(
         resource=described("The address that tokens are for.", URI),
@@ -96,6 +106,9 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         expires_in=described("Seconds until the access token ends.", INTEGER),
         refresh_token=described("For a new pair; each rotation replaces it."),
         scope=described("The scope of the access token.", SCOPES),
+        email=described(
+            "Of the account, or empty. Do not use it for authorization.",
+        ),
     ),
 }
 REGISTRATION_EXAMPLE = {
@@ -123,6 +136,7 @@ TOKEN_EXAMPLE = {
     "expires_in": 3600,
     "refresh_token": "90 days, anew with each rotation",
     "scope": SCOPE,
+    "email": "ada@example.org",
 }
 
 

@@ -26,6 +26,7 @@ from gateway.chat.loop_thread import LOOP_THREAD
 from recording import tokens
 from tests.contract.golden import SECURITY, Case, Record, Response, Route
 from tests.contract.routes import CHAT_ROUTES, DJANGO_ROUTES, HOOKS, SUBSCRIPTIONS, URL
+from tests.documented import assert_documented
 
 HERE = Path(__file__).parent
 NOW = "2030-01-01T00:00:00Z"
@@ -135,6 +136,9 @@ def _sender(
             )
             body = answer.getvalue()
             transaction.set_rollback(True)  # each case meets the same world
+        kind = answer.get("Content-Type", "")
+        path = _filled(case.route.path, world["names"])
+        assert_documented(case.method, path, answer.status_code, kind, body)
         cookies = [("Set-Cookie", it.OutputString()) for it in answer.cookies.values()]
         client.cookies.clear()
         return Response(answer.status_code, [*answer.items(), *cookies], body)
@@ -240,4 +244,7 @@ async def _ask(case: Case, identity: Mapping[str, str]) -> Response:
     await application(scope, receive, send)
     start, *parts = sent
     shown = [(k.decode(), v.decode()) for k, v in start["headers"]]
-    return Response(start["status"], shown, b"".join(it["body"] for it in parts))
+    body = b"".join(it["body"] for it in parts)
+    kind = next((v for k, v in shown if k.lower() == "content-type"), "")
+    assert_documented(case.method, case.route.path, start["status"], kind, body)
+    return Response(start["status"], shown, body)

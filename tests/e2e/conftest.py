@@ -3,11 +3,28 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import requests
 
+from tests.documented import assert_response_documented
 from tests.e2e.starting import READY, Instance, strange
 from tests.running import free_port, running
+
+
+@pytest.fixture(autouse=True)
+def documented(monkeypatch) -> None:
+    """Compare each response to requests with the OpenAPI document."""
+    send = requests.Session.send
+
+    def compared(session: Any, request: Any, **options: Any) -> requests.Response:
+        response = send(session, request, **options)
+        if not options.get("stream"):
+            assert_response_documented(response)
+        return response
+
+    monkeypatch.setattr(requests.Session, "send", compared)
 
 
 @pytest.fixture

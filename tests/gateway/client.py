@@ -7,9 +7,9 @@ from typing import Any
 import orjson
 import stripe
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import Client
 
 from gateway.models import Chunk, Document
+from tests.documented import DocumentedClient
 from tests.receiver import Received
 from webhooks_core.models import Delivery, Endpoint, Event
 
@@ -25,7 +25,7 @@ class Api:
         headers = {"X-Tenant-Id": tenant, "X-Principal-Id": principal}
         if key:
             headers = {"Authorization": f"Bearer {key}"}
-        self.client = Client(headers=headers, raise_request_exception=False)
+        self.client = DocumentedClient(headers=headers, raise_request_exception=False)
 
     def call(self, method: str, path: str, body: Any = None, **extra: Any) -> Any:
         if not isinstance(body, bytes):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import orjson
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 
 from recording import tokens
+from tests.documented import DocumentedClient
 from tests.factories import UserFactory
 
 # A literal address: it needs no resolver, and nothing is ever sent to it in these tests.
@@ -22,7 +22,7 @@ class Api:
         self.user = user
         self.owner = str(user.pk)
         self.token = tokens.create(user=user, days=30).text
-        self.client = Client(raise_request_exception=False)
+        self.client = DocumentedClient(raise_request_exception=False)
 
     def send(self, method, path, body=None, **options):
         if body is not None and not isinstance(body, bytes):

@@ -11,6 +11,9 @@ NUMBER = {"type": "number"}
 BOOLEAN = {"type": "boolean"}
 DATE_TIME = {"type": "string", "format": "date-time"}
 
+# For an object with properties that another system defines.
+AND_OTHERS: dict[str, Any] = {"additionalProperties": {}}
+
 
 def object_of(
     required: Sequence[str] | None = None, /, **properties: Any

@@ -101,7 +101,8 @@ class ProductAutoSchema(AutoSchema):
             return bodies
         for body in bodies.values():
             body["description"] = body["description"] or self.get_summary()
-        for status in sorted(self.get_error_statuses()):
+        described = {int(status) for status in bodies}  # by the view itself
+        for status in sorted(self.get_error_statuses() - described):
             body = self._get_response_for_code(
                 self._error_response(status), str(status)
             )  # type: ignore[no-untyped-call] # of the library

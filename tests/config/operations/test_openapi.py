@@ -12,6 +12,7 @@ from django.urls import URLResolver, get_resolver
 from schemathesis.checks import not_a_server_error
 
 from config.operations.health import CHECKS
+from tests.documented import assert_documented, assert_valid
 from tests.fuzzing import DESCRIBED, DOCUMENT, assert_as_described, bounded
 from webhooks_core import profiles
 from webhooks_core.api import openapi
@@ -149,3 +150,45 @@ def test_every_field_and_parameter_is_described():
             for schema in bodies(operation):
                 missing += undescribed(schema, name)
     assert missing == []
+
+
+TOKENS = DOCUMENT["paths"]["/oauth/token"]["post"]["responses"]["200"]["content"]
+SUBSCRIPTIONS = "/v1/webhooks/subscriptions"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"email": None}, {"surprise": 1}, {"expires_in": "3600"}],
+)
+def test_a_response_that_differs_from_the_document_is_found(change):
+    example = TOKENS["application/json"]["examples"]["example"]["value"]
+    body = {key: it for key, it in (example | change).items() if it is not None}
+
+    def compare(value):
+        kind = "application/json; charset=utf-8"
+        assert_documented("POST", "/oauth/token", 200, kind, orjson.dumps(value))
+
+    compare(example)
+    with pytest.raises(AssertionError, match=next(iter(change))):
+        compare(body)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "body"),
+    [
+        (418, "application/json", b'{"detail": "x"}'),
+        (404, "text/html", b"<h1>Not Found</h1>"),
+        (204, "application/json", b"{}"),
+    ],
+)
+def test_a_status_type_or_body_that_is_not_documented_is_found(status, kind, body):
+    with pytest.raises(AssertionError, match="document"):
+        assert_documented("DELETE", f"{SUBSCRIPTIONS}/whsub_1", status, kind, body)
+
+
+def test_a_time_in_another_format_is_found():
+    schema = {"type": "string", "format": "date-time"}
+    assert_valid("2026-11-21T03:20:00.000000Z", schema)
+    for text in ("2026-11-21T03:20:00Z", "2026-11-21T03:20:00.000000+00:00"):
+        with pytest.raises(AssertionError, match="date-time"):
+            assert_valid(text, schema)

@@ -29,6 +29,7 @@ from gateway.chat.routing import Router
 from gateway.chat.service import Service
 from gateway.chat.upstreams import http, registry
 from gateway.configuration.shapes import ModelEntry, Target, Timeouts
+from tests.documented import assert_response_documented
 from tests.gateway.chat.mock_upstream import MockUpstream
 from tests.loops import Loop
 from tests.running import PATIENCE_S
@@ -103,12 +104,15 @@ class Gateway:
     ) -> requests.Response:
         if body is None:
             body = json.dumps({"model": "small", "messages": MESSAGES, **fields})
-        return requests.post(
+        response = requests.post(
             self.url + path,
             data=body,
             headers={"Content-Type": "application/json", **IDENTITY, **(headers or {})},
             timeout=PATIENCE_S,
         )
+        if response.status_code != 200:  # else it is the upstream's, right or wrong
+            assert_response_documented(response)
+        return response
 
     @contextmanager
     def events(

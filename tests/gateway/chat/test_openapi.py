@@ -11,8 +11,10 @@ import schemathesis
 
 from gateway.chat.openapi import CHATS
 from gateway.configuration.shapes import Target
+from tests.documented import assert_response_documented
 from tests.fuzzing import DOCUMENT, assert_as_described, bounded
 from tests.gateway.chat.harness import IDENTITY
+from tests.gateway.chat.mock_upstream import STREAM, sends
 from tests.running import PATIENCE_S
 
 
@@ -63,3 +65,13 @@ def test_an_example_works_when_sent(path, name, gateway):
     kind = "text/event-stream" if example.get("stream") else "application/json"
     assert response.headers["Content-Type"].startswith(kind)
     assert "ferries?" in response.text
+    assert_response_documented(response)
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v2/chat/completions"])
+def test_every_event_of_a_stream_that_breaks_is_documented(path, gateway, upstream):
+    gateway.declare()
+    upstream.script = sends(STREAM[0], b"data: nonsense\n\n")
+    response = gateway.post(path=path, stream=True)
+    assert response.content.count(b"data: ") == 2
+    assert_response_documented(response)

@@ -15,6 +15,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from oauth2_provider import cimd
 
+from tests.documented import DocumentedClient
 from tests.factories import UserFactory
 from tests.recording.oauth.documents import HOST, Site, server_side
 from tests.recording.oauth.flows import App
@@ -28,7 +29,7 @@ def account(db) -> User:
 
 @pytest.fixture
 def visitor(account) -> Client:
-    client = Client()
+    client = DocumentedClient()
     client.force_login(account, backend="django.contrib.auth.backends.ModelBackend")
     return client
 

@@ -11,6 +11,8 @@ from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 from django.test import Client
 
+from tests.documented import DocumentedClient
+
 REDIRECT = "http://127.0.0.1:4567/callback"
 FORM = "application/x-www-form-urlencoded"
 
@@ -98,7 +100,7 @@ class App:
             headers.setdefault("authorization", basic(self.client_id, self.secret))
         elif self.method == "client_secret_post":
             form = {"client_secret": self.secret} | form
-        return Client().post(path, urlencode(form), FORM, headers=headers)
+        return DocumentedClient().post(path, urlencode(form), FORM, headers=headers)
 
     def exchange(self, code: str, changes: dict[str, str] | None = None) -> Any:
         form = {
