@@ -9,6 +9,8 @@ import pytest
 
 from tests import own_project
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 import json
 call_command("export_catalog", "books.csv", "--json", stdout=sys.stderr)

@@ -82,6 +82,7 @@ def test_a_local_instance_names_both_addresses_that_others_could_reach():
         assert f"{name}: a local instance serves this machine alone" in message
 
 
+@pytest.mark.slow
 def test_production_starts_when_every_variable_is_set():
     done = start(**PRODUCTION)
     assert (done.returncode, done.stderr) == (0, "")
@@ -125,6 +126,7 @@ def test_a_malformed_variable_is_one_clear_error(name, value, words):
     assert words in fault({name: value})
 
 
+@pytest.mark.slow
 def test_a_configuration_that_is_not_there_ends_a_command_with_a_clear_error():
     done = start(GATEWAY_CONFIG="/no/such/file")
     assert done.returncode == 1
@@ -170,6 +172,7 @@ def test_a_command_ends_with_every_fault_at_once_and_no_traceback():
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_secret_may_come_from_a_file(tmp_path):
     secret = tmp_path / "secret"
     secret.write_text(PRODUCTION["SECRET_KEY"] + "\n")

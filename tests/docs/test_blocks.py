@@ -11,6 +11,7 @@ import re
 import shlex
 import subprocess
 from collections.abc import Callable
+from functools import cache
 
 import pytest
 import yaml
@@ -167,4 +168,9 @@ NAMED = [block for block in BLOCKS if block.name and block.language != "ini"]
 )
 def test_a_block_with_a_name_is_run_by_a_test(block):
     call = re.compile(rf'\b(?:run|sample|python|javascript)\([^()]*"{block.name}"')
-    assert any(call.search(file.read_text()) for file in (ROOT / "tests").rglob("*.py"))
+    assert any(call.search(text) for text in texts_of_tests())
+
+
+@cache
+def texts_of_tests() -> list[str]:
+    return [file.read_text() for file in (ROOT / "tests").rglob("*.py")]

@@ -366,6 +366,7 @@ def test_the_command_tells_what_a_file_holds_or_what_is_wrong(tmp_path):
         call_command("check_gateway_config", str(file))
 
 
+@pytest.mark.slow
 def test_a_bad_file_stops_the_start_with_one_clear_error(tmp_path):
     file = tmp_path / "bad.yaml"
     file.write_text(
