@@ -1,6 +1,8 @@
 """One connection to a receiver, and the HTTP/1.1 of one exchange after another on it.
 
 What a receiver sends is bounded: by bytes, by headers, and by the deadlines of the tasks that wait.
+The status line decides. A response counts from the end of that line on, whatever follows: headers that
+contradict each other, are malformed or never end (RFC 9112 section 6.3), or a broken body.
 
 States of a connection after an exchange; only the first one can serve another request:
 
@@ -21,6 +23,7 @@ States of a connection after an exchange; only the first one can serve another r
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from typing import cast
 
@@ -29,7 +32,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from webhooks_core.network.error_classes import NotHttpError
 
 RESPONSE_BODY_BYTES = 4096  # of a response, kept for people
-# The status line decides. This bounds the reading of a body, which only people look at.
+# This bounds the reading of a body, which only people look at.
 READ_AT_MOST = 16 * 1024
 # Of a response: the size of one header, and their number. More is not valid HTTP to us.
 MAX_HEADER_BYTES = 32 * 1024
@@ -39,28 +42,38 @@ KEPT_HEADER_BYTES = 4096  # of a response, kept for people
 _MAX_PENDING = 2 * MAX_HEADER_BYTES
 # Responses before the final one that are read; more must not keep the event loop busy.
 MAX_HINTS = 100
+# As the parser reads it (RFC 9112 section 4), with or without the space before an empty reason.
+_STATUS_LINE = re.compile(rb"HTTP/(?:0\.9|1\.[01]|2\.0) ([1-9][0-9]{2})(?: [^\r]*)?\r?")
+_LINE_BYTES = (
+    64  # what is kept of a line whose end has not come: enough to tell its kind
+)
 
 
 class Connection(asyncio.Protocol):
     """A connection; at most one task at a time exchanges a request for a response.
 
-    `status_code` is None until the head of a final response is there: of the 1xx, only 101 is.
+    `status_code` is None until the status line of a final response is there: of the 1xx, only 101 is.
     `first_byte_at` is a time of `time.perf_counter`, 0 if nothing was received. `address` is the
     receiver's; `headers` are those of the response, as many as KEPT_HEADER_BYTES hold.
     """
 
     __slots__ = (
         "_awaits_end",
+        "_begun",
         "_failure",
+        "_has_head",
         "_header_bytes",
         "_header_count",
         "_hints",
+        "_is_in_hint",
         "_is_over",
         "_keeps_alive",
+        "_line",
         "_loop",
         "_parser",
         "_pending",
         "_read",
+        "_reason_bytes",
         "_transport",
         "_waiter",
         "address",
@@ -98,15 +111,16 @@ class Connection(asyncio.Protocol):
         self.headers: list[tuple[bytes, bytes]] = []
         self.body = bytearray()
         self.first_byte_at = 0.0
-        self._pending = self._read = self._hints = 0
-        self._header_count = self._header_bytes = 0
-        self._awaits_end = self._is_over = False
+        self._pending = self._read = self._hints = self._begun = 0
+        self._header_count = self._header_bytes = self._reason_bytes = 0
+        self._awaits_end = self._has_head = self._is_over = False
+        self._is_in_hint, self._line = False, b""
         self._keeps_alive = True
 
     def exchange(
         self, head: bytes, body: bytes, *, is_last: bool = False
     ) -> asyncio.Future[None]:
-        """Send a request; the future ends when the head of its response is there.
+        """Send a request; the future ends when its response has a status.
 
         It raises NotHttpError, or an OSError if the connection was closed before. After the last
         request, whose head says so, the connection is not reusable.
@@ -163,25 +177,50 @@ class Connection(asyncio.Protocol):
             return
         self.first_byte_at = self.first_byte_at or time.perf_counter()
         self._pending += len(data)
+        is_http = True
         try:
             self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade):
+            is_http = False
+        if self.status_code is None:
+            self._read_status_line(data)
+        if not is_http or self._is_too_large():
             self._fail(NotHttpError())
-        else:
-            self._check_size()
         self._notify()
 
-    def _check_size(self) -> None:
-        if self._hints > MAX_HINTS and not self.is_closed:
-            self._keeps_alive = False
-            self._transport.pause_reading()  # until the deadline
+    def _read_status_line(self, data: bytes) -> None:
+        """Look for the status line of a final response whose head is incomplete, or refused.
+
+        The parser reports a status with the whole head only, and stops where it refuses one: no
+        line after that counts.
+        """
+        *lines, rest = (self._line + data).split(b"\n")
+        self._line = rest[:_LINE_BYTES]
+        for line in lines:
+            is_empty = line in {b"", b"\r"}
+            if self._is_in_hint:
+                self._is_in_hint = not is_empty
+            elif self._begun and (match := _STATUS_LINE.fullmatch(line)):
+                self._begun -= 1
+                self._is_in_hint = not is_final(int(match[1]))
+                if not self._is_in_hint:
+                    self.status_code = int(match[1])
+                    return
+            elif not is_empty:
+                return
+
+    def _is_too_large(self) -> bool:
+        """Return True if no more of this response is read."""
         is_large = self._pending > _MAX_PENDING or self._read >= READ_AT_MOST
-        if is_large and not self._is_over:
-            self._fail(NotHttpError())
+        return is_large and not self._is_over
 
     def _fail(self, failure: Exception) -> None:
         """Close the connection; the failure counts if there is no status yet."""
         self._failure = self._failure or failure
+        if not self._has_head:
+            self.retry_after = (
+                b""  # how much of a broken head was read depends on its segments
+            )
         self.abort()
         self._notify()
 
@@ -199,14 +238,17 @@ class Connection(asyncio.Protocol):
     # Called by the parser, within data_received().
 
     def on_message_begin(self) -> None:
-        self._pending = self._header_count = 0
+        self._pending = self._header_count = self._reason_bytes = 0
+        self._begun += 1
         if self._is_over:
             self._keeps_alive = False  # more than one response to a request
         else:  # what came before it is not the final one's
             self.retry_after, self.headers, self._header_bytes = b"", [], 0
 
     def on_status(self, text: bytes) -> None:
-        if len(text) > _MAX_PENDING:
+        self._reason_bytes += len(text)
+        if self._reason_bytes > _MAX_PENDING:
+            self._begun = 0
             raise NotHttpError
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -216,7 +258,7 @@ class Connection(asyncio.Protocol):
         is_excessive = self._header_count > MAX_HEADERS or size > MAX_HEADER_BYTES
         if is_excessive or b"\0" in value:
             raise NotHttpError
-        if self.status_code is not None:
+        if self._has_head:
             return  # a trailer, or of another response
         if not self.retry_after and name.lower() == b"retry-after":
             self.retry_after = value.strip()
@@ -226,11 +268,13 @@ class Connection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         status_code = self._parser.get_status_code()
-        is_final = status_code == 101 or not 100 <= status_code < 200
-        if not is_final:
+        if not is_final(status_code):
             self._hints += 1
-        elif self.status_code is None:
-            self.status_code = status_code
+            if self._hints > MAX_HINTS:
+                self._keeps_alive = False
+                self._transport.pause_reading()  # until the deadline
+        elif not self._has_head:
+            self.status_code, self._has_head = status_code, True
             is_unsent = self._transport.get_write_buffer_size() > 0
             if is_unsent or (status_code == 204 and self._announces_body()):
                 self._keeps_alive = False
@@ -250,6 +294,11 @@ class Connection(asyncio.Protocol):
             self.body += data[: RESPONSE_BODY_BYTES - len(self.body)]
 
     def on_message_complete(self) -> None:
-        if self.status_code is not None and not self._is_over:
+        if self._has_head and not self._is_over:
             self._is_over = True
             self._keeps_alive &= self._parser.should_keep_alive()
+
+
+def is_final(status_code: int) -> bool:
+    """Return True unless another response follows: of the 1xx, only 101 is the last one."""
+    return status_code == 101 or not 100 <= status_code < 200

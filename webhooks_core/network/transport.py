@@ -24,7 +24,7 @@ from webhooks_core.network.proxy import UNREACHABLE
 from webhooks_core.network.request_head import head_of, target_of
 from webhooks_core.outcomes import Outcome
 
-# The status line decides. This bounds the reading of a body, which only people look at.
+# The status line decides. This bounds the reading of the rest, which mostly people look at.
 READ_FOR_S = 1.0
 CONNECT_FOR_S = 3.0
 

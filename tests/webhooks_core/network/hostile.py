@@ -103,7 +103,7 @@ def reset(connection: socket.socket) -> None:
 
 
 def answering(*parts: bytes, then: str = "close") -> Behaviour:
-    """Read the request, send bytes, and then close, reset, drip or pour for ever."""
+    """Read the request, send bytes, and then close, reset, wait, or drip or pour for ever."""
 
     def behave(connection: socket.socket, server: Hostile) -> None:
         read_request(connection)
@@ -116,6 +116,8 @@ def answering(*parts: bytes, then: str = "close") -> Behaviour:
         elif then == "reset":
             time.sleep(0.05)
             reset(connection)
+        elif then == "wait":
+            receive(connection)
 
     return behave
 

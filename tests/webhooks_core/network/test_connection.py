@@ -240,18 +240,20 @@ def test_well_formed_responses_are_read_as_an_independent_parser_reads_them(loop
 
 
 @pytest.mark.parametrize(
-    ("parts", "status_code"),
+    ("parts", "is_read"),
     [
-        pytest.param([b"A: " + b"b" * (MAX_HEADER_BYTES - 100)], 200, id="long"),
-        pytest.param([b"A: " + b"b" * (MAX_HEADER_BYTES + 1)], None, id="too long"),
-        pytest.param([b"A: b"] * MAX_HEADERS, 200, id="many"),
-        pytest.param([b"A: b"] * (MAX_HEADERS + 1), None, id="too many"),
-        pytest.param([b"B" * (MAX_HEADER_BYTES + 1) + b": a"], None, id="a name"),
+        pytest.param([b"A: " + b"b" * (MAX_HEADER_BYTES - 100)], True, id="long"),
+        pytest.param([b"A: " + b"b" * (MAX_HEADER_BYTES + 1)], False, id="too long"),
+        pytest.param([b"A: b"] * (MAX_HEADERS - 1), True, id="many"),
+        pytest.param([b"A: b"] * MAX_HEADERS, False, id="too many"),
+        pytest.param([b"B" * (MAX_HEADER_BYTES + 1) + b": a"], False, id="a name"),
     ],
 )
-def test_headers_are_bounded(loop, parts, status_code):
-    data = OK + b"\r\n".join(parts) + b"\r\n\r\n"
-    assert read(loop, data).status_code == status_code
+def test_headers_are_bounded_and_the_status_before_them_counts(loop, parts, is_read):
+    exchange = Exchange(loop)
+    data = OK + b"\r\n".join([b"Content-Length: 0", *parts]) + b"\r\n\r\n"
+    assert exchange.read([data]).status_code == 200
+    assert exchange.connection.is_closed != is_read
 
 
 @pytest.mark.parametrize(
