@@ -218,9 +218,8 @@ class Connection(asyncio.Protocol):
         """Close the connection; the failure counts if there is no status yet."""
         self._failure = self._failure or failure
         if not self._has_head:
-            self.retry_after = (
-                b""  # how much of a broken head was read depends on its segments
-            )
+            # How much of a broken head was read depends on its segments.
+            self.retry_after = b""
         self.abort()
         self._notify()
 

@@ -22,6 +22,7 @@ from webhooks_core.network.error_classes import (
 )
 from webhooks_core.network.proxy import UNREACHABLE
 from webhooks_core.network.request_head import head_of, target_of
+from webhooks_core.network.retry_after import retry_after
 from webhooks_core.outcomes import Outcome
 
 # The status line decides. This bounds the reading of the rest, which mostly people look at.
@@ -244,14 +245,8 @@ async def _read_response(
     if 200 <= status_code < 300:
         return _Ending(Outcome.OK, status_code, body=body)
     text = f"HTTP {status_code}"
-    return _Ending(Outcome.HTTP, status_code, text, retry_after(pause), body)
-
-
-def retry_after(value: bytes) -> float | None:
-    """Return a `Retry-After` in seconds; None for a date or a malformed value."""
-    if value.isdigit() and len(value) <= 6:
-        return float(value)
-    return None
+    seconds, _ = retry_after(pause.decode("latin-1"))
+    return _Ending(Outcome.HTTP, status_code, text, seconds or None, body)
 
 
 async def can_connect(url: str, networks: AllowedNetworks) -> bool:

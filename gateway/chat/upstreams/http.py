@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import re
-import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from datetime import UTC
-from email.utils import format_datetime, parsedate_to_datetime
 from functools import partial
 from io import BytesIO
 from typing import Any
@@ -27,6 +23,7 @@ from gateway.chat.upstreams.base import Job
 from webhooks_core.network.certificates import client_context
 from webhooks_core.network.deadlines import within
 from webhooks_core.network.error_classes import tls_reason
+from webhooks_core.network.retry_after import retry_after
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
 # A larger body goes out in parts, so that it does not block the loop.
@@ -35,7 +32,6 @@ MAX_ERROR_BYTES = 64 * 1024
 ERROR_BODY_S = 5.0
 KEEP_ALIVE_S = 30.0
 MAX_RETRY_AFTER_S = 60.0
-SECONDS = re.compile(r"[0-9]{1,8}", re.ASCII)
 # A close that is seen so soon after sending happened before it: the server did no work.
 CLOSE_SEEN_S = 0.1
 USER_AGENT = "Signpost"
@@ -214,18 +210,6 @@ async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
     ):
         body += part
     return bytes(body)
-
-
-def retry_after(value: str) -> tuple[float, str]:
-    """Return a `Retry-After` in seconds and as text; an invalid one is 0 and empty."""
-    if SECONDS.fullmatch(value):
-        return float(value), value
-    try:
-        at = parsedate_to_datetime(value)
-        text = format_datetime(at.astimezone(UTC), usegmt=True)
-    except (ValueError, OverflowError):
-        return 0.0, ""
-    return max(0.0, at.timestamp() - time.time()), text
 
 
 async def read_body(response: aiohttp.ClientResponse) -> bytes:

@@ -14,7 +14,7 @@ from gateway.chat.errors import SYNCHRONOUS, ChatError
 from gateway.chat.model_request import ModelRequest
 from gateway.chat.streaming.sse import EventReader
 from gateway.chat.streaming.transform import ChunkTransformer
-from gateway.chat.upstreams import anthropic, http, messages
+from gateway.chat.upstreams import anthropic, messages
 from tests.gateway.chat.upstreams.anthropic_cases import CASES
 from tests.gateway.chat.upstreams.test_anthropic import MESSAGE, TEXT_STREAM, stopped
 from tests.gateway.chat.upstreams.test_anthropic_thinking import STREAM
@@ -121,10 +121,3 @@ def test_bytes_of_any_kind(parts):
         for part in parts:
             transformer.feed(reader.feed(part))
     transformer.flush_all()
-
-
-@given(st.text())
-def test_a_retry_after_of_any_kind(value):
-    seconds, text = http.retry_after(value)
-    assert seconds >= 0
-    assert text.isprintable()

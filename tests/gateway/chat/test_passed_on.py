@@ -8,7 +8,6 @@ from typing import Any
 import openai
 import pytest
 
-from gateway.chat.upstreams.http import retry_after
 from gateway.configuration.shapes import Target
 from tests.gateway.chat.mock_upstream import STREAM, answers, event, sends
 from tests.gateway.chat.test_errors import INTERNAL, REQUEST_ID, UPSTREAM
@@ -186,10 +185,3 @@ def test_openais_client_raises_its_own_errors(gateway, upstream, key):
         ask()
     assert refused.value.code == "context_length_exceeded"
     assert refused.value.param == "messages"
-
-
-def test_a_date_to_retry_after_is_a_time_from_now():
-    seconds, text = retry_after(DATE)
-    assert seconds > 86_400
-    assert text == DATE
-    assert retry_after("Wed, 21 Oct 2015 07:28:00 GMT")[0] == 0

@@ -1,0 +1,91 @@
+"""`Retry-After` in all its forms, and what it does to the pause of a delivery."""
+
+from __future__ import annotations
+
+import time
+from email.utils import formatdate
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.receiver import receiver
+from tests.webhooks_core.network.hostile import post
+from webhooks_core.network.retry_after import retry_after
+from webhooks_core.retry import RetryPolicy
+
+AT = 2_950_000_000  # in June 2063
+DATE = formatdate(AT, usegmt=True)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        DATE,
+        time.strftime("%A, %d-%b-%y %H:%M:%S GMT", time.gmtime(AT)),
+        time.strftime("%a %b %e %H:%M:%S %Y", time.gmtime(AT)),
+        time.strftime("%a, %d %b %Y %H:%M:%S", time.gmtime(AT)),
+        formatdate(AT),
+        time.strftime("%a, %d %b %Y %H:%M:%S +0200", time.gmtime(AT + 7200)),
+    ],
+)
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu"])
+def test_each_form_of_a_date_is_a_time_from_now(monkeypatch, value, zone):
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        monkeypatch.setattr(time, "time", lambda: AT - 90)
+        assert retry_after(value) == (90, DATE)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_a_date_that_is_past_is_now():
+    past = "Wed, 21 Oct 2015 07:28:00 GMT"
+    assert retry_after(past) == (0, past)
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("0", 0),
+        ("0120", 120),
+        ("1000000", 10**6),
+        ("9" * 12, 10**12 - 1),
+        ("9" * 5000, float("inf")),
+        ("", 0),
+        ("-1", 0),
+        ("1.5", 0),
+        ("7; x", 0),
+        ("\u0667", 0),
+        ("1e9", 0),
+        ("inf", 0),
+        ("Wed, 99 Oct 2065 07:28:00 GMT", 0),
+    ],
+)
+def test_seconds_may_have_any_number_of_digits(value, seconds):
+    assert retry_after(value)[0] == seconds
+
+
+@given(st.text() | st.from_regex(r"[SMTW][a-z]+, [0-9]+[ -][A-Z][a-z]{2}[ -][0-9]+ .*"))
+def test_any_text_is_a_pause(value):
+    seconds, text = retry_after(value)
+    assert seconds >= 0
+    assert text.isascii()
+    assert text.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("value", "pause_s"),
+    [
+        *((value, 20) for value in ("9" * 6, "9" * 7, "9" * 400, DATE)),
+        *(("17", 17), ("0", 10), ("x", 10), ("", 10)),
+    ],
+)
+def test_a_receiver_lengthens_a_pause_to_at_most_twice_its_length(value, pause_s):
+    policy = RetryPolicy((10,), retry_after_cap=30)
+    with receiver(503) as server:
+        server.headers["Retry-After"] = value
+        result = post(server.url)
+    assert policy.delay_after(1, retry_after=result.retry_after) == pause_s
