@@ -61,6 +61,9 @@ class DocumentFormParser(BaseParser):
     ) -> dict[str, Any]:
         check_length(parser_context, limit=max_body_bytes())
         meta = (parser_context or {})["request"].META
+        # Django's parser knows the type in small letters only.
+        _, _, parameters = meta["CONTENT_TYPE"].partition(";")
+        meta = meta | {"CONTENT_TYPE": f"{self.media_type};{parameters}"}
         try:
             fields, files = MultiPartParser(
                 meta, stream, [_InMemory()], "utf-8"

@@ -125,7 +125,8 @@ def _page(session: requests.Session) -> Iterator[Verdict]:
 def _static(session: requests.Session) -> Iterator[Verdict]:
     path = staticfiles_storage.url("admin/css/base.css")
     response, url = _get(session, path), settings.BASE_URL + path
-    is_css = response.headers.get("Content-Type", "").startswith("text/css")
+    media_type = response.headers.get("Content-Type", "").lower()
+    is_css = media_type.startswith("text/css")
     yield _expected(response, url, is_right=is_css and bool(response.content))
 
 

@@ -14,10 +14,15 @@ from django.conf import settings
 from django.http import HttpResponse
 from mcp.server import MCPServer
 from mcp.server.mcpserver.context import Context
-from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.mcpserver.exceptions import (
+    ResourceNotFoundError,
+    ToolError,
+    UnexpectedToolError,
+)
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 from rest_framework.request import Request
 
@@ -27,6 +32,8 @@ from recording.mcp.metrics import tool_calls
 Message = MutableMapping[str, Any]
 
 SSE = "text/event-stream"
+# Of the generation with a handshake; the later one has INVALID_PARAMS.
+RESOURCE_NOT_FOUND = -32002
 # The token stays here; the others belong to one connection.
 NOT_PASSED_ON = {"authorization", "connection", "content-length", "transfer-encoding"}
 INSTRUCTIONS = f"""\
@@ -60,6 +67,17 @@ class RecordingServer(MCPServer[Any]):
             known = name if name in TOOL_NAMES else "unknown"
             tool_calls.labels(known, outcome).inc()
         return result
+
+    async def read_resource(
+        self, uri: Any, context: Context[Any, Any] | None = None
+    ) -> Any:
+        try:
+            return await super().read_resource(uri, context)
+        except ResourceNotFoundError as error:
+            if context and context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                raise
+            data = {"uri": str(uri)}
+            raise MCPError(RESOURCE_NOT_FOUND, str(error), data) from error
 
     async def get_prompt(
         self,
@@ -124,8 +142,9 @@ def answer(request: Request, body: bytes) -> HttpResponse:
 
 
 def _scope(request: Request) -> dict[str, Any]:
-    # A request without `Accept` takes any type (RFC 9110, 12.5.1); the package refuses it.
-    given = {"Accept": "*/*", **request.headers}
+    # A request without `Accept` takes any type (RFC 9110, 12.5.1); the package refuses it, and a
+    # media type in capitals. The API has checked the type that was sent.
+    given = {"Accept": "*/*", **request.headers, "Content-Type": "application/json"}
     headers = [
         (name.lower().encode("latin-1"), value.encode("latin-1"))
         for name, value in given.items()

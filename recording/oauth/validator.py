@@ -14,7 +14,7 @@ from oauth2_provider.settings import oauth2_settings
 from oauthlib.oauth2 import InvalidGrantError
 
 from recording.account_locks import locked_account
-from recording.oauth import clients, connections, security_log
+from recording.oauth import clients, connections, resources, security_log
 from recording.oauth.errors import InvalidTargetError
 from recording.oauth.models import Grant
 from recording.oauth.security_log import Kind
@@ -164,7 +164,8 @@ def _resources(request: Any) -> list[str]:
     source = request.grant if _is_code(request) else request.refresh_token_instance
     granted: list[str] = source.resource
     requested: list[str] = request.resource
-    if granted and not set(requested) <= set(granted):
+    named = {resources.canonical(each) for each in requested}
+    if granted and not named <= {resources.canonical(each) for each in granted}:
         raise InvalidTargetError("The resource was not part of the authorization.")
     return requested or granted
 

@@ -23,6 +23,8 @@ pytestmark = pytest.mark.django_db
         ("a.txt", "application/octet-stream", "text/plain"),
         ("a", "text/html; charset=utf-8", "text/html"),
         ("a.txt", "text/plain", "text/plain"),
+        ("a.txt", "TEXT/HTML; Charset=UTF-8", "text/html"),
+        ("a.md", "APPLICATION/Octet-Stream", "text/markdown"),
     ],
 )
 def test_a_file_tells_title_and_type(acme, name, declared, expected):
@@ -32,6 +34,12 @@ def test_a_file_tells_title_and_type(acme, name, declared, expected):
     assert response.json()["title"] == name
     assert response.json()["content_type"] == expected
     assert Document.objects.get().content == "Häfen"
+
+
+def test_the_media_type_of_a_form_may_be_written_in_capitals(acme):
+    body = b'--b\r\nContent-Disposition: form-data; name="text"\r\n\r\nx\r\n--b--\r\n'
+    response = acme.client.post(INGEST, body, "MULTIPART/Form-Data; boundary=b")
+    assert response.status_code == 201, response.content
 
 
 def test_fields_beside_a_file_win(acme):

@@ -7,6 +7,7 @@ import socket
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 from functools import lru_cache
+from ipaddress import IPv6Address
 from urllib.parse import SplitResult, urlsplit
 
 from yarl import URL
@@ -33,10 +34,19 @@ def own_listener(base_url: str) -> frozenset[tuple[str, int]]:
     return frozenset({_origin(urlsplit(base_url))})
 
 
+def host_of(parts: SplitResult) -> str:
+    """Return the host of a URL in the one form that all its spellings share.
+
+    A name in lower case, an IPv6 address as RFC 5952 writes it. Raises ValueError.
+    """
+    host = parts.hostname or ""
+    return str(IPv6Address(host)) if ":" in host else host
+
+
 def _origin(parts: SplitResult) -> tuple[str, int]:
     """Return host and port of a URL; every name of this machine as localhost."""
     # A resolver ignores a trailing dot.
-    name = (parts.hostname or "").removesuffix(".")
+    name = host_of(parts).removesuffix(".")
     host = "localhost" if name in LOCAL_HOSTS else name
     return host, parts.port or (443 if parts.scheme == "https" else 80)
 
@@ -44,7 +54,7 @@ def _origin(parts: SplitResult) -> tuple[str, int]:
 def is_local(url: str) -> bool:
     """Return True if a URL names this machine."""
     try:
-        host = urlsplit(url).hostname or ""
+        host = host_of(urlsplit(url))
     except ValueError:
         return False
     return host in LOCAL_HOSTS or host.startswith("127.")
@@ -80,7 +90,7 @@ class UrlPolicy:
             return AllowedNetworks(nothing=True)
         if is_own:
             return AllowedNetworks(nothing=True)
-        is_local = parts.hostname in LOCAL_HOSTS and parts.scheme in self.local_schemes
+        is_local = host_of(parts) in LOCAL_HOSTS and parts.scheme in self.local_schemes
         return AllowedNetworks(loopback=is_local, networks=networks)
 
     def check(self, url: str, *, networks: tuple[IPNetwork, ...] = ()) -> None:
@@ -89,7 +99,7 @@ class UrlPolicy:
         A name that definitely does not exist is refused; a resolver that fails or is slow is
         not, since every connection is checked again.
         """
-        host = self.check_syntax(url).hostname or ""
+        host = host_of(self.check_syntax(url))
         allowed = self.allowed_networks(url, networks=networks)
         if host in LOCAL_HOSTS and allowed == AllowedNetworks():
             raise UrlRefusedError(NOT_PUBLIC)  # for any address of the name
@@ -110,12 +120,12 @@ class UrlPolicy:
         self._check_scheme(parts)
         if _origin(parts) in self.own:
             raise UrlRefusedError("url must not lead to this service itself")
-        if _is_below_localhost(parts.hostname or ""):
+        if _is_below_localhost(host_of(parts)):
             raise UrlRefusedError(NOT_PUBLIC)
         return parts
 
     def _check_scheme(self, parts: SplitResult) -> None:
-        is_local = parts.hostname in LOCAL_HOSTS and bool(self.local_schemes)
+        is_local = host_of(parts) in LOCAL_HOSTS and bool(self.local_schemes)
         schemes = self.local_schemes if is_local else self.schemes
         if parts.scheme not in schemes:
             names = " or ".join(sorted(schemes, reverse=True))
@@ -132,12 +142,11 @@ def _split(url: str) -> SplitResult:
     """Split a URL; refuse one that the standard library and the HTTP client read differently."""
     try:
         parts, client_url = urlsplit(url), URL(url)
-        port = parts.port
+        host, port = host_of(parts), parts.port
         # Raw: `host` would be decoded from Punycode.
         client_origin = (client_url.raw_host or "").lower(), client_url.explicit_port
     except (ValueError, IndexError) as error:  # yarl raises both
         raise UrlRefusedError("url is malformed") from error
-    host = parts.hostname or ""
     # No host name needs an escape, and resolvers read escapes differently.
     is_escaped = "%" in parts.netloc
     if not host or (host, port) != client_origin or is_escaped or host.startswith("."):

@@ -93,6 +93,23 @@ def test_a_client_that_names_events_first_gets_one(mcp, version):
     assert "Connection" not in response
 
 
+@pytest.mark.parametrize("version", ["2025-11-25", STATELESS])
+@pytest.mark.parametrize(
+    "media_type",
+    ["APPLICATION/JSON", "Application/Json; Charset=UTF-8", "application/json ;q=1"],
+)
+def test_a_media_type_may_be_written_in_capitals(mcp, version, media_type):
+    body = PING | {"method": "tools/list", "params": {"_meta": META}}
+    response = mcp.post(
+        body,
+        Content_Type=media_type,
+        Accept="Application/JSON, Text/Event-Stream",
+        MCP_Protocol_Version=version,
+        Mcp_Method="tools/list",
+    )
+    assert response.status_code == 200, response.content
+
+
 @pytest.mark.parametrize(
     ("_case", "body", "headers", "status"),
     [

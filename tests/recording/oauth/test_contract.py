@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 from oauth2_provider.models import AccessToken
 
-from recording.oauth import access
+from recording.oauth import access, resources
 from tests.recording.oauth.flows import FORM, REDIRECT, App
 
 spec = pytest.mark.spec
@@ -398,7 +398,48 @@ def test_our_own_resource_indicators_are_served(app, account, resources):
 
 
 @pytest.mark.parametrize(
-    "resource", ["https://other.example", f"{ISSUER}.evil", f"{ISSUER}/v2"]
+    ("base", "resource"),
+    [
+        ("https://signpost.example", "HTTPS://Signpost.EXAMPLE/mcp"),
+        ("https://signpost.example", "https://signpost.example:443/mcp"),
+        ("https://signpost.example", "https://signpost.example:"),
+        ("https://signpost.example", "https://signpost.example:0443/"),
+        ("https://signpost.example", "https://signpost.example/./v1/../%6Dcp"),
+        ("https://Signpost.example:443", "https://signpost.example/v1"),
+        ("https://signpost.example:8443", "HTTPS://signpost.example:8443/v1/webhooks"),
+        ("http://[::1]:8000", "http://[0:0:0:0:0:0:0:1]:8000/mcp"),
+        ("http://[2001:db8::1]", "HTTP://[2001:DB8:0::0001]:80/mcp"),
+    ],
+)
+def test_a_resource_is_compared_in_its_normal_form(app, settings, base, resource):
+    settings.BASE_URL = base
+    path = resources.canonical(resource).removeprefix(resources.canonical(base))
+    code = app.code(resource=resource)
+    tokens = app.exchange(code, {"resource": f"{base}{path}"}).json()
+    assert access.authenticate(tokens["access_token"]) is not None
+    again = app.refresh(tokens["refresh_token"], resource=resource)
+    assert again.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        "https://other.example",
+        f"{ISSUER}.evil",
+        f"{ISSUER}/v2",
+        f"{ISSUER}/MCP",
+        f"{ISSUER}/mcp/",
+        f"{ISSUER}//mcp",
+        f"{ISSUER}/%2Fmcp",
+        f"{ISSUER}/mcp?",
+        f"{ISSUER}/mcp#x",
+        f"{ISSUER} /mcp",
+        ISSUER.replace("//", "//user@"),
+        ISSUER.replace("http", "https"),
+        ISSUER.replace(":8000", ""),
+        "//[",
+        "mcp",
+    ],
 )
 def test_a_foreign_resource_is_an_invalid_target(app, resource):
     assert app.decide(resource=resource)["error"] == "invalid_target"
