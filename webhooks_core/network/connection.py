@@ -32,6 +32,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from webhooks_core.network.error_classes import NotHttpError
 
 RESPONSE_BODY_BYTES = 4096  # of a response, kept for people
+RECORD_BYTES = 16 * 1024  # the most that a TLS record holds (RFC 8446 section 5.1)
 # This bounds the reading of a body, which only people look at.
 READ_AT_MOST = 16 * 1024
 # Of a response: the size of one header, and their number. More is not valid HTTP to us.
@@ -127,7 +128,9 @@ class Connection(asyncio.Protocol):
         """
         waiter = self._waiter = self._loop.create_future()
         if not self.is_closed:
-            self._transport.writelines((head, body))
+            # Over TLS each part is a record of its own, and some receivers answer the first one.
+            is_small = len(body) <= RECORD_BYTES
+            self._transport.writelines((head + body,) if is_small else (head, body))
         # Some receivers do not wait for a request.
         if is_last or self.first_byte_at:
             self._keeps_alive = False
