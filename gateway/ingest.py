@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from html_to_markdown import ConversionOptions
 
 from gateway import chunks, events
+from gateway.chat import exact_json
 from gateway.events import Origin
 from gateway.models import Chunk, Document
 from gateway.webhooks import INGEST_COMPLETED
@@ -22,6 +23,8 @@ PLAIN, MARKDOWN, HTML = "text/plain", "text/markdown", "text/html"
 CONTENT_TYPES = (PLAIN, MARKDOWN, HTML)
 # Hostile HTML takes the converter about a second per million characters.
 MAX_HTML_CHARACTERS = 2_000_000
+MAX_METADATA_BYTES = 16_384
+METADATA_TOO_LARGE = f"metadata is over {MAX_METADATA_BYTES} bytes."
 CHUNKS_PER_INSERT = 500
 
 
@@ -62,7 +65,7 @@ def ingest(
         size=len(encoded),
         characters=len(text),
         chunk_count=len(parts),
-        metadata=orjson.dumps(metadata),
+        metadata=exact_json.dumps(metadata),
     )
     try:
         _save(document, parts, origin)
@@ -111,6 +114,7 @@ def result(document: Document) -> dict[str, Any]:
         "size_bytes": document.size,
         "characters": document.characters,
         "chunk_count": document.chunk_count,
-        "metadata": orjson.loads(bytes(document.metadata)),
+        # As it is: its integers may be larger than those that orjson reads.
+        "metadata": orjson.Fragment(bytes(document.metadata)),
         "created_at": iso(document.created_at),
     }

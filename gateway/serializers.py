@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-import orjson
 from django.conf import settings
 from drf_spectacular.utils import (
     OpenApiExample,
@@ -15,9 +14,15 @@ from drf_spectacular.utils import (
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from gateway.chat import exact_json
 from gateway.errors import PayloadTooLargeError
 from gateway.events import is_deeper
-from gateway.ingest import CONTENT_TYPES, PLAIN
+from gateway.ingest import (
+    CONTENT_TYPES,
+    MAX_METADATA_BYTES,
+    METADATA_TOO_LARGE,
+    PLAIN,
+)
 from gateway.webhooks import INGEST_COMPLETED, SUBSCRIBABLE
 from webhooks_core.api.fields import (
     CountField,
@@ -31,6 +36,7 @@ from webhooks_core.api.json_schema import STRING, object_of
 from webhooks_core.api.pagination import PageQuery
 from webhooks_core.encryption import MASK
 from webhooks_core.endpoints import Created
+from webhooks_core.json_values import is_longer
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.network.url_policy import UrlPolicy
 from webhooks_core.signing.secrets import is_empty
@@ -39,7 +45,6 @@ MAX_DESCRIPTION = 1000
 MAX_SECRET = 256
 MAX_TITLE = 255
 TITLE_ERROR = f"title must have at most {MAX_TITLE} characters, and no NUL."
-MAX_METADATA_BYTES = 16_384
 MAX_METADATA_DEPTH = 32
 
 EVENT_ID = "evt_0d1k3v5m9a2c4e6g8i0k2m4o6q"
@@ -312,12 +317,14 @@ class DocumentSerializer(serializers.Serializer[Any]):
         return title
 
     def validate_metadata(self, metadata: dict[str, Any]) -> dict[str, Any]:
+        if is_longer(metadata, MAX_METADATA_BYTES):
+            raise ValidationError(METADATA_TOO_LARGE)
         if is_deeper(metadata, MAX_METADATA_DEPTH):
             raise ValidationError(
                 f"metadata is nested deeper than {MAX_METADATA_DEPTH} levels."
             )
-        if len(orjson.dumps(metadata)) > MAX_METADATA_BYTES:
-            raise ValidationError(f"metadata is over {MAX_METADATA_BYTES} bytes.")
+        if len(exact_json.dumps(metadata)) > MAX_METADATA_BYTES:
+            raise ValidationError(METADATA_TOO_LARGE)
         return metadata
 
 

@@ -15,7 +15,8 @@ from django.http.multipartparser import MultiPartParser, MultiPartParserError
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 
-from gateway.ingest import HTML, MARKDOWN, PLAIN
+from gateway.chat import exact_json
+from gateway.ingest import HTML, MARKDOWN, METADATA_TOO_LARGE, PLAIN
 from webhooks_core.api.parsers import PayloadTooLarge, StrictJSONParser, check_length
 
 TYPES_BY_SUFFIX = {
@@ -43,6 +44,22 @@ class DocumentJSONParser(StrictJSONParser):
     @property
     def max_bytes(self) -> int:  # type: ignore[override] # follows the setting
         return max_body_bytes()
+
+    def loads(self, body: bytes) -> Any:
+        return exactly(body)
+
+
+def exactly(raw: bytes) -> Any:
+    """Return JSON whose integers have all their digits.
+
+    Raises orjson.JSONDecodeError, and ParseError for more values than any metadata can have.
+    """
+    try:
+        return exact_json.loads_finite(raw)
+    except orjson.JSONDecodeError:
+        raise
+    except ValueError as error:
+        raise ParseError(METADATA_TOO_LARGE) from error
 
 
 class DocumentFormParser(BaseParser):
@@ -97,7 +114,7 @@ def _only(values: list[str], name: str) -> str:
 
 def _json(text: str) -> Any:
     try:
-        return orjson.loads(text)
+        return exactly(text.encode())
     except orjson.JSONDecodeError as error:
         raise ParseError("metadata is not JSON.") from error
 

@@ -14,6 +14,7 @@ import orjson
 from recording import positions
 from recording.models.recordings import MAX_ID_LENGTH
 from recording.webhooks import SUMMARY_COMPLETED_SCHEMA
+from webhooks_core.json_values import check_values
 
 MAX_BYTES = 64 * 1_048_576
 MAX_TITLE_LENGTH = 2000
@@ -191,6 +192,10 @@ def read(raw: bytes) -> Document:
 def _decoded(raw: bytes) -> str:
     if len(raw) > MAX_BYTES:
         raise DocumentError(f"the file is larger than {MAX_BYTES} bytes")
+    try:
+        check_values(raw)
+    except ValueError as error:
+        raise DocumentError(f"the file has {error}") from error
     raw = raw.removeprefix(BOM)
     try:
         return raw.decode()

@@ -9,12 +9,11 @@ from typing import Any, Never, Self
 
 import orjson
 
+from webhooks_core.json_values import MAX_VALUES, check_values, without_texts
+
 MAX_DEPTH = 254  # what orjson writes
-# Each value costs about 100 bytes of memory, and a microsecond where its number keeps its text.
-MAX_VALUES = 1_000_000
-# A response with embeddings has more values, but its numbers are not kept.
+# A response with embeddings has many values, but its numbers are not kept.
 MAX_VALUES_READ = 4 * MAX_VALUES
-VALUE_BYTES = 100
 LONG_NUMBER = b"0" * 19
 ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 # Without digits, signs and spaces, only the point and the exponent of a number remain.
@@ -41,8 +40,8 @@ def loads(raw: bytes) -> Any:
 
     Raises ValueError, also for more than MAX_VALUES values.
     """
-    _check_values(raw, MAX_VALUES)
-    if not _may_lose_digits(raw) or _keeps_numbers(raw):
+    check_values(raw)
+    if not may_round(raw):
         return orjson.loads(raw)
     value = _loads_exactly(raw)
     if b"\\u" in raw:
@@ -51,9 +50,19 @@ def loads(raw: bytes) -> Any:
     return value
 
 
+def loads_finite(raw: bytes) -> Any:
+    """Return JSON as loads() does, but refuse numbers that only some readers can represent.
+
+    Raises orjson.JSONDecodeError; ValueError for more than MAX_VALUES values.
+    """
+    check_values(raw)
+    value = orjson.loads(raw)
+    return loads(raw) if may_round(raw) else value
+
+
 def loads_any(raw: bytes) -> Any:
     """Return JSON as loads() does, with halves of surrogate pairs (RFC 8259, section 8.2)."""
-    _check_values(raw, MAX_VALUES)
+    check_values(raw)
     try:
         return loads(raw)
     except ValueError:
@@ -67,7 +76,7 @@ def read(raw: bytes) -> Any:
 
     Raises ValueError, also for more than MAX_VALUES_READ values.
     """
-    _check_values(raw, MAX_VALUES_READ)
+    check_values(raw, MAX_VALUES_READ)
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -127,28 +136,14 @@ def is_too_deep(raw: bytes, value: Any) -> bool:
     return False
 
 
-def values_in(raw: bytes) -> int:
-    """Return at least how many values JSON has but one; marks within its texts count, too."""
-    return raw.count(b",") + raw.count(b"[") + raw.count(b"{")
-
-
-def _check_values(raw: bytes, most: int) -> None:
-    """Raise ValueError for too many values, before anything is made of them."""
-    if len(raw) > most and values_in(raw) > most and values_in(_bare(raw, most)) > most:
-        raise ValueError(f"more than {most} values")
-
-
-def _bare(raw: bytes, most: int) -> bytes:
-    """Return JSON without its texts. Raises ValueError: too many of them for so many values."""
-    plain = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
-    if plain.count(b'"') > 4 * (most + 1):  # a name and a text for each value
-        raise ValueError(f"more than {most} values")
-    return b"".join(plain.split(b'"')[::2])
+def may_round(raw: bytes) -> bool:
+    """Return True if orjson would write a number of this JSON in another way."""
+    return _may_lose_digits(raw) and not _keeps_numbers(raw)
 
 
 def _keeps_numbers(raw: bytes) -> bool:
     """Return True if orjson would write every number as it is here."""
-    numbers = b"[" + b",".join(NUMBER.findall(_bare(raw, MAX_VALUES))) + b"]"
+    numbers = b"[" + b",".join(NUMBER.findall(without_texts(raw))) + b"]"
     try:
         return orjson.dumps(orjson.loads(numbers)) == numbers
     except orjson.JSONDecodeError:

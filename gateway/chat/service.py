@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 
 from gateway.authentication import authenticate, authenticate_cached
-from gateway.chat import exact_json, off_loop
+from gateway.chat import off_loop
 from gateway.chat.capabilities import require
 from gateway.chat.context import CLIENT_GONE, ChatContext
 from gateway.chat.errors import (
@@ -48,10 +48,13 @@ from gateway.errors import (
 from gateway.identity import Caller
 from gateway.keys import MISS
 from webhooks_core.api.parsers import EncodedBody, is_encoded
+from webhooks_core.json_values import values_in
 from webhooks_core.thread_pool import InThread
 
 # How long a key is looked up before the database counts as unavailable.
 LOOK_UP_S = 10.0
+# About what a value of a body costs when it is read.
+VALUE_BYTES = 100
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -177,7 +180,7 @@ class Service:
                 EncodedBody.default_detail, headers=EncodedBody.headers
             )
         raw = await request.read(held.add)
-        held.add(exact_json.VALUE_BYTES * exact_json.values_in(raw))
+        held.add(VALUE_BYTES * values_in(raw))
         parse = partial(ModelRequest.parse, raw)
         model_request = await off_loop.run(parse, size=len(raw))
         try:

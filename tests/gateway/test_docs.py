@@ -76,7 +76,7 @@ def test_the_numbers_are_the_codes():
         f"within {keys.CACHE_S:g} seconds",
         f"{settings.GATEWAY_INGEST_MAX_BYTES:,} bytes of UTF-8",
         f"at most {chunks.MAX_CHARACTERS:,} characters",
-        f"{serializers.MAX_METADATA_BYTES:,} bytes and {serializers.MAX_METADATA_DEPTH} levels",
+        f"{ingest.MAX_METADATA_BYTES:,} bytes and {serializers.MAX_METADATA_DEPTH} levels",
         f"over {MAX_BODY_BYTES // 1024} KiB",
     ):
         assert phrase in PAGE

@@ -13,6 +13,7 @@ from gateway.webhooks import EVENT_TYPES
 from tests.gateway.client import Api, stripe_accepts
 from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch
+from webhooks_core.json_values import MAX_VALUES
 from webhooks_core.models import Event
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -67,6 +68,15 @@ def test_emitted_data_may_be_given_and_come_from_a_file(acme, tmp_path):
     ]
 
 
+def test_the_numbers_of_data_keep_every_digit():
+    data = DRIFT | {"more": "MORE"}
+    text = (
+        orjson.dumps(data).decode().replace('"MORE"', "123456789012345678901234567890")
+    )
+    emit("drift.detected", "--tenant", "acme", "--data", text)
+    assert b":123456789012345678901234567890" in bytes(Event.objects.get().body)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -76,6 +86,24 @@ def test_emitted_data_may_be_given_and_come_from_a_file(acme, tmp_path):
         (["drift.detected", "--tenant", "a b"], "tenant: "),
         (["drift.detected", "--tenant", "acme", "--data", "{"], "--data: not JSON"),
         (["drift.detected", "--tenant", "acme", "--data", "[]"], "a JSON object"),
+        (
+            [
+                "drift.detected",
+                "--tenant",
+                "acme",
+                "--data",
+                "[" + "1," * MAX_VALUES + "1]",
+            ],
+            "more than 1000000 values",
+        ),
+        (
+            ["drift.detected", "--tenant", "acme", "--data", '{"a": "\ud800"}'],
+            "--data: not JSON",
+        ),
+        (
+            ["drift.detected", "--tenant", "acme", "--data", '{"a": 1e400}'],
+            "--data: not JSON",
+        ),
         (["drift.detected", "--tenant", "acme", "--file", "/none"], "No such file"),
         (
             [

@@ -12,11 +12,13 @@ from django.db import IntegrityError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway import chunks
+from gateway import chunks, serializers
+from gateway.chat import exact_json
 from gateway.models import Chunk, Document
 from tests.gateway.client import INGEST, JSON, PATH, Api, nothing_stored, upload
 from tests.threads import at_once
 from webhooks_core.formats import iso
+from webhooks_core.json_values import MAX_VALUES
 from webhooks_core.models import Event
 
 pytestmark = pytest.mark.django_db
@@ -145,6 +147,76 @@ def test_bad_json_is_400_and_stores_nothing(acme, _case, body, words):
     assert (response.status_code, list(response.json())) == (400, ["detail"])
     assert words in response.json()["detail"]
     assert nothing_stored()
+
+
+MANY = [(unit, 20_000) for unit in (b"1", b"[]", b"{}", b'""', b"1.5", b'{"a":1}')]
+
+
+@pytest.mark.parametrize(("unit", "count"), [*MANY, (b"1", MAX_VALUES)])
+def test_metadata_of_many_values_is_refused_before_it_is_walked_or_written(
+    acme, monkeypatch, unit, count
+):
+    # orjson reserves 256 bytes for each member, and ends the process when it gets none.
+    def fail(*_: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(serializers, "is_deeper", fail)
+    monkeypatch.setattr(exact_json, "dumps", fail)
+    metadata = b'{"a":{"b":[%s1]}}' % ((unit + b",") * count)
+    responses = [acme.call("POST", INGEST, b'{"text":"x","metadata":%s}' % metadata)]
+    if count < MAX_VALUES:
+        form = {"text": "x", "metadata": metadata.decode()}
+        responses.append(acme.client.post(INGEST, form))
+    for response in responses:
+        assert response.status_code == 400
+        assert response.json() == {"detail": "metadata is over 16384 bytes."}
+    assert nothing_stored()
+
+
+def test_metadata_with_many_names_is_refused(acme):
+    metadata = {f"name {number}": 1 for number in range(100_000)}
+    response = acme.ingest(metadata=metadata)
+    assert response.json() == {"detail": "metadata is over 16384 bytes."}
+
+
+def test_metadata_may_have_just_as_many_bytes_as_are_allowed(acme):
+    ones = [1] * 8187 + [11]
+    assert len(orjson.dumps({"a": ones})) == 16_384
+    assert acme.ingest(metadata={"a": ones}).status_code == 201
+    assert acme.ingest("Another.", metadata={"ab": ones}).status_code == 400
+
+
+NUMBERS = (
+    b"18446744073709551615,18446744073709551616,-9223372036854775809,"
+    b"123456789012345678901234567890,0.1,1.10,1E5,-0.0,12345678901234567890.5"
+)
+
+
+def test_numbers_of_metadata_keep_every_digit(acme):
+    subscription = acme.create()
+    metadata = b'{"a":[%s],"b":{"c":[%s]}}' % (NUMBERS, NUMBERS)
+    part = b'"metadata":%s' % metadata
+    body = b'{"text":"x",%s}' % part
+    responses = [
+        acme.call("POST", INGEST, body),
+        acme.call("POST", INGEST, body),
+        acme.client.post(INGEST, {"text": "y", "metadata": metadata.decode()}),
+    ]
+    assert [response.status_code for response in responses] == [201, 200, 201]
+    assert all(part in response.content for response in responses)
+    bodies = Event.objects.values_list("body", flat=True)
+    assert len(bodies) == 2
+    assert all(part in bytes(body) for body in bodies)
+    assert len(acme.deliveries(subscription)) == 2
+
+
+@pytest.mark.parametrize(
+    "number", [b"1e400", b"-1e400", b"9" * 400, b"NaN", b"Infinity"]
+)
+def test_a_number_beyond_those_of_a_double_is_no_json_here(acme, number):
+    response = acme.call("POST", INGEST, b'{"text":"x","metadata":{"a":%s}}' % number)
+    assert response.status_code == 400
+    assert "not JSON" in response.json()["detail"]
 
 
 def test_metadata_may_be_nested_but_not_without_end(acme):

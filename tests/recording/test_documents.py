@@ -218,6 +218,11 @@ def test_a_file_over_the_limit_is_refused(monkeypatch):
     assert refused(b'{"audio_id": "a"}') == "the file is larger than 10 bytes"
 
 
+def test_a_file_of_too_many_values_is_refused():
+    raw = b'{"audio_id": "a", "b": [' + b"1," * 1_000_000 + b"1]}"
+    assert refused(raw) == "the file has more than 1000000 values"
+
+
 def test_unknown_fields_are_left_out_and_named_once():
     content = {
         "audio_id": "a",

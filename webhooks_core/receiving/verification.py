@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from webhooks_core import profiles
+from webhooks_core.json_values import check_values
 from webhooks_core.profiles import WebhookProfile
 from webhooks_core.signing.schemes import SignatureError, SignatureHeaders
 from webhooks_core.signing.secrets import is_empty
@@ -47,7 +48,8 @@ class Received:
         ]
 
     def json(self) -> Any:
-        """Return the parsed body. Raises ValueError."""
+        """Return the parsed body. Raises ValueError: not JSON, or too many values to show."""
+        check_values(self.body)
         return orjson.loads(self.body)
 
     def _header(self, name: str) -> str:

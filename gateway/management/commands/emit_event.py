@@ -19,6 +19,7 @@ from django.db import transaction
 from jsonschema import Draft202012Validator, FormatChecker
 
 from gateway import events
+from gateway.chat import exact_json
 from gateway.events import MAX_DATA_DEPTH, Origin, is_deeper
 from gateway.identity import NAME_RULE, is_name
 from gateway.webhooks import EVENT_TYPES, SUBSCRIBABLE
@@ -55,7 +56,9 @@ class Command(BaseCommand):
         data = _data(options["type"], options["data"], options["file"])
         with transaction.atomic():
             event = events.publish(
-                origin=Origin.system(tenant), event_type=options["type"], data=data
+                origin=Origin.system(tenant),
+                event_type=options["type"],
+                data={name: _written(value) for name, value in data.items()},
             )
         values = {"event_id": event.public_id, "type": event.type}
         self.stdout.write(
@@ -63,13 +66,19 @@ class Command(BaseCommand):
         )
 
 
+def _written(value: Any) -> orjson.Fragment:
+    """Return a value as it was given: its integers may be larger than those of orjson."""
+    return orjson.Fragment(exact_json.dumps(value))
+
+
 def _data(event_type: str, text: str | None, file: str | None) -> Mapping[str, Any]:
     if text is None and file is None:
         return EVENT_TYPES[event_type].sample
     source = file or "--data"
     try:
-        data = orjson.loads(_read(file) if file is not None else text or "")
-    except orjson.JSONDecodeError as error:
+        raw = (text or "").encode(errors="surrogatepass")
+        data = exact_json.loads_finite(raw if file is None else _read(file))
+    except ValueError as error:
         raise CommandError(f"{source}: not JSON: {error}") from error
     if not isinstance(data, dict):
         raise CommandError(f"{source}: must be a JSON object")

@@ -31,8 +31,9 @@ from tests.gateway.chat.mock_upstream import (
 from tests.gateway.chat.test_errors import REQUEST_ID, UPSTREAM
 from tests.gateway.chat.test_faults import text_of
 from tests.gateway.chat.upstreams.test_anthropic import MESSAGE, TEXT_STREAM
+from webhooks_core.json_values import MAX_VALUES
 
-MANY = f"more than {exact_json.MAX_VALUES} values"
+MANY = f"more than {MAX_VALUES} values"
 BIG_TEXT = "x" * (off_loop.LARGE_BYTES + 1)
 
 
@@ -52,7 +53,7 @@ def with_values(unit: bytes, count: int) -> bytes:
 def test_a_body_with_too_many_values_is_refused_before_it_is_read(
     gateway, upstream, unit
 ):
-    body = with_values(unit, exact_json.MAX_VALUES)
+    body = with_values(unit, MAX_VALUES)
     response = gateway.post(body)
     assert response.status_code == 400
     assert response.json() == {"detail": f"The body is not valid JSON: {MANY}"}
@@ -61,7 +62,7 @@ def test_a_body_with_too_many_values_is_refused_before_it_is_read(
 
 @pytest.mark.parametrize("read", [exact_json.loads, exact_json.loads_any])
 def test_values_are_counted_before_odd_texts_and_numbers_are_read(read):
-    raw = b'["\\ud800",1e400' + b",1" * exact_json.MAX_VALUES + b"]"
+    raw = b'["\\ud800",1e400' + b",1" * MAX_VALUES + b"]"
     with pytest.raises(ValueError, match=MANY):
         read(raw)
 
