@@ -53,7 +53,7 @@ class Site(AdminSite):
         return redirect("account-password")  # it is limited, and ends other sessions
 
     def admin_view(self, view: View, cacheable: bool = False) -> View:
-        """Refuse a list whose search or filters are too long, after the check of the permission."""
+        """Say of a list whose search or filters are too long that they are, and read nothing."""
 
         @wraps(view)
         def bounded(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
@@ -61,7 +61,7 @@ class Site(AdminSite):
                 return view(request, *args, **kwargs)
             title = {"title": "The search is too long", "refusal": refusal}
             context = self.each_context(request) | title
-            return TemplateResponse(request, "admin/refused.html", context, status=400)
+            return TemplateResponse(request, "admin/refused.html", context)
 
         return super().admin_view(cast("View", bounded), cacheable)
 
@@ -92,7 +92,7 @@ class Site(AdminSite):
 
 
 def _refusal(request: HttpRequest) -> str:
-    """Return why the query of a list is refused, or nothing; other pages search nothing."""
+    """Return why the query of a list is too long, or nothing; other pages search nothing."""
     match = request.resolver_match
     name = (match and match.url_name) or ""
     if not (name.endswith("_changelist") or name == "autocomplete"):

@@ -125,8 +125,9 @@ def test_an_unknown_address_has_a_page_that_leads_home(client, address):
 def test_a_search_that_is_too_long_is_refused_in_every_list(admin_client, query, words):
     for model in admin.site._registry:
         name = f"{model._meta.app_label}_{model._meta.model_name}"
-        response = admin_client.get(reverse(f"admin:{name}_changelist"), query)
-        assert (name, response.status_code) == (name, 400)
+        address = reverse(f"admin:{name}_changelist")
+        response = admin_client.get(address, query)
+        assert (name, response.context.get("cl")) == (name, None)
         assert words in response.content.decode()
 
 
@@ -139,10 +140,10 @@ def test_the_longest_search_is_run_in_every_list(admin_client):
 
 def test_a_long_term_is_refused_where_a_field_completes_names(admin_client):
     field = {"app_label": "catalog", "model_name": "book", "field_name": "author"}
-    for term, status in (("x" * 255, 200), ("x" * 256, 400), ("a " * 17, 400)):
+    for term, is_run in (("x" * 255, True), ("x" * 256, False), ("a " * 17, False)):
         query = field | {"term": term}
         response = admin_client.get(reverse("admin:autocomplete"), query)
-        assert response.status_code == status
+        assert (response["Content-Type"] == "application/json") is is_run
 
 
 def test_a_long_search_of_somebody_who_is_not_logged_in_leads_to_the_login(client):
