@@ -89,7 +89,7 @@ bench-test: $(VENV)/dev.stamp ## Run the tests of the benchmarks
 	@$(PY) -m pytest benchmarks/tests
 
 # `make bench-deliveries ARGS=--quick`, for example.
-bench-auth bench-catalog bench-chat bench-deliveries bench-mcp bench-recordings bench-scale bench-search: $(VENV)/dev.stamp ## Run one benchmark
+bench-auth bench-catalog bench-chat bench-deliveries bench-hostile bench-mcp bench-recordings bench-scale bench-search: $(VENV)/dev.stamp ## Run one benchmark
 	@$(PY) -m benchmarks $(@:bench-%=%) $(ARGS)
 
 # In environments of their own: they and Signpost need different versions of the same packages.

@@ -14,6 +14,7 @@ COMMANDS = {
     "catalog": "benchmarks.catalog.command",
     "chat": "benchmarks.chat.command",
     "deliveries": "benchmarks.deliveries.command",
+    "hostile": "benchmarks.hostile.command",
     "mcp": "benchmarks.mcp.command",
     "recordings": "benchmarks.recordings",
     "scale": "benchmarks.scale.command",

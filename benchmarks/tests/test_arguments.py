@@ -17,6 +17,7 @@ from benchmarks.__main__ import COMMANDS, command, main
         ("chat", "--seconds=0"),
         ("deliveries", "--rounds=0"),
         ("deliveries", "--dispatchers=0"),
+        ("hostile", "--rounds=0"),
         ("scale", "--deliveries=0"),
     ],
 )
