@@ -176,7 +176,8 @@ def curl(delivery: Delivery, headers: Mapping[str, str], body: Text) -> str:
         if body.is_cut
         else ["--data-raw", body.text]
     )
-    parts = [["curl", "--globoff", "--request", "POST", delivery.endpoint.url]]
+    url = ["--path-as-is", delivery.endpoint.url]
+    parts = [["curl", "--globoff", "--request", "POST", *url]]
     parts += [["--header", f"{name}: {value}"] for name, value in headers.items()]
     parts.append(data)
     return " \\\n  ".join(shlex.join(part) for part in parts)

@@ -25,4 +25,6 @@ def standard_key(secret: str) -> bytes:
     """
     if not secret.startswith(PREFIX):
         raise ValueError(f"the secret does not start with {PREFIX}")
+    if is_empty(secret):
+        raise ValueError("the secret is empty")
     return base64.b64decode(secret.removeprefix(PREFIX), validate=True)

@@ -28,6 +28,12 @@ def test_a_new_secret_is_the_prefix_and_32_random_bytes():
     assert secrets.make() != secret
 
 
+@pytest.mark.parametrize("secret", ["whsec_", "whsec_ ", "whsec_\n"])
+def test_a_bare_prefix_is_no_key_for_standard_webhooks(secret):
+    with pytest.raises(ValueError, match="the secret is empty"):
+        secrets.standard_key(secret)
+
+
 def test_an_encrypted_text_is_decrypted_by_any_of_the_keys(settings):
     settings.WEBHOOK_SECRET_KEYS = [OLD]
     encrypted = EncryptedText.encrypt("whsec_x")
