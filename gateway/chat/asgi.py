@@ -10,7 +10,8 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
+from functools import partial
 from typing import Any
 
 import structlog
@@ -26,6 +27,7 @@ from gateway.chat.http_messages import (
     join_headers,
 )
 from gateway.chat.service import Service
+from gateway.chat.streaming.keep_alive import COMMENT, KeepAlive
 from gateway.chat.streaming.timeouts import StreamTimeout
 from gateway.errors import BadRequestError, PayloadTooLargeError
 from webhooks_core.network.deadlines import within
@@ -170,10 +172,14 @@ async def _send(
         return
     async with aclosing(response.rest) as rest:
         await _pass_on(_start(response, extra_headers), send)
-        with StreamTimeout(None) as timer:
+        comment = partial(_send_comment, send)
+        with StreamTimeout(None) as timer, KeepAlive(comment) as keep_alive:
             await _send_part(response.body, send, timer)
+            keep_alive.start()
             async for part in rest:
+                keep_alive.stop()
                 await _send_part(part, send, timer)
+                keep_alive.start()
     await _pass_on({"type": "http.response.body", "body": b""}, send)
 
 
@@ -201,6 +207,14 @@ def _start(response: ChatResponse, extra_headers: Iterable[Header]) -> Message:
         "status": response.status,
         "headers": headers,
     }
+
+
+async def _send_comment(send: Send) -> None:
+    """Send a comment; if the client has left, the next part or the watcher notices."""
+    with suppress(ClientGoneError):
+        await _pass_on(
+            {"type": "http.response.body", "body": COMMENT, "more_body": True}, send
+        )
 
 
 async def _send_part(part: bytes, send: Send, timer: StreamTimeout) -> None:

@@ -31,6 +31,7 @@ from gateway.chat.service import (
     route_of,
     serves,
 )
+from gateway.chat.streaming.keep_alive import with_comments
 from gateway.errors import HANDLER, PayloadTooLargeError
 from gateway.identity import Caller
 from gateway.viewsets import GatewayView
@@ -138,7 +139,8 @@ class _Stream(StreamingHttpResponse):
     def __init__(
         self, response: ChatResponse, rest: AsyncGenerator[bytes], *, is_asgi: bool
     ) -> None:
-        self._first, self._rest = response.body, rest
+        self._first, self._upstream_parts = response.body, rest
+        self._rest = with_comments(rest)
         parts = self._async_parts() if is_asgi else self._parts()
         super().__init__(parts, status=response.status, headers=dict(response.headers))
 
@@ -156,15 +158,16 @@ class _Stream(StreamingHttpResponse):
 
     def close(self) -> None:
         super().close()
-        LOOP_THREAD.submit(_close(self._rest))
+        LOOP_THREAD.submit(_close(self._rest, self._upstream_parts))
 
 
 async def _next(parts: AsyncGenerator[bytes]) -> bytes | None:
     return await anext(parts, None)
 
 
-async def _close(parts: AsyncGenerator[bytes]) -> None:
-    await parts.aclose()
+async def _close(*generators: AsyncGenerator[bytes]) -> None:
+    for generator in generators:
+        await generator.aclose()
 
 
 def response_for(
