@@ -25,7 +25,7 @@ from tests.signatures import (
     verify_timestamped,
 )
 from webhooks_core.signing.schemes import SCHEMES, SignatureError
-from webhooks_core.signing.secrets import standard_key
+from webhooks_core.signing.secrets import is_empty, standard_key
 
 NOW = 1_763_712_000
 SECRET, OTHER = "whsec_one", "whsec_two"
@@ -288,7 +288,9 @@ def test_a_wrong_signature_is_reported_without_the_right_one():
 
 
 @given(
-    secret=st.text(min_size=1), timestamp=st.integers(0, 10**12 - 1), body=st.binary()
+    secret=st.text().filter(lambda secret: not is_empty(secret)),
+    timestamp=st.integers(0, 10**12 - 1),
+    body=st.binary(),
 )
 def test_what_is_signed_verifies_and_one_changed_byte_does_not(secret, timestamp, body):
     secret = secret.encode(errors="replace").decode()
