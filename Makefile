@@ -8,6 +8,11 @@ PY := $(VENV)/bin/python
 PYTHON ?=
 ARGS ?=
 
+# uv refuses to work where it cannot write its cache, which is in HOME.
+ifneq ($(shell [ -w "$$HOME" ] || echo missing),)
+export UV_NO_CACHE := 1
+endif
+
 # The first interpreter that is new enough; PYTHON=… overrides the search.
 FIND_PYTHON = for candidate in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then echo "$$candidate"; break; fi; done
