@@ -126,12 +126,14 @@ server = _build()
 TOOL_NAMES = {tool.name for tool in async_to_sync(server.list_tools)()}
 
 
-def answer(request: Request, body: bytes) -> HttpResponse:
+def answer(request: Request, body: bytes, *, may_be_event: bool = True) -> HttpResponse:
     """Answer one JSON-RPC message of the request's account.
 
     The answer is JSON, or one server-sent event for a client that names this type first.
     """
-    is_sse = request.headers.get("Accept", "").lstrip().lower().startswith(SSE)
+    is_sse = may_be_event and request.headers.get(
+        "Accept", ""
+    ).lstrip().lower().startswith(SSE)
     token = calls.request.set(request)
     try:
         # The event loop has a thread of its own; what needs the database runs in this one.

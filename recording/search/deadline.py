@@ -14,8 +14,8 @@ _until: ContextVar[float] = ContextVar("until", default=float("inf"))
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Give the search inside this block some seconds."""
-    token = _until.set(monotonic() + seconds)
+    """Give the searches inside this block some seconds together."""
+    token = _until.set(min(_until.get(), monotonic() + seconds))
     try:
         yield
     finally:

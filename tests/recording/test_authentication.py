@@ -21,7 +21,11 @@ pytestmark = pytest.mark.django_db
 )
 def test_a_live_token_is_accepted(api, scheme):
     headers = {"Authorization": f"{scheme} {api.token}"}
-    assert api.get("webhooks", headers=headers).status_code == 200
+    response = api.get("webhooks", headers=headers)
+    assert response.status_code == 200
+    # For the server, in the environ of WSGI.
+    environ = response.wsgi_request.META
+    assert environ[authentication.ACCOUNT_KEY] == api.user.pk
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,14 @@ class ProductAPIView(APIView):
         return Response(status=204, headers={"Allow": ", ".join(self.allowed_methods)})
 
     def get_body(self) -> dict[str, Any]:
-        """Return the request's body, which must be a JSON object.
+        """Return the request's body, which must be a JSON object; raises as `parsed_body`."""
+        body = self.parsed_body()
+        if not isinstance(body, dict):
+            raise exceptions.ParseError("The body must be a JSON object.")
+        return body
+
+    def parsed_body(self) -> Any:
+        """Return the request's body as it was parsed.
 
         Raises ParseError, PayloadTooLarge, EncodedBody or UnsupportedMediaType.
         """
@@ -63,7 +70,4 @@ class ProductAPIView(APIView):
             raise exceptions.ParseError(
                 "The body is empty: send a JSON object, and its Content-Length."
             )
-        body = self.request.data
-        if not isinstance(body, dict):
-            raise exceptions.ParseError("The body must be a JSON object.")
-        return body
+        return self.request.data

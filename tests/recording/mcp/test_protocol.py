@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from django.core.cache import cache
 from django.test import Client as Browser
 
 from tests.recording.conftest import error_of
-from tests.recording.mcp.conftest import STATELESS
+from tests.recording.mcp.conftest import ACCEPT, STATELESS
 
 MODERN = {"MCP_Protocol_Version": STATELESS}
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
@@ -110,12 +111,72 @@ def test_a_media_type_may_be_written_in_capitals(mcp, version, media_type):
     assert response.status_code == 200, response.content
 
 
+NOTE = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+WITH_BATCHES = {"MCP_Protocol_Version": "2025-03-26"}
+
+
+def with_id(number, **more):
+    return PING | {"id": number} | more
+
+
+@pytest.mark.parametrize("accept", [ACCEPT, "text/event-stream, application/json"])
+def test_a_batch_of_the_version_that_has_them_is_answered(mcp, accept):
+    call = {"name": "list_recordings", "arguments": {}}
+    batch = [
+        with_id(1),
+        NOTE,
+        with_id("two", method="tools/call", params=call),
+        with_id(3, method="no/such"),
+        {"jsonrpc": "1.0", "id": 4},
+    ]
+    response = mcp.post(batch, Accept=accept, **WITH_BATCHES)
+    assert response.status_code == 200, response.content
+    assert response["Content-Type"] == "application/json"
+    ping, called, unknown, malformed = response.json()
+    assert ping == {"jsonrpc": "2.0", "id": 1, "result": {}}
+    assert (called["id"], called["result"]["isError"]) == ("two", False)
+    assert (unknown["id"], unknown["error"]["code"]) == (3, -32601)
+    assert malformed["error"]
+
+
+def test_a_client_that_names_no_version_may_send_a_batch(mcp):
+    headers = {"Authorization": f"Bearer {mcp.api.token}", "Accept": ACCEPT}
+    response = mcp.api.client.post(
+        "/mcp", [with_id(1)], content_type="application/json", headers=headers
+    )
+    assert [each["id"] for each in response.json()] == [1]
+
+
+def test_a_batch_of_notifications_is_202(mcp):
+    response = mcp.post([NOTE, NOTE], **WITH_BATCHES)
+    assert (response.status_code, response.content) == (202, b"")
+
+
 @pytest.mark.parametrize(
     ("_case", "body", "headers", "status"),
     [
         ("no JSON", b"{", {}, 400),
         ("no body", b"", {}, 400),
-        ("a batch", b"[" + b'{"jsonrpc":"2.0","id":1,"method":"ping"}]', {}, 400),
+        ("a batch", [PING], {}, 400),
+        (
+            "a batch of another version",
+            [PING],
+            {"MCP_Protocol_Version": "2025-06-18"},
+            400,
+        ),
+        ("a batch of the other generation", [PING], MODERN, 400),
+        ("an empty batch", [], WITH_BATCHES, 400),
+        ("a long batch", [PING] * 11, WITH_BATCHES, 400),
+        ("a batch in a batch", [[PING]], WITH_BATCHES, 400),
+        ("a batch of numbers", [PING, 1], WITH_BATCHES, 400),
+        (
+            "a batch with an id that is no id",
+            [PING, PING | {"id": 0.5}],
+            WITH_BATCHES,
+            400,
+        ),
+        ("a batch with a handshake", [initialize("2025-03-26")], WITH_BATCHES, 400),
+        ("a batch that accepts no JSON", [PING], WITH_BATCHES | {"Accept": "a/b"}, 406),
         ("deep nesting", NESTED % (b'{"a":' * 5000, b"}" * 5000), {}, 400),
         ("nesting that JSON allows", NESTED % (b"[" * 900, b"]" * 900), {}, 400),
         ("a lone surrogate", b'{"jsonrpc":"\\ud800"}', {}, 400),
@@ -199,7 +260,17 @@ def test_a_host_that_is_not_ours_is_refused(mcp):
 
 
 def test_an_account_has_a_rate(mcp, settings):
+    cache.clear()
     settings.RECORDING_RATES = settings.RECORDING_RATES | {"mcp": "2/hour"}
     statuses = [mcp.post(PING).status_code for _ in range(3)]
     assert statuses == [200, 200, 429]
     assert "Retry-After" in mcp.post(PING)
+
+
+def test_each_message_of_a_batch_counts_for_the_rate(mcp, settings):
+    cache.clear()
+    settings.RECORDING_RATES = settings.RECORDING_RATES | {"mcp": "3/hour"}
+    statuses = [
+        mcp.post([PING] * count, **WITH_BATCHES).status_code for count in (2, 2, 1)
+    ]
+    assert statuses == [200, 429, 429]
