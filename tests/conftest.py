@@ -224,7 +224,7 @@ PLAIN = WebhookProfile(
         "X-Timestamp": str(it.timestamp),
     },
     retry=RetryPolicy((60, 300)),
-    timeout_s=1.0,
+    timeout_s=60.0,
     url_policy=UrlPolicy(local_schemes=frozenset({"http", "https"})),
     quota=100,
     endpoint_prefix="ep_",

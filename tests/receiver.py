@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -20,7 +21,27 @@ class Received:
 
 
 class _Server(ThreadingHTTPServer):
-    daemon_threads = True
+    """Its `server_close` ends every connection and waits for its thread."""
+
+    daemon_threads = False
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._connections: set[socket.socket] = set()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._connections.discard(request)
+        super().shutdown_request(request)
+
+    def server_close(self) -> None:
+        for connection in list(self._connections):
+            with suppress(OSError):  # the client was first
+                connection.shutdown(socket.SHUT_RDWR)
+        super().server_close()
 
     def handle_error(self, *_: Any) -> None:
         """Say nothing: a client that is killed, or is hostile, resets its connections."""
@@ -29,18 +50,22 @@ class _Server(ThreadingHTTPServer):
 class Receiver:
     """Answers with `statuses` in order, the last one for ever; `delay` seconds late.
 
-    While its `gate` is closed (`clear()`), it answers nothing.
+    While its `gate` is closed (`clear()`), it answers nothing. `open` requests wait now.
     """
 
-    def __init__(self, *statuses: int, delay: float = 0.0) -> None:
+    def __init__(
+        self, *statuses: int, delay: float = 0.0, is_open: bool = True
+    ) -> None:
         self.statuses = list(statuses) or [204]
         self.delay = delay
         self.headers: dict[str, str] = {}
         self.answer = b""
         self.requests: list[Received] = []
-        self.peak = self._open = 0
+        self.peak = self.open = 0
         self.gate = threading.Event()
-        self.gate.set()
+        if is_open:
+            self.gate.set()
+        self._is_closing = threading.Event()
         self._lock = threading.Lock()
         self._server = _Server(("127.0.0.1", 0), self._handler())
 
@@ -63,7 +88,7 @@ class Receiver:
                 status = receiver._next(
                     Received(self.path, dict(self.headers.items()), body)
                 )
-                time.sleep(receiver.delay)
+                receiver._is_closing.wait(receiver.delay)
                 receiver.gate.wait()
                 receiver._done()
                 self.send_response(status)
@@ -83,13 +108,13 @@ class Receiver:
     def _next(self, request: Received) -> int:
         with self._lock:
             self.requests.append(request)
-            self._open += 1
-            self.peak = max(self.peak, self._open)
+            self.open += 1
+            self.peak = max(self.peak, self.open)
             return self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
 
     def _done(self) -> None:
         with self._lock:
-            self._open -= 1
+            self.open -= 1
 
     @contextmanager
     def running(self) -> Iterator[Receiver]:
@@ -98,12 +123,13 @@ class Receiver:
         try:
             yield self
         finally:
+            self._is_closing.set()
             self.gate.set()
             self._server.shutdown()
             self._server.server_close()
             thread.join()
 
 
-def receiver(*statuses: int, delay: float = 0.0) -> Any:
+def receiver(*statuses: int, delay: float = 0.0, is_open: bool = True) -> Any:
     """Return a context manager that runs a Receiver."""
-    return Receiver(*statuses, delay=delay).running()
+    return Receiver(*statuses, delay=delay, is_open=is_open).running()

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from django.utils import timezone
 
+from tests.receiver import Receiver
+from tests.running import PATIENCE_S
 from webhooks_core.dispatch import dispatcher, rollups
+from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Delivery, EngineState
 
 
-def dispatch(**options) -> int:
+def dispatch(**options: Any) -> int:
     """Send what is due now; do not wait for what is due later."""
-    return dispatcher.dispatch(**{"linger": timedelta(0)} | options)
+    defaults: dict[str, Any] = {"linger": timedelta(0), "run_s": PATIENCE_S}
+    return dispatcher.dispatch(**defaults | options)
+
+
+def answer_after_release(monkeypatch, server: Receiver) -> None:
+    """Open the gate of a receiver when what has not been started is released."""
+    release_unstarted = Sender.release_unstarted
+
+    def release(self: Sender) -> None:
+        release_unstarted(self)
+        server.gate.set()
+
+    monkeypatch.setattr(Sender, "release_unstarted", release)
 
 
 def count_attempts() -> None:

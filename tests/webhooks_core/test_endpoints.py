@@ -11,6 +11,7 @@ import time_machine
 from django.db import IntegrityError, connection
 from django.utils import timezone
 
+from tests.running import PATIENCE_S
 from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, failed
 from tests.webhooks_core.engine import only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event
@@ -31,7 +32,7 @@ def test_a_race_for_the_last_slots_is_won_as_often_as_there_are_slots(use_profil
     together = threading.Barrier(8)
 
     def create(_: int) -> bool:
-        together.wait(10)
+        together.wait(PATIENCE_S)
         try:
             EndpointFactory.create(url=URL)
         except QuotaExceededError:

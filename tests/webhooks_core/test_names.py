@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from tests.receiver import receiver
+from tests.running import PATIENCE_S
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event
-from tests.webhooks_core.network.hostile import PATIENCE_S, TIMEOUT_S, post
+from tests.webhooks_core.network.hostile import TIMEOUT_S, post
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Attempt, Delivery
 from webhooks_core.network.addresses import AllowedNetworks

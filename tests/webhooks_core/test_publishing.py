@@ -11,6 +11,7 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from tests.receiver import receiver
+from tests.running import PATIENCE_S
 from tests.webhooks_core.engine import dispatch, only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import formats, publishing
@@ -171,7 +172,7 @@ class TestDedupeKey:
 
         def make(_: int) -> str:
             try:
-                together.wait(10)
+                together.wait(PATIENCE_S)
                 with transaction.atomic():
                     return publish_event(dedupe_key="k").public_id
             finally:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.running import until
+from tests.running import PATIENCE_S, until
 from webhooks_core.thread_pool import ThreadPool
 
 
@@ -39,7 +39,7 @@ def test_a_cancelled_call_has_no_effect(pool: ThreadPool):
 
     def wait() -> None:
         begun.set()
-        gate.wait(10)
+        gate.wait(PATIENCE_S)
 
     async def work() -> str:
         given_up = asyncio.ensure_future(pool.run(wait))
@@ -57,7 +57,7 @@ def test_a_closed_loop_does_not_stop_a_thread(pool: ThreadPool):
 
     def wait() -> None:
         begun.set()
-        gate.wait(10)
+        gate.wait(PATIENCE_S)
 
     async def leave() -> None:
         asyncio.ensure_future(pool.run(wait))  # noqa: RUF006 - cancelled with the loop

@@ -10,7 +10,7 @@ import time_machine
 from django.utils import timezone
 
 from tests.receiver import receiver
-from tests.webhooks_core.engine import dispatch, only_delivery
+from tests.webhooks_core.engine import answer_after_release, dispatch, only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.sender import Sender
@@ -56,9 +56,10 @@ def test_a_dispatcher_wakes_a_successor_for_a_retry_that_it_does_not_wait_for(
     assert calls == ["webhooks_core.tasks.dispatch"]
 
 
-def test_stop_releases_what_was_not_started_and_awaits_what_was(calls):
+def test_stop_releases_what_was_not_started_and_awaits_what_was(monkeypatch, calls):
     stopped = threading.Event()
-    with receiver(204, delay=0.3) as server:
+    with receiver(204, is_open=False) as server:
+        answer_after_release(monkeypatch, server)
         # One that has answered before: it gets two at once.
         EndpointFactory.create(
             url=server.url, max_in_flight=2, last_attempt_at=timezone.now()
@@ -67,7 +68,7 @@ def test_stop_releases_what_was_not_started_and_awaits_what_was(calls):
         calls.clear()
 
         def stop() -> bool:
-            if server.requests:
+            if server.open == 2:
                 stopped.set()
             return stopped.is_set()
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from tests.receiver import receiver
 from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, failed, ok
-from tests.webhooks_core.engine import dispatch, only_delivery
+from tests.webhooks_core.engine import answer_after_release, dispatch, only_delivery
 from tests.webhooks_core.factories import (
     DispatcherLeaseFactory,
     EndpointFactory,
@@ -219,21 +219,21 @@ def test_a_dispatcher_whose_lease_is_lost_stops_and_leaves_the_queues_to_its_suc
     monkeypatch,
 ):
     monkeypatch.setattr(engine, "RENEW_EVERY_S", 0.0)
-    with receiver(204, delay=0.1) as server:
+    with receiver(204, is_open=False) as server:
         EndpointFactory.create(url=server.url, max_in_flight=1)
         publish_events(30)
+        answer_after_release(monkeypatch, server)
 
-        def expire_at_third() -> bool:
-            if len(server.requests) == 3:
+        def expire_at_first() -> bool:
+            if server.open:
                 DispatcherLease.objects.update(
                     expires_at=timezone.now() - timedelta(seconds=1)
                 )
                 leases.expire_dead()
             return False
 
-        dispatch(stop=expire_at_third)
-        assert 3 <= len(server.requests) <= 5
-        server.delay = 0.0
+        dispatch(stop=expire_at_first)
+        assert len(server.requests) == 1
         dispatch()
     assert set(Delivery.objects.values_list("status", flat=True)) == {1}
     assert not EndpointQueue.objects.exclude(leased_by=None).exists()

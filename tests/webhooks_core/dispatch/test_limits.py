@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 import time_machine
@@ -17,7 +19,7 @@ from tests.webhooks_core.dispatch.manual_dispatcher import (
     timed_out,
     untried,
 )
-from tests.webhooks_core.engine import dispatch
+from tests.webhooks_core.engine import answer_after_release, dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core import endpoints, publishing, replays, stats
 from webhooks_core.dispatch import leases
@@ -68,33 +70,46 @@ class TestFirstRequest:
         assert answered == [False, False, True, True, False]
 
     def test_its_first_answer_lets_the_others_start(self):
-        with receiver(204, delay=0.05) as server:
+        first, others = threading.Event(), threading.Event()
+
+        def wait() -> None:
+            (others if len(server.requests) > 1 else first).wait()
+
+        def answer() -> bool:
+            if server.requests:
+                first.set()
+            if server.open == 4:
+                others.set()
+            return False
+
+        with receiver(204) as server:
+            server.gate = SimpleNamespace(wait=wait, set=others.set)
             EndpointFactory.create(url=server.url, max_in_flight=4)
             events(40)
-            dispatch()
-        starts = list(
-            Attempt.objects.order_by("pk").values_list("started_at", flat=True)
-        )
-        ends = [at + timedelta(seconds=0.05) for at in starts]
-        at_once = [
-            sum(at <= start < end for at, end in zip(starts, ends, strict=True))
-            for start in starts
-        ]
+            dispatch(stop=answer)
         assert len(server.requests) == 40
-        assert max(at_once) == 4
+        assert server.peak == 4
 
-    def test_one_that_hangs_gets_one(self):
-        with receiver(204, delay=2.0) as server:
+    def test_one_that_hangs_gets_one(self, monkeypatch):
+        looks = []
+
+        def looked_long_enough() -> bool:
+            looks.extend(server.requests[:1])
+            return len(looks) == 20
+
+        with receiver(204, is_open=False) as server:
+            answer_after_release(monkeypatch, server)
             EndpointFactory.create(url=server.url, max_in_flight=4)
             events(8)
-            dispatch(run_s=0.5)
+            dispatch(stop=looked_long_enough)
         assert len(server.requests) == 1
 
-    def test_what_exceeds_its_rate_later_starts_at_once(self):
-        with receiver(204, delay=0.5) as server:
+    def test_what_exceeds_its_rate_later_starts_at_once(self, monkeypatch):
+        with receiver(204, is_open=False) as server:
+            answer_after_release(monkeypatch, server)
             EndpointFactory.create(url=server.url, max_in_flight=3, rate_per_second=3)
             events(3)
-            dispatch(run_s=0.2)
+            dispatch(stop=lambda: server.open == 3)
         assert len(server.requests) == 3
 
 

@@ -11,6 +11,7 @@ import pytest
 from django.db import connection
 
 from tests.receiver import receiver
+from tests.running import PATIENCE_S
 from webhooks_core import endpoints, publishing
 from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch import results
@@ -39,7 +40,7 @@ def test_a_removal_beside_results_of_two_endpoints_succeeds(monkeypatch):
 
     def dispatch():
         try:
-            engine.dispatch(linger=timedelta(0), run_s=5)
+            engine.dispatch(linger=timedelta(0), run_s=PATIENCE_S)
         finally:
             connection.close()
 
@@ -51,7 +52,7 @@ def test_a_removal_beside_results_of_two_endpoints_succeeds(monkeypatch):
         publishing.publish(**OWNER, event_type="summary.completed", data={})
         dispatcher = threading.Thread(target=dispatch)
         dispatcher.start()
-        assert counting.wait(15)
+        assert counting.wait(PATIENCE_S)
         end_owner(**OWNER)
         remove_owner(**OWNER)
         dispatcher.join()

@@ -12,7 +12,7 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from tests.running import until
+from tests.running import PATIENCE_S, until
 from tests.threads import at_once, started
 from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, ok, untried
 from tests.webhooks_core.factories import EndpointFactory, publish_event
@@ -159,7 +159,7 @@ class TestDispatcherFrozenInsideATransaction:
 
         with ThreadPoolExecutor(1) as pool:
             task = pool.submit(freeze)
-            assert is_locked.wait(10)
+            assert is_locked.wait(PATIENCE_S)
             try:
                 yield task
             finally:

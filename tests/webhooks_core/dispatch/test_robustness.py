@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from config.environment import with_query
 from tests.receiver import receiver
+from tests.running import PATIENCE_S
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core import endpoints
@@ -107,14 +108,14 @@ class TestNamesThatHang:
     def test_64_of_them_do_not_delay_a_healthy_one(
         self, monkeypatch, settings, use_profile
     ):
-        use_profile(timeout_s=20.0)
+        use_profile(timeout_s=PATIENCE_S)
         settings.WEBHOOK_ALLOWED_TARGETS = ["127.0.0.0/8"]
         over, hanging = threading.Event(), []
 
         def resolve(host: str, port: int, *_: object, **__: object) -> list[object]:
             if host.startswith("hung"):
                 hanging.append(host)
-                over.wait(60)
+                over.wait(PATIENCE_S)
                 raise socket.gaierror(socket.EAI_AGAIN, "no answer")
             return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
 
@@ -138,7 +139,7 @@ class TestNamesThatHang:
                     over.set()  # it came while all of them hung
                 return over.is_set()
 
-            dispatch(stop=publish_then_stop, run_s=60)
+            dispatch(stop=publish_then_stop, run_s=PATIENCE_S)
         assert len(server.requests) == 1
         assert len(set(hanging)) == 64
 
@@ -154,15 +155,15 @@ class TestNamesThatHang:
 
         def hang() -> None:
             asking.set()
-            go.wait(30)
+            go.wait(PATIENCE_S)
 
         hung = threads.submit(hang)
-        assert asking.wait(10)
+        assert asking.wait(PATIENCE_S)
         EndpointFactory.create(url="http://well.example/")
         publish_event()
         dispatch(run_s=1.5)
         go.set()
-        hung.result(10)
+        hung.result(PATIENCE_S)
         assert list(Delivery.objects.values_list("status", "attempts")) == [(0, 0)]
         assert Endpoint.objects.get().consecutive_failures == 0
 
@@ -170,11 +171,11 @@ class TestNamesThatHang:
         go, threads = threading.Event(), ThreadPerTask(most=3)
         for _ in range(2):
             go.clear()
-            futures = [threads.submit(go.wait, 10) for _ in range(4)]
+            futures = [threads.submit(go.wait, PATIENCE_S) for _ in range(4)]
             with pytest.raises(socket.gaierror):
                 futures.pop().result(0)
             go.set()
-            assert [future.result(10) for future in futures] == [True] * 3
+            assert [future.result(PATIENCE_S) for future in futures] == [True] * 3
             while threads._free._value < 3:  # the last one is about to end
                 time.sleep(0.001)
 
@@ -186,10 +187,10 @@ class TestNamesThatHang:
         threads = ThreadPerTask(most=1)
         for _ in range(2):
             with pytest.raises(socket.gaierror) as caught:
-                threads.submit(int).result(1)
+                threads.submit(int).result(PATIENCE_S)
             assert caught.value.errno == socket.EAI_MEMORY
         monkeypatch.undo()
-        assert threads.submit(int).result(10) == 0
+        assert threads.submit(int).result(PATIENCE_S) == 0
 
 
 @pytest.mark.django_db

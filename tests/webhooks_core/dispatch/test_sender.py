@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from tests.receiver import receiver
+from tests.running import PATIENCE_S, until
 from webhooks_core.dispatch import sender as module
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.network.addresses import AllowedNetworks
@@ -14,7 +15,9 @@ from webhooks_core.network.transport import AttemptResult, OutgoingRequest
 from webhooks_core.outcomes import Outcome
 
 
-def request(key: int, url: str, *, queue: int = 1, limit: int = 4, timeout_s=2.0):
+def request(
+    key: int, url: str, *, queue: int = 1, limit: int = 4, timeout_s=PATIENCE_S
+):
     return OutgoingRequest(
         key=key,
         queue=queue,
@@ -29,11 +32,13 @@ def request(key: int, url: str, *, queue: int = 1, limit: int = 4, timeout_s=2.0
 
 def collect(sender: Sender, count: int) -> list[AttemptResult]:
     results: list[AttemptResult] = []
-    for _ in range(500):
-        results += sender.collect(wait_s=0.02)
-        if len(results) >= count:
-            return results
-    raise AssertionError(f"{len(results)} of {count} results")
+
+    def has_all() -> bool:
+        results.extend(sender.collect(wait_s=0.02))
+        return len(results) >= count
+
+    until(has_all, f"{count} results")
+    return results
 
 
 def test_each_request_has_exactly_one_result(monkeypatch):
@@ -48,11 +53,13 @@ def test_each_request_has_exactly_one_result(monkeypatch):
 
 @pytest.mark.parametrize("limit", [1, 2, 5])
 def test_a_queue_never_has_more_in_flight_than_its_limit(limit):
-    with receiver(204, delay=0.01) as server, Sender() as sender:
+    with receiver(204, is_open=False) as server, Sender() as sender:
         for part in range(4):
             sender.submit(
                 [request(10 * part + n, server.url, limit=limit) for n in range(10)]
             )
+        until(lambda: server.open == limit, "as many as may be")
+        server.gate.set()
         collect(sender, 40)
     assert server.peak == limit
 
@@ -67,7 +74,7 @@ def test_all_queues_together_have_a_limit_too_and_all_get_their_turn(monkeypatch
 
 
 def test_requests_that_wait_behind_a_time_out_are_released():
-    with receiver(204, delay=1) as server, Sender() as sender:
+    with receiver(204, is_open=False) as server, Sender() as sender:
         sender.submit(
             [request(n, server.url, limit=1, timeout_s=0.1) for n in range(5)]
         )
@@ -80,13 +87,11 @@ def test_requests_that_wait_behind_a_time_out_are_released():
 
 
 def test_only_requests_that_have_not_started_are_released():
-    with receiver(204, delay=0.3) as server, Sender() as sender:
+    with receiver(204, is_open=False) as server, Sender() as sender:
         sender.submit([request(n, server.url, limit=1) for n in range(4)])
-        for _ in range(100):
-            if server.requests:
-                break
-            threading.Event().wait(0.02)
+        until(lambda: server.requests, "the first request")
         sender.release_unstarted()
+        server.gate.set()
         results = collect(sender, 4)
     assert sorted(str(result.outcome) for result in results) == [
         "None",
@@ -106,20 +111,18 @@ def test_a_queue_that_ends_while_more_is_submitted_does_not_signal_that_all_is_d
             if threading.current_thread() is threading.main_thread():
                 self.set()  # the last queue ends just now, in the other thread
 
-    with receiver(204, delay=0.5) as server, Sender() as sender:
+    with receiver(204, is_open=False) as server, Sender() as sender:
         sender._idle = Racing()
         sender.submit([request(1, server.url)])
-        for _ in range(100):
-            if server.requests:
-                break
-            threading.Event().wait(0.02)
+        until(lambda: server.requests, "the request")
         assert not sender._idle.is_set()
+        server.gate.set()
         collect(sender, 1)
 
 
 def test_closing_cancels_open_requests_and_leaves_no_thread():
     before = threading.active_count()
-    with receiver(204, delay=0.2) as server:
+    with receiver(204, is_open=False) as server:
         with Sender() as sender:
             sender.submit([request(1, server.url)])
         assert not sender._thread.is_alive()
@@ -130,9 +133,15 @@ def test_an_immediate_request_starts_while_all_others_are_slow(
     monkeypatch,
 ):
     monkeypatch.setattr(module, "MAX_IN_FLIGHT", 2)
-    with receiver(204, delay=0.5) as slow, receiver(204) as quick, Sender() as sender:
+    with (
+        receiver(204, is_open=False) as slow,
+        receiver(204) as quick,
+        Sender() as sender,
+    ):
         sender.submit([request(n, slow.url, queue=n) for n in range(2)])
         immediate = request(2, quick.url, queue=2)._replace(immediate=True)
         sender.submit([immediate])
-        results = collect(sender, 3)
-    assert [result.outcome for result in results if result.key == 2] == [Outcome.OK]
+        [result] = collect(sender, 1)
+        slow.gate.set()
+        collect(sender, 2)
+    assert (result.key, result.outcome) == (2, Outcome.OK)

@@ -27,9 +27,17 @@ ALICE, BOB = ("plain", "alice"), ("plain", "bob")
 
 @pytest.fixture
 def hanging_url() -> Iterator[str]:
-    """A receiver that accepts connections and never answers."""
-    with socket.create_server(("127.0.0.1", 0), backlog=128) as server:
-        yield f"http://127.0.0.1:{server.getsockname()[1]}/"
+    """The address of a receiver that accepts connections and never answers."""
+    with hanging_server() as server:
+        yield url_of(server)
+
+
+def hanging_server() -> socket.socket:
+    return socket.create_server(("127.0.0.1", 0), backlog=128)
+
+
+def url_of(server: socket.socket) -> str:
+    return f"http://127.0.0.1:{server.getsockname()[1]}/"
 
 
 def add_endpoints(owner: str, count: int, url: str = "http://127.0.0.1:9/") -> None:
@@ -178,19 +186,25 @@ def test_an_owner_with_most_of_the_queues_leaves_some_for_others(monkeypatch):
 
 @pytest.mark.django_db(transaction=True)
 def test_healthy_neighbours_end_while_the_hanging_ones_still_hang(
-    monkeypatch, hanging_url, use_profile
+    monkeypatch, use_profile
 ):
-    use_profile(timeout_s=2.0, disable_after=None)
+    def all_healthy_ones_ended() -> bool:
+        ended = Attempt.objects.filter(delivery__endpoint__owner="bob").count() == 50
+        if ended:
+            hanging.close()  # resets the connections that nothing has accepted
+        return ended
+
+    use_profile(disable_after=None)
     monkeypatch.setattr(sender, "MAX_IN_FLIGHT", 16)
     monkeypatch.setattr(claims, "MAX_CLAIMED", 32)
-    add_endpoints("alice", 10, hanging_url)
-    for _ in range(4):
-        publish_event("alice")
-    with receiver(204) as server:
+    with hanging_server() as hanging, receiver(204) as server:
+        add_endpoints("alice", 10, url_of(hanging))
+        for _ in range(4):
+            publish_event("alice")
         add_endpoints("bob", 5, f"{server.url}/")
         for _ in range(10):
             publish_event("bob")
-        dispatch(run_s=1.0)
+        dispatch(stop=all_healthy_ones_ended)
     ended = Attempt.objects.order_by("pk").values_list("delivery__endpoint__owner")
     owners = [owner for (owner,) in ended]
     assert owners[:50] == ["bob"] * 50

@@ -5,20 +5,22 @@ from __future__ import annotations
 import socket
 import ssl
 import struct
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from tests.running import PATIENCE_S, until
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.transport import AttemptResult, OutgoingRequest
 from webhooks_core.outcomes import Outcome
 
 TIMEOUT_S = 2.0  # where none comes: long enough for a busy machine to connect
-PATIENCE_S = 20.0  # where an answer comes: a busy machine may be slow to hear it
 Behaviour = Callable[[socket.socket, "Hostile"], None]
 
 
@@ -31,8 +33,10 @@ class Hostile:
     stopped: threading.Event = field(default_factory=threading.Event)
     accepted: int = 0
     requests: int = 0
+    heard: int = 0  # requests that have begun to arrive
     sent: int = 0
     port: int = 0
+    _connections: list[socket.socket] = field(default_factory=list)
 
     @property
     def url(self) -> str:
@@ -51,6 +55,9 @@ class Hostile:
             finally:
                 self.stopped.set()
                 accepting.join()
+                for connection in self._connections:
+                    with suppress(OSError):  # it has ended already
+                        connection.shutdown(socket.SHUT_RDWR)
                 for thread in threads:
                     thread.join()
 
@@ -59,12 +66,13 @@ class Hostile:
             with suppress(TimeoutError):
                 connection, _ = server.accept()
                 self.accepted += 1
+                self._connections.append(connection)
                 thread = threading.Thread(target=self._serve, args=(connection,))
                 thread.start()
                 threads.append(thread)
 
     def _serve(self, connection: socket.socket) -> None:
-        connection.settimeout(5)
+        connection.settimeout(PATIENCE_S)
         with suppress(OSError), connection:
             if self.tls:
                 with self.tls.wrap_socket(connection, server_side=True) as secured:
@@ -107,6 +115,7 @@ def answering(*parts: bytes, then: str = "close") -> Behaviour:
 
     def behave(connection: socket.socket, server: Hostile) -> None:
         read_request(connection)
+        server.heard += 1
         for part in parts[:-1] if then in {"drip", "pour"} else parts:
             connection.sendall(part)
         if then == "drip":
@@ -114,12 +123,28 @@ def answering(*parts: bytes, then: str = "close") -> Behaviour:
         elif then == "pour":
             server.pour(connection, parts[-1])
         elif then == "reset":
-            time.sleep(0.05)
+            until(lambda: has_read(connection), "the client to read")
             reset(connection)
         elif then == "wait":
             receive(connection)
 
     return behave
+
+
+def has_read(connection: socket.socket) -> bool:
+    """Return True if the other end of a connection on this machine has read what it received.
+
+    A reset throws away what waits in its kernel.
+    """
+    ends = [connection.getpeername(), connection.getsockname()]
+    name = " ".join(
+        f"{int.from_bytes(socket.inet_aton(host), sys.byteorder):08X}:{port:04X}"
+        for host, port in ends
+    )
+    for line in Path("/proc/net/tcp").read_text().splitlines():
+        if name in line:
+            return line.split()[4].endswith(":00000000")
+    return True
 
 
 def resets_at_once(connection: socket.socket, _: Hostile) -> None:
@@ -137,16 +162,19 @@ def closes_at_once(connection: socket.socket, _: Hostile) -> None:
 
 def says_nothing(connection: socket.socket, server: Hostile) -> None:
     read_request(connection)
-    server.stopped.wait(10)
+    server.heard += 1
+    server.stopped.wait(PATIENCE_S)
 
 
 def never_reads(connection: socket.socket, server: Hostile) -> None:
-    server.stopped.wait(10)
+    connection.recv(1, socket.MSG_PEEK)
+    server.heard += 1
+    server.stopped.wait(PATIENCE_S)
 
 
 def answers_unread(connection: socket.socket, server: Hostile) -> None:
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-    server.stopped.wait(0.2)
+    server.stopped.wait(PATIENCE_S)
 
 
 def answers_once(connection: socket.socket, server: Hostile) -> None:
@@ -161,6 +189,25 @@ def post(url: str, **fields: Any) -> AttemptResult:
     """Make one attempt as a dispatcher makes it."""
     with Sender() as sender:
         return send(sender, request_to(url, **fields))
+
+
+def post_in_vain(server: Hostile, **fields: Any) -> AttemptResult:
+    """Make an attempt whose time is over as soon as the server has heard of it."""
+    with Sender() as sender:
+        sender.submit([request_to(server.url, **fields)])
+        until(lambda: server.heard, "a request")
+        pass_time(sender)
+        return collected(sender)
+
+
+def pass_time(sender: Sender) -> None:
+    """Let the time of every open attempt be over."""
+
+    def end() -> None:
+        for deadline in sender._deadlines._open:
+            deadline.until = 0
+
+    sender._loop.call_soon_threadsafe(end)
 
 
 def request_to(url: str, *, loopback: bool = True, **fields: Any) -> OutgoingRequest:
@@ -178,10 +225,18 @@ def request_to(url: str, *, loopback: bool = True, **fields: Any) -> OutgoingReq
 
 def send(sender: Sender, request: OutgoingRequest) -> AttemptResult:
     sender.submit([request])
-    for _ in range(3000):
-        if answers := sender.collect(wait_s=0.02):
-            return answers[0]
-    raise AssertionError("no answer")
+    return collected(sender)
+
+
+def collected(sender: Sender) -> AttemptResult:
+    results: list[AttemptResult] = []
+
+    def has_result() -> bool:
+        results.extend(sender.collect(wait_s=0.02))
+        return bool(results)
+
+    until(has_result, "a result")
+    return results[0]
 
 
 def in_turn(url: str, times: int, **fields: Any) -> list[AttemptResult]:
@@ -193,5 +248,5 @@ def in_turn(url: str, times: int, **fields: Any) -> list[AttemptResult]:
 OK = b"HTTP/1.1 200 OK\r\n"
 NOT_HTTP = (Outcome.HTTP, None, "the answer was not valid HTTP")
 CLOSED = (Outcome.CONNECT, None, "the connection was closed without an answer")
-LATE = (Outcome.TIMEOUT, None, f"no answer within {TIMEOUT_S:g} s")
+LATE = (Outcome.TIMEOUT, None, f"no answer within {PATIENCE_S:g} s")
 FINE = (Outcome.OK, 200, "")

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.running import PATIENCE_S
 from tests.webhooks_core.network.hostile import (
     FINE,
     OK,
-    PATIENCE_S,
     Hostile,
     answering,
     in_turn,

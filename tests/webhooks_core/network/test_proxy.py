@@ -12,6 +12,7 @@ import trustme
 
 from tests.egress import LOGIN, EgressProxy
 from tests.receiver import receiver
+from tests.running import PATIENCE_S
 from tests.webhooks_core.engine import dispatch, only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from tests.webhooks_core.network.hostile import (
@@ -208,7 +209,8 @@ def test_a_proxy_that_cannot_be_reached_is_an_outage_of_ours(settings, names, ca
         for each in full:  # the queue of the server is full: it drops the next one
             each.setblocking(False)
             each.connect_ex(("127.0.0.1", port))
-        result = post(f"https://{PUBLIC}/", timeout_s=1.0)
+        timeout_s = TIMEOUT_S if case == "hangs" else PATIENCE_S
+        result = post(f"https://{PUBLIC}/", timeout_s=timeout_s)
         for each in full:
             each.close()
     assert (result.outcome, result.error) == (None, proxy.UNREACHABLE)

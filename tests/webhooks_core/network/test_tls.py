@@ -14,9 +14,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from tests.running import PATIENCE_S
 from tests.webhooks_core.network.hostile import (
     OK,
-    PATIENCE_S,
     TIMEOUT_S,
     Hostile,
     answering,

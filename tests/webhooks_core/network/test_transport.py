@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.receiver import receiver
+from tests.running import PATIENCE_S
 from tests.tools import needs_ipv6
 from tests.webhooks_core.network.hostile import (
     OK,
@@ -244,7 +245,7 @@ def test_neither_a_connection_nor_a_name_is_kept_for_longer_than_its_time(
     with Hostile(behave).running() as server, Sender() as sender:
         request = request_to(server.url.replace("127.0.0.1", "moves.example"))
         assert send(sender, request).outcome == Outcome.OK
-        assert closed.wait(10)
+        assert closed.wait(PATIENCE_S)
         assert send(sender, request).outcome == Outcome.BLOCKED
 
 

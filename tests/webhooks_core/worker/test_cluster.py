@@ -19,6 +19,7 @@ from django.utils import timezone
 from django_q.signing import SignedPackage
 
 from tests.running import (
+    PATIENCE_S,
     Running,
     environment,
     running,
@@ -94,7 +95,10 @@ def give(
             with redis.from_url(settings.REDIS_URL) as client:
                 client.rpush(f"django_q:{name}:q", package)
             return file
-        with closing(sqlite3.connect(database, timeout=20)) as connection, connection:
+        with (
+            closing(sqlite3.connect(database, timeout=PATIENCE_S)) as connection,
+            connection,
+        ):
             connection.execute(
                 "insert into django_q_ormq (key, payload, lock) values (?, ?, ?)",
                 ("signpost", package, "2020-01-01 00:00:00"),
