@@ -15,7 +15,7 @@ States of a connection after an exchange; only the first one can serve another r
 - Bytes came after the response, or before the request: the next response may belong to another.
 - A 204 announces a body (RFC 9110 section 6.4.1 forbids it): the body may still come.
 - More than MAX_HINTS responses of 1xx came: reading is paused.
-- A part of the request was unsent when the response came: the receiver may never read it.
+- A part of a large request was not taken when the response came: the receiver may never read it.
 - The response is 3xx or 4xx: receivers that refuse a request often leave its body unread, although
   RFC 9112 section 9.3 forbids it, and would read the next request as its continuation.
 """
@@ -23,7 +23,10 @@ States of a connection after an exchange; only the first one can serve another r
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import re
+import sys
+import termios
 import time
 from typing import cast
 
@@ -67,6 +70,7 @@ class Connection(asyncio.Protocol):
         "_header_count",
         "_hints",
         "_is_in_hint",
+        "_is_large",
         "_is_over",
         "_keeps_alive",
         "_line",
@@ -116,6 +120,7 @@ class Connection(asyncio.Protocol):
         self._header_count = self._header_bytes = self._reason_bytes = 0
         self._awaits_end = self._has_head = self._is_over = False
         self._is_in_hint, self._line = False, b""
+        self._is_large = False
         self._keeps_alive = True
 
     def exchange(
@@ -129,8 +134,10 @@ class Connection(asyncio.Protocol):
         waiter = self._waiter = self._loop.create_future()
         if not self.is_closed:
             # Over TLS each part is a record of its own, and some receivers answer the first one.
-            is_small = len(body) <= RECORD_BYTES
-            self._transport.writelines((head + body,) if is_small else (head, body))
+            self._is_large = len(body) > RECORD_BYTES
+            self._transport.writelines(
+                (head, body) if self._is_large else (head + body,)
+            )
         # Some receivers do not wait for a request.
         if is_last or self.first_byte_at:
             self._keeps_alive = False
@@ -277,9 +284,22 @@ class Connection(asyncio.Protocol):
                 self._transport.pause_reading()  # until the deadline
         elif not self._has_head:
             self.status_code, self._has_head = status_code, True
-            is_unsent = self._transport.get_write_buffer_size() > 0
-            if is_unsent or (status_code == 204 and self._announces_body()):
+            is_unread = self._is_large and self._unread_bytes() > 0
+            if is_unread or (status_code == 204 and self._announces_body()):
                 self._keeps_alive = False
+
+    def _unread_bytes(self) -> int:
+        """Return how much of the request the receiver's machine has not taken.
+
+        Over TLS the transport does not say what waits in this process. If something does, then the
+        socket is full.
+        """
+        opened = self._transport.get_extra_info("socket")
+        try:
+            count = fcntl.ioctl(opened.fileno(), termios.TIOCOUTQ, bytes(4))
+        except OSError:  # not every system answers this for a socket
+            return self._transport.get_write_buffer_size()
+        return int.from_bytes(count, sys.byteorder)
 
     def _announces_body(self) -> bool:
         """Return True unless the headers say that no body follows."""

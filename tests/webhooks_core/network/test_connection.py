@@ -37,7 +37,6 @@ class Wire(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.aborted = self.paused = False
-        self.unsent = 0
 
     def writelines(self, list_of_data: object) -> None:
         pass
@@ -52,7 +51,7 @@ class Wire(asyncio.Transport):
         return self.aborted
 
     def get_write_buffer_size(self) -> int:
-        return self.unsent
+        return 0
 
 
 class Reading(NamedTuple):
@@ -303,14 +302,6 @@ def test_responses_before_the_final_one_do_not_keep_the_loop_busy(loop):
     assert not wire.paused
     connection.data_received(b"HTTP/1.1 103 Hints\r\n\r\n")
     assert (wire.paused, connection.is_closed) == (True, False)
-
-
-def test_a_response_to_a_part_of_a_request_ends_the_connection(loop):
-    exchange = Exchange(loop)
-    exchange.wire.unsent = 1
-    exchange.connection.data_received(OK + b"Content-Length: 2\r\n\r\n")
-    exchange.wire.unsent = 0
-    assert exchange.read([b"ok"]) == (200, b"ok", b"", None, False)
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,11 @@ from tests.webhooks_core.network.hostile import (
     Hostile,
     answering,
     closes_at_once,
+    in_turn,
     never_reads,
     post,
     read_request,
+    receive,
     resets_at_once,
     resets_while_it_reads,
 )
@@ -105,6 +107,38 @@ def test_a_head_and_a_small_body_come_in_as_few_records_as_hold_them(
     length = len(answer.request_head) + size
     lengths = [min(length - start, 16_384) for start in range(0, length, 16_384)]
     assert records == [lengths]
+
+
+def answers_the_head(connection: socket.socket, server: Hostile) -> None:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    receive(connection)
+    connection.sendall(OK + b"Content-Length: 0\r\n\r\n")
+    server.stopped.wait(PATIENCE_S)
+
+
+@pytest.mark.parametrize("is_secured", [False, True])
+def test_a_connection_whose_request_was_not_read_serves_no_other(authority, is_secured):
+    tls = server_side(authority.issue_cert("127.0.0.1")) if is_secured else None
+    with Hostile(answers_the_head, tls).running() as server:
+        results = in_turn(server.url, 2, body=bytes(16 * 1024 * 1024))
+    assert [result.outcome for result in results] == [Outcome.OK] * 2
+    assert server.accepted == 2
+
+
+@pytest.mark.parametrize("is_secured", [False, True])
+def test_a_connection_whose_large_request_was_read_serves_another(
+    authority, is_secured
+):
+    def behave(connection: socket.socket, server: Hostile) -> None:
+        while True:
+            read_request(connection)
+            connection.sendall(OK + b"Content-Length: 0\r\n\r\n")
+
+    tls = server_side(authority.issue_cert("127.0.0.1")) if is_secured else None
+    with Hostile(behave, tls).running() as server:
+        results = in_turn(server.url, 3, body=bytes(1024 * 1024))
+    assert [result.outcome for result in results] == [Outcome.OK] * 3
+    assert server.accepted == 1
 
 
 def self_signed(tmp_path: Path) -> ssl.SSLContext:
