@@ -266,9 +266,9 @@ def test_what_comes_behind_done_in_one_read_is_nothing(gateway, upstream):
     assert text_of(gateway.stream()) == "Hello"
 
 
-def test_done_alone_is_an_empty_stream(gateway, upstream):
+def test_done_alone_is_a_failure_before_the_first_chunk(gateway, upstream):
     upstream.script = sends(DONE)
-    assert gateway.stream() == []
+    assert gateway.post(stream=True).json() == {"detail": INTERNAL}
 
 
 def test_usage_without_a_finish_is_a_chunk_of_its_own(gateway, upstream):
