@@ -15,6 +15,7 @@ from gateway.configuration.shapes import ModelEntry, Target
 from gateway.identity import Caller
 
 CLIENT_GONE = 499
+SUCCESS = 200
 
 
 @dataclass(slots=True)
@@ -69,18 +70,18 @@ class ChatContext:
         """Return the tokens that the request used, and whether they are in part an estimate.
 
         What the upstream did not report is estimated for streams, and for requests whose
-        client left; both used tokens.
+        client left; both used tokens. Of other answers only the completion is estimated.
         """
         usage = self.usage
         if usage is not None and usage.completion_tokens is not None:
             return usage, False
         has_begun = self.first_chunk_s is not None or self.status == CLIENT_GONE
-        if self.target is None or not has_begun:
+        if self.target is None or not (has_begun or (usage and self.status == SUCCESS)):
             return usage, False
         if usage is None:
             length = self.prompt_characters or prompt_length(self.request.body)
             usage = Usage(estimate(length), None)
-        completion = estimate(self.completion_characters)
+        completion = max(estimate(self.completion_characters), usage.reasoning_tokens)
         return replace(usage, completion_tokens=completion), True
 
     def elapsed(self) -> float:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import structlog
 
@@ -17,7 +17,7 @@ from gateway.chat.errors import (
     InvalidValueError,
     UpstreamServiceError,
 )
-from gateway.chat.metering.tokens import Usage
+from gateway.chat.metering.tokens import text_length
 from gateway.chat.routing import Router
 from gateway.chat.streaming import chunks
 from gateway.chat.streaming.transform import ChunkTransformer
@@ -165,8 +165,20 @@ def _checked(context: ChatContext, body: bytes, list_key: str) -> bytes:
         raise failures.failure_in(value)
     if not isinstance(value.get(list_key), list):
         raise UpstreamServiceError(f"the answer has no {list_key}")
-    context.usage = Usage.read(value.get("usage"))
+    _note_usage(context, value)
     model = context.request.model
     if value.get("model", model) == model:
         return body
     return chunks.rename(body, model)
+
+
+def _note_usage(context: ChatContext, value: Mapping[str, Any]) -> None:
+    """Note what an answer used; embeddings have no completion."""
+    context.usage = usage = chunks.usage_in(value)
+    if usage is not None and usage.completion_tokens is None:
+        choices = value.get("choices")
+        if isinstance(choices, list):
+            messages = [c.get("message") for c in choices if isinstance(c, dict)]
+            context.completion_characters = text_length(messages)
+        else:
+            context.usage = replace(usage, completion_tokens=0)

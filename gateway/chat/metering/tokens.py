@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass
 from typing import Any
 
 CHARACTERS_PER_TOKEN = 4
 # The maximum of a column; an upstream that reports more is wrong.
 MAX_TOKENS = 2**31 - 1
 SUMS = ("prompt_tokens", "completion_tokens")
+DETAILS = ("prompt_tokens_details", "completion_tokens_details")
+CACHED = ("cached_tokens", "cache_read_input_tokens", "prompt_cache_hit_tokens")
+WRITTEN = (
+    *("cache_write_tokens", "cache_creation_tokens", "cache_creation_input_tokens"),
+)
+WRITES = ("cache_creation", "cache_creation_token_details")
+HOUR = ("ephemeral_1h_input_tokens",)
 # The limit of an estimate's work.
 MAX_PARTS = 100_000
 # The fields with the text of a request, the last first; and fields without text.
@@ -27,8 +34,9 @@ NOT_TEXT = frozenset(
 class Usage:
     """The tokens of a request.
 
-    The prompt's include those read from and written to the cache, the completion's those of
-    reasoning. `completion_tokens` is None until the upstream reports it.
+    The prompt's include those read from and written to the cache, and the written ones those
+    that are kept for an hour. The completion's include those of reasoning.
+    `completion_tokens` is None until the upstream reports it.
     """
 
     prompt_tokens: int
@@ -36,36 +44,48 @@ class Usage:
     cached_tokens: int = 0
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
+    hour_write_tokens: int = 0
 
     @classmethod
     def read(cls, value: Any) -> Usage | None:
         """Return an upstream's `usage`, or None if its numbers are not valid.
 
-        The details are OpenAI's, or under Anthropic's names beside the sums.
+        The details are OpenAI's, or under the names of Anthropic, DeepSeek, Kimi, Qwen and
+        LiteLLM. Gemini and xAI count reasoning in the total alone.
         """
         if not isinstance(value, dict) or value.keys().isdisjoint(SUMS):
             return None
-        prompt = count(value.get("prompt_tokens", 0))
-        completion = count(value.get("completion_tokens", 0))
+        prompt, completion = (count(value.get(name)) for name in SUMS)
         if prompt is None or completion is None:
             return None
-        inputs, outputs = (
-            _mapping(value.get(name))
-            for name in ("prompt_tokens_details", "completion_tokens_details")
+        total = count(value.get("total_tokens")) or 0
+        if value.get("prompt_tokens") is None:
+            prompt = max(0, total - completion)
+        completion = max(completion, total - prompt)
+        is_reported = completion > 0 or value.get("completion_tokens") is not None
+        inputs, outputs = (_mapping(value.get(name)) for name in DETAILS)
+        cached = min(_first(CACHED, inputs, value), prompt)
+        hour = _first(
+            HOUR, *(_mapping(i.get(n)) for i in (inputs, value) for n in WRITES)
         )
-        cached = count(inputs.get("cached_tokens")) or count(
-            value.get("cache_read_input_tokens")
-        )
-        written = count(inputs.get("cache_write_tokens")) or count(
-            value.get("cache_creation_input_tokens")
-        )
-        cached = min(cached or 0, prompt)
+        written = min(max(_first(WRITTEN, inputs, value), hour), prompt - cached)
+        reasoning = _first(("reasoning_tokens",), outputs)
         return cls(
             prompt,
-            completion,
+            completion if is_reported else None,
             cached,
-            min(written or 0, prompt - cached),
-            min(count(outputs.get("reasoning_tokens")) or 0, completion),
+            written,
+            min(reasoning, completion) if is_reported else reasoning,
+            min(hour, written),
+        )
+
+    def at_least(self, earlier: Usage | None) -> Usage:
+        """Return the larger numbers of a stream: they are cumulative, and some end with zeros."""
+        if earlier is None:
+            return self
+        pairs = zip(astuple(earlier), astuple(self), strict=True)
+        return Usage(
+            *(b if a is None else a if b is None else max(a, b) for a, b in pairs)
         )
 
 
@@ -73,9 +93,16 @@ def count(value: Any) -> int | None:
     """Return a number of tokens, 0 for null, None for an invalid value."""
     if value is None:
         return 0
-    if isinstance(value, bool) or not isinstance(value, int):
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= value <= MAX_TOKENS or value != int(value):
         return None
-    return value if 0 <= value <= MAX_TOKENS else None
+    return int(value)
+
+
+def _first(names: Iterable[str], *places: Mapping[str, Any]) -> int:
+    """Return the first number above 0 that has one of the names in one of the places."""
+    numbers = (count(place.get(name)) for name in names for place in places)
+    return next(filter(None, numbers), 0)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

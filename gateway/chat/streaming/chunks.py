@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,12 +71,21 @@ def understand(value: dict[str, Any]) -> Chunk:
     is_list = isinstance(choices, list)
     return Chunk(
         value,
-        Usage.read(value.get("usage")),
+        usage_in(value),
         is_finish=is_list and any(map(_is_finish, choices)),
         is_usage_only=isinstance(value.get("usage"), dict)
         and is_list
         and all(map(_is_empty, choices)),
     )
+
+
+def usage_in(value: Mapping[str, Any]) -> Usage | None:
+    """Return the usage of a response or chunk: Kimi's is in its choice, Groq's in `x_groq`."""
+    choices = value.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    places = (value, first, value.get("x_groq"))
+    usages = (Usage.read(p.get("usage")) for p in places if isinstance(p, dict))
+    return next((usage for usage in usages if usage is not None), None)
 
 
 def _is_finish(choice: Any) -> bool:

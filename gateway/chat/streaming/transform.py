@@ -62,7 +62,8 @@ class ChunkTransformer:
             return
         chunk = chunks.understand(chunks.parse(payload, self._loads))
         self.chunks += 1
-        self.usage = chunk.usage or self.usage
+        if chunk.usage is not None:
+            self.usage = chunk.usage.at_least(self.usage)
         self._note_choices(chunk.value.get("choices"))
         if chunk.is_usage_only and (self._api_format.is_openai or self._held):
             self._add_usage(chunk, payload)

@@ -44,6 +44,8 @@ FINISH_REASONS = {
 }
 MAX_NAME = 1000
 WRITTEN, CACHED = "cache_creation_input_tokens", "cache_read_input_tokens"
+COUNTS = ("input_tokens", "output_tokens", WRITTEN, CACHED)
+HOUR = "ephemeral_1h_input_tokens"
 
 
 class Anthropic:
@@ -171,17 +173,23 @@ def _call_of(block: Mapping[str, Any], arguments: str) -> dict[str, Any]:
 
 
 def usage(value: Any) -> dict[str, Any]:
-    """Return OpenAI's usage; the API counts cached input apart, OpenAI within the prompt."""
+    """Return OpenAI's usage; the API counts cached input apart, OpenAI within the prompt.
+
+    What the API does not say is left out, so that it is estimated.
+    """
     counts = value if isinstance(value, dict) else {}
-    names = "input_tokens", "output_tokens", WRITTEN, CACHED
-    fresh, completion_tokens, written, cached = (_number(counts.get(n)) for n in names)
+    fresh, completion_tokens, written, cached = (_number(counts.get(n)) for n in COUNTS)
     prompt = fresh + written + cached
+    is_complete = counts.get("output_tokens") is not None
+    writes = counts.get("cache_creation")
+    hour = _number(writes.get(HOUR)) if isinstance(writes, dict) else 0
     return {
         "prompt_tokens": prompt,
-        "completion_tokens": completion_tokens,
+        **({"completion_tokens": completion_tokens} if is_complete else {}),
         "total_tokens": prompt + completion_tokens,
         "prompt_tokens_details": {"cached_tokens": cached},
         **({WRITTEN: written} if written else {}),
+        **({"cache_creation": {HOUR: hour}} if hour else {}),
     }
 
 
@@ -255,9 +263,9 @@ class Translation:
                     name: _name(message.get(name)) for name in ("id", "model")
                 }
                 self._add_usage(message.get("usage"))
-                reported = usage(self._usage)
-                del reported["completion_tokens"]  # of a message that has only begun
-                self._report(reported)
+                # Its output is that of a message that has only begun.
+                self._usage.pop("output_tokens", None)
+                self._report(usage(self._usage))
                 yield self._delta({"role": "assistant", "content": ""})
             case {"type": "content_block_start", "content_block": dict(block)}:
                 yield from self._start(event.get("index"), block)
@@ -282,9 +290,13 @@ class Translation:
                 yield DONE
 
     def _add_usage(self, counts: Any) -> None:
-        """Replace earlier numbers by later ones: the API's are cumulative."""
+        """Keep the larger numbers: they are cumulative, and some servers end with zeros."""
         if isinstance(counts, dict):
-            self._usage |= {k: v for k, v in counts.items() if v is not None}
+            for name in filter(counts.get, COUNTS):
+                number = max(_number(self._usage.get(name)), _number(counts.get(name)))
+                self._usage[name] = number
+            writes = counts.get("cache_creation")
+            self._usage["cache_creation"] = writes or self._usage.get("cache_creation")
 
     def _start(self, index: Any, block: Mapping[str, Any]) -> Iterator[bytes]:
         if block.get("type") == "tool_use":

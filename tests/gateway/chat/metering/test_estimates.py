@@ -146,6 +146,64 @@ def test_a_large_prompt_is_forgotten_and_its_length_kept(gateway, upstream):
     assert context.counted() == (Usage(PROMPT + 1_000_000, 0), True)
 
 
+WHOLE = {"choices": [{"message": {"role": "assistant", "content": TEXT}}]}
+
+
+@pytest.mark.parametrize("more", [{}, {"completion_tokens": None}])
+def test_a_completion_that_is_not_counted_is_estimated(gateway, upstream, more):
+    usage = {"prompt_tokens": 9} | more
+    upstream.script = answers({**WHOLE, "usage": usage})
+    gateway.post()
+    assert recorded(gateway, status=200).counted() == (Usage(9, 6), True)
+    gateway.kept.ended.clear()
+    upstream.script = sends(*SAID, event(chunk(finish="stop", usage=usage)), DONE)
+    gateway.stream()
+    assert recorded(gateway, status=200).counted() == (Usage(9, 6), True)
+
+
+def test_an_estimate_has_at_least_the_reasoning_that_is_counted(gateway, upstream):
+    details = {"completion_tokens_details": {"reasoning_tokens": 40}}
+    upstream.script = answers({**WHOLE, "usage": {"prompt_tokens": 9} | details})
+    gateway.post()
+    expected = Usage(9, 40, reasoning_tokens=40)
+    assert recorded(gateway, status=200).counted() == (expected, True)
+
+
+def test_embeddings_have_no_completion(gateway, upstream):
+    gateway.declare(inference_type="embedding")
+    usage = {"prompt_tokens": 9, "total_tokens": 9}
+    upstream.script = answers({"data": [], "usage": usage})
+    gateway.post(path="/v1/embeddings", input="x")
+    assert recorded(gateway, status=200).counted() == (Usage(9, 0), False)
+
+
+FINISH = {"index": 0, "delta": {}, "finish_reason": "stop"}
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v2/chat/completions"])
+@pytest.mark.parametrize(
+    "last",
+    [
+        pytest.param({"choices": [FINISH | {"usage": USAGE}]}, id="Kimi"),
+        pytest.param({"choices": [FINISH], "x_groq": {"usage": USAGE}}, id="Groq"),
+        pytest.param({"choices": [FINISH], "usage": USAGE}, id="in the last chunk"),
+    ],
+)
+def test_usage_is_found_where_servers_put_it(gateway, upstream, path, last):
+    upstream.script = sends(*SAID, event({**HEAD, **last}), DONE)
+    gateway.stream(path=path)
+    assert recorded(gateway, status=200).counted() == (Usage(9, 2), False)
+
+
+def test_numbers_that_fall_at_the_end_of_a_stream_count_for_nothing(gateway, upstream):
+    zero = dict.fromkeys(USAGE, 0)
+    upstream.script = sends(
+        event(chunk("Hel", usage=USAGE)), event(chunk(finish="stop", usage=zero)), DONE
+    )
+    gateway.stream()
+    assert recorded(gateway, status=200).counted() == (Usage(9, 2), False)
+
+
 # ── Anthropic ───────────────────────────────────────────────────────────────────────
 
 
@@ -183,6 +241,56 @@ def test_what_anthropic_tells_at_the_end_has_the_parts_of_the_prompt(
     upstream.script = sends(*named(begun, *stopped("end_turn")))
     claude(stream=True)
     assert recorded(gateway, status=200).counted() == (Usage(28, 15, 5, 3), False)
+
+
+def test_numbers_of_anthropic_that_fall_count_for_nothing(claude, upstream, gateway):
+    begun = started(input_tokens=20, cache_read_input_tokens=5, output_tokens=1)
+    stop, end = stopped("end_turn")
+    stop = stop | {
+        "usage": {
+            "input_tokens": 0,
+            "cache_read_input_tokens": 0,
+            "output_tokens": 15.0,
+        }
+    }
+    upstream.script = sends(*named(begun, BEGUN[1], stop, end))
+    events = claude(stream=True)
+    assert b'"prompt_tokens":25' in events.content
+    assert recorded(gateway, status=200).counted() == (Usage(25, 15, 5), False)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    "usage", [{"input_tokens": 20}, {"input_tokens": 20, "output_tokens": None}]
+)
+def test_a_completion_that_anthropic_does_not_count_is_estimated(
+    claude, upstream, gateway, stream, usage
+):
+    message = {"type": "message", "content": [{"type": "text", "text": TEXT}]}
+    stop, end = stopped("end_turn")
+    whole = sends(*named(started(**usage), BEGUN[1], stop | {"usage": {}}, end))
+    upstream.script = whole if stream else answers({**message, "usage": usage})
+    claude(stream=stream)
+    assert recorded(gateway, status=200).counted() == (Usage(20, 6), True)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_writes_that_anthropics_cache_keeps_for_an_hour_are_known(
+    claude, upstream, gateway, stream
+):
+    writes = {"ephemeral_5m_input_tokens": 10, "ephemeral_1h_input_tokens": 20}
+    usage: dict[str, Any] = {
+        "input_tokens": 5,
+        "output_tokens": 15,
+        "cache_creation_input_tokens": 30,
+        "cache_creation": writes,
+    }
+    message = {"type": "message", "content": [{"type": "text", "text": "x"}]}
+    whole = sends(*named(started(**usage), BEGUN[1], *stopped("end_turn")))
+    upstream.script = whole if stream else answers({**message, "usage": usage})
+    claude(stream=stream)
+    expected = Usage(35, 15, 0, 30, 0, 20)
+    assert recorded(gateway, status=200).counted() == (expected, False)
 
 
 @pytest.mark.parametrize("value", [-1, 10**30, "9", 1.5, True, [1], {"a": 1}])

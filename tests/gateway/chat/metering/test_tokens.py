@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 
+from gateway.chat import exact_json
 from gateway.chat.metering.tokens import (
     MAX_PARTS,
     MAX_TOKENS,
@@ -15,8 +17,21 @@ from gateway.chat.metering.tokens import (
     text_length,
 )
 
+HOUR = {"ephemeral_1h_input_tokens": 20}
 SUMS = {"prompt_tokens": 100, "completion_tokens": 50}
-NONSENSE = [-1, 2**31, 10**30, "9", 9.0, float("inf"), True, [9], {"n": 9}]
+NONSENSE = [
+    -1,
+    2**31,
+    10**30,
+    "9",
+    9.5,
+    1e30,
+    float("inf"),
+    float("nan"),
+    True,
+    [9],
+    {"n": 9},
+]
 
 
 @pytest.mark.parametrize(
@@ -48,6 +63,44 @@ NONSENSE = [-1, 2**31, 10**30, "9", 9.0, float("inf"), True, [9], {"n": 9}]
             },
             (80, 20, 50),
         ),
+        ("Kimi's name", {"cached_tokens": 60}, (60, 0, 0)),
+        (
+            "DeepSeek's names",
+            {"prompt_cache_hit_tokens": 60, "prompt_cache_miss_tokens": 40},
+            (60, 0, 0),
+        ),
+        (
+            "Qwen's names",
+            {"prompt_tokens_details": {"cache_creation_input_tokens": 30}},
+            (0, 30, 0),
+        ),
+        (
+            "a cache for an hour",
+            {
+                "cache_creation_input_tokens": 30,
+                "cache_creation": HOUR | {"ephemeral_5m_input_tokens": 10},
+            },
+            (0, 30, 0, 20),
+        ),
+        ("a cache for an hour alone", {"cache_creation": HOUR}, (0, 20, 0, 20)),
+        (
+            "LiteLLM's names",
+            {
+                "prompt_tokens_details": {
+                    "cache_creation_tokens": 30,
+                    "cache_creation_token_details": HOUR,
+                }
+            },
+            (0, 30, 0, 20),
+        ),
+        (
+            "more for an hour than there is",
+            {
+                "prompt_tokens_details": {"cached_tokens": 90},
+                "cache_creation": {"ephemeral_1h_input_tokens": 999},
+            },
+            (90, 10, 0, 10),
+        ),
         (
             "details that are null",
             {"prompt_tokens_details": None, "completion_tokens_details": None},
@@ -71,6 +124,10 @@ def test_nonsense_in_the_details_counts_for_nothing(value):
         "completion_tokens_details": {"reasoning_tokens": value},
         "cache_read_input_tokens": value,
         "cache_creation_input_tokens": value,
+        "cache_creation": {"ephemeral_1h_input_tokens": value},
+        "cached_tokens": value,
+        "prompt_cache_hit_tokens": value,
+        "total_tokens": value,
     }
     assert Usage.read(usage) == Usage(100, 50)
 
@@ -79,6 +136,52 @@ def test_nonsense_in_the_details_counts_for_nothing(value):
 @pytest.mark.parametrize("name", list(SUMS))
 def test_nonsense_in_a_sum_is_no_usage(name, value):
     assert Usage.read(SUMS | {name: value}) is None
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        # Gemini and xAI: the total alone counts what the model thought.
+        (
+            {"prompt_tokens": 20, "completion_tokens": 151, "total_tokens": 553},
+            (20, 533),
+        ),
+        ({"prompt_tokens": 21, "completion_tokens": 0, "total_tokens": 81}, (21, 60)),
+        ({"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}, (9, 2)),
+        ({"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 5}, (9, 2)),
+        ({"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": "x"}, (9, 2)),
+        ({"prompt_tokens": 9, "total_tokens": 11}, (9, 2)),
+        ({"prompt_tokens": 9, "completion_tokens": None, "total_tokens": 11}, (9, 2)),
+        ({"completion_tokens": 2, "total_tokens": 11}, (9, 2)),
+        ({"prompt_tokens": None, "completion_tokens": 2, "total_tokens": 11}, (9, 2)),
+        (
+            {"prompt_tokens": 10.0, "completion_tokens": 2.0, "total_tokens": 12.0},
+            (10, 2),
+        ),
+        ({"prompt_tokens": 9}, (9, None)),
+        ({"prompt_tokens": 9, "completion_tokens": None}, (9, None)),
+        ({"prompt_tokens": 9, "completion_tokens": None, "total_tokens": 9}, (9, None)),
+        ({"prompt_tokens": 9, "completion_tokens": 0, "total_tokens": 9}, (9, 0)),
+    ],
+)
+def test_what_the_sums_leave_out_follows_from_the_total(usage, expected):
+    assert Usage.read(usage) == Usage(*expected)
+    exact = exact_json.loads(orjson.dumps(usage))
+    assert Usage.read(exact) == Usage(*expected)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "expected"),
+    [
+        (Usage(9, None), Usage(9, 2), Usage(9, 2)),
+        (Usage(9, 2, 5), Usage(0, 0), Usage(9, 2, 5)),
+        (Usage(9, 2), Usage(9, None), Usage(9, 2)),
+        (Usage(9, None), Usage(9, None), Usage(9, None)),
+        (None, Usage(9, 2), Usage(9, 2)),
+    ],
+)
+def test_numbers_of_a_stream_never_fall(earlier, later, expected):
+    assert later.at_least(earlier) == expected
 
 
 def test_the_largest_number_is_what_a_column_holds():

@@ -129,6 +129,12 @@ DETAILS = {
             100 * 2500 + 50 * 10_000,
         ),
         (
+            "kept for an hour",
+            {"cache_write_price": Decimal("3.75")},
+            (100, 0, 0, 30, 0, 20),
+            70 * 2500 + 10 * 3750 + 20 * 2 * 2500,
+        ),
+        (
             "free of charge",
             dict.fromkeys(DETAILS, Decimal(0)),
             (100, 50, 100, 0, 50),
@@ -142,7 +148,7 @@ def test_details_of_tokens_have_prices_of_their_own(_case, prices, used, nano):
     record = UsageRecord.objects.get()
     assert record.cost_nano == nano
     counts = record.cached_tokens, record.cache_write_tokens, record.reasoning_tokens
-    assert counts == (*used[2:], 0, 0, 0)[:3]
+    assert counts == (*used[2:5], 0, 0, 0)[:3]
     assert UsageTotal.objects.get().cost_nano == nano
 
 
