@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from django.utils.module_loading import import_string
 
@@ -13,11 +12,12 @@ from catalog.errors import ForbiddenError, ResultTooLargeError, UnauthenticatedE
 MOST_CHARACTERS = 10_000_000
 
 
-class RowBudget:
-    """The rows that one answer may still have; a row counts as often as it appears."""
+class Budget:
+    """What one answer may still have: rows, and characters of text; each as often as it appears."""
 
-    def __init__(self, limit: int) -> None:
-        self.limit = self.left = limit
+    def __init__(self, rows: int, characters: int = MOST_CHARACTERS) -> None:
+        self.limit = self.left = rows
+        self.characters_limit = self.characters_left = characters
 
     @property
     def enough(self) -> int:
@@ -30,36 +30,21 @@ class RowBudget:
             raise ResultTooLargeError(self.limit)
         self.left -= rows
 
-
-def check_text(data: Any) -> None:
-    """Raise ResultTooLargeError if the texts of an answer are too long together.
-
-    A few rows with a long text each can appear in an answer many times: once per book of a
-    category, and once per alias.
-    """
-    left, remaining = MOST_CHARACTERS, [data]
-    while remaining:
-        value = remaining.pop()
-        if isinstance(value, str):
-            left -= len(value)
-        elif isinstance(value, dict):
-            remaining.extend(value.values())
-        elif isinstance(value, list):
-            remaining.extend(value)
-        if left < 0:
-            raise ResultTooLargeError(MOST_CHARACTERS, "characters")
+    def spend_text(self, characters: int) -> None:
+        """Take characters from the budget, or raise ResultTooLargeError."""
+        if characters > self.characters_left:
+            raise ResultTooLargeError(self.characters_limit, "characters")
+        self.characters_left -= characters
 
 
 @dataclass(slots=True)
 class Context:
-    """One request: its id in the log, its bearer token and right, and its remaining rows."""
+    """One request: its id in the log, its bearer token and right, and its budget."""
 
     request_id: str = ""
     bearer: str | None = None
     may_change: bool = False
-    budget: RowBudget = field(
-        default_factory=lambda: RowBudget(option("CATALOG_ROW_BUDGET"))
-    )
+    budget: Budget = field(default_factory=lambda: Budget(option("CATALOG_ROW_BUDGET")))
 
     def authorize_change(self) -> None:
         """Raise UnauthenticatedError or ForbiddenError unless this request may change rows."""

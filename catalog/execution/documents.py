@@ -63,7 +63,6 @@ class Document:
     ) -> None:
         self.schema, self.ast, self.cost = schema, ast, measurement.cost
         self.fragments = measurement.fragments
-        self.has_long_text = measurement.has_long_text
         self.plans: dict[tuple[Any, ...], Plan | None] = {}
         self._conditions: dict[str | None, dict[str, VariableNode]] = {}
 
@@ -109,6 +108,11 @@ class Document:
                 if isinstance(argument.value, VariableNode)
             }
         return self._conditions[name]
+
+    @property
+    def plan_characters(self) -> int:
+        """Return how many characters of a document take as much memory as the plans."""
+        return sum(plan.characters for plan in self.plans.values() if plan)
 
     def root_field(self, operation: OperationDefinitionNode, key: object) -> str | None:
         """Return the name of the operation's field with this response name."""
@@ -167,13 +171,18 @@ def selected_nodes(
 
 
 class Documents:
-    """The documents used last, as many as their lengths allow; thread-safe."""
+    """The documents used last, as many as their lengths and plans allow; thread-safe."""
 
     def __init__(self, schema: GraphQLSchema, most_characters: int = 200_000) -> None:
         self.schema, self.most_characters = schema, most_characters
         self.kept: OrderedDict[str, Document] = OrderedDict()
-        self.characters = 0
         self.lock = Lock()
+
+    @property
+    def characters(self) -> int:
+        return sum(
+            len(text) + document.plan_characters for text, document in self.kept.items()
+        )
 
     def get(self, text: str) -> Document:
         """Return the document of this text, or raise RequestRefusedError."""
@@ -183,13 +192,30 @@ class Documents:
                 return self.kept[text]
         document = prepare(self.schema, text)
         with self.lock:
-            if text not in self.kept:
-                self.characters += len(text)
             self.kept[text] = document
-            while self.characters > self.most_characters:
-                oldest, _ = self.kept.popitem(last=False)
-                self.characters -= len(oldest)
+            self.trim()
         return document
+
+    def plan(
+        self,
+        document: Document,
+        operation: OperationDefinitionNode,
+        variables: dict[str, Any],
+    ) -> Plan | None:
+        """Return the plan of an operation; a new one takes the place of older documents."""
+        before = document.plan_characters
+        plan = document.plan(operation, variables)
+        if document.plan_characters > before:
+            with self.lock:
+                self.trim()
+        return plan
+
+    def trim(self) -> None:
+        """Drop the documents that were not used for longest."""
+        characters = self.characters
+        while characters > self.most_characters:
+            text, document = self.kept.popitem(last=False)
+            characters -= len(text) + document.plan_characters
 
 
 def prepare(schema: GraphQLSchema, text: str) -> Document:

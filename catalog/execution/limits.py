@@ -55,7 +55,6 @@ class Limits:
 LIMITS = Limits()
 META_FIELDS = {"__schema": SchemaMetaFieldDef, "__type": TypeMetaFieldDef}
 INTROSPECTION = META_FIELDS.keys()
-LONG_TEXTS = {"description"}  # fields whose text may be longer than a name
 
 
 @dataclass(slots=True)
@@ -102,7 +101,6 @@ class Measurement:
         }
         self.sizes: dict[str, Size] = {}
         self.repeats = 0
-        self.has_long_text = False
         self.cost = self.run()
 
     def run(self) -> int:
@@ -175,7 +173,6 @@ class Measurement:
 
     def field(self, node: FieldNode, parent: object, level: int) -> Size:
         name = node.name.value
-        self.has_long_text |= name in LONG_TEXTS
         fields = parent.fields if isinstance(parent, GraphQLObjectType) else {}
         field = META_FIELDS.get(name) or fields.get(name)
         below = self.selection_set(

@@ -21,7 +21,7 @@ from graphql import (
 from graphql.execution.collect_fields import collect_fields
 
 from catalog.errors import CatalogError
-from catalog.execution.context import Context, check_text
+from catalog.execution.context import Context
 from catalog.execution.documents import Document, Documents, RequestRefusedError
 from catalog.execution.plans import Fragments
 from catalog.failures import MASKED, NO_OPERATION, Failure, failures
@@ -153,15 +153,13 @@ class Execution:
         variables = document.variables(operation, self.request.variables or {})
         if not is_query:
             return self.run_mutation(document, operation, variables)
-        plan = document.plan(operation, variables) if self.executor.plans else None
+        plan = None
+        if self.executor.plans:
+            plan = self.executor.documents.plan(document, operation, variables)
         if plan is None:
-            result = self.run_graphql(operation, document.fragments)
-        else:
-            self.is_planned = True
-            result = plan.run(variables, self.context.budget)
-        if document.has_long_text:
-            check_text(result[0])
-        return result
+            return self.run_graphql(operation, document.fragments)
+        self.is_planned = True
+        return plan.run(variables, self.context.budget)
 
     def run_mutation(
         self, document: Document, operation: OperationDefinitionNode, variables: Json

@@ -9,7 +9,7 @@ load the rows by levels too, so both give the same bytes and count the same rows
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
@@ -28,7 +28,7 @@ from graphql import (
 from graphql.execution.collect_fields import collect_fields, collect_sub_fields
 from graphql.execution.values import get_argument_values
 
-from catalog.execution.context import RowBudget
+from catalog.execution.context import Budget
 from catalog.execution.roots import ROOTS, Root
 from catalog.execution.statements import Rows, Selection, Statement
 from catalog.models import MODELS, Book, Owner, TypeName
@@ -48,13 +48,28 @@ OWNER_TYPES: dict[str, tuple[Owner, TypeName]] = {
     "category": ("category", "Category"),
 }
 OWNER_OF_TYPE: dict[TypeName, Owner] = {"Author": "author", "Category": "category"}
-
+NUMBERS = {"pageCount"}
+# Texts that may be longer than a name. An owner that answers one is loaded once, by its key.
+LONG_TEXTS = {"description"}
+PART = 100  # rows with long texts that are read at once
+# Memory of a plan, as characters of a document that take as much.
+CHARACTERS_PER_LEVEL = 30
+CHARACTERS_PER_FIELD = 3
 
 BY_NAME = itemgetter(0, 1)  # where the columns name and pk come first
 
 
 class NotPlannableError(Exception):
     """A selection that graphql-core has to execute."""
+
+
+def appearances_of(rows: Rows, weights: list[int], column: int) -> Counter[int]:
+    """Return how often the answer has each row that a column names; null names none."""
+    appearances: Counter[int] = Counter()
+    for row, weight in zip(rows, weights, strict=True):
+        appearances[row[column]] += weight
+    appearances.pop(None, None)  # type: ignore[call-overload] # no category
+    return appearances
 
 
 @dataclass(slots=True)
@@ -65,12 +80,9 @@ class OwnedBooks:
     key: int  # the column of the level with the owner's key
     level: Level | None  # None: only the number is selected
 
-    def load(self, rows: Rows, weights: list[int], budget: RowBudget) -> Items:
+    def load(self, rows: Rows, weights: list[int], budget: Budget) -> Items:
         """Return the lists, or the numbers, by owner."""
-        appearances: Counter[int] = Counter()
-        for row, weight in zip(rows, weights, strict=True):
-            appearances[row[self.key]] += weight
-        appearances.pop(None, None)  # type: ignore[call-overload] # no category
+        appearances = appearances_of(rows, weights, self.key)
         if self.level is None:
             return Book.objects.counts(self.owner, appearances)
         keys = Book.objects.all().key_parameter(appearances)
@@ -81,11 +93,33 @@ class OwnedBooks:
 
 
 @dataclass(slots=True)
+class KeyedOwners:
+    """The owners that one column of a level names, each loaded once."""
+
+    type_name: TypeName
+    key: int  # the column of the level with the owner's key
+    level: Level
+
+    def load(self, rows: Rows, weights: list[int], budget: Budget) -> Items:
+        """Return a list with the owner, by key; owners count no rows."""
+        appearances = appearances_of(rows, weights, self.key)
+        selection = keyed(self.type_name, appearances)
+        return self.level.load(
+            selection, budget, appearances, limit=len(appearances), is_list=False
+        )
+
+
+@dataclass(slots=True)
 class Level:
-    """One list of rows in the answer: its columns, its owned books and the loop that builds it."""
+    """One list of rows in the answer: its columns, what is below it and the loop that builds it.
+
+    `texts` counts how often an object answers the text of each column.
+    """
 
     columns: list[str] = field(default_factory=list)
-    below: list[OwnedBooks] = field(default_factory=list)
+    texts: Counter[int] = field(default_factory=Counter)
+    has_long_text: bool = False
+    below: list[OwnedBooks | KeyedOwners] = field(default_factory=list)
     statements: dict[Hashable, Statement] = field(default_factory=dict)  # by shape
     build: Callable[..., Items] = field(init=False)
 
@@ -95,26 +129,53 @@ class Level:
             self.columns.append(path)
         return self.columns.index(path)
 
+    def characters(self, rows: Rows, weights: list[int]) -> int:
+        """Return how many characters of text the answer has of these rows."""
+        return sum(
+            uses
+            * sum(
+                [
+                    len(row[column] or "") * weight
+                    for row, weight in zip(rows, weights, strict=True)
+                ]
+            )
+            for column, uses in self.texts.items()
+        )
+
     def load(
         self,
         selection: Selection,
-        budget: RowBudget,
+        budget: Budget,
         appearances: Mapping[int, int] | None = None,
         sort_key: Callable[[Any], Any] | None = None,
         limit: int | None = None,
+        *,
+        is_list: bool = True,
     ) -> Items:
         """Run this level and all below it.
 
-        `appearances` counts how often the answer has the list of each owner.
+        `appearances` counts how often the answer has what belongs to each key in the first
+        column.
         """
         if (statement := self.statements.get(selection.shape)) is None:
             statement = Statement(selection, self.columns)
             self.statements[selection.shape] = statement
-        rows = statement.run(selection.parameter, limit or budget.enough)
-        weights = [1] * len(rows)
-        if appearances:
-            weights = [appearances[row[0]] for row in rows]
-        budget.spend(sum(weights))
+        rows: Rows = []
+        weights: list[int] = []
+        most = budget.enough if limit is None else limit
+        size = min(most, PART) if self.has_long_text else most
+        with statement.rows(selection.parameter, most, in_parts=size < most) as cursor:
+            while part := cursor.fetchmany(size):
+                shares = (
+                    [appearances[row[0]] for row in part]
+                    if appearances
+                    else [1] * len(part)
+                )
+                budget.spend_text(self.characters(part, shares))
+                rows += part
+                weights += shares
+        if is_list:
+            budget.spend(sum(weights))
         if sort_key is not None:
             rows.sort(key=sort_key)
         return self.build(
@@ -132,6 +193,7 @@ class Compiler:
         self, schema: GraphQLSchema, fragments: Fragments, variables: Json
     ) -> None:
         self.schema, self.fragments, self.variables = schema, fragments, variables
+        self.characters = 0  # of all levels
 
     @classmethod
     def of(cls, info: GraphQLResolveInfo) -> Compiler:
@@ -150,6 +212,7 @@ class Compiler:
         self, type_name: TypeName, nodes: list[FieldNode], *first: str, grouped: bool
     ) -> Level:
         """Compile one list of rows; the columns `first` come first, answered or not."""
+        self.characters += CHARACTERS_PER_LEVEL
         level = Level(columns=[*first])
         source = self.object(type_name, nodes, level, "")
         if not level.columns:  # every object is the same, but each row needs one
@@ -162,6 +225,7 @@ class Compiler:
     ) -> str:
         """Return the source of the dict display of one object."""
         fields = self.fields(type_name, nodes)
+        self.characters += CHARACTERS_PER_FIELD * len(fields)
         # Counts last, so that books that are loaded anyway are counted there.
         order = sorted(fields, key=lambda key: fields[key][0].name.value == "bookCount")
         values = {
@@ -176,8 +240,13 @@ class Compiler:
         if name == "__typename":
             return repr(type_name)
         if column := COLUMNS[type_name].get(name):
-            source = f"c{level.column(prefix + column)}"
-            return f"str({source})" if name == "id" else source
+            index = level.column(prefix + column)
+            if name == "id":
+                return f"str(c{index})"
+            if name not in NUMBERS:
+                level.texts[index] += 1
+            level.has_long_text |= name in LONG_TEXTS
+            return f"c{index}"
         if name in OWNER_TYPES:
             return self.owner(name, nodes, level, prefix)
         return self.books(OWNER_OF_TYPE[type_name], nodes, level, prefix)
@@ -186,10 +255,15 @@ class Compiler:
         self, name: str, nodes: list[FieldNode], level: Level, prefix: str
     ) -> str:
         owner, type_name = OWNER_TYPES[name]
-        source = self.object(type_name, nodes, level, f"{prefix}{owner}__")
         if owner == "author":
-            return source
+            return self.object(type_name, nodes, level, f"{prefix}{owner}__")
         key = level.column(f"{prefix}{owner}_id")
+        fields = self.fields(type_name, nodes).values()
+        if any(field[0].name.value in LONG_TEXTS for field in fields):
+            below = self.level(type_name, nodes, "pk", grouped=True)
+            level.below.append(KeyedOwners(type_name, key, below))
+            return f"(b{len(level.below) - 1}.get(c{key}) or [None])[0]"
+        source = self.object(type_name, nodes, level, f"{prefix}{owner}__")
         return f"(None if c{key} is None else {source})"
 
     def books(
@@ -204,7 +278,7 @@ class Compiler:
 
     def count(self, owner: Owner, key: int, level: Level) -> str:
         for index, below in enumerate(level.below):
-            if below.key == key and below.level:
+            if isinstance(below, OwnedBooks) and below.key == key and below.level:
                 return f"len(b{index}.get(c{key}) or ())"
         level.below.append(OwnedBooks(owner, key, None))
         return f"b{len(level.below) - 1}.get(c{key}, 0)"
@@ -247,7 +321,7 @@ class RootPlan:
         level = compiler.level(root.type_name, nodes, *first, grouped=False)
         return cls(key, root, nodes, level)
 
-    def run(self, arguments: Mapping[str, Any], budget: RowBudget) -> Any:
+    def run(self, arguments: Mapping[str, Any], budget: Budget) -> Any:
         selection, many = self.root.select(arguments), self.root.many
         items: list[Json] = []
         if selection is not None:
@@ -264,17 +338,21 @@ def resolve_root(info: GraphQLResolveInfo, arguments: Mapping[str, Any]) -> Any:
     return plan.run(arguments, info.context.budget)
 
 
+def keyed(type_name: TypeName, keys: Iterable[int]) -> Selection:
+    rows = MODELS[type_name].objects.all()
+    return Selection(rows.keyed, rows.key_parameter(keys))
+
+
 def objects_by_key(
     info: GraphQLResolveInfo,
     type_name: TypeName,
     nodes: list[FieldNode],
-    keys: Iterable[int],
+    keys: Collection[int],
 ) -> dict[int, Json]:
     """Return the objects that these nodes select, by key; deleted rows are left out."""
     level = Compiler.of(info).level(type_name, nodes, "pk", grouped=True)
-    rows = MODELS[type_name].objects.all()
-    selection = Selection(rows.keyed, rows.key_parameter(keys))
-    groups = level.load(selection, info.context.budget)
+    selection = keyed(type_name, keys)
+    groups = level.load(selection, info.context.budget, limit=len(keys))
     return {key: item for key, [item] in groups.items()}
 
 
@@ -304,9 +382,10 @@ class Plan:
                 self.roots.append(RootPlan.compile(compiler, key, root, nodes))
             else:
                 raise NotPlannableError(name)
+        self.characters = compiler.characters
 
     def run(
-        self, variables: dict[str, Any], budget: RowBudget
+        self, variables: dict[str, Any], budget: Budget
     ) -> tuple[Json, list[GraphQLError]]:
         """Return the answer's data and the errors of its null fields."""
         data: Json = {}

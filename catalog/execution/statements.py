@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,14 +40,18 @@ class Statement:
         ):
             raise ValueError("the parameter does not reach the database as it is")
 
-    def run(self, parameter: Any, limit: int) -> Rows:
+    @contextmanager
+    def rows(self, parameter: Any, limit: int, *, in_parts: bool) -> Iterator[Any]:
+        """Run the statement and yield its cursor; in parts, PostgreSQL keeps what is not read."""
         parameters = list(self.parameters)
         for place in self.places:
             parameters[place] = parameter
-        with connections[self.database].cursor() as cursor:
+        connection = connections[self.database]
+        is_pooled = connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS", False)
+        in_parts = in_parts and not is_pooled
+        with connection.chunked_cursor() if in_parts else connection.cursor() as cursor:
             cursor.execute(f"{self.sql} LIMIT {limit:d}", parameters)
-            rows: Rows = cursor.fetchall()
-        return rows
+            yield cursor
 
 
 def compile_query(

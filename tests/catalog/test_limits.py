@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -205,6 +206,36 @@ def test_the_cache_holds_as_many_documents_as_their_lengths_allow():
     assert documents.characters == sum(map(len, documents.kept)) <= 100
     assert list(documents.kept) == texts[-len(documents.kept) :]
     assert documents.get(texts[0]) is not first
+
+
+def test_the_cache_counts_the_plans_of_its_documents():
+    """Its memory stays below 300 bytes for each character of the limit."""
+    names = [f"v{n}" for n in range(3)]
+    declared = ", ".join(f"${name}: Boolean!" for name in names)
+    below = " ".join(f"... @include(if: ${name}) {{ id }}" for name in names)
+    fields = " ".join(f"b{n}: getAllBooks {{ ...F }}" for n in range(5))
+    query = f"""query ({declared}) {{ {fields} }} fragment F on Book {{
+        author {{ {below} books {{ author {{ id bookCount }} }} }} }} #"""
+    documents = Documents(schema.graphql_schema, most_characters=10_000)
+    tracemalloc.start()
+    try:
+        for number in range(8):
+            document = documents.get(f"{query}{number}")
+            operation = document.operation(None)
+            assert operation is not None
+            for bits in range(8):
+                values = {name: bool(bits >> n & 1) for n, name in enumerate(names)}
+                assert documents.plan(document, operation, values) is not None
+                assert documents.characters <= 10_000
+        memory, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (
+        list(documents.kept)
+        == [f"{query}{n}" for n in range(8)][-len(documents.kept) :]
+    )
+    assert documents.kept
+    assert memory < 10_000 * 300
 
 
 def test_a_document_that_two_threads_prepare_at_once_is_counted_once(monkeypatch):

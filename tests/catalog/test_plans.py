@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from copy import copy
+
 import orjson
 import pytest
 from django.contrib.auth.models import User
@@ -9,10 +12,10 @@ from django.db import OperationalError, connection
 from django.db.backends.utils import CursorWrapper
 from django.test.utils import CaptureQueriesContext
 
-from catalog.execution.context import Context, RowBudget
+from catalog.execution.context import Budget, Context
 from catalog.execution.operations import Executor, GraphQLRequest
 from catalog.execution.statements import Selection, Statement
-from catalog.models import Book
+from catalog.models import Book, Category
 from catalog.schema.contract import schema
 from tests.catalog.factories import AuthorFactory, BookFactory, CategoryFactory
 
@@ -25,7 +28,7 @@ def answers(text, variables=None, limit=100_000):
     return [
         orjson.dumps(
             executor.answer(
-                GraphQLRequest(text, None, variables), Context(budget=RowBudget(limit))
+                GraphQLRequest(text, None, variables), Context(budget=Budget(limit))
             ).body
         )
         for executor in (planned, unplanned)
@@ -215,16 +218,106 @@ def test_a_column_that_only_the_orm_can_read_is_never_compiled():
         Statement(selection, ["last_login"])
 
 
-def test_a_long_text_cannot_be_multiplied_without_bound(db):
+TOO_LONG = {"code": "RESULT_TOO_LARGE", "limit": 10_000_000}
+RENAME = 'updateAuthor(id: 1, author: {firstName: "A", lastName: "B"})'
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "{ getAllBooks { category { %s } } }",
+        "{ getAllAuthors { books { category { %s } } } }",
+        '{ searchBooks(title: "book") { category { ... { %s } } } }',
+        "{ getAllCategories { books { category { %s } } } }",
+        "{ books { nodes { category { %s } } } }",
+        "{ authors { edges { node { books { category { %s } } } } } }",
+        '{ getAllBooks { category { %s } } __type(name: "Book") { name } }',
+        f"mutation {{ {RENAME} {{ books {{ category {{ %s }} }} }} }}",
+    ],
+)
+def test_a_long_text_cannot_be_multiplied_without_bound(db, query):
+    author = AuthorFactory.create(id=1, first_name="before")
     category = CategoryFactory.create(description="x" * 10_000)
-    BookFactory.create_batch(40, category=category, author=AuthorFactory.create())
-    text = "{ getAllBooks { category { %s } } }"
-    fields = " ".join(f"d{number}: description" for number in range(25))
-    answer = same_answer(text.replace("%s", fields))
+    BookFactory.create_batch(40, category=category, author=author)
+    text = query.replace("%s", " ".join(f"d{n}: description" for n in range(25)))
+    answer = same_answer(text)
     assert len(answer) > 10_000_000
-    BookFactory.create(category=category)
-    answer = same_answer(text.replace("%s", fields))
-    assert orjson.loads(answer)["errors"][0]["extensions"] == {
-        "code": "RESULT_TOO_LARGE",
-        "limit": 10_000_000,
-    }
+    author.save()
+    BookFactory.create(category=category, author=author)
+    answer = orjson.loads(same_answer(text))
+    assert [error["extensions"] for error in answer["errors"]] == [TOO_LONG]
+    assert None in answer["data"].values()
+    author.refresh_from_db()
+    assert author.first_name == "before"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "{ getAllCategories { %s } }",
+        "{ categories(first: 100) { nodes { %s } } }",
+        "{ getAllBooks { author { %s } } }",
+        "{ getAllBooks { %s } }",
+    ],
+)
+def test_names_count_as_text_too(db, query):
+    name = "n" * 250
+    for _ in range(80):
+        author = AuthorFactory.create(first_name=name, last_name=name)
+        category = CategoryFactory.create(name=name, description=None)
+        BookFactory.create(name=name, author=author, category=category)
+    field = "lastName" if "author" in query else "name"
+    for aliases, refused in ((10, False), (11, True)):
+        fields = " ".join(f"n{number}: {field}" for number in range(aliases))
+        budget = Budget(100_000, characters=80 * 10 * 250)
+        request = GraphQLRequest(query.replace("%s", fields))
+        for executor in (planned, unplanned):
+            body = executor.answer(request, Context(budget=copy(budget))).body
+            assert ("errors" in body) is refused
+
+
+@pytest.mark.parametrize(
+    ("query", "categories"),
+    [
+        ("{ getAllBooks { category { description } } }", 1),
+        ("{ getAllAuthors { books { category { id description } } } }", 1),
+        ("{ getAllBooks { category { description } } }", 1_000),
+        ("{ getAllCategories { description } }", 1_000),
+        ("{ getAllCategories { a: description b: description } }", 1_000),
+    ],
+)
+def test_the_memory_of_an_answer_does_not_grow_with_the_texts_that_it_refuses(
+    db, query, categories
+):
+    """The rows have 10 to 50 million characters, of which 2 million are allowed at once."""
+    author = AuthorFactory.create()
+    rows = Category.objects.bulk_create(
+        Category(name=f"c{number}", description=f"{number:5}" + "x" * 9_995)
+        for number in range(categories)
+    )
+    Book.objects.bulk_create(
+        Book(name="b", page_count=1, author=author, category=rows[number % categories])
+        for number in range(1_000)
+    )
+    context = Context(budget=Budget(100_000, characters=2_000_000))
+    planned.answer(GraphQLRequest(query), Context(budget=Budget(1)))  # compiled
+    tracemalloc.start()
+    try:
+        body = planned.answer(GraphQLRequest(query), context).body
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert body["errors"][0]["extensions"]["code"] == "RESULT_TOO_LARGE"
+    assert peak < 6_000_000
+
+
+def test_a_category_that_is_answered_by_key_is_the_one_that_is_joined(shelf):
+    fields = "books { category { name books { id } } }"
+    with_text = fields.replace("name", "name description").replace("books", "a: books")
+    for query in ("{ getAllAuthors { %s } }", "{ authors { nodes { %s } } }"):
+        joined = orjson.loads(same_answer(query.replace("%s", fields)))
+        keyed = same_answer(query.replace("%s", with_text)).replace(b'"a"', b'"books"')
+        for text in (b'"description":"Described",', b'"description":null,'):
+            assert text in keyed
+            keyed = keyed.replace(text, b"")
+        assert orjson.loads(keyed) == joined

@@ -15,7 +15,7 @@ from django.db import transaction
 from hypothesis import HealthCheck, Phase, event, given
 from hypothesis import settings as example_settings
 
-from catalog.execution.context import Context, RowBudget
+from catalog.execution.context import Budget, Context
 from catalog.execution.operations import Executor, GraphQLRequest
 from catalog.models import Author, Book, Category
 from catalog.schema.contract import schema
@@ -57,7 +57,7 @@ def rolled_back(call: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def product(query, operation, variables, limit=10**9):
-    context = Context(budget=RowBudget(limit))
+    context = Context(budget=Budget(limit))
     body = executor.answer(GraphQLRequest(query, operation, variables), context).body
     body = orjson.loads(orjson.dumps(body))
     errors = [
