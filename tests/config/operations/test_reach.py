@@ -19,6 +19,7 @@ from config.operations import own_requests, reach, stream_probe
 from config.operations.reach import Level
 from config.wsgi import application as wsgi_application
 from tests.config.serving.test_server import bridge_to, served
+from tests.running import PATIENCE_S
 
 
 def found() -> dict[str, tuple[Level, str]]:
@@ -135,15 +136,15 @@ def test_a_scheme_that_arrives_and_is_not_trusted_is_a_warning(
 
 @pytest.mark.parametrize("token", ["", "?token=", "?token=stream:1:x", "?token=%00"])
 def test_the_stream_needs_a_signature(instance, token):
-    response = requests.get(instance + stream_probe.PATH + token, timeout=5)
+    response = requests.get(instance + stream_probe.PATH + token, timeout=PATIENCE_S)
     assert (response.status_code, response.content) == (404, b"")
 
 
 def test_the_stream_needs_an_allowed_host(instance):
     url = instance + stream_probe.address()
-    assert requests.get(url, timeout=5).status_code == 200
+    assert requests.get(url, timeout=PATIENCE_S).status_code == 200
     for host in ("evil.example", ""):
-        response = requests.get(url, headers={"Host": host}, timeout=5)
+        response = requests.get(url, headers={"Host": host}, timeout=PATIENCE_S)
         assert response.status_code == 400
 
 

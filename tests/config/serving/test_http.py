@@ -17,7 +17,7 @@ from django.core.handlers.asgi import ASGIHandler
 
 from config.wsgi import application as wsgi
 from tests.config.serving.test_server import bridged, served
-from tests.running import until
+from tests.running import PATIENCE_S, until
 from tests.tools import needs
 
 HEAD = b"POST /here HTTP/1.1\r\nHost: x\r\n"
@@ -91,12 +91,12 @@ class Echo:
                 self.go_on.set()
 
         looking = asyncio.create_task(look())
-        await asyncio.to_thread(self.go_on.wait, 20)
+        await asyncio.to_thread(self.go_on.wait, PATIENCE_S)
         looking.cancel()
 
     def connect(self) -> socket.socket:
         host, port = self.url.removeprefix("http://").split(":")
-        return socket.create_connection((host, int(port)), 20)
+        return socket.create_connection((host, int(port)), PATIENCE_S)
 
     def exchange(self, *parts: bytes) -> bytes:
         """Send parts, each in a packet that the server has read, and read to the end."""
@@ -298,7 +298,7 @@ def test_the_refusal_of_a_body_waits_for_the_answers_before_it(echo):
         client.settimeout(0.3)
         with pytest.raises(TimeoutError):
             client.recv(1)
-        client.settimeout(20)
+        client.settimeout(PATIENCE_S)
         echo.go_on.set()
         answers = read(client).split(b"HTTP/1.1 ")
     assert [answer[:3] for answer in answers] == [b"", b"200", b"400"]
@@ -384,7 +384,7 @@ def test_a_closed_client_is_noticed_while_nothing_is_sent(echo, path):
         until(lambda: echo.asked, "the request")
         if path == "/stream":
             until(lambda: b"/stream" in client.recv(1000), "the first part")
-    until(lambda: echo.gone, "the end of the client", seconds=20)
+    until(lambda: echo.gone, "the end of the client")
 
 
 @pytest.mark.parametrize("said", [b"", b"GET / HT", HEAD + LENGTH + b"\r\nhel"])

@@ -12,7 +12,7 @@ from config import asgi
 from config.serving import server, sockets
 from config.serving.bodies import Bodies
 from config.serving.wsgi_bridge import WSGIBridge
-from tests.running import until
+from tests.running import PATIENCE_S, until
 
 FORGED = {
     "X-Forwarded-For": "203.0.113.9",
@@ -79,11 +79,11 @@ def test_calls_of_mcp_let_the_other_requests_pass(monkeypatch):
     gate = threading.Event()
 
     def wait(environ, start_response):
-        gate.wait(30)
+        gate.wait(PATIENCE_S)
         return tell(environ, start_response)
 
     def get(path):
-        return requests.get(url + path, timeout=10).text
+        return requests.get(url + path, timeout=PATIENCE_S).text
 
     monkeypatch.setattr(asgi, "mcp", bridge_to(wait))
     monkeypatch.setattr(asgi, "everything_else", bridge_to(tell))
@@ -102,6 +102,6 @@ def test_no_header_changes_the_peers_address(monkeypatch, trusted):
     if trusted:
         monkeypatch.setenv("FORWARDED_ALLOW_IPS", trusted)
     with bridged(tell) as url:
-        answer = requests.get(url, headers=FORGED, timeout=20)
+        answer = requests.get(url, headers=FORGED, timeout=PATIENCE_S)
     assert answer.text == "127.0.0.1 http"
     assert "server" not in answer.headers

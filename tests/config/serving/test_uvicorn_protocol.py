@@ -15,7 +15,7 @@ import pytest
 from config.serving import uvicorn_protocol
 from config.serving.uvicorn_protocol import HttpProtocol
 from tests.config.serving.test_server import served
-from tests.running import until
+from tests.running import PATIENCE_S, until
 
 LARGE = 20_000_000
 REQUEST = b"GET /%s HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -46,7 +46,7 @@ class Served:
         is_checked = threading.Event()
         end.loop.call_soon_threadsafe(end._check)
         end.loop.call_soon_threadsafe(is_checked.set)
-        assert is_checked.wait(20)
+        assert is_checked.wait(PATIENCE_S)
         return end._last_awaited[0] if end._last_awaited else 0
 
     def unread(self) -> int:
@@ -78,14 +78,14 @@ def client(monkeypatch) -> Iterator[Served]:
             await send({"type": "lifespan.shutdown.complete"})
             return
         if scope["path"] == "/slow":
-            await asyncio.to_thread(peer.answer.wait, 20)
+            await asyncio.to_thread(peer.answer.wait, PATIENCE_S)
         await send({"type": "http.response.start", "status": 200, "headers": []})
         body = b"x" * LARGE if scope["path"] == "/large" else b"done"
         await send({"type": "http.response.body", "body": body})
 
     with served(application) as url:
         host, port = url.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port)), 20) as connected:
+        with socket.create_connection((host, int(port)), PATIENCE_S) as connected:
             peer = Served(connected, ends)
             until(lambda: ends, "the connection")
             yield peer

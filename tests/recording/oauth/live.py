@@ -8,6 +8,7 @@ from pathlib import Path
 
 import requests
 
+from tests.running import PATIENCE_S
 from tests.tools import node_packages
 
 NODE = Path(__file__).parent / "node"
@@ -23,7 +24,7 @@ class Person:
 
     def allow(self, address: str) -> str:
         """Open an authorization address, allow it, and return where the browser is sent."""
-        page = self.session.get(address, allow_redirects=False, timeout=10)
+        page = self.session.get(address, allow_redirects=False, timeout=PATIENCE_S)
         assert page.status_code == 200, page.text
         match = CSRF.search(page.text)
         assert match
@@ -31,7 +32,7 @@ class Person:
             address,
             data={"csrfmiddlewaretoken": match[1], "allow": "yes"},
             allow_redirects=False,
-            timeout=10,
+            timeout=PATIENCE_S,
         )
         assert response.status_code == 303, response.text
         return response.headers["Location"]

@@ -15,6 +15,7 @@ from recording.oauth import client_documents
 from recording.oauth.models import Application
 from tests.recording.oauth.documents import HOST, assert_refused, server_side
 from tests.recording.oauth.flows import App
+from tests.running import PATIENCE_S
 
 LOOPBACK = "http://127.0.0.1/callback"
 
@@ -189,14 +190,14 @@ def test_a_byte_now_and_then_holds_neither_the_request_nor_a_thread(
 ):
     site.drip(start)
     assert_refused(described.visitor.get(described.address()))
-    assert site.closed_by_client.wait(20)
+    assert site.closed_by_client.wait(PATIENCE_S)
 
 
 @pytest.mark.usefixtures("hasty")
 def test_a_site_that_says_nothing_holds_no_request(described, site):
     site.hang()
     assert_refused(described.visitor.get(described.address()))
-    assert site.closed_by_client.wait(20)
+    assert site.closed_by_client.wait(PATIENCE_S)
 
 
 @pytest.mark.usefixtures("hasty")

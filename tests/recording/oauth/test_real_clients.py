@@ -24,6 +24,7 @@ from requests_oauthlib import OAuth2Session
 
 from tests.recording.oauth.flows import REDIRECT, query_of
 from tests.recording.oauth.live import Person, installed_node_clients
+from tests.running import PATIENCE_S
 
 pytestmark = pytest.mark.slow
 
@@ -117,7 +118,9 @@ def test_mcp_goes_from_a_bare_401_to_a_refreshed_token(person, site, method):
 
 def registered(person: Person, method: str) -> dict[str, Any]:
     body = {"redirect_uris": [REDIRECT], "token_endpoint_auth_method": method}
-    response = requests.post(f"{person.url}/oauth/register", json=body, timeout=10)
+    response = requests.post(
+        f"{person.url}/oauth/register", json=body, timeout=PATIENCE_S
+    )
     document: dict[str, Any] = response.json()
     return document
 
@@ -125,7 +128,7 @@ def registered(person: Person, method: str) -> dict[str, Any]:
 def status(person: Person, token: dict[str, Any]) -> int:
     headers = {"Authorization": f"Bearer {token['access_token']}"}
     address = f"{person.url}/v1/webhooks"
-    return requests.get(address, headers=headers, timeout=10).status_code
+    return requests.get(address, headers=headers, timeout=PATIENCE_S).status_code
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -206,7 +209,7 @@ def test_a_node_client_connects_and_refreshes(person, node_clients, script, meth
         capture_output=True,
         text=True,
         check=False,
-        timeout=50,
+        timeout=PATIENCE_S,
     )
     assert process.returncode == 0, process.stderr
     result = json.loads(process.stdout)

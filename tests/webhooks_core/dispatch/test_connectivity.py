@@ -213,7 +213,7 @@ class TestDispatcher:
                 is_open = Q(attempts=0) | Q(claimed_by__isnull=False)
                 return not Delivery.objects.filter(is_open, status=0).exists()
 
-            dispatch(stop=mend_and_stop, run_s=60)
+            dispatch(stop=mend_and_stop, run_s=PATIENCE_S)
         failed = Attempt.objects.exclude(outcome="ok").count()
         assert 2 <= failed <= 16  # what was in flight when it was noticed
         assert Delivery.objects.filter(status=1).count() == 40 - failed
@@ -228,7 +228,7 @@ class TestDispatcher:
         for _ in range(20):
             publish_event("alice")
             publish_event("bob")
-        dispatch(stop=self.is_postponing, run_s=60)
+        dispatch(stop=self.is_postponing, run_s=PATIENCE_S)
         before = list(Endpoint.objects.values("consecutive_failures", "status"))
         failed, asked = Attempt.objects.count(), names.asked
         Delivery.objects.filter(status=0).update(next_attempt_at=timezone.now())
@@ -244,10 +244,10 @@ class TestDispatcher:
             EndpointFactory.create(url=server.url, owner="carol")
             for owner in ("alice", "bob"):
                 publish_event(owner)
-            dispatch(stop=self.is_postponing, run_s=60)
+            dispatch(stop=self.is_postponing, run_s=PATIENCE_S)
             publish_event("carol")
             publish_event("alice")
-            dispatch(run_s=1)
+            dispatch(stop=lambda: bool(server.requests))
         assert len(server.requests) == 1
         assert 0 in waiting()
 

@@ -83,7 +83,9 @@ def serving(*responses: bytes) -> Any:
     ],
 )
 def test_a_connection_is_kept_if_it_can_serve_again(first, connections, monkeypatch):
-    monkeypatch.setattr(transport, "READ_FOR_S", 0.1)
+    monkeypatch.setattr(
+        transport, "READ_FOR_S", PATIENCE_S if connections == 1 else 0.1
+    )
     with Hostile(serving(first, EMPTY)).running() as server:
         results = in_turn(server.url, 2)
     assert server.accepted == connections
