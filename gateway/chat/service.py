@@ -48,7 +48,7 @@ from gateway.errors import (
 from gateway.identity import Caller
 from gateway.keys import MISS
 from webhooks_core.api.parsers import EncodedBody, is_encoded
-from webhooks_core.json_values import values_in
+from webhooks_core.json_values import MAX_VALUES, values_in
 from webhooks_core.thread_pool import InThread
 
 # How long a key is looked up before the database counts as unavailable.
@@ -180,7 +180,8 @@ class Service:
                 EncodedBody.default_detail, headers=EncodedBody.headers
             )
         raw = await request.read(held.add)
-        held.add(VALUE_BYTES * values_in(raw))
+        # A body of more values is refused when it is read.
+        held.add(VALUE_BYTES * min(values_in(raw), MAX_VALUES))
         parse = partial(ModelRequest.parse, raw)
         model_request = await off_loop.run(parse, size=len(raw))
         try:

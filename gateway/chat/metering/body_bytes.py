@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from gateway.errors import TooManyRequestsError, UnavailableError
 
 RETRY_S = 1
+# A request of this size is always admitted: large ones of others do not stop it.
+SMALL_BYTES = 64 * 1024
 
 
 @dataclass(slots=True)
@@ -27,13 +29,17 @@ class BodyBudget:
 
         Raises TooManyRequestsError for the budget of the key, UnavailableError for that of all.
         """
+        if own + more > SMALL_BYTES:
+            self._check(key, own=own, more=more)
+        self.held += more
+        self._by_key[key] += more
+
+    def _check(self, key: str, *, own: int, more: int) -> None:
         if _is_over(self._by_key[key] - own, own + more, self.per_key):
             text = f"At most {self.per_key} bytes of requests at once."
             raise TooManyRequestsError(text, headers={"Retry-After": str(RETRY_S)})
         if _is_over(self.held - own, own + more, self.in_all):
             raise UnavailableError("The running requests are too large; try again.")
-        self._by_key[key] += more
-        self.held += more
 
     def give_back(self, key: str, size: int) -> None:
         self.held -= size

@@ -12,7 +12,7 @@ import pytest
 import requests
 
 from gateway.chat import exact_json, fallback, off_loop
-from gateway.chat.metering.body_bytes import BodyBudget, BodyBytes
+from gateway.chat.metering.body_bytes import SMALL_BYTES, BodyBudget, BodyBytes
 from gateway.chat.model_request import ModelRequest
 from gateway.chat.streaming.sse import MAX_EVENT_BYTES, EventReader
 from gateway.chat.streaming.transform import ChunkTransformer
@@ -159,28 +159,29 @@ def test_an_event_with_a_large_text_passes(gateway, upstream):
 
 
 def test_the_bodies_of_one_key_have_a_budget():
-    budget = BodyBudget(per_key=100)
+    budget = BodyBudget(per_key=200_000)
     first, second, other = (BodyBytes(budget, key) for key in ("a", "a", "b"))
-    first.add(90)
-    first.add(90)  # it is alone
-    other.add(1000)
-    with pytest.raises(TooManyRequestsError, match="At most 100 bytes") as refused:
-        second.add(1)
+    first.add(150_000)
+    first.add(150_000)  # it is alone
+    other.add(1_000_000)
+    with pytest.raises(TooManyRequestsError, match="At most 200000 bytes") as refused:
+        second.add(SMALL_BYTES + 1)
     assert refused.value.headers == {"Retry-After": "1"}
+    second.add(SMALL_BYTES)  # small ones are admitted all the same
     first.release()
-    second.add(60)
-    first.add(40)
+    first.add(200_000 - SMALL_BYTES)
     with pytest.raises(TooManyRequestsError):
         first.add(1)
     for body in (first, second, other):
         body.release()
-    assert budget == BodyBudget(per_key=100)
+    assert budget == BodyBudget(per_key=200_000)
 
 
 def test_the_bodies_of_all_keys_have_a_budget():
     budget = BodyBudget(in_all=100)
     first, second = BodyBytes(budget, "a"), BodyBytes(budget, "b")
     first.add(150)
+    second.add(SMALL_BYTES)
     with pytest.raises(UnavailableError) as refused:
         second.add(1)
     assert refused.value.headers["Retry-After"]
@@ -211,7 +212,7 @@ def test_a_request_beyond_the_budget_gets_a_clear_answer(
     first.start()
     assert begun.wait(30)
     for path in ("/v1/chat/completions", "/v2/chat/completions"):
-        response = gateway.post(path=path)
+        response = gateway.post(path=path, messages="x" * (SMALL_BYTES + 1))
         assert (response.status_code, "Retry-After" in response.headers) == (
             status,
             True,
@@ -225,6 +226,21 @@ def test_a_request_beyond_the_budget_gets_a_clear_answer(
     first.join()
     assert gateway.settled(lambda: gateway.limits.bodies.held == 0)
     assert gateway.post().status_code == 200
+
+
+def test_what_a_body_holds_is_bounded_by_the_values_that_are_read(gateway, upstream):
+    taken: list[int] = []
+    take = gateway.limits.bodies.take
+
+    class Noting(BodyBudget):
+        def take(self, key: str, *, own: int, more: int) -> None:
+            taken.append(more)
+            take(key, own=own, more=more)
+
+    gateway.limits.bodies = Noting()
+    body = b'{"model":"small","x":[' + b"1," * (3 * MAX_VALUES) + b"1]}"
+    assert gateway.post(body).status_code == 400
+    assert max(taken) <= 100 * MAX_VALUES
 
 
 @pytest.mark.parametrize("stream", [False, True])
