@@ -21,7 +21,7 @@ from gateway.chat.models import (
     UsageRecord,
     UsageTotal,
 )
-from gateway.configuration.fields import is_base_url, resolve
+from gateway.configuration.fields import as_key, is_base_url, resolve
 from gateway.identity import is_name
 from webhooks_core.admin.base import ReadOnlyAdmin
 from webhooks_core.encryption import EncryptedText
@@ -106,7 +106,7 @@ class TargetForm(forms.ModelForm[ModelTarget]):
         if not text:
             return self.instance.api_key
         try:
-            resolve(text, os.environ)
+            as_key(resolve(text, os.environ))
         except ValidationError as error:
             raise ValidationError(f"API key: {error.message}.") from error
         return EncryptedText.encrypt(text)

@@ -126,6 +126,11 @@ class FallbackCaller:
                 failure = UpstreamServiceError("no answer in time")
             except UpstreamServiceError as error:
                 failure = error
+            except ChatError:
+                raise  # the request is refused, wherever it goes
+            except Exception as error:
+                log.exception("target failed", request_id=context.request_id)
+                failure = UpstreamServiceError(type(error).__name__)
             else:
                 self.router.succeeded(endpoint, target)
                 return result

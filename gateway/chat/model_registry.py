@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import structlog
+from django.core.exceptions import ValidationError
 from django.db import Error
 
 from gateway import configuration
 from gateway.chat.models import ModelEndpoint, ModelTarget
-from gateway.configuration.fields import REFERENCE
+from gateway.configuration.fields import REFERENCE, as_key
 from gateway.configuration.shapes import (
     ADAPTIVE,
     Allow,
@@ -90,15 +91,18 @@ def _target(row: ModelEndpoint, target: ModelTarget) -> Target:
 
 def _key(row: ModelEndpoint, target: ModelTarget) -> str:
     try:
-        text: str = target.api_key.decrypt()
+        text = str(target.api_key.decrypt()).strip()
     except SecretUnreadableError as error:
         raise KeyMissingError(f"{row.name}: its key cannot be decrypted") from error
+    if not text:
+        return ""
     reference = REFERENCE.fullmatch(text)
-    if reference is None:
-        return text
-    if not os.environ.get(reference[1]):
+    if reference is not None and not os.environ.get(reference[1]):
         raise KeyMissingError(f"{row.name}: {reference[1]} is not set")
-    return os.environ[reference[1]]
+    try:
+        return as_key(text if reference is None else os.environ[reference[1]])
+    except ValidationError as error:
+        raise KeyMissingError(f"{row.name}: its key {error.message}") from error
 
 
 @dataclass(slots=True)

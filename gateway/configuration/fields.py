@@ -43,6 +43,17 @@ def resolve(text: str, environ: Mapping[str, str]) -> str:
     return environ[match[1]]
 
 
+def as_key(text: str) -> str:
+    """Return a key without the line break of the file that it comes from.
+
+    Raises Django's ValidationError for what cannot stand in a header.
+    """
+    key = text.strip()
+    if not (key and key.isascii() and key.isprintable()):
+        raise InvalidValue("must be printable ASCII")
+    return key
+
+
 def is_base_url(url: str) -> bool:
     """Return True if this is an http or https address without query and fragment."""
     try:
@@ -50,7 +61,8 @@ def is_base_url(url: str) -> bool:
         is_host = bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
-    is_plain = not (parts.query or parts.fragment)
+    is_plain = url.isprintable() and " " not in url
+    is_plain = is_plain and not (parts.query or parts.fragment)
     return parts.scheme in {"http", "https"} and is_host and is_plain
 
 
@@ -117,6 +129,13 @@ class Secret(Text):
 
     def to_internal_value(self, data: Any) -> str:
         return resolve(super().to_internal_value(data), self.context["environ"])
+
+
+class ApiKey(Secret):
+    """A key for an upstream."""
+
+    def to_internal_value(self, data: Any) -> str:
+        return as_key(super().to_internal_value(data))
 
 
 class BaseURL(Text):

@@ -84,7 +84,7 @@ class WebhooksSerializer(StrictSerializer):
 class TargetSerializer(StrictSerializer):
     base_url = fields.BaseURL()
     model = fields.Text()
-    api_key = fields.Secret()
+    api_key = fields.ApiKey()
     weight = fields.Number(1, 1000, int)
 
 
@@ -129,7 +129,7 @@ class ModelSerializer(StrictSerializer):
     upstream = fields.Text(validators=[one_of(KINDS)])
     base_url = fields.BaseURL()
     model = fields.Text()
-    api_key = fields.Secret()
+    api_key = fields.ApiKey()
     targets = fields.ListOf(
         child=TargetSerializer(),
         allow_empty=False,

@@ -116,7 +116,7 @@ models:
     thinking: budget
     strict_end: true
 """,
-        KEY="sk-1",
+        KEY="sk-1\r\n",  # a file ends with a line break
     ).models
     assert model == ModelEntry(
         name="large",

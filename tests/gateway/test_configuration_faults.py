@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from io import StringIO
 from pathlib import Path
 
@@ -68,6 +69,37 @@ FAULTS = [
         for key, entry in (
             ("[0].secret", STATIC + f"{{tenant_id: a, url: '{URL}', secret: KEY}}"),
             ("[0].api_key", MODEL + "{name: m, upstream: echo, api_key: KEY}"),
+        )
+    ),
+    *(
+        (
+            f"a key that no header can hold: {key!r}",
+            MODEL + f"{{name: m, upstream: echo, api_key: {json.dumps(key)}}}",
+            "[0].api_key: must be printable ASCII",
+        )
+        for key in (
+            " ",
+            "\n",
+            "a\nb",
+            "a\rb",
+            "a\tb",
+            "a\u0001",
+            "clé",
+            "\u2028a\u200b",
+        )
+    ),
+    *(
+        (
+            f"an address with a blank: {url!r}",
+            MODEL + f"{{name: m, upstream: openai, base_url: {json.dumps(url)}}}",
+            "[0].base_url: must be an http or https address",
+        )
+        for url in (
+            "http://x/v1\n",
+            " http://x/v1",
+            "http://x/v 1",
+            "http://x\t/v1",
+            "http://x/\u00a0",
         )
     ),
     ("a text", "text", "1: must be a mapping"),

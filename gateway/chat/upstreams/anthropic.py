@@ -292,9 +292,10 @@ class Translation:
     def _add_usage(self, counts: Any) -> None:
         """Keep the larger numbers: they are cumulative, and some servers end with zeros."""
         if isinstance(counts, dict):
-            for name in filter(counts.get, COUNTS):
-                number = max(_number(self._usage.get(name)), _number(counts.get(name)))
-                self._usage[name] = number
+            for name in COUNTS:
+                if counts.get(name) is not None:
+                    earlier = _number(self._usage.get(name))
+                    self._usage[name] = max(earlier, _number(counts[name]))
             writes = counts.get("cache_creation")
             self._usage["cache_creation"] = writes or self._usage.get("cache_creation")
 

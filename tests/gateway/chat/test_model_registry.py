@@ -76,6 +76,26 @@ def test_a_key_may_come_from_the_environment(monkeypatch):
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize(
+    "stored", ["sk-1\n", " sk-1\r\n", "${UPSTREAM_KEY}", "${UPSTREAM_KEY}\n"]
+)
+def test_a_line_break_behind_a_key_is_none_of_it(monkeypatch, stored):
+    monkeypatch.setenv("UPSTREAM_KEY", "sk-1\n")
+    ModelEndpointFactory.create(name="rows").targets.update(api_key=stored)
+    assert load()["rows"].targets[0].api_key == "sk-1"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("key", ["sk\n1", "clé", "a\x00b", "${UPSTREAM_KEY}"])
+def test_a_key_that_no_header_can_hold_leaves_out_its_endpoint_alone(monkeypatch, key):
+    monkeypatch.setenv("UPSTREAM_KEY", "sk\n1")
+    ModelEndpointFactory.create(name="rows").targets.update(api_key=key)
+    ModelEndpointFactory.create(name="others")
+    assert "rows" not in load()
+    assert "others" in load()
+
+
+@pytest.mark.django_db
 def test_an_unreadable_key_leaves_out_its_endpoint_alone(settings):
     ModelEndpointFactory.create(name="rows")
     settings.WEBHOOK_SECRET_KEYS = ["A" * 43 + "="]
@@ -259,6 +279,9 @@ def test_an_endpoint_is_made_in_the_admin_and_its_key_is_kept(staff):
         ("targets-0-api_key", "${NOT_SET_ANYWHERE}"),
         ("targets-0-api_key", "$NOT_SET_ANYWHERE"),
         ("targets-0-api_key", "x${NOT_SET_ANYWHERE}"),
+        ("targets-0-api_key", "sk\n1"),
+        ("targets-0-api_key", "clé"),
+        ("targets-0-base_url", "http://x/v 1"),
         ("targets-0-base_url", "file:///etc/passwd"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,13 @@ from gateway.chat.routing import Router
 from gateway.configuration.shapes import ModelEntry, Target
 from gateway.errors import TooManyRequestsError
 from gateway.identity import Caller
-from tests.gateway.chat.mock_upstream import COMPLETION, STREAM, answers, sends
+from tests.gateway.chat.mock_upstream import (
+    COMPLETION,
+    STREAM,
+    WHOLE_STREAM,
+    answers,
+    sends,
+)
 
 HEAVY, LIGHT = Target("http://a/v1", "m", weight=9), Target("http://b/v1", "m")
 PAIR = ModelEntry("pair", "openai", (HEAVY, LIGHT))
@@ -95,6 +102,34 @@ def test_a_retry_after_of_the_upstream_is_honoured(gateway, upstream):
     # It is the only one: refusing for it would win nothing.
     assert gateway.post().status_code == 200
     assert not gateway.router.is_ejected(entry, entry.targets[0])
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    "broken",
+    [
+        pytest.param({"api_key": "sk\n1"}, id="a key that no header can hold"),
+        pytest.param({"base_url": "http://[::1"}, id="no address"),
+        pytest.param({"base_url": "http://a..b:1"}, id="no name of a host"),
+        pytest.param({"base_url": "ftp://x"}, id="another protocol"),
+    ],
+)
+def test_any_exception_of_one_target_is_the_failure_of_that_target(
+    gateway, upstream, stream, broken
+):
+    good = Target(upstream.url, "good")
+    bad = replace(Target(upstream.url, "bad"), **broken)
+    upstream.script = sends(*WHOLE_STREAM) if stream else answers(COMPLETION)
+    for kind in ("openai", "anthropic"):
+        entry = gateway.declare(targets=(bad,), upstream=kind)
+        assert gateway.post(stream=stream).status_code == 500
+        assert gateway.kept.ended.pop().status == 500
+    entry = gateway.declare(targets=(bad, good))
+    gateway.router.chance = iter([0.9, 0.1]).__next__
+    assert gateway.post(stream=stream).status_code == 200
+    for _ in range(2):
+        gateway.router.failed(entry, bad)
+    assert gateway.router.is_ejected(entry, bad)
 
 
 # ── Limits ──────────────────────────────────────────────────────────────────────────
