@@ -15,6 +15,7 @@ import requests
 from django.test import Client
 from jsonschema import Draft202012Validator, FormatChecker
 
+from gateway.chat import exact_json
 from tests.fuzzing import DOCUMENT
 
 # UTC with microseconds and Z, everywhere in recording and gateway.
@@ -83,13 +84,15 @@ def assert_documented(
     assert media_type in content, f"{where}: the document does not name {media_type}"
     schema = content[media_type]["schema"]
     if media_type == "application/json":
-        assert_valid(orjson.loads(body), schema, where)
+        assert_valid(exact_json.read(body), schema, where)
     elif media_type == "text/event-stream":
         for event in _events(body):
             assert_valid({"data": event}, schema, where)
             data = schema["properties"]["data"]
             if event != "[DONE]" and "contentSchema" in data:
-                assert_valid(orjson.loads(event), data["contentSchema"], where)
+                assert_valid(
+                    exact_json.read(event.encode()), data["contentSchema"], where
+                )
 
 
 def assert_response_documented(response: requests.Response) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import orjson
-
+from gateway.chat import exact_json
 from gateway.chat.errors import UpstreamServiceError
 from gateway.chat.failures import is_failure, replaces_answer
 
@@ -97,14 +96,14 @@ def _as_error(data: bytes) -> bytes:
     if value:
         return b'{"error":' + data + b"}"
     text = data.decode(errors="replace").strip()
-    return orjson.dumps({"error": text})
+    return exact_json.dumps({"error": text})
 
 
 def _parsed(data: bytes) -> Any:
     """Return JSON, or None for other text."""
     try:
-        return orjson.loads(data)
-    except orjson.JSONDecodeError:
+        return exact_json.read(data)
+    except ValueError:
         return None
 
 

@@ -12,10 +12,10 @@ from io import BytesIO
 from typing import Any
 
 import aiohttp
-import orjson
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 
+from gateway.chat import exact_json
 from gateway.chat.errors import ChatError, UpstreamServiceError
 from gateway.chat.failures import MAX_CHARACTERS, failure_in
 from gateway.chat.streaming.sse import BYTE_ORDER_MARK, EventReader
@@ -192,8 +192,8 @@ async def _failure(response: aiohttp.ClientResponse) -> ChatError:
     except (TimeoutError, aiohttp.ClientError, OSError):
         body = b""
     try:
-        value = orjson.loads(body.removeprefix(BYTE_ORDER_MARK))
-    except orjson.JSONDecodeError:
+        value = exact_json.read(body.removeprefix(BYTE_ORDER_MARK))
+    except ValueError:
         value = body[:MAX_CHARACTERS].decode(errors="replace")
     failure = failure_in(value, status=response.status)
     seconds, pause = retry_after(response.headers.get("Retry-After", ""))

@@ -226,13 +226,25 @@ def test_half_a_surrogate_pair_stays_in_translation(claude, upstream, path, stre
 
 
 @PATHS
-@pytest.mark.parametrize("before", [(), STREAM[:1]])
+@pytest.mark.parametrize("before", [None, (), STREAM[:1]])
 @pytest.mark.parametrize("status", [400, 500])
 def test_half_a_surrogate_pair_in_an_error_hides_no_error(
     gateway, upstream, path, before, status
 ):
     error = {"error": {"message": "no \ud83d", "code": status, "type": "\ud83d"}}
-    upstream.script = sends(*before, event(error))
+    upstream.script = (
+        answers(error, status) if before is None else sends(*before, event(error))
+    )
     response = gateway.post(stream=True, path=path)
     assert response.status_code == (200 if before else status)
-    assert (rb"no \ud83d" in response.content) == (status == 400)
+    assert (rb'"no \ud83d"' in response.content) == (status == 400)
+
+
+def test_half_a_surrogate_pair_in_an_event_named_error_hides_no_error(
+    gateway, upstream
+):
+    upstream.script = sends(
+        *STREAM[:1], b'event: error\ndata: {"code":400,"message":"no \\ud83d"}\n\n'
+    )
+    last = gateway.stream()[-1]
+    assert last["error"]["content"]["error"] == "no \ud83d"
