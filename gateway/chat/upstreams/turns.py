@@ -267,6 +267,12 @@ def _decoded(data: str) -> str:
         raise InvalidValueError("messages: a file is not text in UTF-8.") from error
 
 
+def _said_thinking(part: Mapping[str, Any]) -> Block:
+    """Return a part of thinking; without a signature it is another model's, and left out."""
+    is_signed = part["type"] in THINKING and part.keys() & {"signature", "data"}
+    return _thinking(part) if is_signed else {"type": "text", "text": ""}
+
+
 def _thinking(part: Any) -> Block:
     """Return a block as the API sent it: its signature covers exactly this text."""
     match part:
@@ -324,6 +330,8 @@ PARTS: Mapping[str, tuple[frozenset[str], Callable[[Mapping[str, Any]], Block]]]
     "refusal": (frozenset({"assistant"}), _text),
     "image_url": (frozenset({"user", "tool"}), _image),
     "file": (frozenset({"user", "tool"}), _file),
-    "thinking": (frozenset({"assistant"}), _thinking),
-    "redacted_thinking": (frozenset({"assistant"}), _thinking),
+    **dict.fromkeys(
+        ("thinking", "redacted_thinking", "reasoning"),
+        (frozenset({"assistant"}), _said_thinking),
+    ),
 }

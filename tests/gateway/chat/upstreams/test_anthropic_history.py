@@ -144,6 +144,20 @@ def test_reasoning_without_its_signature_has_no_effect(name, value):
 
 
 @pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "reasoning", "text": "Hm."},
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]},
+        {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
+        {"type": "thinking", "thinking": "Hm."},
+    ],
+)
+def test_a_part_of_reasoning_without_its_signature_has_no_effect(part):
+    assert_becomes(assistant(content=[part, SAID]), spoken(SAID))
+    assert_becomes(assistant(content=[part], tool_calls=[CALL]), spoken(USE))
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         *("null", "[]", '"x"', "1", "true", "1e400", " ", "", "{}", '{"at": "Br', "tide", "\ud800"),
