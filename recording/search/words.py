@@ -79,11 +79,19 @@ def tokens(text: str) -> list[str]:
 
 def present(text: str, phrases: Iterable[Tokens]) -> list[Tokens]:
     """Return the phrases that stand in a folded text: their tokens one after the other."""
-    sought = [each for each in phrases if all(token in text for token in each)]
-    if not sought:  # much faster than the tokens
+    sought = [each for each in phrases if _may_have(text, each)]
+    if not sought:
         return []
     marked = _marked(text)
     return [each for each in sought if _needle(each) in marked]
+
+
+def _may_have(text: str, phrase: Tokens) -> bool:
+    """Return False if a text lacks a token or two in a row; much faster than the tokens."""
+    return all(token in text for token in phrase) and all(
+        re.search(rf"{re.escape(one)}[\W_]*+{re.escape(next_one)}", text)
+        for one, next_one in pairwise(phrase)
+    )
 
 
 def first(text: str, phrases: Iterable[Tokens]) -> int:
