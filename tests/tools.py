@@ -1,4 +1,4 @@
-"""What tests use and a machine may lack: programs, packages of Node, IPv6.
+"""What tests use and a machine may lack: programs, packages of Python and Node, IPv6.
 
 A skip names what is missing and how to get it.
 """
@@ -9,6 +9,7 @@ import fcntl
 import shutil
 import socket
 import subprocess
+import sys
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -62,6 +63,22 @@ needs_ipv6 = pytest.mark.skipif(
     not has_ipv6(),
     reason="IPv6 is disabled (sysctl -w net.ipv6.conf.lo.disable_ipv6=0)",
 )
+
+
+def pip(*arguments: str, cwd: Path, python: str = sys.executable) -> None:
+    """Run pip; skip the running test where there is none, or where it reaches no index."""
+    done = subprocess.run(
+        [python, "-m", "pip", *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "No module named pip" in done.stderr:
+        pytest.skip(f"not installed: pip ({python} -m ensurepip)")
+    if done.returncode and "after connection broken by" in done.stderr:
+        pytest.skip("pip reaches no package index: no network, or one behind a proxy")
+    assert done.returncode == 0, (arguments, done.stdout[-2000:], done.stderr[-3000:])
 
 
 def node_packages(folder: Path) -> Path:

@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 import tomllib
 import zipfile
 from typing import Any, NotRequired, get_args, get_origin, get_type_hints
@@ -18,7 +17,7 @@ from signpost_receiver import events
 import gateway.webhooks
 import recording.webhooks
 from tests.clients.verifying import CLIENTS
-from tests.tools import needs
+from tests.tools import needs, pip
 
 PRODUCTS = (recording.webhooks, gateway.webhooks)
 TYPES: dict[str, Any] = {
@@ -88,8 +87,7 @@ def test_the_sample_of_the_readme_runs():
 def test_the_package_of_python_is_built_with_its_types(tmp_path):
     source = tmp_path / "source"
     shutil.copytree(CLIENTS / "python", source)
-    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", "dist", "."]
-    subprocess.run(build, cwd=source, check=True)
+    pip("wheel", "-q", "--no-deps", "-w", "dist", ".", cwd=source)
     [wheel] = (source / "dist").glob("signpost_receiver-*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     held = {name for name in names if ".dist-info/" not in name}

@@ -16,7 +16,7 @@ from cryptography.fernet import Fernet
 
 from tests.docs.samples import filled, sample
 from tests.receiver import receiver
-from tests.tools import needs
+from tests.tools import needs, pip
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), needs("bash", "git")]
 
@@ -66,9 +66,8 @@ class Project:
         locked = (ROOT / "requirements/production.lock").read_text()
         pins = re.findall(r"^([\w.-]+)\S*?(==[\w.]+)", locked, re.MULTILINE)
         constraints.write_text("\n".join(map("".join, pins)))
-        self.run(
-            "python", "-m", "pip", "install", "-q", str(wheel), "-c", "constraints.txt"
-        )
+        arguments = ("install", "-q", str(wheel), "-c", "constraints.txt")
+        pip(*arguments, cwd=folder, python=str(self.scripts / "python"))
 
     def run(self, *command: str) -> str:
         """Run a command in the folder; return its standard output."""
@@ -108,8 +107,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("pyproject.toml", "LICENSE", f"docs/{PAGE}"):
         (source / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, source / name)
-    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", "dist", "."]
-    subprocess.run(build, cwd=source, check=True)
+    pip("wheel", "-q", "--no-deps", "-w", "dist", ".", cwd=source)
     return next((source / "dist").glob("signpost_webhooks-*.whl"))
 
 
