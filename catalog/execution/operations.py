@@ -12,6 +12,7 @@ from graphql import (
     DocumentNode,
     GraphQLError,
     GraphQLSchema,
+    MiddlewareManager,
     OperationDefinitionNode,
     OperationType,
     SelectionSetNode,
@@ -23,7 +24,7 @@ from graphql.execution.collect_fields import collect_fields
 from catalog.errors import CatalogError
 from catalog.execution.context import Context
 from catalog.execution.documents import Document, Documents, RequestRefusedError
-from catalog.execution.plans import Fragments
+from catalog.execution.plans import Fragments, with_instances
 from catalog.failures import MASKED, NO_OPERATION, Failure, failures
 from catalog.outages import is_outage
 
@@ -67,6 +68,7 @@ class Executor:
     def __init__(self, schema: GraphQLSchema, *, plans: bool = True) -> None:
         self.schema, self.plans = schema, plans
         self.documents = Documents(schema)
+        self.middleware = MiddlewareManager(with_instances)
 
     def answer(
         self, request: GraphQLRequest, context: Context, *, read_only: bool = False
@@ -213,6 +215,7 @@ class Execution:
             DocumentNode(definitions=(operation, *fragments.values())),
             context_value=self.context,
             variable_values=self.request.variables,
+            middleware=self.executor.middleware,
         )
         return result.data, result.errors or []
 

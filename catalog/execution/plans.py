@@ -4,6 +4,9 @@ A plan is compiled once per operation (and per value of the variables of @skip a
 @include). Each list level becomes one `values_list` and one generated function that builds
 the answer's objects from its rows. graphql-core executes what no plan covers. Its resolvers
 load the rows by levels too, so both give the same bytes and count the same rows.
+
+A field that no plan knows is an ordinary field of graphene: its resolver, or the attribute of
+its name, gets the model instance of its row (`with_instances`), and can return instances.
 """
 
 from __future__ import annotations
@@ -14,15 +17,17 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from graphql import (
     FieldNode,
     FragmentDefinitionNode,
     GraphQLError,
+    GraphQLField,
     GraphQLObjectType,
     GraphQLResolveInfo,
     GraphQLSchema,
     OperationDefinitionNode,
+    get_named_type,
     located_error,
 )
 from graphql.execution.collect_fields import collect_fields, collect_sub_fields
@@ -38,7 +43,7 @@ Json = dict[str, Any]
 Fields = dict[str, list[FieldNode]]
 Fragments = dict[str, FragmentDefinitionNode]
 
-COLUMNS: dict[TypeName, dict[str, str]] = {
+COLUMNS: dict[str, dict[str, str]] = {
     "Book": {"id": "pk", "name": "name", "pageCount": "page_count"},
     "Author": {"id": "pk", "firstName": "first_name", "lastName": "last_name"},
     "Category": {"id": "pk", "name": "name", "description": "description"},
@@ -47,6 +52,7 @@ OWNER_TYPES: dict[str, tuple[Owner, TypeName]] = {
     "author": ("author", "Author"),
     "category": ("category", "Category"),
 }
+BOOKS = {"books", "bookCount"}
 OWNER_OF_TYPE: dict[TypeName, Owner] = {"Author": "author", "Category": "category"}
 NUMBERS = {"pageCount"}
 # Texts that may be longer than a name. An owner that answers one is loaded once, by its key.
@@ -56,6 +62,7 @@ PART = 100  # rows with long texts that are read at once
 CHARACTERS_PER_LEVEL = 30
 CHARACTERS_PER_FIELD = 3
 
+INSTANCE = ""  # the key of the model instance in an object; no response name is empty
 BY_NAME = itemgetter(0, 1)  # where the columns name and pk come first
 
 
@@ -110,6 +117,20 @@ class KeyedOwners:
 
 
 @dataclass(slots=True)
+class Instances:
+    """The model instances of the rows that one column of a level names."""
+
+    type_name: TypeName
+    key: int  # the column of the level with the row's key
+
+    def load(self, rows: Rows, _weights: list[int], _budget: Budget) -> Items:
+        """Return the instances by key; deleted rows are left out."""
+        objects = MODELS[self.type_name].objects.all()
+        keys = objects.key_parameter({row[self.key] for row in rows} - {None})
+        return {row.pk: row for row in objects.keyed(keys)}
+
+
+@dataclass(slots=True)
 class Level:
     """One list of rows in the answer: its columns, what is below it and the loop that builds it.
 
@@ -119,7 +140,7 @@ class Level:
     columns: list[str] = field(default_factory=list)
     texts: Counter[int] = field(default_factory=Counter)
     has_long_text: bool = False
-    below: list[OwnedBooks | KeyedOwners] = field(default_factory=list)
+    below: list[OwnedBooks | KeyedOwners | Instances] = field(default_factory=list)
     statements: dict[Hashable, Statement] = field(default_factory=dict)  # by shape
     build: Callable[..., Items] = field(init=False)
 
@@ -194,16 +215,21 @@ class Compiler:
     ) -> None:
         self.schema, self.fragments, self.variables = schema, fragments, variables
         self.characters = 0  # of all levels
+        self.uses_instances = False
 
     @classmethod
     def of(cls, info: GraphQLResolveInfo) -> Compiler:
         """Return the compiler of the operation that graphql-core executes."""
         return cls(info.schema, info.fragments, info.variable_values)
 
+    def object_type(self, name: str) -> GraphQLObjectType:
+        object_type = self.schema.get_type(name)
+        assert isinstance(object_type, GraphQLObjectType)  # noqa: S101 - names of the schema
+        return object_type
+
     def fields(self, type_name: str, nodes: list[FieldNode]) -> Fields:
         """Return the fields below merged fields of this type, by response name."""
-        parent = self.schema.get_type(type_name)
-        assert isinstance(parent, GraphQLObjectType)  # noqa: S101 - names of the schema
+        parent = self.object_type(type_name)
         return collect_sub_fields(
             self.schema, self.fragments, self.variables, parent, nodes
         )
@@ -228,10 +254,22 @@ class Compiler:
         self.characters += CHARACTERS_PER_FIELD * len(fields)
         # Counts last, so that books that are loaded anyway are counted there.
         order = sorted(fields, key=lambda key: fields[key][0].name.value == "bookCount")
+        object_type = self.object_type(type_name)
         values = {
-            key: self.value(type_name, fields[key], level, prefix) for key in order
+            key: self.value(type_name, fields[key], level, prefix)
+            for key in order
+            if is_planned(object_type, fields[key][0].name.value)
         }
-        return "{" + ", ".join(f"{key!r}: {values[key]}" for key in fields) + "}"
+        parts = [f"{key!r}: {values[key]}" for key in fields if key in values]
+        if len(values) < len(fields):
+            parts.append(f"{INSTANCE!r}: {self.instance(type_name, level, prefix)}")
+        return "{" + ", ".join(parts) + "}"
+
+    def instance(self, type_name: TypeName, level: Level, prefix: str) -> str:
+        self.uses_instances = True
+        key = level.column(f"{prefix}pk")
+        level.below.append(Instances(type_name, key))
+        return f"b{len(level.below) - 1}.get(c{key})"
 
     def value(
         self, type_name: TypeName, nodes: list[FieldNode], level: Level, prefix: str
@@ -304,6 +342,33 @@ def compile_loop(level: Level, item: str, *, grouped: bool) -> Callable[..., Ite
     return build
 
 
+def resolve_response_name(
+    name: str, default: Any, row: Any, info: GraphQLResolveInfo
+) -> Any:
+    """Return a field of a row that has no resolver of its own.
+
+    The keys of an object that a level has built are the response names. Other rows are model
+    instances.
+    """
+    if isinstance(row, dict):
+        return row[str(info.path.key)]
+    return getattr(row, name, default)
+
+
+def has_resolver(definition: GraphQLField) -> bool:
+    """Return True if a field of a row has a resolver of its own."""
+    return getattr(definition.resolve, "func", None) is not resolve_response_name
+
+
+def is_planned(object_type: GraphQLObjectType, name: str) -> bool:
+    """Return True for a column or a relation of a row that a level reads itself."""
+    if name == "__typename":
+        return True
+    relations = OWNER_TYPES if object_type.name == "Book" else BOOKS
+    is_known = name in COLUMNS[object_type.name] or name in relations
+    return is_known and not has_resolver(object_type.fields[name])
+
+
 @dataclass(frozen=True, slots=True)
 class RootPlan:
     """One field of Query, ready to run."""
@@ -356,6 +421,36 @@ def objects_by_key(
     return {key: item for key, [item] in groups.items()}
 
 
+def with_instances(
+    resolve: Callable[..., Any], source: Any, info: GraphQLResolveInfo, **arguments: Any
+) -> Any:
+    """Call a resolver that no plan knows with a model instance, and take instances from it.
+
+    This is a middleware of graphql-core.
+    """
+    if isinstance(source, dict) and INSTANCE in source:
+        if not is_planned(info.parent_type, info.field_name):
+            source = source[INSTANCE]
+        if source is None:  # deleted meanwhile
+            return None
+    result = resolve(source, info, **arguments)
+    if isinstance(result, Model):
+        return next(iter(answered(info, [result])), None)
+    if isinstance(result, QuerySet | list) and result and isinstance(result[0], Model):
+        return answered(info, list(result))
+    return result
+
+
+def answered(info: GraphQLResolveInfo, rows: list[Model]) -> list[Any]:
+    """Return the objects of model instances; deleted rows are left out."""
+    type_name = get_named_type(info.return_type).name
+    if type_name not in MODELS:
+        return rows
+    keys = [row.pk for row in rows]
+    objects = objects_by_key(info, type_name, info.field_nodes, keys)
+    return [objects[key] for key in keys if key in objects]
+
+
 class Plan:
     """A query that selects only rows and their relations."""
 
@@ -382,6 +477,8 @@ class Plan:
                 self.roots.append(RootPlan.compile(compiler, key, root, nodes))
             else:
                 raise NotPlannableError(name)
+        if compiler.uses_instances:
+            raise NotPlannableError
         self.characters = compiler.characters
 
     def run(

@@ -3,11 +3,40 @@
 from __future__ import annotations
 
 import graphene
+from django.core.exceptions import ImproperlyConfigured
+from graphql import GraphQLSchema
 
+from catalog.execution.plans import has_resolver, is_planned
+from catalog.execution.roots import ROOTS
+from catalog.models import MODELS
 from catalog.schema.connections import Query
 from catalog.schema.mutations import Mutation
+from catalog.schema.queries import resolve_rows
+
+
+def check_resolvers(schema: GraphQLSchema) -> None:
+    """Raise ImproperlyConfigured for a field that nothing answers."""
+    for type_name, model in MODELS.items():
+        row = schema.type_map[type_name]
+        for name, field in row.fields.items():  # type: ignore[attr-defined]
+            if has_resolver(field) or is_planned(row, name):  # type: ignore[arg-type]
+                continue
+            attribute = field.resolve.args[0]
+            if not hasattr(model, attribute):
+                raise ImproperlyConfigured(
+                    f"{type_name}.{name} cannot be answered: declare resolve_{attribute}, "
+                    f"or give the model the attribute {attribute}."
+                )
+    for name, field in schema.type_map["Query"].fields.items():  # type: ignore[attr-defined]
+        if getattr(field.resolve, "func", None) is resolve_rows and name not in ROOTS:
+            raise ImproperlyConfigured(
+                f"Query.{name} cannot be answered: declare a resolver, "
+                "or list the field in catalog.execution.roots.ROOTS."
+            )
+
 
 schema = graphene.Schema(query=Query, mutation=Mutation)
+check_resolvers(schema.graphql_schema)
 
 
 def operations() -> list[str]:

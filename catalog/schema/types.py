@@ -6,25 +6,19 @@ from typing import Any
 
 import graphene
 from graphene_django import DjangoObjectType
-from graphql import GraphQLResolveInfo
 
 from catalog import models
+from catalog.execution.plans import resolve_response_name
 
 KEY = "A number, as a text."
 
 
-def resolve_response_name(
-    _name: str, _default: Any, row: dict[str, Any], info: GraphQLResolveInfo
-) -> Any:
-    """Return a field of an object that a level has built: its keys are the response names."""
-    return row[str(info.path.key)]
-
-
 class RowType(DjangoObjectType):
-    """A type whose values are dicts from a compiled level instead of model instances.
+    """A type whose rows come from a compiled level: its columns and relations, without resolvers.
 
     Each field is declared, because graphene-django derives non-null fields from the columns
-    and a query per row from the relations.
+    and a query per row from the relations. Other fields are resolved from the model instance,
+    as in graphene-django; then graphql-core executes the operation instead of a plan.
     """
 
     class Meta:

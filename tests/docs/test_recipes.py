@@ -24,6 +24,7 @@ RECIPES = (
     sample(PAGE, "diff", "event-type"),
     sample(PAGE, "diff", "scheme"),
     sample(PAGE, "diff", "product"),
+    sample(PAGE, "diff", "field"),
     sample(PAGE, "diff", "upstream"),
     sample(PAGE, "diff", "command"),
     sample(PAGE, "diff", "setting"),
@@ -38,6 +39,10 @@ import django
 django.setup()
 from django.conf import settings
 from django.core.management import call_command
+from catalog.execution.context import Context
+from catalog.execution.operations import GraphQLRequest
+from catalog.models import Author
+from catalog.views import executor
 from gateway import configuration
 from gateway.chat.models import ModelEndpoint
 from gateway.chat.upstreams import registry
@@ -79,6 +84,16 @@ for scheme in ("timestamped", "hex"):
     faults = diagnose(replace(received, body=b"{} "), secrets=["secret"])
     assert [str(fault.part) for fault in faults] == ["body"]
     assert endpoints.may_overlap(sold.endpoint) is (scheme == "timestamped")
+
+# A field of the catalog.
+author = Author.objects.create(first_name="Jane", last_name="Austen")
+author.books.create(name="Emma", page_count=474)
+query = "{ getAuthorById(id: %d) { fullName books { name author { fullName } } } }"
+answer = executor.answer(GraphQLRequest(query % author.pk), Context()).body
+book = {"name": "Emma", "author": {"fullName": "Jane Austen"}}
+expected = {"getAuthorById": {"fullName": "Jane Austen", "books": [book]}}
+assert answer == {"data": expected}, answer
+assert "fullName: String" in Path("docs/api/catalog.graphql").read_text()
 
 # An upstream.
 path = Path("var/hello.yaml")
