@@ -126,10 +126,10 @@ def _blocks(role: str, message: Mapping[str, Any]) -> list[Block]:
 
 
 def _without_blanks(blocks: Sequence[Block]) -> list[Block]:
-    """Return the blocks without empty text and white space alone, which the API refuses.
+    """Return the blocks without those whose text is empty or white space: the API refuses them.
 
-    Its `cache_control` goes to the block before it, where the same prefix ends; thinking
-    cannot have one.
+    The `cache_control` of such a block goes to the block before, where the same prefix ends.
+    A block of thinking cannot have one.
     """
     kept: list[Block] = []
     for block in blocks:
