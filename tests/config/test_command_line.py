@@ -13,6 +13,7 @@ from django.core.management import get_commands
 from django.core.management.base import DjangoHelpFormatter
 
 from config.command_line import CommandLine
+from config.operations.demonstration.steps import Client, StepError, Steps
 from tests.docs.test_command_answers import ours
 from tests.docs.test_commands import options
 from tests.hostile import CONTROLS, is_printable
@@ -108,3 +109,18 @@ def test_no_command_passes_a_control_character_on(hostile, as_json, capsys, tmp_
     text = format_output(row, f"a {hostile}", as_json=as_json)
     assert is_printable(text)
     assert not as_json or json.loads(text) == row
+
+
+@pytest.mark.parametrize("hostile", CONTROLS)
+def test_the_demo_quotes_a_stranger_without_control_characters(hostile, httpserver):
+    httpserver.expect_request("/x").respond_with_data(hostile.encode(), status=500)
+    httpserver.expect_request("/y").respond_with_data(f'"{hostile}"'.encode())
+    client, said = Client(httpserver.url_for("").rstrip("/")), list[str]()
+    for path in ("/x", "/y"):
+        with pytest.raises(StepError) as refused:
+            client.call("GET", path)
+        assert is_printable(str(refused.value))
+    steps = Steps(said.append)
+    with steps.step("a step"):
+        steps.show("value", hostile)
+    assert is_printable("".join(said))

@@ -11,13 +11,20 @@ from typing import Any
 import requests
 
 from config.operations import own_requests
+from webhooks_core.cli.printable import printable
 
 TIMEOUT_S = 15
 SHOWN = 300
 
 
 class StepError(Exception):
-    """A step failed; the message says what happened and, where it is known, what to do."""
+    """A step failed; the message says what happened and, where it is known, what to do.
+
+    It may quote what answered, which need not be an instance.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
 
 
 @dataclass(slots=True)
@@ -42,7 +49,7 @@ class Steps:
 
     def show(self, name: str, value: object) -> None:
         """Print a value below the step that ends next."""
-        self._values.append(f"    {name:<10} {value}")
+        self._values.append(f"    {name:<10} {printable(str(value))}")
 
 
 @dataclass(slots=True)
