@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 from django.conf import settings
 
-from gateway import configuration
+from gateway import configuration, static_subscriptions
 from gateway.configuration.shapes import (
     Configuration,
     StaticSubscription,
@@ -48,7 +48,7 @@ def ids(acme, globex, monkeypatch):
     declared = StaticSubscription("acme", "http://127.0.0.1:9/static", "s" * 16)
     configured = Configuration(WebhookSettings(subscriptions=(declared,)))
     monkeypatch.setattr(configuration, "current", lambda: configured)
-    acme.get()  # the first look brings the file into the tables
+    static_subscriptions.sync(configured)
     return {
         "yours": acme.create()["id"],
         "inactive": acme.create(active=False)["id"],
