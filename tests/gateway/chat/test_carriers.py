@@ -65,10 +65,10 @@ def test_a_stream_comes_chunk_by_chunk_with_its_headers(gateway, upstream):
 def test_a_body_counts_in_the_budget_until_its_request_ends(
     gateway, upstream, budget, status
 ):
-    setattr(gateway.limits.bodies, budget, 1000)
+    setattr(gateway.limits.bodies, budget, 1_000_000)
     held = gateway.limits.body_of(Caller("acme", "ada"))
-    held.add(900)
-    refused = gateway.post()
+    held.add(900_000)
+    refused = gateway.post(user="x" * 300_000)
     held.release()
     assert (refused.status_code, "Retry-After" in refused.headers) == (status, True)
     upstream.script = answers(COMPLETION)

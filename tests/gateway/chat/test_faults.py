@@ -298,14 +298,6 @@ def test_nonsense_for_usage_is_not_counted(gateway, upstream, usage):
     assert gateway.kept.ended[0].usage is None
 
 
-def test_tokens_that_are_not_told_count_for_none(gateway, upstream):
-    usage = {"prompt_tokens": 9, "completion_tokens": None}
-    upstream.script = answers({**COMPLETION, "usage": usage})
-    gateway.post()
-    told = gateway.kept.ended[0].usage
-    assert (told.prompt_tokens, told.completion_tokens) == (9, 0)
-
-
 # ── Connections ─────────────────────────────────────────────────────────────────────
 
 
