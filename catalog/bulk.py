@@ -2,13 +2,15 @@
 
 Fields: `name`, `pageCount`, `authorFirstName`, `authorLastName`, and optionally `categoryName`
 and `categoryDescription`. An import looks up an author by both names and a category by its
-name, letter case included, and creates those that are missing.
+name, letter case included, and creates those that are missing. In CSV an empty cell is null, and
+a description of `""` is an empty text.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
@@ -37,8 +39,11 @@ COLUMNS = {
 }
 FIELDS = tuple(COLUMNS)
 REQUIRED = FIELDS[:4]
+CELL = re.compile(r'("(?:[^"]|"")*"|[^,\r\n]*)(?:,|[\r\n]+|$)')
+EMPTY_TEXT = '""'
 
 Record = dict[str, Any]
+Named = tuple[str, str | None]  # a category: name and description
 
 
 class ImportRefusedError(Exception):
@@ -71,21 +76,50 @@ def check_record(record: Record) -> None:
 
 def read_csv(file: IO[str]) -> Iterator[tuple[int, Record]]:
     """Yield line number and record; an empty optional cell is an absent field."""
-    rows = csv.DictReader(file, strict=True)
-    if len(set(rows.fieldnames or ())) != len(rows.fieldnames or ()):
+    lines: list[
+        str
+    ] = []  # of the current row, because the reader does not tell "" from nothing
+
+    def watched() -> Iterator[str]:
+        for line in file:
+            lines.append(line)
+            yield line
+
+    rows = csv.DictReader(watched(), strict=True)
+    fields = list(rows.fieldnames or ())
+    if len(set(fields)) != len(fields):
         raise csv.Error("the header names a field twice")
+    lines.clear()
     for row in rows:
         if None in row or None in row.values():
             raise csv.Error("the row has another number of cells than the header")
+        cells = CELL.findall("".join(lines).lstrip("\r\n"))
+        lines.clear()
         record: Record = {
             field: text
-            for field, text in row.items()
-            if text or not field.startswith("category")
+            for (field, text), cell in zip(row.items(), cells, strict=False)
+            if text
+            or not field.startswith("category")
+            or (field == "categoryDescription" and cell == EMPTY_TEXT)
         }
         pages = record.get("pageCount", "")
         if pages.isascii() and pages.isdigit() and len(pages) <= 10:
             record["pageCount"] = int(pages)
         yield rows.line_num, record
+
+
+def csv_row(values: Iterable[Any]) -> str:
+    """Return a row in which null is an empty cell and the empty text is quoted.
+
+    csv.writer of Python 3.11 does not quote a lone carriage return, and writes both alike.
+    """
+    cells = []
+    for value in values:
+        text = "" if value is None else str(value)
+        if value == "" or re.search(r'[",\r\n]', text):
+            text = '"' + text.replace('"', '""') + '"'
+        cells.append(text)
+    return ",".join(cells) + "\n"
 
 
 def read_json_lines(file: IO[str]) -> Iterator[tuple[int, Record]]:
@@ -120,7 +154,11 @@ def valid_records(file: IO[str], suffix: str, faults: list[str]) -> Iterator[Rec
 
 
 class Owners:
-    """The keys of authors and categories by name."""
+    """The keys of authors and categories by name.
+
+    Categories that the import itself adds differ by their descriptions too; a record without a
+    description takes the first of the name.
+    """
 
     def __init__(self) -> None:
         # The oldest of several with one name comes last, and so wins.
@@ -133,6 +171,7 @@ class Owners:
             )
         }
         self.categories = dict(categories.values_list("name", "pk"))
+        self.added: dict[Named, int] = {}
 
     def create_missing(self, batch: list[Record]) -> None:
         """Create the authors and categories of a batch that do not exist yet."""
@@ -144,30 +183,36 @@ class Owners:
         ]
         for author in Author.objects.bulk_create(authors, BATCH):
             self.authors[author.first_name, author.last_name] = author.pk
-        descriptions = {  # the first record of a category describes it
-            name: record.get("categoryDescription")
-            for record in reversed(batch)
-            if (name := record.get("categoryName")) and name not in self.categories
-        }
+        added: dict[Named, Category] = {}
+        for named in map(category_name, batch):
+            name, description = named
+            if name and not self.category(named) and named not in added:
+                added[named] = Category(name=name, description=description)
+                added.setdefault((name, None), added[named])
         categories = [
-            Category(name=name, description=description)
-            for name, description in descriptions.items()
+            row for key, row in added.items() if key == (row.name, row.description)
         ]
-        for category in Category.objects.bulk_create(categories, BATCH):
-            self.categories[category.name] = category.pk
+        Category.objects.bulk_create(categories, BATCH)
+        self.added = {key: row.pk for key, row in added.items()} | self.added
+
+    def category(self, named: Named) -> int | None:
+        return self.categories.get(named[0]) or self.added.get(named)
 
     def book(self, record: Record) -> Book:
-        category = record.get("categoryName")
         return Book(
             name=record["name"],
             page_count=record["pageCount"],
             author_id=self.authors[author_name(record)],
-            category_id=self.categories[category] if category else None,
+            category_id=self.category(category_name(record)),
         )
 
 
 def author_name(record: Record) -> tuple[str, str]:
     return record["authorFirstName"], record["authorLastName"]
+
+
+def category_name(record: Record) -> Named:
+    return record.get("categoryName", ""), record.get("categoryDescription")
 
 
 @transaction.atomic
@@ -197,14 +242,13 @@ def load(path: Path, *, progress: Callable[[int], None] = lambda _: None) -> int
 def dump(file: IO[str], suffix: str) -> int:
     """Export every book by id; return how many there are."""
     books = Book.objects.order_by("pk").values_list(*COLUMNS.values())
-    table = csv.writer(file, lineterminator="\n")
     if suffix == ".csv":
-        table.writerow(FIELDS)
+        file.write(csv_row(FIELDS))
     written = 0
     for row in books.iterator(BATCH):
         written += 1
         if suffix == ".csv":
-            table.writerow(row)
+            file.write(csv_row(row))
         else:
             pairs = zip(FIELDS, row, strict=True)
             record = {field: value for field, value in pairs if value is not None}

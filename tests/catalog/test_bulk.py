@@ -6,8 +6,12 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
+from hypothesis import HealthCheck, given
+from hypothesis import settings as example_settings
+from hypothesis import strategies as st
 
-from catalog import demo
+from catalog import authors, books, bulk, categories, demo
+from catalog.management.commands import import_catalog
 from catalog.models import Author, Book, Category
 from tests.catalog.factories import AuthorFactory, BookFactory
 
@@ -49,6 +53,116 @@ def test_an_import_restores_an_export(tmp_path, suffix, capsys):
     assert list(Book.objects.search("война")) == list(
         Book.objects.filter(name="Война и мир")
     )
+
+
+def accepted(longest: int, *, blank: bool = False):
+    """Texts that the API accepts, among them those that files and spreadsheets treat as special."""
+    special = "\r\n\",;=\t\x00\x0b\x0c\x1c\x85\u2028\ufeff\\ a'é😀".replace("\x00", "")
+    letters = st.one_of(
+        st.sampled_from(special),
+        st.characters(exclude_categories=["Cs"], exclude_characters="\0"),
+    )
+    texts = st.text(letters, max_size=12) | st.sampled_from(
+        [
+            "\r",
+            "a\rb",
+            "a\r\nb",
+            '"',
+            '""',
+            ' "a" ',
+            ",",
+            "\ufeffa",
+            "a\n",
+            "x" * longest,
+        ]
+    )
+    return texts if blank else texts.filter(str.strip)
+
+
+names = accepted(255)
+records = st.tuples(
+    names, names, names, st.none() | st.tuples(names, st.none() | accepted(10_000, blank=True))
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+@example_settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(added=st.lists(records, min_size=1, max_size=4))
+def test_every_accepted_text_survives_an_export_and_an_import(tmp_path, suffix, added):
+    for model in (Book, Author, Category):
+        model.objects.all().delete()
+    described = dict(category for *_, category in added if category)
+    for name, first, last, category in added:
+        author = authors.add(first_name=first, last_name=last)
+        key = category and categories.add(
+            name=category[0], description=described[category[0]]
+        )
+        books.add(name=name, page_count=0, author_id=author, category_id=key)
+    before, file = rows(), tmp_path / f"books.{suffix}"
+    with file.open("w", encoding="utf-8", newline="") as target:
+        bulk.dump(target, file.suffix)
+    for model in (Book, Author, Category):
+        model.objects.all().delete()
+    assert bulk.load(file) == len(added)
+    assert rows() == before
+
+
+def test_categories_of_one_name_keep_their_descriptions(tmp_path):
+    for description in ("One", "Two", "", "One"):
+        category = Category.objects.create(name="Novel", description=description)
+        BookFactory.create(category=category)
+    for suffix in ("csv", "jsonl"):
+        before, file = rows(), tmp_path / f"books.{suffix}"
+        call_command("export_catalog", str(file))
+        for model in (Book, Author, Category):
+            model.objects.all().delete()
+        call_command("import_catalog", str(file))
+        assert rows() == before
+        assert Category.objects.count() == 3
+
+
+def test_a_first_description_serves_the_rows_without_one(tmp_path):
+    file = tmp_path / "books.csv"
+    header = HEADER.replace("\n", ",categoryDescription\n")
+    file.write_text(header + 'A,1,B,C,Novel,Long\nD,1,B,C,Novel,\nE,1,B,C,"",""\n')
+    call_command("import_catalog", str(file))
+    assert [row[5:] for row in rows()] == [("Novel", "Long")] * 2 + [(None, None)]
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+def test_files_of_other_programs_are_read(tmp_path, ending):
+    file = tmp_path / "books.csv"
+    lines = [
+        HEADER.strip(),
+        '"5"" disk",1,"B","C","Novel"',
+        "",
+        '5" disk,1,B,C,',
+        '"two\nlines",1,B,C,""',
+    ]
+    file.write_text(ending.join(lines), newline="")
+    call_command("import_catalog", str(file))
+    assert [row[0] for row in rows()] == ['5" disk', '5" disk', "two\nlines"]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("model", [Author, Category])
+def test_a_deletion_during_an_import_is_one_clear_error(tmp_path, monkeypatch, model):
+    def deleted(*_: object) -> None:
+        rows = model.objects.all()
+        rows._raw_delete(
+            rows.db
+        )  # as another session would: without a look at the books
+
+    monkeypatch.setattr(import_catalog.Command, "progress_bar", lambda *_: deleted)
+    file = tmp_path / "books.csv"
+    file.write_text(HEADER + "A,1,B,C,Novel\n")
+    with pytest.raises(CommandError, match="was deleted meanwhile"):
+        call_command("import_catalog", str(file))
+    assert not Book.objects.exists()
 
 
 def test_authors_and_categories_that_are_there_are_used(tmp_path):

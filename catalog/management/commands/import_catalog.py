@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from django.core.management.base import CommandError
+from django.db import IntegrityError
 
 from catalog import bulk
 from catalog.management.files import FileCommand
@@ -22,6 +23,11 @@ class Command(FileCommand):
             added = bulk.load(file, progress=self.progress_bar(file))
         except bulk.ImportRefusedError as error:
             raise CommandError(f"Nothing was imported.\n{error}") from error
+        except IntegrityError as error:
+            raise CommandError(
+                "Nothing was imported: an author or a category was deleted meanwhile. "
+                "Repeat the import."
+            ) from error
         self.stderr.write("", ending="\n" if self.stderr.isatty() else "")
         return added
 
