@@ -52,8 +52,9 @@ class Application:
         return self
 
     def __iter__(self) -> Iterator[bytes]:
+        parts = self.parts  # as they are when the response begins
         yield self.body
-        yield from self.parts
+        yield from parts
 
     def close(self) -> None:
         self.closed += 1
@@ -186,7 +187,7 @@ def test_clients_that_do_not_read_a_streaming_response_occupy_no_thread(
         application.parts = []
         assert len(requests.get(url, timeout=PATIENCE_S).content) == 100_000
         assert application.closed == 1
-    until(lambda: application.closed == 4, "the end of the responses that were left")
+    until(lambda: application.closed >= 4, "the end of the responses that were left")
 
 
 @pytest.mark.parametrize("limit", ["STALL_S", "RESPONSE_S"])
