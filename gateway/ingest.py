@@ -17,11 +17,11 @@ from gateway.chat import exact_json
 from gateway.events import Origin
 from gateway.models import Chunk, Document
 from gateway.webhooks import INGEST_COMPLETED
+from webhooks_core import html_limits
 from webhooks_core.formats import iso, public_id
 
 PLAIN, MARKDOWN, HTML = "text/plain", "text/markdown", "text/html"
 CONTENT_TYPES = (PLAIN, MARKDOWN, HTML)
-# Hostile HTML takes the converter about a second per million characters.
 MAX_HTML_CHARACTERS = 2_000_000
 MAX_METADATA_BYTES = 16_384
 METADATA_TOO_LARGE = f"metadata is over {MAX_METADATA_BYTES} bytes."
@@ -91,8 +91,10 @@ def _save(document: Document, parts: Iterable[str], origin: Origin) -> None:
 
 
 def _readable(text: str, content_type: str) -> str:
-    """Return the text to split: HTML as Markdown, unless it cannot be converted."""
-    if content_type != HTML or len(text) > MAX_HTML_CHARACTERS:
+    """Return the text to split: HTML as Markdown, unless it is too complex or fails to convert."""
+    if content_type != HTML:
+        return text
+    if not html_limits.is_convertible(text, longest=MAX_HTML_CHARACTERS):
         return text
     try:
         converted = html_to_markdown.convert(

@@ -82,7 +82,7 @@ class RecordingAdmin(CappedAdmin[Recording]):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Recording]:
         # A document has megabytes.
-        return Recording.objects.defer("document").order_by("-id")
+        return Recording.objects.defer("document", "summaries").order_by("-id")
 
     def get_fields(self, request: HttpRequest, obj: Recording | None = None) -> Any:
         return self.import_fields if obj is None else self.shown_fields

@@ -39,7 +39,7 @@ def page(
     """
     if "\0" in title:  # PostgreSQL refuses it, and no title matches
         raise BadRequestError("title must not contain a NUL character.")
-    rows = _of(account).defer("document").order_by("-time", "-pk")
+    rows = _of(account).defer("document", "summaries").order_by("-time", "-pk")
     if title:
         rows = rows.filter(title__icontains=title)
     try:

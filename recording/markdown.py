@@ -14,9 +14,9 @@ from typing import Any, cast
 import html_to_markdown
 from html_to_markdown import ConversionOptions, PreprocessingOptions
 
-# In bytes. The converter takes quadratic time for some HTML (300,000 times `<!doctype`: 30 s), and no
-# summary is longer.
-LONGEST_HTML = 1_048_576
+from recording import markdown_escapes as escapes
+from webhooks_core import html_limits
+
 OPTIONS = ConversionOptions(
     escape_asterisks=True,
     escape_underscores=True,
@@ -30,7 +30,6 @@ OPTIONS = ConversionOptions(
     extract_metadata=False,
     # Everything that a page shows, also forms and navigation.
     preprocessing=PreprocessingOptions(enabled=False),
-    max_input_size=LONGEST_HTML,
 )
 
 SCHEMES = frozenset({"http", "https", "mailto"})
@@ -42,8 +41,6 @@ UNSAFE_IN_ADDRESS = re.compile(r"[\x00-\x20\x7f\"<>\\`|]")
 ENTITY = re.compile(r"&(?=#?\w+;)")
 
 SPECIAL = re.compile(r"[\\`*_\[\]<>&|~#=+!-]|(?<=\d)[.)]")
-BARE_URL = re.compile(r"https?://(?:[^\s<>\\]|\\[-=+#&_.)])+")
-NEEDLESS_ESCAPE = re.compile(r"\\([-=+#.)]|&(?!#?\w+;)|(?<=[^\W_]\\)_(?=[^\W_]))")
 
 CODE_LIKE = frozenset({"kbd", "samp", "tt"})
 CODE = CODE_LIKE | {"code", "pre"}
@@ -70,7 +67,7 @@ CODE_START, CODE_END = "\ufdd6", "\ufdd7"
 MARKED = re.compile("[\ufdd0-\ufdd7]")
 # In HTML, literal or as numeric references, a mark could end code.
 MARKED_HTML = re.compile(
-    r"[\ufdd0-\ufdd7]|&#(?:x0*fdd[0-7]|0*649[78][0-9])", re.IGNORECASE
+    r"[\ufdd0-\ufddb]|&#(?:x0*fdd[0-9ab]|0*649[78][0-9])", re.IGNORECASE
 )
 INLINE_CODE = re.compile("\ufdd6([^\ufdd6\ufdd7]*)\ufdd7")
 RUN = re.compile("([\ufdd0-\ufdd5]+)")
@@ -80,8 +77,8 @@ EMPTY_MARKS = re.compile(
 
 
 def from_html(text: str) -> str | None:
-    """Return HTML as Markdown; None on any error, any warning, or a blank result."""
-    if MARKED_HTML.search(text):
+    """Return HTML as Markdown; None if it is too large or complex, or its conversion fails."""
+    if MARKED_HTML.search(text) or not html_limits.is_convertible(text):
         return None
     try:
         result = html_to_markdown.convert(text, OPTIONS, cast("Any", _Visitor()))
@@ -89,7 +86,7 @@ def from_html(text: str) -> str | None:
         return None
     if result.warnings or not (result.content or "").strip():
         return None
-    return emphasised(_with_code(result.content or ""))
+    return escapes.minimal(emphasised(_with_code(result.content or "")))
 
 
 def _replace(output: str) -> dict[str, str]:
@@ -102,10 +99,13 @@ class _Visitor:
     def __init__(self) -> None:
         self._code = 0
         self._links = 0
+        self._emphases = dict.fromkeys(MARKS, 0)
         self._link_shows = False
 
     def visit_element_start(self, context: Any) -> Any:
         self._code += context.tag_name in CODE
+        if context.tag_name in EMPHASIS:
+            self._emphases[EMPHASIS[context.tag_name]] += 1
         if context.tag_name == "a":
             self._links += 1
             self._link_shows = False
@@ -114,26 +114,34 @@ class _Visitor:
     def visit_element_end(self, context: Any, output: str) -> Any:
         tag = context.tag_name
         self._links -= tag == "a"
+        if tag in EMPHASIS:
+            self._emphases[EMPHASIS[tag]] -= 1
         if tag in CODE:
             self._code -= 1
-            if tag in CODE_LIKE and not self._code:
-                return _replace(_code(output))
-        elif not self._code:
+            return self._end_code(tag, escapes.kept(output))
+        if not self._code:
             if tag in EMPHASIS:
-                return _replace(_marked(output, EMPHASIS[tag]))
+                is_inside = self._emphases[EMPHASIS[tag]]  # the same emphasis
+                emphasis = _bare if is_inside else _marked
+                return _replace(emphasis(output, EMPHASIS[tag]))
             if tag in PLAIN:
                 return _replace(_bare(output, PLAIN[tag]))
             if tag == "li" and (start := BLANK_START.match(output)):
                 return _replace(start[1] + output[start.end() :])
         return "continue"
 
+    def _end_code(self, tag: str, output: str) -> Any:
+        if tag == "pre":
+            return _replace(output)
+        return (
+            _replace(_code(output))
+            if tag in CODE_LIKE and not self._code
+            else "continue"
+        )
+
     def visit_text(self, _context: Any, text: str) -> Any:
         self._link_shows |= not text.isspace()
-        if self._code or "://" not in text:
-            return "continue"
-        return _replace(
-            BARE_URL.sub(lambda url: NEEDLESS_ESCAPE.sub(r"\1", url[0]), text)
-        )
+        return "continue"
 
     def visit_link(self, _context: Any, href: str, text: str, title: str | None) -> Any:
         if not self._link_shows:
@@ -141,20 +149,22 @@ class _Visitor:
         # Markdown has no link inside a link or inside code.
         if self._code or self._links > 1 or not href or not is_allowed(href):
             return _replace(text)
-        return _replace(f"[{text}]({_target(href, title)})")
+        shown = escapes.with_brackets(text)
+        return _replace(f"{escapes.LINK}[{shown}]({_target(href, title)})")
 
     def visit_image(self, _context: Any, src: str, alt: str, title: str | None) -> Any:
         self._link_shows = True
         if self._code:
             return _replace(alt or "")
-        text = escaped(alt or "")
+        text = escapes.with_brackets(escaped(alt or ""))
         if not src or not is_allowed(src):
             return _replace(text)
         return _replace(f"![{text}]({_target(src, title)})")
 
     def visit_code_inline(self, _context: Any, code: str) -> Any:
         # Code of several lines would contain the marks of its block.
-        return _replace(f"{CODE_START}{' '.join(code.splitlines())}{CODE_END}")
+        line = escapes.kept(" ".join(code.splitlines()))
+        return _replace(f"{CODE_START}{line}{CODE_END}")
 
     def visit_code_block(self, _context: Any, lang: str | None, code: str) -> Any:
         if not lang or LANGUAGE.fullmatch(lang):
@@ -191,7 +201,7 @@ def _target(address: str, title: str | None) -> str:
     if not quoted or re.search("[()]", quoted):
         quoted = f"<{quoted}>"
     title = re.sub(r'[\\"<&|`]', r"\\\g<0>", " ".join((title or "").split()))
-    return f'{quoted} "{title}"' if title else quoted
+    return escapes.kept(f'{quoted} "{title}"' if title else quoted)
 
 
 def escaped(text: str) -> str:

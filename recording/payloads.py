@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from recording import markdown
+from recording.models import Recording
 from recording.webhooks import SUMMARY_COMPLETED
 from webhooks_core.profiles import EventContext, plain_envelope
 
@@ -36,7 +37,12 @@ def build(content: Mapping[str, Any], *, target: int = TARGET) -> dict[str, Any]
     First the transcript loses its segments, then the end of its text. Summaries are never
     cut: if they alone exceed the target, so does the body.
     """
-    data = with_markdown(content)
+    return trimmed(with_markdown(content), target=target)
+
+
+def trimmed(content: Mapping[str, Any], *, target: int = TARGET) -> dict[str, Any]:
+    """As build(), for content whose summaries are Markdown."""
+    data = dict(content)
     if "transcript" in data:
         data["transcript"] = _with_truncated(data["transcript"])
         data["transcript"] = _trimmed(data, room=target - ENVELOPE_SIZE)
@@ -78,6 +84,21 @@ def prefix(text: str, *, size: int) -> str:
         except orjson.JSONDecodeError:
             continue  # inside a character or an escape: one byte less
     return ""
+
+
+def readable(recording: Recording) -> dict[str, Any]:
+    """Return a recording's content with its summaries as Markdown, converted by its import."""
+    content = recording.content
+    if recording.summaries is None:
+        return with_markdown(
+            content
+        )  # none is HTML, unless an older release imported it
+    return content | {"summaries": orjson.loads(recording.summaries)}
+
+
+def has_html(content: Mapping[str, Any]) -> bool:
+    """Return True if a summary is HTML."""
+    return any(each["format"] == "html" for each in content.get("summaries", []))
 
 
 def with_markdown(content: Mapping[str, Any]) -> dict[str, Any]:

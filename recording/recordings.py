@@ -43,10 +43,10 @@ def import_recording(
     document = documents.read(raw)
     # Before the transaction: converting and trimming may take a while.
     readable = payloads.with_markdown(document.content)
-    data = payloads.build(readable) if publish_event else None
+    data = payloads.trimmed(readable) if publish_event else None
     terms = index.terms_of(account, readable)
     with account_locks.active_account(account):
-        recording, before = _store(account, document.content)
+        recording, before = _store(account, document.content, readable)
         index.store(recording, terms)
         event = None
         if data is not None and _has_new_summaries(before, document.content):
@@ -60,10 +60,10 @@ def import_recording(
 
 
 def _store(
-    account: AbstractUser, content: Mapping[str, Any]
+    account: AbstractUser, content: Mapping[str, Any], readable: Mapping[str, Any]
 ) -> tuple[Recording, dict[str, Any] | None]:
     """Create or replace a recording; return it and its content from before, if any."""
-    columns = _columns(content)
+    columns = _columns(content, readable)
     recording, is_new = Recording.objects.select_for_update().get_or_create(
         account_id=account.pk, audio_id=content["audio_id"], defaults=columns
     )
@@ -77,11 +77,12 @@ def _store(
     return recording, before
 
 
-def _columns(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns that hold a recording's content."""
-    document = orjson.dumps(content)
+def _columns(content: Mapping[str, Any], readable: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns that hold a recording's content, and its summaries as Markdown."""
+    document, has_html = orjson.dumps(content), payloads.has_html(content)
     return {
         "document": document,
+        "summaries": orjson.dumps(readable["summaries"]) if has_html else None,
         "size": len(document),
         # PostgreSQL refuses NUL in a text.
         "title": content.get("title", "").replace("\0", "\ufffd"),

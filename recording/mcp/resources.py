@@ -21,7 +21,7 @@ def recording(audio_id: str) -> str:
     """Return a recording as Markdown: details, summaries, then the transcript as far as it fits."""
     row = library.find(calls.account(), audio_id)
     text = ""
-    for part in _parts(row.content):
+    for part in _parts(payloads.readable(row)):
         text += part[: pages.MAX_CHARACTERS] + "\n\n"
         if len(text) > pages.MAX_CHARACTERS:
             return text[: pages.MAX_CHARACTERS] + CUT
@@ -35,7 +35,7 @@ def _parts(content: Mapping[str, Any]) -> Iterator[str]:
         yield f"Recorded at {content['recorded_at']}"
     for summary in content.get("summaries", []):
         yield f"## Summary: {escaped(summary['label'])}"
-        yield payloads.as_markdown(summary)["content"]
+        yield summary["content"]
     if "transcript" in content:
         yield "## Transcript"
         yield from _transcript(content["transcript"])

@@ -191,9 +191,7 @@ def get_recording(audio_id: AudioId) -> RecordingDetails:
 def get_summary(audio_id: AudioId, cursor: Cursor = None) -> SummaryList:
     """Get a recording's summaries, HTML as Markdown. A very long one comes in pages."""
     row = library.find(calls.account(), audio_id)
-    summaries = [
-        payloads.as_markdown(each) for each in row.content.get("summaries", [])
-    ]
+    summaries = payloads.readable(row).get("summaries", [])
     page = pages.cut([each["content"] for each in summaries], cursor, limit=100)
     return {
         "notice": NOTICE,

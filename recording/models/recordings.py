@@ -23,6 +23,8 @@ class Recording(models.Model):
     account = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
     audio_id = models.CharField(max_length=MAX_ID_LENGTH)
     document = models.BinaryField()
+    # As JSON, the document's with HTML as Markdown; null if it has no HTML.
+    summaries = models.BinaryField(null=True)
     size = models.PositiveIntegerField(help_text="Bytes of the document.")
     # Of the document, for lists.
     title = models.TextField(blank=True, default="")

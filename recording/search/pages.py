@@ -9,7 +9,7 @@ from datetime import datetime
 from django.contrib.auth.models import AbstractUser
 from django.db.models import Q
 
-from recording import cursors, times
+from recording import cursors, payloads, times
 from recording.models import Recording
 from recording.search import deadline, hits, index, queries, words
 from recording.search.errors import SearchQueryError, SearchTimeoutError
@@ -96,7 +96,7 @@ def _hits(pk: int, phrases: Sequence[words.Tokens]) -> list[SearchHit]:
     recording = Recording.objects.filter(pk=pk).first()
     if recording is None:  # deleted since it was found
         return []
-    return hits.of_recording(recording.content, phrases)
+    return hits.of_recording(payloads.readable(recording), phrases)
 
 
 def _cursor(position: Position) -> str:

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from recording import payloads
-
 
 @dataclass(frozen=True, slots=True)
 class Text:
@@ -21,10 +19,10 @@ class Text:
 
 
 def head(content: Mapping[str, Any]) -> Iterator[Text]:
-    """Return title and summaries."""
+    """Return title and summaries of readable content."""
     yield Text("title", content.get("title", ""))
     for summary in content.get("summaries", []):
-        yield Text("summary", payloads.as_markdown(summary)["content"])
+        yield Text("summary", summary["content"])
 
 
 def transcript(content: Mapping[str, Any]) -> Iterator[Text]:

@@ -324,6 +324,13 @@ def test_html_of_megabytes_is_split_as_it_is(acme, monkeypatch):
     assert [text.strip() for text in texts] == ["A", "<p>AB</p>"]
 
 
+def test_html_that_would_grow_without_limit_is_split_as_it_is(acme):
+    text = "<blockquote>" * 300 + "<p>x" * 300
+    acme.ingest(text, content_type="text/html")
+    parts = Chunk.objects.order_by("id").values_list("text", flat=True)
+    assert "".join("".join(parts).split()) == text
+
+
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
 def test_another_method_is_405(acme, method):
     response = acme.call(method, INGEST)

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from recording.markdown import LONGEST_HTML, from_html
+from recording.markdown import from_html
+from webhooks_core.html_limits import LONGEST
 
 RENDERER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 SAME = {"b": "strong", "i": "em", "del": "s", "th": "td"}
@@ -61,7 +62,18 @@ WORDS = (
     "a b é 語 “ € _ * ** *** ` `` ``` ~ ~~ < > & &lt; &copy; [ ] ( ) ! ![ # | \\ = - $ ^ : "
     "](javascript:1) <b> </b> <script> <!-- --> <?x http://a.b/c_d?e=1&f=2 www.x.y 1. 2) |-|"
 )
-SPECIAL = st.sampled_from([*WORDS.split(), " ", "    ", "\n", "\t", "\xa0", "\\\n"])
+SPECIAL = st.sampled_from(
+    [
+        *WORDS.split(),
+        *"*_~`[]()<>&|#=+-.!\\:1;/",
+        " ",
+        "    ",
+        "\n",
+        "\t",
+        "\xa0",
+        "\\\n",
+    ]
+)
 TEXT = st.lists(SPECIAL, min_size=1, max_size=6).map("".join).map(html.escape)
 LEAF = TEXT | st.sampled_from(
     [
@@ -130,7 +142,7 @@ def test_text_about_markup_stays_text():
         " _not italic_</p>"
     )
     assert from_html(source) == (
-        "She wrote \\<script\\>alert(1\\)\\</script\\> and snake\\_case\\_name,"
+        "She wrote \\<script>alert(1)\\</script> and snake_case_name,"
         " \\_not italic\\_\n"
     )
 
@@ -234,7 +246,7 @@ def test_links_to_the_web_mail_and_relative_ones_keep_their_target(address):
 
 def test_an_anchor_and_an_image_without_address_are_text():
     source = '<a name="x">a</a> <a href="">b</a> <img alt="c*"> <img src="" alt="d">'
-    assert from_html(f"<p>{source}</p>") == "a b c\\* d\n"
+    assert from_html(f"<p>{source}</p>") == "a b c* d\n"
 
 
 def test_a_bare_url_stays_as_it_was():
@@ -270,6 +282,42 @@ def test_nested_lists_tables_and_code_blocks_keep_their_shape():
     assert (from_html(source) or "").startswith("- a\n  1. b\n  2. c\n")
 
 
+@pytest.mark.spec("recording", "HTML to Markdown: escapes are minimal")
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("Ship it & rest", "Ship it & rest"),
+        ("AT&T; Q&A &copy; &#38; &#x; &", "AT\\&T; Q&A \\&copy; \\&#38; &#x; &"),
+        ("1 < 2 > 1 <b> </b> <3", "1 < 2 > 1 \\<b> \\</b> <3"),
+        ("2 * 3 * 4, a*, 5*", "2 * 3 * 4, a*, 5*"),
+        ("*a* and a*b*c", "\\*a\\* and a\\*b\\*c"),
+        ("snake_case_name _a_ __init__", "snake_case_name \\_a\\_ \\_\\_init\\_\\_"),
+        ("~5 min", "~5 min"),
+        ("~~a~~", "\\~\\~a\\~\\~"),
+        ("a ` b", "a ` b"),
+        ("`a`", "\\`a\\`"),
+        ("[a] (b) f[0], [a](b)", "[a] (b) f[0], [a\\](b)"),
+        ("[a]: b", "[a\\]: b"),
+        ("C:\\dir \\* a\\", "C:\\dir \\\\* a\\\\"),
+        ("a | b # c + d - e = f! 1. 2)", "a | b # c + d - e = f! 1. 2)"),
+        ("# a", "\\# a"),
+        ("#1 and -1, +1", "#1 and -1, +1"),
+        ("- a", "\\- a"),
+        ("1. a", "1\\. a"),
+        ("1.5 a", "1.5 a"),
+        ("https://x.y/a-b_c?d=1&e=2+3#f.g", "https://x.y/a-b_c?d=1&e=2+3#f.g"),
+    ],
+)
+def test_only_what_would_be_markup_is_escaped(text, content):
+    assert from_html(f"<p>{html.escape(text)}</p>") == content + "\n"
+    for before, after in (("<ul><li>", "- "), ("<blockquote>", "> ")):
+        assert from_html(before + html.escape(text)) == f"{after}{content}\n"
+
+
+def test_a_link_behind_an_exclamation_mark_is_no_image():
+    assert rendered('<p>!<a href="https://x">a</a></p>').elements == {"p", "a"}
+
+
 @pytest.mark.spec("recording", "conversion failures pass through unchanged")
 @pytest.mark.parametrize(
     ("_case", "source"),
@@ -277,7 +325,13 @@ def test_nested_lists_tables_and_code_blocks_keep_their_shape():
         ("10,000 levels", "<b>" * 10_000 + "x"),
         ("10,000 lists", "<ul><li>" * 10_000 + "x"),
         ("10,000 quotes", "<blockquote>" * 10_000 + "x"),
-        ("longer than the limit", "x" * (LONGEST_HTML + 1)),
+        ("longer than the limit", "x" * (LONGEST + 1)),
+        ("paragraphs in quotes", "<blockquote>" * 3_000 + "<p>x" * 3_000),
+        ("lines in quotes", "<blockquote>" * 20 + "x<br>" * 50_000),
+        ("declarations", "x" + "<!doctype" * 20_000),
+        ("breaks in emphasis", "<i>" * 1_000 + "x<br>" * 1_000),
+        ("columns and rows", "<table><tr>" + "<td>x" * 1_000 + "<tr><td>x" * 1_000),
+        ("wide cells", "<table>" + "<tr><td colspan=9999>x" * 100),
         ("our own marks", "<b>\ufdd0</b>"),
         ("one as a reference", "<code>&#xFDD7;&lt;script&gt;</code>"),
         ("one as another reference", "<code>&#0064983&lt;script&gt;</code>"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recording import recordings
+from recording import markdown, recordings
 from recording.mcp import pages
 from tests.recording.mcp.conftest import Client, store
 
@@ -151,6 +151,29 @@ def test_a_summary_of_html_comes_as_markdown(mcp):
     [given] = mcp.call("get_summary", audio_id=audio_id)["summaries"]
     assert given["content"] == "A **bold** plan\n"
     assert given["format"] == "markdown"
+
+
+def test_html_is_converted_by_its_import_and_by_no_reader(mcp, monkeypatch):
+    good = {"label": "a", "format": "html", "content": "<p>A <b>bold</b> plan"}
+    bad = {"label": "b", "format": "html", "content": "<i>" * 200 + "harbour"}
+    converted: list[str] = []
+    real = markdown.from_html
+
+    def count(text):
+        converted.append(text)
+        return real(text)
+
+    monkeypatch.setattr(markdown, "from_html", count)
+    audio_id = store(mcp.api, summaries=[good, bad])
+    assert converted == [good["content"], bad["content"]]
+    formats = [
+        summary["format"]
+        for summary in mcp.call("get_summary", audio_id=audio_id)["summaries"]
+    ]
+    assert formats == ["markdown", "html"]
+    assert mcp.call("search_recordings", query="bold harbour")["hits"]
+    mcp.request("resources/read", uri=f"recording://{audio_id}")
+    assert len(converted) == 2
 
 
 def test_a_transcript_is_whole_and_untrimmed(mcp):
