@@ -227,7 +227,9 @@ def add_chat(result: dict[str, Any], **_: Any) -> dict[str, Any]:
         "/v1/chat/completions": _chat(
             "openai_chat",
             "GatewayOpenAIError",
-            _events("A chunk, an error or `[DONE]`.", "GatewayOpenAIError"),
+            _events(
+                "A chunk, an error or `[DONE]`.", "GatewayOpenAIError", end="[DONE]"
+            ),
         ),
         "/v1/embeddings": _post(
             "embeddings", "Embed texts", EMBEDDING, _json(EMBEDDINGS), EMBED
@@ -249,12 +251,14 @@ def add_chat(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     return result
 
 
-def _events(text: str, error: str) -> dict[str, Any]:
+def _events(text: str, error: str, *, end: str = "") -> dict[str, Any]:
     """Return the media type of a stream; an error after its first chunk is its last event."""
-    data = {
+    data: dict[str, Any] = {
         "contentMediaType": "application/json",
         "contentSchema": {"anyOf": [ref("GatewayChatChunk"), ref(error)]},
     }
+    if end:
+        data = {"anyOf": [data, {"const": end}]}
     schema = object_of(data=described(text, STRING | data))
     description = "Server-sent events: the shape of each one."
     return {"text/event-stream": {"schema": described(description, schema)}}
