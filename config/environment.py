@@ -237,9 +237,9 @@ def stored_key(path: Path) -> str:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_name(f"{path.name}.{os.getpid()}")
         draft.touch(mode=0o600)
-        draft.write_text(Fernet.generate_key().decode())
+        draft.write_bytes(Fernet.generate_key())
         # Linking is atomic: of two processes that start together, both use the first one's key.
         with contextlib.suppress(FileExistsError):
             os.link(draft, path)
         draft.unlink()
-    return path.read_text().strip()
+    return path.read_text(encoding="ascii").strip()

@@ -23,7 +23,9 @@ django_stubs_ext.monkeypatch()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = BASE_DIR / "var"
-VERSION = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["version"]
+VERSION = tomllib.loads((BASE_DIR / "pyproject.toml").read_text("utf-8"))["project"][
+    "version"
+]
 
 env = Environment()
 

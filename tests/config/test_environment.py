@@ -15,14 +15,14 @@ from tests.deploy_check import PRODUCTION
 from tests.docs.samples import DOCS
 
 
-def start(**variables: str | None) -> subprocess.CompletedProcess[str]:
-    """Run `manage.py check` in an environment of its own."""
+def start(*command: str, **variables: str | None) -> subprocess.CompletedProcess[str]:
+    """Run `manage.py check`, or another command, in an environment of its own."""
     environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
     environment |= {
         name: value for name, value in variables.items() if value is not None
     }
     return subprocess.run(
-        [sys.executable, "manage.py", "check"],
+        [sys.executable, "manage.py", *(command or ("check",))],
         env=environment,
         capture_output=True,
         text=True,
@@ -184,3 +184,15 @@ def test_options_of_the_database_url_precede_our_own():
     options = database("postgres://user@host/name?keepalives_idle=60")["OPTIONS"]
     assert options["keepalives_idle"] == 60
     assert options["tcp_user_timeout"] == 10_000
+
+
+@pytest.mark.slow
+def test_our_own_files_are_utf_8_where_the_locale_is_not():
+    ascii_alone = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    strict = {
+        "PYTHONWARNDEFAULTENCODING": "1",
+        "PYTHONWARNINGS": "error::EncodingWarning",
+    }
+    assert start("schemas", "--check", **ascii_alone).returncode == 0
+    done = start("check", **ascii_alone, **strict)
+    assert "EncodingWarning" not in done.stderr, done.stderr

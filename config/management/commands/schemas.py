@@ -39,9 +39,11 @@ class Command(BaseCommand):
         folder.mkdir(parents=True, exist_ok=True)
         for name, make in CONTRACTS.items():
             file, fresh = folder / name, make()
-            if check and (not file.exists() or file.read_text() != fresh):
+            if check and (
+                not file.exists() or file.read_text(encoding="utf-8") != fresh
+            ):
                 raise CommandError(
                     f"docs/api/{name} differs from the code: run `make schemas`"
                 )
             if not check:
-                file.write_text(fresh)
+                file.write_text(fresh, encoding="utf-8")
