@@ -98,10 +98,7 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
         ),
     ],
     "messages: name": [
-        (
-            {"messages": [USER | {"name": "ada"}]},
-            "messages with the role user: name",
-        ),
+        ({"messages": [USER | {"name": "ada"}]}, "messages with the role user: name"),
         (
             {"messages": [{"role": "tool", "tool_call_id": "t", "name": "tide"}]},
             first(type="tool_result", tool_use_id="t", content=[]),
@@ -170,10 +167,7 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
         ),
         (
             image(url="data:image/png;name=a;base64,AAAA", detail="auto"),
-            first(
-                type="image",
-                source={"type": "base64", "media_type": "image/png", "data": "AAAA"},
-            ),
+            first(type="image", source={"type": "base64", "media_type": "image/png", "data": "AAAA"}),
         ),
         (image(url="data:image/svg+xml,%3Csvg"), "data that is not in base64"),
         (image(url="https://example.com/a.png", detail="low"), "image_url: detail"),
@@ -187,11 +181,7 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
             file(file_data=PDF, filename="a.pdf"),
             first(
                 type="document",
-                source={
-                    "type": "base64",
-                    "media_type": "application/pdf",
-                    "data": "JVBERi0=",
-                },
+                source={"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="},
                 title="a.pdf",
             ),
         ),
@@ -339,21 +329,10 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
     ],
     "reasoning_effort": [
         ({"reasoning_effort": "none"}, NOTHING),
-        *(
-            ({"reasoning_effort": effort}, adaptive(name))
-            for effort, name in (
-                *(("minimal", "low"), ("low", "low"), ("medium", "medium")),
-                *(("high", "high"), ("xhigh", "xhigh"), ("max", "max")),
-            )
-        ),
-        (
-            {"reasoning_effort": "low", "max_tokens": 100},
-            {**adaptive("low"), "max_tokens": 100},
-        ),
-        (
-            {"reasoning_effort": "low", "thinking": {"type": "disabled"}},
-            "reasoning_effort beside thinking",
-        ),
+        ({"reasoning_effort": "minimal"}, adaptive("low")),
+        *(({"reasoning_effort": name}, adaptive(name)) for name in ("low", "medium", "high", "xhigh", "max")),
+        ({"reasoning_effort": "low", "max_tokens": 100}, {**adaptive("low"), "max_tokens": 100}),
+        ({"reasoning_effort": "low", "thinking": {"type": "disabled"}}, "reasoning_effort beside thinking"),
     ],
     "thinking": [
         ({"thinking": {"type": "enabled", "budget_tokens": 9000}}, thinking(9000, 13096)),
@@ -367,21 +346,12 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
             {**schema(schema=SCHEMA), "output_config": {"effort": "low", "task_budget": {"total": 9}}},
             {"output_config": {"effort": "low", "task_budget": {"total": 9}, **form(SCHEMA)["output_config"]}},
         ),
-        (
-            {**schema(schema=SCHEMA), "reasoning_effort": "max"},
-            {"output_config": {"effort": "max", **form(SCHEMA)["output_config"]}},
-        ),
+        ({**schema(schema=SCHEMA), "reasoning_effort": "max"}, {"output_config": {"effort": "max", **form(SCHEMA)["output_config"]}}),
         ({**schema(schema=SCHEMA), **form(SCHEMA)}, form(SCHEMA)),
         ({"reasoning_effort": "minimal", "output_config": {"effort": "low"}}, adaptive("low")),
         ({"reasoning_effort": "none", "output_config": {"effort": "low"}}, {"thinking": None, "output_config": {"effort": "low"}}),
-        (
-            {"reasoning_effort": "high", "output_config": {"effort": "low"}},
-            "reasoning_effort beside another output_config",
-        ),
-        (
-            {**schema(schema=SCHEMA), **form({"type": "array"})},
-            "response_format beside another output_config",
-        ),
+        ({"reasoning_effort": "high", "output_config": {"effort": "low"}}, "reasoning_effort beside another output_config"),
+        ({**schema(schema=SCHEMA), **form({"type": "array"})}, "response_format beside another output_config"),
     ],
     "stream_options": [
         ({"stream_options": {"include_usage": True, "include_obfuscation": False}}, NOTHING),
