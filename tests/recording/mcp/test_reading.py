@@ -172,7 +172,7 @@ def test_html_is_converted_by_its_import_and_by_no_reader(mcp, monkeypatch):
     ]
     assert formats == ["markdown", "html"]
     assert mcp.call("search_recordings", query="bold harbour")["hits"]
-    mcp.request("resources/read", uri=f"recording://{audio_id}")
+    assert mcp.request("resources/read", {"uri": f"recording://{audio_id}"})["result"]
     assert len(converted) == 2
 
 
