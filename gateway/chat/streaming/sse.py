@@ -10,6 +10,7 @@ from gateway.chat.errors import UpstreamServiceError
 from gateway.chat.failures import is_failure, replaces_answer
 
 MAX_EVENT_BYTES = 16 * 1024 * 1024
+MAX_ERROR_BYTES = 256 * 1024
 DONE = b"[DONE]"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # llama.cpp reports its failures in a field named `error`.
@@ -100,7 +101,9 @@ def _as_error(data: bytes) -> bytes:
 
 
 def _parsed(data: bytes) -> Any:
-    """Return JSON, or None for other text."""
+    """Return JSON, or None for other text, and for one that is too long to be an error."""
+    if len(data) > MAX_ERROR_BYTES:
+        return None
     try:
         return exact_json.read(data)
     except ValueError:

@@ -28,7 +28,8 @@ from webhooks_core.network.retry_after import retry_after
 MAX_BODY_BYTES = 32 * 1024 * 1024
 # A larger body goes out in parts, so that it does not block the loop.
 LARGE_BYTES = 1024 * 1024
-MAX_ERROR_BYTES = 64 * 1024
+# FastAPI repeats the request in its errors.
+MAX_ERROR_BYTES = 1024 * 1024
 ERROR_BODY_S = 5.0
 KEEP_ALIVE_S = 30.0
 MAX_RETRY_AFTER_S = 60.0

@@ -26,7 +26,7 @@ from tests.gateway.chat.test_faults import text_of
 
 REFUSED = "The upstream refused the request."
 TOO_LONG = "the request exceeds the available context size"
-PYDANTIC = [
+PYDANTIC: list[dict[str, Any]] = [
     {"type": "missing", "loc": ["body", "messages", 0, "role"], "msg": "Field required", "input": {}},
     {"type": "extra_forbidden", "loc": ["body", "store"], "msg": "Extra inputs are not permitted"},
 ]  # fmt: skip
@@ -58,6 +58,7 @@ REASONS = [
     ("other names", {"code": 400, "msg": "no role", "data": None}, "no role"),
     ("OpenRouter", {"error": {"message": "Provider returned error", "code": 400, "metadata": {"raw": "no role", "provider_name": "x"}}}, "Provider returned error: no role"),
     ("blank text", {"error": {"message": " ", "detail": "no role"}}, "no role"),
+    ("the request repeated", {"detail": [PYDANTIC[0] | {"input": "x" * 300_000}]}, PYDANTIC_TEXT.partition("; ")[0]),
     ("no known shape", {"wrong": {"role": 5}}, '{"wrong":{"role":5}}'),
     ("no text", {"error": {"message": 5}}, '{"error":{"message":5}}'),
     ("plain text", b"text", "text"),
@@ -196,6 +197,7 @@ def test_an_error_that_is_no_ordinary_event_is_an_error(
         b'event: error\ndata: {"type": "error"}\n\n',
         b"event: error\ndata: null\n\n",
         b"error: {}\n\n",
+        b'event: error\ndata: {"a": [' + b"[]," * 200_000 + b"1]}\n\n",
     ],
 )
 def test_an_error_of_any_content_is_a_failure(gateway, claude, upstream, odd):
