@@ -11,7 +11,7 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import StrIndex
 
 from catalog.fields import CodePoints, FoldedTextField
-from catalog.text_checks import DESCRIPTION_LENGTH, NAME_LENGTH, NUL, folded
+from catalog.text_checks import DESCRIPTION_LENGTH, NAME_LENGTH, can_occur, folded
 
 Row = TypeVar("Row", bound=models.Model)
 Owner = Literal["author", "category"]
@@ -43,7 +43,7 @@ class NamedQuerySet(models.QuerySet[Row]):
 
     def containing(self, part: str) -> Self:
         """Search row by row."""
-        if NUL in part:
+        if not can_occur(part):
             return self.none()
         if not part:
             return self
@@ -76,7 +76,7 @@ class BookQuerySet(NamedQuerySet["Book"]):
         return self.filter(name_folded=folded(name)).order_by("pk")
 
     def search(self, part: str) -> Self:
-        if NUL in part or not is_indexed(part):
+        if not can_occur(part) or not is_indexed(part):
             return self.containing(part)
         return self.matching(self.term(part))
 

@@ -78,6 +78,15 @@ class Order:
         rows = rows.alias(**aliases)
         return rows.order_by(*(f"{sign}{alias}" for alias in aliases))
 
+    def at(self, values: SortValues) -> Q:
+        """Return the condition of the row with these sort values."""
+        return Q(
+            **{
+                f"order_{column}": value
+                for column, value in zip(self.columns, values, strict=True)
+            }
+        )
+
     def beyond(self, values: SortValues) -> Q:
         """Return the condition of the rows after the one with these sort values."""
         side = "lt" if self.descending else "gt"
@@ -168,8 +177,11 @@ class Page:
     def exists(
         self, order: Order, edge: list[SortValues], bound: SortValues | None
     ) -> bool:
-        """Return True if rows lie beyond the page's edge, or beyond its bound if it is empty."""
+        """Return True if rows lie beyond the page's edge; of an empty page: at or beyond its bound."""
         values = edge[0] if edge else bound
         if values is None:
             return False
-        return order.sorted(self.rows).filter(order.beyond(values)).exists()
+        condition = order.beyond(values)
+        if not edge:
+            condition |= order.at(values)
+        return order.sorted(self.rows).filter(condition).exists()

@@ -7,11 +7,19 @@ from catalog.errors import BadUserInputError
 NAME_LENGTH = 255
 DESCRIPTION_LENGTH = 10_000
 NUL = "\0"  # PostgreSQL cannot store it
+# The longest text that names are compared with: two names and a space, of which folding makes
+# up to three characters of one.
+LONGEST_FOLDED = 3 * 2 * NAME_LENGTH + 1
 
 
 def folded(text: str) -> str:
     """Return the form in which texts are compared when letter case is ignored."""
     return text.casefold()
+
+
+def can_occur(part: str) -> bool:
+    """Return True if a name can hold this text."""
+    return NUL not in part and len(folded(part)) <= LONGEST_FOLDED
 
 
 def check_name(text: str, *, field: str) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import orjson
 import structlog
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.http import HttpRequest, HttpResponse
+from django.http.request import MediaType
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.csrf import csrf_exempt
@@ -28,13 +31,6 @@ log = structlog.stdlib.get_logger("signpost.graphql")
 JSON = "application/json"
 RESPONSE_JSON = "application/graphql-response+json"
 PAGE = "text/html"
-# accepted media type: media type of the answer
-MEDIA_TYPES = {
-    JSON: JSON,
-    RESPONSE_JSON: RESPONSE_JSON,
-    "application/*": JSON,
-    "*/*": JSON,
-}
 READING = ("GET", "HEAD")
 RETRY_AFTER_S = "5"
 executor = Executor(schema.graphql_schema)
@@ -110,15 +106,28 @@ class Accepted:
 @lru_cache(maxsize=100)  # clients send few different ones
 def parse_accept(accept: str) -> Accepted:
     """Parse an Accept header; a malformed one accepts nothing."""
-    request = HttpRequest()
-    request.META["HTTP_ACCEPT"] = accept
     try:
-        types = [f"{each.main_type}/{each.sub_type}" for each in request.accepted_types]
+        ranges = [MediaType(each) for each in accept.split(",") if each.strip()]
     except ValueError:  # a parameter in an unknown character set
-        types = []
-    json = next((MEDIA_TYPES[each] for each in types if each in MEDIA_TYPES), None)
-    first = next((each for each in types if each in {PAGE, JSON, RESPONSE_JSON}), None)
-    return Accepted(json, prefers_page=first == PAGE)
+        ranges = []
+    # Django's own list leaves out those with q=0.
+    ranges.sort(key=attrgetter("quality", "specificity"), reverse=True)
+    places: dict[str, int] = {}
+    for place, each in enumerate(ranges):
+        places.setdefault(f"{each.main_type}/{each.sub_type}", place)
+
+    def preferred(media_types: Sequence[str], *wildcards: str) -> str | None:
+        """Return the best of these types; its most specific range decides, and q=0 refuses."""
+        candidates = []
+        for media_type in media_types:
+            names = (media_type, *wildcards)
+            place = next((places[name] for name in names if name in places), None)
+            if place is not None and ranges[place].quality > 0:
+                candidates.append((place, media_type))
+        return min(candidates, key=itemgetter(0))[1] if candidates else None
+
+    json = preferred((JSON, RESPONSE_JSON), "application/*", "*/*")
+    return Accepted(json, preferred((PAGE, JSON, RESPONSE_JSON)) == PAGE)
 
 
 def execute(request: HttpRequest, accepted: Accepted) -> tuple[int, dict[str, Any]]:

@@ -61,6 +61,7 @@ INTROSPECTION = META_FIELDS.keys()
 class Size:
     """The size of a part of a document with every fragment expanded, in the order of checks."""
 
+    nesting: int = 0
     depth: int = 0
     introspection_depth: int = 0
     aliases: int = 0
@@ -127,7 +128,10 @@ class Measurement:
         return size
 
     def fragment(self, name: str, level: int) -> Size:
-        """Measure a fragment once; a cycle adds nothing, because validation refuses it."""
+        """Measure a fragment once; a cycle adds nothing, because validation refuses it.
+
+        `level` is the nesting of its selection set, which counts wherever it is spread.
+        """
         if name not in self.sizes:
             self.sizes[name] = Size()
             node = self.fragments.get(name)
@@ -135,6 +139,7 @@ class Measurement:
                 parent = self.schema.get_type(node.type_condition.name.value)
                 self.sizes[name] = self.selection_set(node.selection_set, parent, level)
                 self.sizes[name].directives += len(node.directives or ())
+        check("nesting", level + self.sizes[name].nesting)
         return self.sizes[name]
 
     def selection_set(
@@ -152,7 +157,10 @@ class Measurement:
         names = set() if names is None else names
         for selection in node.selections:
             size.directives += len(selection.directives or ())
-            size.add(self.selection(selection, parent, level, names))
+            part = self.selection(selection, parent, level, names)
+            size.add(part)
+            if not isinstance(selection, FieldNode) or selection.selection_set:
+                size.nesting = max(size.nesting, part.nesting + 1)
         return size
 
     def selection(
@@ -182,6 +190,7 @@ class Measurement:
         introspects = name in INTROSPECTION
         is_root = parent in (self.schema.query_type, self.schema.mutation_type)
         return Size(
+            nesting=below.nesting,
             depth=0 if introspects else below.depth + 1,
             introspection_depth=below.depth if introspects else 0,
             aliases=below.aliases + (node.alias is not None),

@@ -251,7 +251,8 @@ def public(error: GraphQLError, code: str, request_id: str) -> Json:
     """Return an error as clients see it: with a code, and without internal details."""
     cause = cause_of(error)
     shown = dict(error.formatted)
-    if cause is None or isinstance(cause, CatalogError):
+    # An error without a path is the request's own, even if Python found it: a number too long.
+    if error.path is None or cause is None or isinstance(cause, CatalogError):
         shown["message"] = error.message[:LONGEST_MESSAGE]
         shown["extensions"] = {"code": code, **(error.extensions or {})}
         return shown

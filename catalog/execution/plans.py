@@ -415,6 +415,8 @@ def objects_by_key(
     keys: Collection[int],
 ) -> dict[int, Json]:
     """Return the objects that these nodes select, by key; deleted rows are left out."""
+    if not keys:
+        return {}
     level = Compiler.of(info).level(type_name, nodes, "pk", grouped=True)
     selection = keyed(type_name, keys)
     groups = level.load(selection, info.context.budget, limit=len(keys))

@@ -12,7 +12,7 @@ from catalog.conf import option
 from catalog.execution.statements import Selection
 from catalog.identifiers import LARGEST_32, LARGEST_64, primary_key
 from catalog.models import MODELS, Book, TypeName, is_indexed
-from catalog.text_checks import NUL, folded
+from catalog.text_checks import can_occur, folded
 
 Arguments = Mapping[str, Any]
 Select = Callable[[Arguments], Selection | None]
@@ -45,7 +45,7 @@ def row_by_key(type_name: TypeName, largest: int) -> Root:
 
 def select_by_name(arguments: Arguments) -> Selection | None:
     name = arguments.get("name")
-    if name is None or NUL in name:
+    if name is None or not can_occur(name):
         return None
     return Selection(Book.objects.named, folded(name))
 
@@ -58,7 +58,7 @@ def select_by_title(arguments: Arguments) -> Selection | None:
     """
     title, enough = arguments["title"], option("CATALOG_ROW_BUDGET") + 1
     books = Book.objects.all()
-    if NUL in title:
+    if not can_occur(title):
         return None
     if not title:
         return Selection(lambda _: books.order_by(), shape="everything")

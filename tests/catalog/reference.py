@@ -198,8 +198,6 @@ def cut(
     backward = last is not None
     page = window[max(len(window) - size, 0) :] if backward else window[:size]
     more = len(window) > size
-    first_place = place(page[0]) if page else after
-    last_place = place(page[-1]) if page else until
     return {
         "nodes": lambda _info: count(page),
         "edges": [
@@ -211,12 +209,16 @@ def cut(
             "endCursor": cursor(place(page[-1])) if page else None,
             "hasNextPage": more
             if not backward
-            else last_place is not None
-            and any(before(last_place, place(row)) for row in rows),
+            else any(before(place(page[-1]), place(row)) for row in rows)
+            if page
+            else until is not None
+            and any(not before(place(row), until) for row in rows),
             "hasPreviousPage": more
             if backward
-            else first_place is not None
-            and any(before(place(row), first_place) for row in rows),
+            else any(before(place(row), place(page[0])) for row in rows)
+            if page
+            else after is not None
+            and any(not before(after, place(row)) for row in rows),
         },
     }
 

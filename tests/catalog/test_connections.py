@@ -109,6 +109,33 @@ def test_an_empty_page_has_no_cursors(page, books):
     assert (beyond["hasNextPage"], beyond["hasPreviousPage"]) == (False, True)
 
 
+@pytest.mark.parametrize(
+    "order", ["ID_ASC", "ID_DESC", "NAME_ASC", "NAME_DESC", "PAGE_COUNT_DESC"]
+)
+def test_an_empty_page_knows_the_rows_at_its_bound(page, order):
+    def flags(**window):
+        answer = page(order=order, **window)
+        assert answer["nodes"] == []
+        return answer["pageInfo"]["hasPreviousPage"], answer["pageInfo"]["hasNextPage"]
+
+    assert flags(first=2) == flags(last=2) == (False, False)
+    one = BookFactory.create(name="one")
+    cursor = page(first=1, order=order)["pageInfo"]["endCursor"]
+    assert flags(first=2, after=cursor) == (True, False)
+    assert flags(after=cursor) == (True, False)
+    assert flags(first=0, after=cursor) == (True, False)
+    assert flags(last=2, before=cursor) == (False, True)
+    assert flags(last=0, before=cursor) == (False, True)
+    assert flags(first=0) == (False, True)
+    assert flags(last=0) == (True, False)
+    nothing = {"title": "nothing like it"}
+    assert flags(first=2, after=cursor, filter=nothing) == (False, False)
+    one.delete()
+    assert (
+        flags(first=2, after=cursor) == flags(last=2, before=cursor) == (False, False)
+    )
+
+
 def test_filters_hold_together(page, books):
     category = CategoryFactory.create()
     book = BookFactory.create(name="BA ba", page_count=7, category=category)

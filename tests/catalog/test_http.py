@@ -115,6 +115,16 @@ def test_other_methods_are_405(client, method):
         (f"{RESPONSE_JSON}, {JSON};q=0.9", RESPONSE_JSON, 400),
         (f"{RESPONSE_JSON};q=0.1, {JSON}", JSON, 200),
         (f"text/html, {RESPONSE_JSON}", RESPONSE_JSON, 400),
+        (f"{JSON};q=0, */*", RESPONSE_JSON, 400),
+        (f"*/*, {JSON};q=0.0", RESPONSE_JSON, 400),
+        (f"{JSON}; q=0.000, application/*;q=0.1", RESPONSE_JSON, 400),
+        (f"{RESPONSE_JSON};q=0, */*", JSON, 200),
+        (f"{RESPONSE_JSON};q=0, {JSON};q=0.1", JSON, 200),
+        (f"application/*;q=0, {JSON}", JSON, 200),
+        (f"*/*;q=0, application/*;q=0, {RESPONSE_JSON};q=0.001", RESPONSE_JSON, 400),
+        (f"{JSON};q=0.1, */*;q=0.9", RESPONSE_JSON, 400),
+        (f"{RESPONSE_JSON};q=0.5, */*;q=0.9", JSON, 200),
+        (f"text/html;q=0, {JSON}", JSON, 200),
     ],
 )
 def test_the_client_chooses_the_kind_of_json_and_with_it_the_status_of_a_bad_document(
@@ -128,7 +138,15 @@ def test_the_client_chooses_the_kind_of_json_and_with_it_the_status_of_a_bad_doc
 
 
 def test_a_client_that_takes_no_json_is_406(send):
-    for accept in ("image/png", "", "text/html;level*=nonsense''1"):
+    for accept in (
+        "image/png",
+        "",
+        "text/html;level*=nonsense''1",
+        f"{JSON};q=0",
+        "*/*;q=0",
+        f"application/*;q=0, {RESPONSE_JSON};q=0, */*;q=1",
+        f"{JSON};q=0, {RESPONSE_JSON};q=0, */*",
+    ):
         response = send(json.dumps({"query": "{ __typename }"}), Accept=accept)
         assert (response.status_code, code(response)) == (406, "NOT_ACCEPTABLE")
 
@@ -311,6 +329,12 @@ def test_a_browser_gets_graphiql_without_any_other_host(client):
     assert b"<style" not in response.content
     assert b"<script>" not in response.content
     assert response.cookies == {}
+
+
+def test_a_client_that_refuses_pages_gets_json(client):
+    headers = {"Accept": "text/html;q=0, */*"}
+    response = client.get("/graphql", {"query": "{ __typename }"}, headers=headers)
+    assert response.json() == {"data": {"__typename": "Query"}}
 
 
 def test_a_client_that_prefers_json_to_html_gets_json(client):

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from graphql import get_introspection_query
+from structlog.testing import capture_logs
 
 from catalog.execution.context import Context
 from catalog.execution.documents import Documents, prepare
@@ -68,6 +69,61 @@ def test_a_document_beyond_a_limit_is_refused_with_the_limits_name(
     assert error["extensions"]["limit"] == limit
     assert limit in error["message"]
     assert "data" not in answer
+
+
+def inline(levels, leaf):
+    return "... { " * levels + leaf + " }" * levels
+
+
+@pytest.mark.parametrize("order", ["first", "last"])
+@pytest.mark.parametrize(
+    ("outer", "inner", "allowed"), [(20, 27, True), (20, 28, False), (0, 47, True), (45, 45, False)]
+)  # fmt: skip
+def test_the_nesting_limit_does_not_depend_on_the_order_of_fragments(
+    ask, order, outer, inner, allowed
+):
+    fragments = [
+        f"fragment A on Book {{ {inline(outer, '...B')} }}",
+        f"fragment B on Book {{ {inline(inner, 'id')} }}",
+    ]
+    if order == "last":
+        fragments.reverse()
+    for text in (
+        " ".join(["{ getBookById(id: 1) { ...A } }", *fragments]),
+        " ".join([*fragments, "{ getBookById(id: 1) { ...A } }"]),
+        " ".join(["{ getBookById(id: 1) { ...B ...A } }", *fragments]),
+    ):
+        answer = ask(text)
+        assert ("errors" not in answer) is allowed, answer
+        if not allowed:
+            assert answer["errors"][0]["extensions"]["limit"] == "nesting"
+
+
+DIGITS = "1" * 5_000
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        (f"{{ getAuthorById(id: {DIGITS}) {{ id }} }}", "GRAPHQL_VALIDATION_FAILED"),
+        (f"{{ getAuthorById(id: -{DIGITS}) {{ id }} }}", "GRAPHQL_VALIDATION_FAILED"),
+        (f"query ($i: Int = {DIGITS}) {{ getAuthorById(id: $i) {{ id }} }}", "GRAPHQL_VALIDATION_FAILED"),
+        (f"{{ books(first: {DIGITS}) {{ totalCount }} }}", "GRAPHQL_VALIDATION_FAILED"),
+        (f"{{ books(filter: {{minPageCount: {DIGITS}}}) {{ totalCount }} }}", "GRAPHQL_VALIDATION_FAILED"),
+        (f'mutation {{ addBook(book: {{name: "x", pageCount: {DIGITS}, authorId: 1}}) {{ id }} }}', "GRAPHQL_VALIDATION_FAILED"),
+        (f"{{ getAuthorById(id: {DIGITS}.5e5) {{ id }} }}", "GRAPHQL_VALIDATION_FAILED"),
+        (f"{{ searchBooks(title: {DIGITS}) {{ id }} }}", "GRAPHQL_VALIDATION_FAILED"),
+        (f"{{ __typename @skip(if: {DIGITS}) }}", "GRAPHQL_VALIDATION_FAILED"),
+        (f"{{ getBookById(id: {DIGITS}) {{ id }} }}", None),
+    ],
+)  # fmt: skip
+def test_a_number_of_thousands_of_digits_is_bad_input(ask, query, code):
+    with capture_logs() as logs:
+        answer = ask(query)
+    codes = [error["extensions"]["code"] for error in answer.get("errors", [])]
+    assert codes == ([code] if code else [])
+    assert all("Internal" not in error["message"] for error in answer.get("errors", []))
+    assert not [line for line in logs if line["log_level"] == "error"]
 
 
 @pytest.mark.parametrize(

@@ -109,3 +109,38 @@ def test_a_whole_name_is_matched_without_letter_case_and_the_oldest_wins():
     first, second = BookFactory.create(name="ÉCOLE"), BookFactory.create(name="école")
     BookFactory.create(name="école normale")
     assert list(Book.objects.named("École")) == [first, second]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "query ($t: String!) { searchBooks(title: $t) { id } }",
+        "query ($t: String!) { getBookByName(name: $t) { id } }",
+        "query ($t: String!) { books(filter: {title: $t}) { nodes { id } totalCount } }",
+        "query ($t: String!) { authors(filter: {name: $t}) { nodes { id } } }",
+        "query ($t: String!) { categories(filter: {name: $t}) { nodes { id } } }",
+    ],
+)
+def test_a_text_that_is_longer_than_any_name_is_not_searched(
+    ask, query, django_assert_num_queries
+):
+    BookFactory.create(name="x" * 255)
+    for text in ("x" * 1_532, "ΐ" * 511, "x" * 100_000, "é " * 5_000):
+        with django_assert_num_queries(0):
+            answer = ask(query, t=text)
+        assert "errors" not in answer
+        [found] = answer["data"].values()
+        assert not found or not found["nodes"]
+
+
+def test_the_longest_names_are_found_by_all_of_their_folded_text(ask):
+    author = AuthorFactory.create(first_name="ΐ" * 255, last_name="ﬃ" * 255)
+    book = BookFactory.create(name="ΐ" * 255, author=author)
+    for text in (book.name, book.name.casefold()):
+        answer = ask("query ($t: String!) { searchBooks(title: $t) { id } }", t=text)
+        assert answer["data"]["searchBooks"] == [{"id": str(book.pk)}]
+    name = f"{author.first_name} {author.last_name}".casefold()
+    answer = ask(
+        "query ($t: String!) { authors(filter: {name: $t}) { nodes { id } } }", t=name
+    )
+    assert answer["data"]["authors"]["nodes"] == [{"id": str(author.pk)}]
