@@ -17,9 +17,13 @@ Block = dict[str, Any]
 
 SYSTEM = frozenset({"system", "developer"})
 COMMON_FIELDS = frozenset({"role", "content", "cache_control"})
-# The API takes thinking back only with its signature, in `thinking_blocks`. These repeat it.
-REASONING = frozenset({"reasoning_content", "reasoning", "reasoning_details"})
+# The API takes thinking back only with its own signature, in `thinking_blocks`. These hold
+# its text, and signatures of other models (Gemini, LiteLLM), also beside their calls.
+SIGNATURES = frozenset({"extra_content", "provider_specific_fields"})
+REASONING = SIGNATURES | {"reasoning_content", "reasoning", "reasoning_details"}
 ASSISTANT_FIELDS = REASONING | {"refusal", "tool_calls", "thinking_blocks"}
+CALL_FIELDS = SIGNATURES | {"id", "type", "function", "index"}
+FUNCTION_FIELDS = SIGNATURES | {"name", "arguments"}
 # The fields of messages that are translated, or repeat what the others say.
 FIELDS: Mapping[str, frozenset[str]] = {
     "system": COMMON_FIELDS,
@@ -289,8 +293,8 @@ def _thinking(part: Any) -> Block:
 def _tool_use(call: Any) -> Block:
     match call:
         case {"id": str(key), "function": {"name": str(name)} as function}:
-            refuse_others(call, {"id", "type", "function", "index"}, "tool_calls")
-            refuse_others(function, {"name", "arguments"}, "tool_calls")
+            refuse_others(call, CALL_FIELDS, "tool_calls")
+            refuse_others(function, FUNCTION_FIELDS, "tool_calls")
             arguments = _arguments(function.get("arguments"))
             return {
                 "type": "tool_use",

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gateway.chat.upstreams import turns
 from tests.gateway.chat.mock_upstream import answers
 from tests.gateway.chat.upstreams.anthropic_cases import (
     CACHE,
@@ -133,7 +134,7 @@ def test_calls_stay_behind_thinking_when_text_before_them_is_joined_or_blank(
     assert_becomes(message, spoken(*said, THOUGHT, HIDDEN, USE))
 
 
-@pytest.mark.parametrize("name", ["reasoning_content", "reasoning", "reasoning_details"])  # fmt: skip
+@pytest.mark.parametrize("name", sorted(turns.REASONING))
 @pytest.mark.parametrize("value", ["Hm.", [{"type": "reasoning.text", "text": "Hm."}], {"a": 1}, 5])  # fmt: skip
 def test_reasoning_without_its_signature_has_no_effect(name, value):
     assert_becomes(assistant(content="Well", **{name: value}), spoken(SAID))
@@ -141,6 +142,14 @@ def test_reasoning_without_its_signature_has_no_effect(name, value):
     assert_becomes(called_, spoken(SAID, USE))
     alone = conversation(USER, {"role": "assistant", name: value}, USER)
     assert_becomes(alone, conversation(turn("user", HI, HI)))
+
+
+@pytest.mark.parametrize("name", ["extra_content", "provider_specific_fields"])
+def test_a_signature_beside_a_call_of_another_model_has_no_effect(name):
+    signed = {name: {"google": {"thought_signature": "c2ln"}}}
+    function = {"name": "tide", "arguments": '{"at":"Brest"}', **signed}
+    for call in ({**CALL, **signed}, {**CALL, "function": function}):
+        assert_becomes(assistant(tool_calls=[call]), spoken(USE))
 
 
 @pytest.mark.parametrize(
