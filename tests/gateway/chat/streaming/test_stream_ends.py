@@ -199,10 +199,10 @@ def test_an_odd_number_of_choices_is_for_the_upstream_to_judge(gateway, upstream
 @pytest.mark.parametrize(
     "rest",
     [
-        (said(0, "b"), 0.3, said(0, "c"), 0.3, said(0, "d", "stop")),
-        (said(0, "b", "stop"), said(0, "c"), 0.3, said(0, "d"), 0.3, DONE),
-        (said(0, "b"), 0.3, said(0, "cd"), 0.05, None),
-        (thought(0, "b"), 0.3, said(0, "cd", "stop"), DONE),
+        (said(0, "b"), 0.1, said(0, "c"), 0.1, said(0, "d", "stop")),
+        (said(0, "b", "stop"), said(0, "c"), 0.1, said(0, "d"), 0.1, DONE),
+        (said(0, "b"), 0.1, said(0, "cd"), 0.05, None),
+        (thought(0, "b"), 0.1, said(0, "cd", "stop"), DONE),
     ],
 )
 def test_text_after_an_early_finish_reason_is_passed_on_while_it_comes(

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from gateway.chat.streaming.sse import DONE
+from gateway.chat.upstreams.anthropic import Translation
+from tests.gateway.chat.harness import events_of
 from tests.gateway.chat.mock_upstream import answers
 from tests.gateway.chat.upstreams.test_anthropic import (
     MESSAGE,
@@ -18,13 +21,24 @@ from tests.gateway.chat.upstreams.test_anthropic import (
 )
 
 
-def streamed_calls(response) -> list[dict[str, Any]]:
+def streamed(*events: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the chunks that a stream becomes."""
+    translation = Translation(report=lambda _: None)
+    chunks = [
+        chunk
+        for event in (started(), *events)
+        for chunk in translation.chunks_of(event)
+        if chunk != DONE
+    ]
+    return [json.loads(chunk) for chunk in chunks]
+
+
+def calls_in(chunks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the parts of all calls of a stream."""
-    events = [json.loads(part[6:]) for part in response.text.split("\n\n")[:-1]]
     return [
         call
-        for item in events
-        for choice in item["choices"]
+        for chunk in chunks
+        for choice in chunk["choices"]
         for call in choice["delta"].get("tool_calls", ())
     ]
 
@@ -38,9 +52,8 @@ def joined_arguments(calls: list[dict[str, Any]]) -> dict[int, str]:
     return joined
 
 
-def test_streamed_tool_calls_are_translated(claude, upstream):
-    upstream.script = sends_events(
-        started(),
+def test_streamed_tool_calls_are_translated():
+    chunks = streamed(
         block(0, type="text", text="Well"),
         block(1, type="tool_use", id="toolu_1", name="tide", input={}),
         delta(1, type="input_json_delta", partial_json='{"at":'),
@@ -50,16 +63,13 @@ def test_streamed_tool_calls_are_translated(claude, upstream):
         *stopped("tool_use"),
     )
 
-    response = claude(stream=True)
-
-    events = [json.loads(part[6:]) for part in response.text.split("\n\n")[:-1]]
-    calls = streamed_calls(response)
+    calls = calls_in(chunks)
     assert [call["index"] for call in calls] == [0, 0, 0, 1, 1]
     assert calls[0]["id"] == "toolu_1"
     assert calls[0]["function"] == {"name": "tide", "arguments": ""}
     text = "".join(call["function"]["arguments"] for call in calls[:3])
     assert json.loads(text) == {"at": "Brest"}
-    assert events[-1]["choices"][0]["finish_reason"] == "tool_calls"
+    assert chunks[-2]["choices"][0]["finish_reason"] == "tool_calls"
 
 
 STOP = {"type": "content_block_stop"}
@@ -92,26 +102,32 @@ NO_ARGUMENTS = block(0, type="tool_use", id="toolu_1", name="now", input={})
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("ends", [stopped("tool_use"), stopped("tool_use")[1:]])
-def test_a_streamed_call_without_arguments_has_an_empty_object(
-    claude, upstream, parts, ends
-):
-    upstream.script = sends_events(started(), *parts, *ends)
-    calls = streamed_calls(claude(stream=True))
-    assert {
-        name: json.loads(text) for name, text in joined_arguments(calls).items()
-    } == {0: {}}
+def test_a_streamed_call_without_arguments_has_an_empty_object(parts, ends):
+    calls = calls_in(streamed(*parts, *ends))
+    (arguments,) = joined_arguments(calls).values()
+    assert json.loads(arguments) == {}
     assert [call["id"] for call in calls if "id" in call] == ["toolu_1"]
 
 
-def test_calls_without_and_with_arguments_keep_apart(claude, upstream):
+def test_calls_without_and_with_arguments_keep_apart():
     wind = block(1, type="tool_use", id="toolu_2", name="wind", input={})
     argument = delta(1, type="input_json_delta", partial_json='{"at":"Brest"}')
-    upstream.script = sends_events(
-        *(started(), NO_ARGUMENTS, wind, argument, {**STOP, "index": 0}),
+    chunks = streamed(
+        *(NO_ARGUMENTS, wind, argument, {**STOP, "index": 0}),
         *({**STOP, "index": 1}, *stopped("tool_use")),
     )
-    calls = streamed_calls(claude(stream=True))
-    assert joined_arguments(calls) == {0: "{}", 1: '{"at":"Brest"}'}
+    assert joined_arguments(calls_in(chunks)) == {0: "{}", 1: '{"at":"Brest"}'}
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v2/chat/completions"])
+def test_a_client_gets_the_empty_object_before_the_finish_reason(
+    claude, upstream, path
+):
+    upstream.script = sends_events(started(), NO_ARGUMENTS, *stopped("tool_use"))
+    events = events_of(claude(stream=True, path=path).content)
+    chunks = [event for event in events if event != "[DONE]"]
+    assert joined_arguments(calls_in(chunks)) == {0: "{}"}
+    assert chunks[-1]["choices"][0]["finish_reason"] == "tool_calls"
 
 
 @pytest.mark.parametrize("given", [{"input": {}}, {"input": None}, {"input": ""}, {}])
