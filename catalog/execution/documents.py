@@ -225,13 +225,15 @@ def prepare(schema: GraphQLSchema, text: str) -> Document:
     rules = [*specified_rules]
     if not option("CATALOG_INTROSPECTION"):
         rules.append(NoIntrospection)
+    is_silent = not option("CATALOG_SUGGESTIONS")
     errors = validate(
-        schema,
-        ast,
-        rules,
-        max_errors=MOST_ERRORS,
-        hide_suggestions=not option("CATALOG_SUGGESTIONS"),
+        schema, ast, rules, max_errors=MOST_ERRORS, hide_suggestions=is_silent
     )
+    if (
+        is_silent
+    ):  # graphql-core still suggests a selection below a field of an object type
+        for error in errors:
+            error.message = error.message.partition(" Did you mean ")[0]
     if errors:
         raise RequestRefusedError("GRAPHQL_VALIDATION_FAILED", errors)
     return Document(schema, ast, measurement)
