@@ -94,6 +94,7 @@ def signpost(folder: Path, upstream: Server) -> Iterator[Server]:
         "DATABASE_URL": f"sqlite:///{folder / 'bench.sqlite3'}",
         "REDIS_URL": "",
         "GATEWAY_CONFIG": str(config),
+        "CHAT_REQUESTS_AT_ONCE": "0",  # like the others; --held may ask for more
     }
     _manage(python, "migrate", "-v0", **environment)
     named = "--tenant", "bench", "--principal", "bench"

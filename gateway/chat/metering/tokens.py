@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any
 
 CHARACTERS_PER_TOKEN = 4
@@ -13,7 +14,9 @@ SUMS = ("prompt_tokens", "completion_tokens")
 DETAILS = ("prompt_tokens_details", "completion_tokens_details")
 CACHED = ("cached_tokens", "cache_read_input_tokens", "prompt_cache_hit_tokens")
 WRITTEN = (
-    *("cache_write_tokens", "cache_creation_tokens", "cache_creation_input_tokens"),
+    "cache_write_tokens",
+    "cache_creation_tokens",
+    "cache_creation_input_tokens",
 )
 WRITES = ("cache_creation", "cache_creation_token_details")
 HOUR = ("ephemeral_1h_input_tokens",)
@@ -83,10 +86,13 @@ class Usage:
         """Return the larger numbers of a stream: they are cumulative, and some end with zeros."""
         if earlier is None:
             return self
-        pairs = zip(astuple(earlier), astuple(self), strict=True)
+        pairs = zip(_numbers(earlier), _numbers(self), strict=True)
         return Usage(
             *(b if a is None else a if b is None else max(a, b) for a, b in pairs)
         )
+
+
+_numbers = attrgetter(*(field.name for field in fields(Usage)))
 
 
 def count(value: Any) -> int | None:
