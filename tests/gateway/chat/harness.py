@@ -180,7 +180,9 @@ def running(gateway: Gateway, way: str = SHORT_CUT) -> Iterator[Gateway]:
             yield gateway
     finally:
         run_in(service_loop, gateway.client.close())
-        runtime._running.pop(service_loop, None)
+        if way != SHORT_CUT:
+            runtime._running.pop(service_loop)
+            LOOP_THREAD.stop()
 
 
 def run_in(loop: asyncio.AbstractEventLoop, coroutine: Any) -> Any:
