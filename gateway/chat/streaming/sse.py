@@ -79,6 +79,8 @@ def _data(block: bytes) -> bytes | None:
     if block.startswith(b"data: ") and b"\n" not in block:
         data = block[6:]
         return data if data.startswith(b"{") else _trimmed(data)
+    if not block or (block.startswith(b":") and b"\n" not in block):
+        return None  # nothing, or a comment
     data, error = (b"\n".join(field.findall(block)) for field in (DATA, ERROR))
     if error.strip():
         return _as_error(error)

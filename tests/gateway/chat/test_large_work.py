@@ -39,17 +39,18 @@ BIG_TEXT = "x" * (off_loop.LARGE_BYTES + 1)
 
 def peak_of(function: Callable[[], Any]) -> int:
     tracemalloc.start()
-    function()
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    return peak
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def with_values(unit: bytes, count: int) -> bytes:
     return b'{"model":"small","a":[' + (unit + b",") * count + b"1]}"
 
 
-@pytest.mark.parametrize("unit", [b"1", b"1.10", b"[]", b'""', b"{}", b'{"a":"b"}'])
+@pytest.mark.parametrize("unit", [b"1.10", b"[]", b'{"a":"b"}'])
 def test_a_body_with_too_many_values_is_refused_before_it_is_read(
     gateway, upstream, unit
 ):
