@@ -66,29 +66,8 @@ lock: $(VENV)/uv.stamp ## Resolve the dependencies again into the lock files
 	$(COMPILE) --group release -o requirements/release.lock
 	$(COMPILE) --group peers -o benchmarks/peers.lock
 
-# Tools of their own: they and Signpost need different versions of the same packages.
-DIST := var/dist
-TOOLS := $(DIST)/tools/bin
-EPOCH = $(shell git log -1 --format=%ct)
 dist: | $(VENV)/bin/python ## Build packages, bill of materials and licence list of the last commit into var/dist
-	rm -rf $(DIST) && mkdir -p $(DIST)/source
-	git archive HEAD | (umask 022; tar -x -C $(DIST)/source)
-	@for each in tools:release production:production; do \
-		echo "Installing requirements/$${each#*:}.lock …"; \
-		$(PY) -m venv $(DIST)/$${each%:*} && $(DIST)/$${each%:*}/bin/pip install -q --disable-pip-version-check \
-			--require-hashes -r requirements/$${each#*:}.lock || exit 1; done
-	umask 022; for package in . clients/python; do SOURCE_DATE_EPOCH=$(EPOCH) \
-		$(TOOLS)/python -m build -q --no-isolation --outdir $(DIST) $(DIST)/source/$$package || exit 1; done
-	# setuptools writes the time and the user into an sdist.
-	for sdist in $(DIST)/*.tar.gz; do tar -xzf $$sdist -C $(DIST)/source && \
-		tar -c --sort=name --mtime=@$(EPOCH) --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
-			-C $(DIST)/source $$(basename $$sdist .tar.gz) | gzip -n9 >$$sdist || exit 1; done
-	$(TOOLS)/twine check --strict $(DIST)/*.whl $(DIST)/*.tar.gz
-	# They came with the environment, not with the lock file.
-	$(DIST)/production/bin/pip uninstall -q -y --disable-pip-version-check setuptools pip
-	$(TOOLS)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible -o $(DIST)/sbom.cdx.json $(DIST)/production/bin/python
-	$(TOOLS)/pip-licenses --python $(DIST)/production/bin/python --format markdown --order license --with-urls --output-file $(DIST)/licenses.md
-	cd $(DIST) && rm -rf source tools production && sha256sum *.* >SHA256SUMS && cat SHA256SUMS
+	@scripts/dist $(PY)
 
 bench-test: $(VENV)/dev.stamp ## Run the tests of the benchmarks
 	@$(PY) -m pytest benchmarks/tests
@@ -127,32 +106,11 @@ $(VENV)/bin/python:
 	if command -v uv >/dev/null 2>&1; then uv venv -q --allow-existing --python "$$python" $(VENV); \
 	else "$$python" -m venv $(VENV); fi
 
-# Reads what pip prints, and "tick" every ten seconds; prints how far it is; all of the log if pip fails.
-define SHOW_PROGRESS
-{ count=0; status=1; step=downloaded; while read -r line; do case "$$line" in \
-	Collecting*|Processing*) count=$$((count + 1));; \
-	"Installing collected"*) echo "  $$count packages downloaded; installing …"; step=installed;; \
-	tick) [ $$step = downloaded ] || count=$$(($$(ls -d $(VENV)/lib/python*/site-packages/*.dist-info | wc -l))); \
-		echo "  $$count packages $$step";; \
-	"exit "*) status=$${line#exit };; esac; done; \
-	[ $$status = 0 ] || cat $(VENV)/install.log >&2; exit $$status; }
-endef
-
-# Ends with the shell of the recipe: Ctrl-C does not reach a background job.
-EVERY_TEN_SECONDS = while sleep 10 >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do echo "$(1)"; done &
-
 # INSTALL takes a lock file. uv checks the same hashes as pip, only faster.
 define INSTALL
-	@if command -v uv >/dev/null 2>&1; then \
-		echo "Installing $(1) with uv …"; \
-		$(call EVERY_TEN_SECONDS,  still installing …) \
-		uv pip install -q --python $(PY) --require-hashes -r $(1); status=$$?; kill $$!; exit $$status; \
-	else \
-		echo "Installing $(1) with pip: one to three minutes (seconds, if uv is installed) …"; \
-		$(PY) -m ensurepip -q 2>/dev/null || true; \
-		{ $(call EVERY_TEN_SECONDS,tick) \
-			{ $(PY) -m pip install --disable-pip-version-check --progress-bar off --require-hashes -r $(1) 2>&1; \
-				echo "exit $$?"; } | tee $(VENV)/install.log; kill $$!; } | $(SHOW_PROGRESS); fi
+	@echo "Installing $(1): one to three minutes with pip, seconds with uv …"
+	@if command -v uv >/dev/null 2>&1; then uv pip install --python $(PY) --require-hashes -r $(1); \
+	else $(PY) -m ensurepip >/dev/null 2>&1; $(PY) -m pip install --disable-pip-version-check --require-hashes -r $(1); fi
 	@touch $@
 endef
 
