@@ -11,9 +11,8 @@ its name, gets the model instance of its row (`with_instances`), and can return 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
@@ -34,11 +33,17 @@ from graphql.execution.collect_fields import collect_fields, collect_sub_fields
 from graphql.execution.values import get_argument_values
 
 from catalog.execution.context import Budget
+from catalog.execution.levels import (
+    Instances,
+    KeyedOwners,
+    Level,
+    OwnedBooks,
+    compile_loop,
+    keyed,
+)
 from catalog.execution.roots import ROOTS, Root
-from catalog.execution.statements import Rows, Selection, Statement
-from catalog.models import MODELS, Book, Owner, TypeName
+from catalog.models import MODELS, Owner, TypeName
 
-Items = Any  # a list of objects, or a dict of lists by owner
 Json = dict[str, Any]
 Fields = dict[str, list[FieldNode]]
 Fragments = dict[str, FragmentDefinitionNode]
@@ -57,7 +62,6 @@ OWNER_OF_TYPE: dict[TypeName, Owner] = {"Author": "author", "Category": "categor
 NUMBERS = {"pageCount"}
 # Texts that may be longer than a name. An owner that answers one is loaded once, by its key.
 LONG_TEXTS = {"description"}
-PART = 100  # rows with long texts that are read at once
 # Memory of a plan, as characters of a document that take as much.
 CHARACTERS_PER_LEVEL = 30
 CHARACTERS_PER_FIELD = 3
@@ -68,140 +72,6 @@ BY_NAME = itemgetter(0, 1)  # where the columns name and pk come first
 
 class NotPlannableError(Exception):
     """A selection that graphql-core has to execute."""
-
-
-def appearances_of(rows: Rows, weights: list[int], column: int) -> Counter[int]:
-    """Return how often the answer has each row that a column names; null names none."""
-    appearances: Counter[int] = Counter()
-    for row, weight in zip(rows, weights, strict=True):
-        appearances[row[column]] += weight
-    appearances.pop(None, None)  # type: ignore[call-overload] # no category
-    return appearances
-
-
-@dataclass(slots=True)
-class OwnedBooks:
-    """The books, or the number of books, of the owners that one column of a level names."""
-
-    owner: Owner
-    key: int  # the column of the level with the owner's key
-    level: Level | None  # None: only the number is selected
-
-    def load(self, rows: Rows, weights: list[int], budget: Budget) -> Items:
-        """Return the lists, or the numbers, by owner."""
-        appearances = appearances_of(rows, weights, self.key)
-        if self.level is None:
-            return Book.objects.counts(self.owner, appearances)
-        keys = Book.objects.all().key_parameter(appearances)
-        return self.level.load(Selection(self.books, keys), budget, appearances)
-
-    def books(self, key_parameter: Any) -> QuerySet[Book]:
-        return Book.objects.owned(self.owner, key_parameter).order_by("pk")
-
-
-@dataclass(slots=True)
-class KeyedOwners:
-    """The owners that one column of a level names, each loaded once."""
-
-    type_name: TypeName
-    key: int  # the column of the level with the owner's key
-    level: Level
-
-    def load(self, rows: Rows, weights: list[int], budget: Budget) -> Items:
-        """Return a list with the owner, by key; owners count no rows."""
-        appearances = appearances_of(rows, weights, self.key)
-        selection = keyed(self.type_name, appearances)
-        return self.level.load(
-            selection, budget, appearances, limit=len(appearances), is_list=False
-        )
-
-
-@dataclass(slots=True)
-class Instances:
-    """The model instances of the rows that one column of a level names."""
-
-    type_name: TypeName
-    key: int  # the column of the level with the row's key
-
-    def load(self, rows: Rows, _weights: list[int], _budget: Budget) -> Items:
-        """Return the instances by key; deleted rows are left out."""
-        objects = MODELS[self.type_name].objects.all()
-        keys = objects.key_parameter({row[self.key] for row in rows} - {None})
-        return {row.pk: row for row in objects.keyed(keys)}
-
-
-@dataclass(slots=True)
-class Level:
-    """One list of rows in the answer: its columns, what is below it and the loop that builds it.
-
-    `texts` counts how often an object answers the text of each column.
-    """
-
-    columns: list[str] = field(default_factory=list)
-    texts: Counter[int] = field(default_factory=Counter)
-    has_long_text: bool = False
-    below: list[OwnedBooks | KeyedOwners | Instances] = field(default_factory=list)
-    statements: dict[Hashable, Statement] = field(default_factory=dict)  # by shape
-    build: Callable[..., Items] = field(init=False)
-
-    def column(self, path: str) -> int:
-        """Return the index of a column; add the column if it is missing."""
-        if path not in self.columns:
-            self.columns.append(path)
-        return self.columns.index(path)
-
-    def characters(self, rows: Rows, weights: list[int]) -> int:
-        """Return how many characters of text the answer has of these rows."""
-        return sum(
-            uses
-            * sum(
-                [
-                    len(row[column] or "") * weight
-                    for row, weight in zip(rows, weights, strict=True)
-                ]
-            )
-            for column, uses in self.texts.items()
-        )
-
-    def load(
-        self,
-        selection: Selection,
-        budget: Budget,
-        appearances: Mapping[int, int] | None = None,
-        sort_key: Callable[[Any], Any] | None = None,
-        limit: int | None = None,
-        *,
-        is_list: bool = True,
-    ) -> Items:
-        """Run this level and all below it.
-
-        `appearances` counts how often the answer has what belongs to each key in the first
-        column.
-        """
-        if (statement := self.statements.get(selection.shape)) is None:
-            statement = Statement(selection, self.columns)
-            self.statements[selection.shape] = statement
-        rows: Rows = []
-        weights: list[int] = []
-        most = budget.enough if limit is None else limit
-        size = min(most, PART) if self.has_long_text else most
-        with statement.rows(selection.parameter, most, in_parts=size < most) as cursor:
-            while part := cursor.fetchmany(size):
-                shares = (
-                    [appearances[row[0]] for row in part]
-                    if appearances
-                    else [1] * len(part)
-                )
-                budget.spend_text(self.characters(part, shares))
-                rows += part
-                weights += shares
-        if is_list:
-            budget.spend(sum(weights))
-        if sort_key is not None:
-            rows.sort(key=sort_key)
-        return self.build(
-            rows, *(below.load(rows, weights, budget) for below in self.below)
-        )
 
 
 class Compiler:
@@ -322,26 +192,6 @@ class Compiler:
         return f"b{len(level.below) - 1}.get(c{key}, 0)"
 
 
-def compile_loop(level: Level, item: str, *, grouped: bool) -> Callable[..., Items]:
-    """Return the loop that builds a level's objects as a list, or grouped by the first column.
-
-    The only client input in the source are response names, which the grammar limits to
-    letters, digits and underscores, and which are quoted.
-    """
-    tables = "".join(f", b{index}" for index in range(len(level.below)))
-    row = "".join(f"c{index}," for index in range(len(level.columns)))
-    body = (
-        f"    for {row} in rows: groups[c0].append({item})\n    return groups"
-        if grouped
-        else f"    return [{item} for {row} in rows]"
-    )
-    source = f"def build(rows{tables}):\n    groups = defaultdict(list)\n{body}\n"
-    scope: dict[str, Any] = {"defaultdict": defaultdict}
-    exec(source, scope)  # noqa: S102 - see the docstring
-    build: Callable[..., Items] = scope["build"]
-    return build
-
-
 def resolve_response_name(
     name: str, default: Any, row: Any, info: GraphQLResolveInfo
 ) -> Any:
@@ -403,11 +253,6 @@ def resolve_root(info: GraphQLResolveInfo, arguments: Mapping[str, Any]) -> Any:
     return plan.run(arguments, info.context.budget)
 
 
-def keyed(type_name: TypeName, keys: Iterable[int]) -> Selection:
-    rows = MODELS[type_name].objects.all()
-    return Selection(rows.keyed, rows.key_parameter(keys))
-
-
 def objects_by_key(
     info: GraphQLResolveInfo,
     type_name: TypeName,
@@ -415,8 +260,6 @@ def objects_by_key(
     keys: Collection[int],
 ) -> dict[int, Json]:
     """Return the objects that these nodes select, by key; deleted rows are left out."""
-    if not keys:
-        return {}
     level = Compiler.of(info).level(type_name, nodes, "pk", grouped=True)
     selection = keyed(type_name, keys)
     groups = level.load(selection, info.context.budget, limit=len(keys))
