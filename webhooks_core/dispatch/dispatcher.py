@@ -126,14 +126,14 @@ class Dispatcher:
         until = time.monotonic() + run_s
         try:
             while time.monotonic() < until and not self.stop() and not self._is_lost:
-                if not self._retry_while_unavailable(self._work):
+                if not self._retry_while_unavailable(self.work):
                     break
             self._finish(isolate_until=until + run_s)
         finally:
             self._retry_while_unavailable(self._release_lease)
         return self._recorder.attempts
 
-    def _work(self) -> bool:
+    def work(self) -> bool:
         """Do one round; return False if there is no work to stay for."""
         requests = self._claim()
         self.sender.submit(requests)

@@ -35,8 +35,11 @@ class Housekeeping:
     sender: Sender
     linger: timedelta
     is_lease_lost: bool = False
-    _renewed_at: float = field(default_factory=time.monotonic, init=False)
+    _renewed_at: float = field(init=False)
     _done_at: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        self._renewed_at = time.monotonic()
 
     def renew_lease(self, *, after_s: float) -> None:
         """Renew the lease if the last renewal is longer ago."""

@@ -16,18 +16,21 @@ from hypothesis.stateful import initialize, precondition, rule
 
 from tests.webhooks_core.dispatch.invariants import Invariants
 from tests.webhooks_core.dispatch.manual_dispatcher import (
-    ManualDispatcher,
     failed,
     ok,
     timed_out,
     unreached,
     untried,
 )
+from tests.webhooks_core.dispatch.stepped_dispatcher import (
+    MonotonicClock,
+    SteppedDispatcher,
+)
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints
-from webhooks_core.dispatch import claims, leases, rate_limit
+from webhooks_core.dispatch import claims, leases, results
 from webhooks_core.dispatch.decisions import SUSPECT_AFTER
-from webhooks_core.dispatch.results import RecordedResult
+from webhooks_core.dispatch.results import Recorded, RecordedResult
 from webhooks_core.dispatch.sweep import sweep
 from webhooks_core.models import Attempt, Delivery, DispatcherLease, Endpoint
 from webhooks_core.network.transport import OutgoingRequest
@@ -51,16 +54,7 @@ CHANGES = ["pause", "switch off", "delete", *2 * ["resume", "switch on"]]
 picks = st.integers(0, 99)
 
 
-class BusyDispatcher(ManualDispatcher):
-    """A dispatcher, and its requests that have no result yet.
-
-    One that has begun to send suspects claims nothing else.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[OutgoingRequest] = []
-        self.is_isolating = False
+record_results = results.record_results
 
 
 class Engine(Invariants):
@@ -72,11 +66,13 @@ class Engine(Invariants):
     def begin(self, in_flight: int, rate: int | None, in_order: bool) -> None:
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(claims, "MAX_CLAIMED", MAX_CLAIMED)
+        self.patch.setattr(results, "record_results", self.recorded)
+        self.monotonic = MonotonicClock(self.patch)
         self.atomic = transaction.atomic()
         self.atomic.__enter__()
         self.clock = time_machine.travel(START, tick=False)
         self.traveller = self.clock.start()
-        self.dispatchers: list[BusyDispatcher] = []
+        self.dispatchers: list[SteppedDispatcher] = []
         self.claims: dict[int, list[datetime]] = defaultdict(list)
         self.add(in_flight)
         self.add(in_flight, rate_per_second=rate, in_order=in_order)
@@ -169,42 +165,45 @@ class Engine(Invariants):
     @rule()
     def start(self) -> None:
         with suppress(AssertionError):  # every slot may be taken by one that just died
-            self.dispatchers.append(BusyDispatcher())
+            self.dispatchers.append(SteppedDispatcher(self.check_claims))
 
     @precondition(lambda self: self.dispatchers)
     @rule(pick=picks)
     def claim(self, pick: int) -> None:
         self.look(self.dispatcher(pick))
 
-    def look(self, dispatcher: BusyDispatcher) -> None:
-        """Claim what is due, also with a lease that has expired unnoticed."""
-        is_expired = self.is_expired(dispatcher)
-        is_offline = dispatcher.connectivity.is_offline
-        is_isolating = dispatcher.is_isolating
-        if is_isolating and dispatcher.open:
-            return
+    def look(self, dispatcher: SteppedDispatcher) -> None:
+        """Do a round, also with a lease that has expired unnoticed."""
         try:
-            claimed = dispatcher.claim_suspect() if is_isolating else dispatcher.claim()
+            if not dispatcher.work():
+                self.end(dispatcher, ok)
         except leases.LeaseLostError:
-            assert is_expired
-            self.record(dispatcher, [ok(request) for request in dispatcher.open])
+            assert dispatcher.is_expired
             self.dispatchers.remove(dispatcher)
+
+    def end(self, dispatcher: SteppedDispatcher, answer: Any) -> None:
+        self.dispatchers.remove(dispatcher)
+        dispatcher.finish(answer)
+        assert dispatcher.is_expired
+
+    def check_claims(
+        self, dispatcher: SteppedDispatcher, claimed: list[OutgoingRequest]
+    ) -> None:
+        """Check what was claimed, before anything else happens."""
+        assert not dispatcher.is_expired
+        # Without a network only the trial of every ten minutes is made.
+        assert not dispatcher.is_offline or len(claimed) <= 1
+        self.check_limits(claimed)
+        self.check_shares(dispatcher, claimed)
+        rows = Delivery.objects.filter(pk__in=[request.key for request in claimed])
+        if dispatcher.is_finishing:
+            assert Delivery.objects.claimed_by(dispatcher.lease.pk).count() <= 1
+            assert not rows.filter(interruptions__lt=SUSPECT_AFTER).exists()
         else:
-            assert not (is_expired and claimed)
-            # Without a network only the trial of every ten minutes is made.
-            assert not is_offline or len(claimed) <= 1
-            dispatcher.open += claimed
-            self.check_limits(claimed)
-            self.check_shares(dispatcher, claimed)
-            rows = Delivery.objects.filter(pk__in=[request.key for request in claimed])
-            if is_isolating:
-                assert Delivery.objects.claimed_by(dispatcher.lease.pk).count() <= 1
-                assert not rows.filter(interruptions__lt=SUSPECT_AFTER).exists()
-            else:
-                assert not rows.filter(interruptions__gte=SUSPECT_AFTER).exists()
+            assert not rows.filter(interruptions__gte=SUSPECT_AFTER).exists()
 
     def check_shares(
-        self, dispatcher: BusyDispatcher, claimed: list[OutgoingRequest]
+        self, dispatcher: SteppedDispatcher, claimed: list[OutgoingRequest]
     ) -> None:
         held = Counter(request.owner for request in dispatcher.open)
         assert held.total() <= MAX_CLAIMED + 1
@@ -212,17 +211,9 @@ class Engine(Invariants):
         for owner in {request.owner for request in claimed}:
             assert held[owner] <= (1 if several else MAX_CLAIMED)
 
-    @precondition(lambda self: any(not other.open for other in self.dispatchers))
-    @rule(pick=picks)
-    def isolate(self, pick: int) -> None:
-        """Send suspects from now on, as a dispatcher does at its end."""
-        idle = [other for other in self.dispatchers if not other.open]
-        dispatcher = idle[pick % len(idle)]
-        if not dispatcher.is_isolating:
-            self.look(dispatcher)
-        if dispatcher in self.dispatchers and not dispatcher.open:
-            dispatcher.is_isolating = True
-            self.look(dispatcher)
+    def shift(self, seconds: float) -> None:
+        self.traveller.shift(seconds)
+        self.monotonic.move(seconds)
 
     @precondition(lambda self: any(dispatcher.open for dispatcher in self.dispatchers))
     @rule(pick=picks)
@@ -259,25 +250,28 @@ class Engine(Invariants):
     def lose_network(self, pick: int) -> None:
         """A minute in which nothing arrives, then claims whose requests reach no receiver."""
         dispatcher = self.dispatcher(pick)
-        self.traveller.shift(61)
+        self.shift(61)
         for other in self.dispatchers:
             leases.renew(other.lease)
         self.publish(is_notification_lost=False, count=1)
         self.look(dispatcher)
-        self.record(dispatcher, [unreached(request) for request in dispatcher.open])
+        self.answer_all(dispatcher, unreached)
 
     @precondition(lambda self: self.dispatchers)
     @rule(pick=picks)
     def restore_network(self, pick: int) -> None:
-        self.dispatcher(pick).restore_network()
+        dispatcher = self.dispatcher(pick)
+        dispatcher.sender.mark_reached()
+        self.look(dispatcher)
 
     @precondition(lambda self: any(dispatcher.open for dispatcher in self.dispatchers))
     @rule(pick=picks, kinds=st.lists(st.sampled_from(sorted(RESULTS)), max_size=5))
     def answer(self, pick: int, kinds: list[str]) -> None:
         busy = [dispatcher for dispatcher in self.dispatchers if dispatcher.open]
         dispatcher = busy[pick % len(busy)]
-        answered = zip(kinds, dispatcher.open, strict=False)
-        self.record(dispatcher, [RESULTS[kind](request) for kind, request in answered])
+        for kind, request in zip(kinds, list(dispatcher.open), strict=False):
+            dispatcher.sender.answer(request, RESULTS[kind])
+        self.look(dispatcher)
 
     @precondition(lambda self: any(dispatcher.open for dispatcher in self.dispatchers))
     @rule(pick=picks)
@@ -286,8 +280,10 @@ class Engine(Invariants):
         busy = [dispatcher for dispatcher in self.dispatchers if dispatcher.open]
         dispatcher = busy[pick % len(busy)]
         for _ in range(3):
-            self.record(dispatcher, [timed_out(request) for request in dispatcher.open])
-            self.traveller.shift(6)
+            self.answer_all(dispatcher, timed_out)
+            if dispatcher not in self.dispatchers:
+                return
+            self.shift(6)
             self.publish(is_notification_lost=False, count=1)
             self.look(dispatcher)
             if dispatcher not in self.dispatchers:
@@ -297,7 +293,7 @@ class Engine(Invariants):
     @rule(pick=picks)
     def renew(self, pick: int) -> None:
         dispatcher = self.dispatcher(pick)
-        is_expired = self.is_expired(dispatcher)
+        is_expired = dispatcher.is_expired
         assert leases.renew(dispatcher.lease) != is_expired
 
     @precondition(lambda self: self.dispatchers)
@@ -305,7 +301,7 @@ class Engine(Invariants):
     def stall(self, pick: int, at_once: bool) -> None:
         """Sleep longer than the lease: the others expire it, and it comes back."""
         stalled = self.dispatcher(pick)
-        self.traveller.shift(20)
+        self.shift(20)
         for other in self.dispatchers:
             if other is not stalled:
                 leases.renew(other.lease)
@@ -320,12 +316,10 @@ class Engine(Invariants):
         self.dispatchers.remove(self.dispatcher(pick))
 
     @precondition(lambda self: self.dispatchers)
-    @rule(pick=picks)
-    def leave(self, pick: int) -> None:
-        """With or without open claims."""
-        dispatcher = self.dispatcher(pick)
-        self.dispatchers.remove(dispatcher)
-        dispatcher.leave()
+    @rule(pick=picks, kind=st.sampled_from(sorted(RESULTS.keys() - {"untried"})))
+    def leave(self, pick: int, kind: str) -> None:
+        """With or without open claims, and with suspects, which are then sent alone."""
+        self.end(self.dispatcher(pick), RESULTS[kind])
 
     @rule()
     def sweep(self) -> None:
@@ -333,45 +327,33 @@ class Engine(Invariants):
 
     @rule(seconds=st.sampled_from([0.4, 1, 6, 16, 61, 301, 3600, -1, -20, -61, -3600]))
     def pass_time(self, seconds: float) -> None:
-        self.traveller.shift(seconds)
+        self.shift(seconds)
         if seconds < 0:
             self.claims.clear()  # this clock cannot order them
 
-    def dispatcher(self, pick: int) -> BusyDispatcher:
+    def dispatcher(self, pick: int) -> SteppedDispatcher:
         return self.dispatchers[pick % len(self.dispatchers)]
 
-    def is_expired(self, dispatcher: BusyDispatcher) -> bool:
-        return DispatcherLease.objects.get(pk=dispatcher.lease.pk).ended_at is not None
+    def answer_all(self, dispatcher: SteppedDispatcher, answer: Any) -> None:
+        """Answer what is open; the next round records it."""
+        for request in list(dispatcher.open):
+            dispatcher.sender.answer(request, answer)
+        for _ in range(2):
+            if dispatcher in self.dispatchers:
+                self.look(dispatcher)
 
-    def record(self, dispatcher: BusyDispatcher, results: list[Any]) -> None:
-        if self.is_expired(dispatcher):
-            with pytest.raises(leases.LeaseLostError):
-                dispatcher.record(results)
-            recorded: list[RecordedResult] = []
-        else:
-            recorded = dispatcher.record(results)
-        ended = {result.key for result in results}
-        dispatcher.open = [
-            request for request in dispatcher.open if request.key not in ended
-        ]
-        for entry in recorded:
+    def recorded(self, *arguments: Any, **options: Any) -> Recorded:
+        """Record for real, and count what was recorded."""
+        written = record_results(*arguments, **options)
+        for entry in written.results:
             self.count(entry)
+        return written
 
     def count(self, entry: RecordedResult) -> None:
         pk = entry.claim.endpoint.pk
         status, count = self.counters[pk]
         count = 0 if entry.decision.is_delivered else count + 1
         self.counters[pk] = (2 if count >= LIMIT else status, count)
-
-    def has_to_wait(self, dispatcher: BusyDispatcher) -> bool:
-        """Return True if a queue has due work that its `not_before` delays."""
-        now = timezone.now()
-        return any(
-            queue.next_check_at
-            and queue.next_check_at <= now
-            and rate_limit.is_too_early(queue.not_before, now)
-            for queue in dispatcher.queues.idle()
-        )
 
     def finish(self) -> None:
         """All dispatchers die. The next one must find and end all that waits."""
@@ -382,16 +364,16 @@ class Engine(Invariants):
                 break
             later = max(timezone.now(), last.next_attempt_at) + timedelta(seconds=40)
             self.traveller.move_to(later)
+            self.monotonic.move(40)
             sweep()
             DispatcherLease.objects.update(offline_since=None)
-            dispatcher = BusyDispatcher()
-            while (claimed := dispatcher.claim_alone()) or self.has_to_wait(dispatcher):
-                self.check_limits(claimed)
-                self.record(dispatcher, [ok(request) for request in claimed])
-                if not claimed:
-                    self.traveller.shift(1)
-                    leases.renew(dispatcher.lease)
-            dispatcher.leave()
+            dispatcher = SteppedDispatcher(self.check_claims)
+            dispatcher.sender.answer_all_with = ok
+            for _ in range(100):
+                if not dispatcher.work():
+                    break
+                self.shift(1)
+            dispatcher.finish(ok)
         stuck = Delivery.objects.pending()
         assert not stuck.filter(endpoint__in=Endpoint.objects.receiving()).exists()
         assert not stuck.filter(endpoint__deleted_at__isnull=False).exists()

@@ -126,7 +126,7 @@ def test_a_queue_claims_more_after_each_result_that_it_waits_for(
             is_resident=False,
         )
         for _ in range(12):
-            dispatcher._work()
+            dispatcher.work()
     first, *others = sender.claimed
     # A window of which more than half is left claims nothing, unless it claims exactly.
     assert sum(others) >= 8

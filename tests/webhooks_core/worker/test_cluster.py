@@ -140,6 +140,14 @@ def run_a_task(give: Callable[..., Path]) -> int:
     return int(signatures()[0])
 
 
+def is_acknowledged(database: Path, file: Path) -> bool:
+    """Return True if the task that signs a file has left the queue."""
+    with closing(sqlite3.connect(database, timeout=PATIENCE_S)) as connection:
+        payloads = connection.execute("select payload from django_q_ormq").fetchall()
+    tasks = [SignedPackage.loads(payload) for (payload,) in payloads]
+    return all(task["args"] != (str(file),) for task in tasks)
+
+
 def sentinel_of(cluster: Running) -> int:
     return cluster.children()[0]
 
@@ -293,3 +301,27 @@ def test_a_cluster_ends_with_its_parent(database):
     arguments = ("manage.py", "qcluster", "--exit-with-parent", str(dead.pid))
     with running(*arguments, environment=variables) as cluster:
         assert cluster.status() == -signal.SIGKILL
+
+
+@pytest.mark.skipif("settings.REDIS_URL", reason="Redis hands a task out once")
+def test_half_a_message_in_the_result_queue_keeps_acknowledgements_back_until_a_restart(
+    start, give, database
+):
+    """Tasks still run, and are handed out again: they are hints, so no event is lost.
+
+    What is missing: nothing in the cluster notices it. Each task runs again and again, until an
+    operator restarts the cluster.
+    """
+    cluster = start()
+    first = give("sign")
+    until(lambda: is_acknowledged(database, first), "an acknowledgement")
+
+    signed(give("die_within_a_message"))
+    held = give("sign")
+    assert signed(held) in cluster.family()
+    cluster.clean_up()
+
+    start()
+    last = give("sign")
+    until(lambda: is_acknowledged(database, last), "an acknowledgement")
+    assert not is_acknowledged(database, held)

@@ -1,0 +1,127 @@
+"""The real dispatcher, one round at a time, with a sender whose answers are made up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.webhooks_core.dispatch.manual_dispatcher import untried
+from webhooks_core.dispatch import dispatcher, housekeeping, leases
+from webhooks_core.dispatch.dispatcher import Dispatcher
+from webhooks_core.models import DispatcherLease
+from webhooks_core.network.addresses import AllowedNetworks
+from webhooks_core.network.transport import AttemptResult, OutgoingRequest
+
+Answer = Callable[[OutgoingRequest], AttemptResult]
+
+
+class MonotonicClock:
+    """What the dispatcher's module `time` is in a test: it stands still until it is moved."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.now = 1000.0
+        stand_in = SimpleNamespace(monotonic=lambda: self.now, sleep=self.move)
+        patch.setattr(dispatcher, "time", stand_in)
+        patch.setattr(housekeeping, "time", stand_in)
+
+    def move(self, seconds: float) -> None:
+        self.now += max(seconds, 0)
+
+
+class FakeSender:
+    """Keeps what is submitted open until it is answered; `answer_all_with` answers at once."""
+
+    def __init__(self, on_submit: Callable[[list[OutgoingRequest]], None]) -> None:
+        self.open: list[OutgoingRequest] = []
+        self.answer_all_with: Answer | None = None
+        self.is_reached = False
+        self._on_submit = on_submit
+        self._results: list[AttemptResult] = []
+
+    def answer(self, request: OutgoingRequest, answer: Answer) -> None:
+        self.open.remove(request)
+        self._results.append(answer(request))
+
+    # As Sender.
+
+    def submit(self, requests: Sequence[OutgoingRequest]) -> None:
+        self.open += requests
+        if requests:
+            self._on_submit(list(requests))
+
+    def collect(self, *, wait_s: float) -> list[AttemptResult]:
+        if self.answer_all_with is not None:
+            for request in list(self.open):
+                self.answer(request, self.answer_all_with)
+        results, self._results = self._results, []
+        return results
+
+    def release_waiting(self, pks: Collection[int]) -> None:
+        """Release what has not started: all but the first request of each queue."""
+        for pk in pks:
+            for request in [each for each in self.open if each.queue == pk][1:]:
+                self.answer(request, untried)
+
+    def release_unstarted(self) -> None:
+        self.release_waiting({request.queue for request in self.open})
+
+    def probe(self, url: str, networks: AllowedNetworks) -> None:
+        """Reach nothing: `is_reached` decides."""
+
+    def mark_reached(self) -> None:
+        self.is_reached = True
+
+    def has_reached(self) -> bool:
+        reached, self.is_reached = self.is_reached, False
+        return reached
+
+
+class SteppedDispatcher:
+    """A dispatcher that works when it is told to, and waits for nothing."""
+
+    def __init__(
+        self, on_submit: Callable[[SteppedDispatcher, list[OutgoingRequest]], None]
+    ) -> None:
+        lease = leases.acquire()
+        assert lease is not None
+        self.lease: DispatcherLease = lease
+        self.is_finishing = self._has_waited = False
+        self.sender = FakeSender(lambda requests: on_submit(self, requests))
+        listener: Any = SimpleNamespace(wait=self._wait)
+        sender: Any = self.sender
+        self._dispatcher = Dispatcher(
+            lease, sender, listener, lambda: self._has_waited, timedelta(0), False
+        )
+
+    def _wait(self) -> None:
+        self._has_waited = True
+
+    @property
+    def open(self) -> list[OutgoingRequest]:
+        return self.sender.open
+
+    @property
+    def is_expired(self) -> bool:
+        row = DispatcherLease.objects.filter(pk=self.lease.pk).first()
+        return row is None or row.ended_at is not None
+
+    @property
+    def is_offline(self) -> bool:
+        row = DispatcherLease.objects.get(pk=self.lease.pk)
+        return row.offline_since is not None
+
+    def work(self) -> bool:
+        """Do one round; return False if it would end now. Raises LeaseLostError."""
+        self._has_waited = False
+        goes_on = self._dispatcher.work()
+        self._has_waited = False
+        return goes_on
+
+    def finish(self, answer: Answer) -> None:
+        """End as at the end of a shift; what is open, and each suspect, gets this answer."""
+        self.is_finishing, self.sender.answer_all_with = True, answer
+        self._dispatcher.run(0)
