@@ -24,6 +24,7 @@ release = version = tomllib.loads((ROOT / "pyproject.toml").read_text())["projec
 extensions = ["myst_parser"]
 include_patterns = [
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"),
+    "CODE_OF_CONDUCT.md",
     *("docs/**.md", "clients/*/README.md"),
 ]
 root_doc = "docs/README"

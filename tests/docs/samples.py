@@ -15,6 +15,7 @@ DOCS = ROOT / "docs"
 PAGES = [
     *sorted(DOCS.rglob("*.md")),
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    ROOT / "CODE_OF_CONDUCT.md",
 ]
 FENCE = re.compile(r"^ *```(.*)$")
 
@@ -73,6 +74,14 @@ def commands(code: str) -> Iterator[list[str]]:
         if "manage.py" in " ".join(words[:2]):
             at = next(i for i, word in enumerate(words) if word.endswith("manage.py"))
             yield [word.strip("[]") for word in words[at + 1 :]]
+
+
+def make_targets() -> set[str]:
+    """Return what `make` can be asked for, but for files."""
+    rules = re.findall(
+        r"^([a-z][a-z -]*):(?!=)", (ROOT / "Makefile").read_text(), re.MULTILINE
+    )
+    return {target for rule in rules for target in rule.split()}
 
 
 def shell(

@@ -18,7 +18,7 @@ import yaml
 from django.urls import Resolver404, resolve
 from graphql import build_schema, parse, validate
 
-from tests.docs.samples import DOCS, PAGES, ROOT, Block, blocks
+from tests.docs.samples import DOCS, PAGES, ROOT, Block, blocks, make_targets
 from tests.tools import require
 
 BLOCKS = [block for page in PAGES for block in blocks(page)]
@@ -42,11 +42,8 @@ def read_shell(block: Block) -> None:
         resolves(path)
     for name in FILE.findall(script):
         assert (ROOT / name).exists(), name
-    targets = set(
-        re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    )
     uncommented = re.sub(r"(^|\s)#.*", "", script)
-    assert set(re.findall(r"\bmake ([a-z-]+)", uncommented)) <= targets
+    assert set(re.findall(r"\bmake ([a-z-]+)", uncommented)) <= make_targets()
     services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
     named = re.findall(r"docker compose (?:run --rm|exec) (\w+)", script)
     assert set(named) <= set(services)

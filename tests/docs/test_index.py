@@ -10,7 +10,10 @@ from tests.docs.samples import DOCS
 
 PAGES = sorted(path for path in DOCS.rglob("*.md") if path.name != "README.md")
 LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)")
-ROOT_PAGES = [DOCS.parent / name for name in ("README.md", "CONTRIBUTING.md")]
+ROOT_PAGES = [
+    DOCS.parent / name
+    for name in ("README.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md")
+]
 
 
 def name(page) -> str:
