@@ -119,7 +119,8 @@ def deliver(
 _INSERT = (
     'INSERT INTO webhooks_core_delivery (event_id, next_attempt_at, created_at, "trigger",'
     " status, attempts, interruptions, lone_interruptions, last_error, replay_number,"
-    " public_id, endpoint_id) SELECT %s, %s, %s, %s, 0, 0, 0, 0, '', 0, "
+    " public_id, endpoint_id) SELECT %s, %s, %s, %s,"
+    f" {Delivery.Status.PENDING:d}, 0, 0, 0, '', 0, "
 )
 _INSERT_EACH = f"{_INSERT} %s, %s"
 _INSERT_ALL = f"{_INSERT} unnest(%s::text[]), unnest(%s::bigint[])"
@@ -245,8 +246,10 @@ def _matching(
 
 # As EndpointQuerySet.of and subscribed: composing it with the ORM would be a fourth of the cost.
 _SUBSCRIBED = (
-    "SELECT id, event_types, in_order FROM webhooks_core_endpoint WHERE profile = %s AND owner = %s"
-    " AND deleted_at IS NULL AND active AND status = 1 AND id > %s AND id <= %s ORDER BY id"
+    "SELECT id, event_types, in_order FROM webhooks_core_endpoint"  # noqa: S608 - all constants
+    " WHERE profile = %s AND owner = %s"
+    f" AND deleted_at IS NULL AND active AND status = {Endpoint.Status.ACTIVE:d}"
+    " AND id > %s AND id <= %s ORDER BY id"
 )
 MAX_ID = 2**63 - 1
 

@@ -10,25 +10,30 @@ from datetime import datetime
 
 from webhooks_core.database.clock import clock
 from webhooks_core.database.statements import execute, fetch, ids
+from webhooks_core.models import Delivery
 
+# Of DeliveryQuerySet.waiting and claimed. Statuses are in the text: with a parameter, SQLite would
+# use no partial index.
+_IS_WAITING = (
+    f"id AMONG %s AND status = {Delivery.Status.PENDING:d} AND claimed_by IS NULL"
+)
+_IS_CLAIMED = (
+    f"id AMONG %s AND status = {Delivery.Status.PENDING:d} AND claimed_by = %s"
+)
 _CLAIM = (
-    "UPDATE webhooks_core_delivery"
+    "UPDATE webhooks_core_delivery"  # noqa: S608 - all constants
     " SET attempts = attempts + 1, claimed_by = %s, claimed_at = %s"
-    " WHERE id AMONG %s AND status = 0 AND claimed_by IS NULL"
+    f" WHERE {_IS_WAITING}"
 )
-_CLAIMED = (
-    "SELECT {} FROM webhooks_core_delivery"
-    " WHERE id AMONG %s AND claimed_by = %s AND status = 0"
-)
-_HOW_MANY, _WHICH = _CLAIMED.format("count(*)"), _CLAIMED.format("id")
+_HOW_MANY = f"SELECT count(*) FROM webhooks_core_delivery WHERE {_IS_CLAIMED}"  # noqa: S608
+_WHICH = f"SELECT id FROM webhooks_core_delivery WHERE {_IS_CLAIMED}"  # noqa: S608
 _RELEASE = (
-    "UPDATE webhooks_core_delivery SET attempts = attempts - 1, claimed_by = NULL"
-    " WHERE id AMONG %s AND claimed_by = %s AND status = 0"
+    "UPDATE webhooks_core_delivery SET attempts = attempts - 1, claimed_by = NULL"  # noqa: S608
+    f" WHERE {_IS_CLAIMED}"
 )
 _DELIVER = (
-    "UPDATE webhooks_core_delivery"
-    " SET status = 1, delivered_at = %s, next_attempt_at = NULL, claimed_by = NULL"
-    " WHERE id AMONG %s AND claimed_by = %s AND status = 0"
+    f"UPDATE webhooks_core_delivery SET status = {Delivery.Status.DELIVERED:d},"  # noqa: S608
+    f" delivered_at = %s, next_attempt_at = NULL, claimed_by = NULL WHERE {_IS_CLAIMED}"
 )
 
 

@@ -10,6 +10,7 @@ from django.db import connection
 
 from webhooks_core.database.statements import as_time, fetch, fetch_as_one
 from webhooks_core.dispatch.decisions import SUSPECT_AFTER
+from webhooks_core.models import Delivery
 
 QUEUES_PER_QUERY = 100
 _COLUMNS = "id, public_id, event_id, endpoint_id, attempts, interruptions, size, later"
@@ -90,7 +91,7 @@ def _lateral(limits: Sequence[ClaimLimit], at: datetime) -> Iterator[Sequence[An
 
 def _waiting(queue: str, *, in_order: bool) -> str:
     """Return the query for the first deliveries of a queue, which takes a time and a limit."""
-    # In strict order the first one is due or makes the others wait, at any due time.
+    # Of DeliveryQuerySet.waiting. In strict order the first one is due or makes the others wait, at any due time.
     order = "event_id" if in_order else "next_attempt_at"
     # Times that have passed need not be read: that alone would be a quarter of a claim's cost.
     return (
@@ -98,6 +99,7 @@ def _waiting(queue: str, *, in_order: bool) -> str:
         " d.interruptions, e.size,"
         " CASE WHEN d.next_attempt_at > %s THEN d.next_attempt_at END AS later"
         " FROM webhooks_core_delivery d JOIN webhooks_core_event e ON e.id = d.event_id"
-        f" WHERE d.endpoint_id = {queue} AND d.status = 0 AND d.claimed_by IS NULL"
+        f" WHERE d.endpoint_id = {queue} AND d.status = {Delivery.Status.PENDING:d}"
+        " AND d.claimed_by IS NULL"
         f" ORDER BY d.{order}, d.id LIMIT %s) AS due"
     )

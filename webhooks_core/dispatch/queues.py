@@ -310,8 +310,8 @@ def _lease(
 
 # As EndpointQuerySet.receiving.
 _RECEIVING = (
-    "endpoint.deleted_at IS NULL AND endpoint.active AND endpoint.status = 1"
-    " AND endpoint.paused_at IS NULL"
+    "endpoint.deleted_at IS NULL AND endpoint.active"
+    f" AND endpoint.status = {Endpoint.Status.ACTIVE:d} AND endpoint.paused_at IS NULL"
 )
 _DUE = f"""
     SELECT queue.endpoint_id, queue.not_before, endpoint.profile, endpoint.owner, {_RECEIVING}

@@ -1,0 +1,387 @@
+"""Each statement written as SQL does on random rows what the ORM does.
+
+The statements are SQL because composing them costs more than executing them. The QuerySets say
+what they mean.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
+from itertools import starmap
+from random import Random
+
+import pytest
+import time_machine
+from django.db import transaction
+from django.db.models import Case, Exists, F, OuterRef, When
+
+from tests.webhooks_core.random_rows import (
+    ENDPOINTS,
+    EVENTS,
+    NOW,
+    OWNERS,
+    Arguments,
+    Row,
+    arguments,
+    attempts,
+    fill,
+    plain,
+    stored,
+)
+from webhooks_core import profiles, publishing
+from webhooks_core.database.statements import execute, ids
+from webhooks_core.dispatch import (
+    attempt_rows,
+    claims,
+    delivery_rows,
+    due_deliveries,
+    leases,
+    queues,
+    results,
+)
+from webhooks_core.dispatch.due_deliveries import DueDelivery
+from webhooks_core.dispatch.leases import LeaseLostError
+from webhooks_core.dispatch.queues import LEASED_COLUMNS, LeasedQueues, LeasedRow
+from webhooks_core.dispatch.shares import Owner
+from webhooks_core.models import (
+    Attempt,
+    Delivery,
+    DispatcherLease,
+    Endpoint,
+    EndpointQueue,
+    Event,
+)
+from webhooks_core.models.deliveries import DeliveryQuerySet
+from webhooks_core.publishing import Matching
+from webhooks_core.signing import signer
+from webhooks_core.signing.signer import Body
+from webhooks_core.worker import notify
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("plain", "shop")]
+
+
+# ── Pairs: a statement as SQL, and the same by the ORM ──────────────────────────────
+
+
+def claim(given: Arguments) -> int:
+    return delivery_rows.claim(given.deliveries, lease=given.lease)
+
+
+def claim_by_orm(given: Arguments) -> int:
+    waiting = Delivery.objects.waiting().filter(pk__in=given.deliveries)
+    return waiting.update(
+        attempts=F("attempts") + 1, claimed_by=given.lease, claimed_at=NOW
+    )
+
+
+def claimed_by_orm(given: Arguments) -> DeliveryQuerySet:
+    return Delivery.objects.claimed(given.deliveries, lease=given.lease)
+
+
+def still_claimed(given: Arguments) -> set[int]:
+    return delivery_rows.still_claimed(given.deliveries, lease=given.lease)
+
+
+def still_claimed_by_orm(given: Arguments) -> set[int]:
+    return set(claimed_by_orm(given).values_list("pk", flat=True))
+
+
+def release(given: Arguments) -> int:
+    return delivery_rows.release(given.deliveries, lease=given.lease)
+
+
+def release_by_orm(given: Arguments) -> int:
+    return claimed_by_orm(given).update(attempts=F("attempts") - 1, claimed_by=None)
+
+
+def deliver(given: Arguments) -> None:
+    delivery_rows.deliver(given.deliveries, lease=given.lease, at=given.at)
+
+
+def deliver_by_orm(given: Arguments) -> None:
+    claimed_by_orm(given).update(
+        status=Delivery.Status.DELIVERED,
+        delivered_at=given.at,
+        next_attempt_at=None,
+        claimed_by=None,
+    )
+
+
+def read_due(given: Arguments) -> list[DueDelivery]:
+    """In the order of each queue: that of queues is free."""
+    due = due_deliveries.due_deliveries(given.limits, NOW)
+    return sorted(due, key=lambda row: row.queue)
+
+
+def read_due_by_orm(given: Arguments) -> list[DueDelivery]:
+    later = Case(When(next_attempt_at__gt=NOW, then="next_attempt_at"))
+    due: list[DueDelivery] = []
+    for limit in sorted(given.limits):
+        waiting = Delivery.objects.waiting().filter(endpoint=limit.queue)
+        first = "event" if limit.in_order else "next_attempt_at"
+        columns = ("pk", "public_id", "event_id", "endpoint_id", "attempts")
+        rows = waiting.order_by(first, "pk").values_list(
+            *columns, "interruptions", "event__size", later
+        )
+        due += map(DueDelivery._make, rows[: limit.room + 1])
+    return due
+
+
+def read_endpoints(given: Arguments) -> dict[int, Row]:
+    return {pk: loaded(row) for pk, row in claims._endpoints(given.endpoints).items()}
+
+
+def read_endpoints_by_orm(given: Arguments) -> dict[int, Row]:
+    rows = Endpoint.objects.defer("event_types", "description")
+    return {pk: loaded(row) for pk, row in rows.in_bulk(given.endpoints).items()}
+
+
+def loaded(endpoint: Endpoint) -> Row:
+    return plain(
+        {name: vars(endpoint)[name] for name in vars(endpoint).keys() - {"_state"}}
+    )
+
+
+def read_bodies(given: Arguments) -> dict[int, Body]:
+    due = [DueDelivery(0, "", pk, 0, 0, 0, 0, None) for pk in given.events]
+    return claims._bodies(due)
+
+
+def read_bodies_by_orm(given: Arguments) -> dict[int, Body]:
+    return {
+        pk: Body(event.public_id, event.type, bytes(event.body))
+        for pk, event in Event.objects.in_bulk(given.events).items()
+    }
+
+
+def read_secrets(given: Arguments) -> dict[int, list[str]]:
+    rows = list(Endpoint.objects.filter(pk__in=given.endpoints))
+    signers = signer.signers(rows, given.at)
+    return {pk: signer._secrets for pk, signer in signers.items()}
+
+
+def read_secrets_by_orm(given: Arguments) -> dict[int, list[str]]:
+    rows = Endpoint.objects.filter(pk__in=given.endpoints)
+    return {row.pk: row.secrets(now=given.at) for row in rows}
+
+
+def match(given: Arguments) -> list[Matching]:
+    after, until = min(given.endpoints), max(given.endpoints)
+    return [
+        publishing._matching(
+            profiles.get(profile), owner, "thing.made", after=after, until=until
+        )
+        for profile, owner in OWNERS
+    ]
+
+
+def match_by_orm(given: Arguments) -> list[Matching]:
+    return [matching_by_orm(given, owner) for owner in OWNERS]
+
+
+def matching_by_orm(given: Arguments, owner: Owner) -> Matching:
+    rows = (
+        Endpoint.objects.of(*owner)
+        .subscribed()
+        .filter(pk__gt=min(given.endpoints), pk__lte=max(given.endpoints))
+        .order_by("pk")
+        .values_list("pk", "event_types", "in_order")
+    )
+    matching = [(pk, in_order) for pk, types, in_order in rows if "thing.made" in types]
+    return Matching(
+        [pk for pk, _ in matching], [pk for pk, in_order in matching if in_order]
+    )
+
+
+def create_deliveries(given: Arguments) -> None:
+    Delivery.objects.all().delete()
+    event = Event.objects.get(pk=EVENTS[0])
+    endpoint_ids = [pk for pk in given.endpoints if pk in ENDPOINTS]
+    publishing.deliver(event, endpoint_ids, trigger=Delivery.Trigger.TEST)
+
+
+def create_deliveries_by_orm(given: Arguments) -> None:
+    Delivery.objects.all().delete()
+    Delivery.objects.bulk_create(
+        Delivery(
+            public_id=f"dlv_{pk}",
+            event_id=EVENTS[0],
+            endpoint_id=pk,
+            trigger=Delivery.Trigger.TEST,
+        )
+        for pk in given.endpoints
+        if pk in ENDPOINTS
+    )
+
+
+def insert_attempts(given: Arguments) -> None:
+    attempt_rows.insert(attempts(given))
+
+
+def insert_attempts_by_orm(given: Arguments) -> None:
+    Attempt.objects.bulk_create(
+        Attempt(**row._asdict() | {"details": json.loads(row.details)})
+        for row in attempts(given)
+    )
+
+
+def clean(given: Arguments) -> None:
+    execute(results._CLEAN, given.at, ids(given.endpoints))
+
+
+def clean_by_orm(given: Arguments) -> None:
+    Endpoint.objects.filter(pk__in=given.endpoints).update(
+        last_attempt_at=given.at,
+        consecutive_failures=0,
+        timeouts=0,
+        hanging_since=None,
+    )
+
+
+def lock_endpoints(given: Arguments) -> set[int]:
+    with transaction.atomic():
+        return results._lock_endpoints(
+            [pk for pk in given.endpoints if pk in ENDPOINTS]
+        )
+
+
+def lock_endpoints_by_orm(given: Arguments) -> set[int]:
+    rows = Endpoint.objects.filter(pk__in=given.endpoints)
+    with transaction.atomic():
+        locked = rows.select_for_update(no_key=True, skip_locked=True)
+        return set(locked.values_list("pk", flat=True))
+
+
+def lock_lease(given: Arguments) -> bool:
+    try:
+        with transaction.atomic():
+            leases.lock(DispatcherLease(pk=given.lease))
+    except LeaseLostError:
+        return False
+    return True
+
+
+def lock_lease_by_orm(given: Arguments) -> bool:
+    return DispatcherLease.objects.filter(pk=given.lease, ended_at=None).exists()
+
+
+def due_times() -> list[datetime]:
+    rows = EndpointQueue.objects.exclude(next_due_at=None).order_by("next_due_at")
+    return [at for at in rows.values_list("next_due_at", flat=True) if at]
+
+
+def has_due(given: Arguments) -> list[bool]:
+    leased = LeasedQueues(DispatcherLease(pk=given.lease))
+    return [leased.has_due(at) for at in due_times()]
+
+
+def has_due_by_orm(given: Arguments) -> list[bool]:
+    queues = EndpointQueue.objects
+    return [queues.due(at, lease=given.lease).exists() for at in due_times()]
+
+
+def lease_queues(given: Arguments) -> set[LeasedRow]:
+    lease = DispatcherLease(pk=given.lease)
+    try:
+        rows = queues._lease(lease, given.at, given.room, without=given.without)
+    except LeaseLostError:
+        return set()
+    return set(rows)
+
+
+def lease_queues_by_orm(given: Arguments) -> set[LeasedRow]:
+    if not lock_lease_by_orm(given):
+        return set()
+    receiving = Exists(Endpoint.objects.receiving().filter(pk=OuterRef("pk")))
+    due = EndpointQueue.objects.due(given.at, lease=given.lease)
+    for profile, owner in given.without:
+        due = due.exclude(endpoint__profile=profile, endpoint__owner=owner)
+    rows = set(
+        starmap(LeasedRow, due.values_list(*LEASED_COLUMNS, receiving)[: given.room])
+    )
+    leased = EndpointQueue.objects.filter(pk__in=[row.pk for row in rows])
+    leased.update(leased_by=given.lease, next_due_at=None)
+    return rows
+
+
+def mark_due(given: Arguments) -> None:
+    notify.notify(given.endpoints, at=given.at)
+
+
+def mark_due_by_orm(given: Arguments) -> None:
+    EndpointQueue.objects.mark_due(given.endpoints, at=given.at)
+
+
+Action = Callable[[Arguments], object]
+Undo = Callable[[], AbstractContextManager[None]]
+PAIRS: list[tuple[Action, Action]] = [
+    (claim, claim_by_orm),
+    (still_claimed, still_claimed_by_orm),
+    (release, release_by_orm),
+    (deliver, deliver_by_orm),
+    (read_due, read_due_by_orm),
+    (read_endpoints, read_endpoints_by_orm),
+    (read_bodies, read_bodies_by_orm),
+    (read_secrets, read_secrets_by_orm),
+    (match, match_by_orm),
+    (create_deliveries, create_deliveries_by_orm),
+    (insert_attempts, insert_attempts_by_orm),
+    (clean, clean_by_orm),
+    (lock_endpoints, lock_endpoints_by_orm),
+    (lock_lease, lock_lease_by_orm),
+    (has_due, has_due_by_orm),
+    (lease_queues, lease_queues_by_orm),
+]
+
+
+@contextmanager
+def undone() -> Iterator[None]:
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+@contextmanager
+def undone_in_queues() -> Iterator[None]:
+    """As undone(), without a transaction."""
+    rows = list(EndpointQueue.objects.all())
+    yield
+    EndpointQueue.objects.bulk_update(rows, ["next_due_at"])
+
+
+def compare(by_sql: Action, by_orm: Action, undo: Undo = undone) -> None:
+    """Compare what both return on random rows, and all rows after each call."""
+
+    def nothing(_: Arguments) -> None:
+        pass
+
+    effects = 0
+    with time_machine.travel(NOW, tick=False):
+        for seed in range(3):
+            chance = Random(seed)  # noqa: S311 - the same rows in each run
+            fill(chance)
+            for _ in range(8):
+                given = arguments(chance)
+                outcomes = []
+                for action in (by_sql, by_orm, nothing):
+                    with undo():
+                        outcomes.append((action(given), stored()))
+                assert outcomes[0] == outcomes[1], given
+                effects += outcomes[0] != outcomes[2]
+    assert effects > 1  # two that find and change nothing would be equal too
+
+
+@pytest.mark.parametrize(
+    ("by_sql", "by_orm"), PAIRS, ids=[by_sql.__name__ for by_sql, _ in PAIRS]
+)
+def test_a_statement_does_what_the_orm_does(by_sql, by_orm):
+    compare(by_sql, by_orm)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_notification_does_what_the_orm_does():
+    """Outside a transaction, where PostgreSQL gets one statement for it."""
+    compare(mark_due, mark_due_by_orm, undone_in_queues)
