@@ -81,4 +81,16 @@ class UnavailableError(GatewayError):
     default_headers = RETRY_AFTER
 
 
-HANDLER = ErrorHandler.of(GatewayError)
+ERRORS: dict[int, type[GatewayError]] = {
+    400: BadRequestError,
+    401: UnauthorizedError,
+    404: NotFoundError,
+    405: MethodNotAllowedError,
+    409: ConflictError,
+    413: PayloadTooLargeError,
+    415: UnsupportedMediaTypeError,
+    429: TooManyRequestsError,
+    500: InternalError,
+    503: UnavailableError,
+}
+HANDLER = ErrorHandler(GatewayError, ERRORS)

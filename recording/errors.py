@@ -73,4 +73,15 @@ class UnavailableError(RecordingError):
     default_headers = RETRY_AFTER
 
 
-HANDLER = ErrorHandler.of(RecordingError, headers=cors.CORS_HEADERS)
+ERRORS: dict[int, type[RecordingError]] = {
+    400: BadRequestError,
+    401: UnauthorizedError,
+    404: NotFoundError,
+    405: MethodNotAllowedError,
+    413: PayloadTooLargeError,
+    415: UnsupportedMediaTypeError,
+    429: TooManyRequestsError,
+    500: InternalError,
+    503: UnavailableError,
+}
+HANDLER = ErrorHandler(RecordingError, ERRORS, headers=cors.CORS_HEADERS)

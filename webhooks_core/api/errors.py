@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, TypeVar
 
 import structlog
 from django.http import HttpRequest, JsonResponse
@@ -41,21 +41,15 @@ E = TypeVar("E", bound=ApiError)
 
 @dataclass(frozen=True)
 class ErrorHandler(Generic[E]):
-    """Turns exceptions into a product's errors, and these into responses."""
+    """Turns exceptions into a product's errors, and these into responses.
+
+    `kinds` has 500 and every status of `failure_of`. `headers` are those of every response of the
+    product, besides `Cache-Control`.
+    """
 
     base: type[E]
     kinds: Mapping[int, type[E]]
     headers: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, base: type[E], *, headers: Mapping[str, str] | None = None) -> Self:
-        """Return the handler of the present subclasses of `base`: one for each status.
-
-        They include 500 and every status of `failure_of`. `headers` are those of every response
-        of the product, besides `Cache-Control`.
-        """
-        kinds = {kind.status_code: kind for kind in base.__subclasses__()}
-        return cls(base, kinds, {"Cache-Control": "no-store", **(headers or {})})
 
     def translate(self, error: BaseException | None) -> E | None:
         """Return the product's error for an exception; None for an unexpected one."""
@@ -87,7 +81,7 @@ class ErrorHandler(Generic[E]):
         `status` (400, 404 or 500) applies unless the exception maps to an error.
         """
         api_error = response(self.translate(error) or self.kinds[status]())
-        for name, value in self.headers.items():
+        for name, value in {"Cache-Control": "no-store", **self.headers}.items():
             api_error.headers[name] = value
         return api_error
 
