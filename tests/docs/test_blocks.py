@@ -98,20 +98,6 @@ def read_javascript(block: Block) -> None:
     assert page in {"receiving-webhooks.md", "connect.md"}, "name the test that runs it"
 
 
-def read_diff(block: Block) -> None:
-    """Apply it to the tree, but for the writing."""
-    require("git")
-    done = subprocess.run(
-        ["git", "apply", "--check", "-"],
-        input=block.code,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-
-
 def read_plain(block: Block) -> None:
     assert block.page in PLAIN
 
@@ -122,7 +108,6 @@ READERS: dict[str, Callable[[Block], object]] = {
     "json": lambda block: json.loads(block.code),
     "yaml": lambda block: yaml.safe_load(block.code),
     "python": lambda block: compile(block.code, block.place, "exec"),
-    "diff": read_diff,
     "graphql": read_graphql,
     "nginx": read_nginx,
     "ini": lambda block: block.name.endswith(".service"),  # test_operations_page.py
