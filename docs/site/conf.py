@@ -1,7 +1,7 @@
 """The documentation site (`make docs`): Sphinx reads the Markdown pages from the repository's root.
 
 docs/README.md is the index: each of its sections becomes a part of the navigation, in the order of
-its links. The two reference pages of docs/api get their content from docs/api by reference.py.
+its links. So do those of docs/adr/README.md, below its page. The two reference pages of docs/api get their content from docs/api by reference.py.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ html_show_sphinx = False
 html_static_path = ["static"]
 html_css_files = ["tables.css"]
 
-INDEX = "docs/README"
+INDEXES = ("docs/README", "docs/adr/README")
 LINK = re.compile(r"\]\(([^)#\s]+)\.md\)")
 # A link whose text is the name of the file, as it is good to read on GitHub.
 FILE_LINK = re.compile(
@@ -69,7 +69,7 @@ def extend(_app: Any, name: str, source: list[str]) -> None:
     """Let links show titles of pages, and append what is generated to the text of a page."""
     folder = (ROOT / name).parent
     source[0] = FILE_LINK.sub(lambda link: titled(link, folder), source[0])
-    if name == INDEX:
+    if name in INDEXES:
         source[0] += "\n" + navigation(source[0])
     elif name in reference.PAGES:
         source[0] += "\n" + reference.PAGES[name]()
