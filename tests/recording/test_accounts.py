@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import threading
-import time
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -163,10 +162,12 @@ def test_nothing_is_sent_after_a_deletion_beside_a_dispatcher_with_claims(api):
         with dispatcher():
             until(lambda: len(server.requests) >= 4, "four requests")
             assert Delivery.objects.filter(claimed_by__isnull=False).exists()
+            in_flight = Endpoint.objects.get(owner=api.owner).max_in_flight
             api.user.delete()
-            at = time.time()
+            arrived = len(server.requests)
             until(lambda: not Delivery.objects.pending().exists(), "no claim")
-        assert [request for request in server.requests if request.at > at] == []
+        # What was on the wire may arrive later, on a busy machine.
+        assert len(server.requests) - arrived <= in_flight
         assert len(server.requests) < 300
     tasks.remove_ended_owners()
     assert counts() == [0] * len(ROWS)

@@ -53,6 +53,9 @@ def end_owner(*, profile: str, owner: str) -> None:
 
         def settle() -> None:
             _await_dispatchers(pks)
+            # What they saw, they then dropped: when they see it again, nothing can start.
+            notify.recall(pks)
+            _await_dispatchers(pks)
             notify.enqueue(REMOVE)
 
         transaction.on_commit(settle, robust=True)

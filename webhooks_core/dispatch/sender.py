@@ -107,9 +107,12 @@ class Sender:
         self._loop.call_soon_threadsafe(self._release_all)
 
     def release_waiting(self, pks: Collection[int]) -> None:
-        """Release the requests of some queues that have not been started."""
+        """Release the requests of some queues that have not been started: after this, none is."""
         if pks:
+            is_done = threading.Event()
             self._loop.call_soon_threadsafe(self._release_queues, pks)
+            self._loop.call_soon_threadsafe(is_done.set)
+            is_done.wait()
 
     def probe(self, url: str, networks: AllowedNetworks) -> None:
         """Try to connect to a receiver; a success shows in `has_reached()`."""

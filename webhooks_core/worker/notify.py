@@ -79,16 +79,21 @@ def _pending() -> _Notification | None:
 
 
 def recall_on_commit(endpoint_ids: Sequence[int]) -> None:
-    """Once the transaction has committed, have dispatchers drop what they have not started.
+    """Once the transaction has committed, have dispatchers drop what they have not started."""
 
-    For endpoints that receive nothing any more. Only queues with a dispatcher are written.
+    def after_commit() -> None:  # not a partial, as above
+        recall(endpoint_ids)
+
+    transaction.on_commit(after_commit, robust=True)
+
+
+def recall(endpoint_ids: Sequence[int]) -> None:
+    """Have dispatchers drop what they have not started, of endpoints that receive nothing more.
+
+    Only queues with a dispatcher are written.
     """
-
-    def recall() -> None:  # not a partial, as above
-        leased = EndpointQueue.objects.filter(leased_by__isnull=False)
-        leased.mark_due(endpoint_ids, at=clock.in_sql())
-
-    transaction.on_commit(recall, robust=True)
+    leased = EndpointQueue.objects.filter(leased_by__isnull=False)
+    leased.mark_due(endpoint_ids, at=clock.in_sql())
 
 
 def notify(endpoint_ids: Sequence[int], *, at: datetime | None = None) -> None:
