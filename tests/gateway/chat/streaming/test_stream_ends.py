@@ -200,7 +200,7 @@ def test_an_odd_number_of_choices_is_for_the_upstream_to_judge(gateway, upstream
     "rest",
     [
         (said(0, "b"), 0.1, said(0, "c"), 0.1, said(0, "d", "stop")),
-        (said(0, "b", "stop"), said(0, "c"), 0.1, said(0, "d"), 0.1, DONE),
+        (said(0, "b", "stop") + said(0, "c"), 0.1, said(0, "d"), 0.1, DONE),
         (said(0, "b"), 0.1, said(0, "cd"), 0.05, None),
         (thought(0, "b"), 0.1, said(0, "cd", "stop"), DONE),
     ],
