@@ -69,10 +69,11 @@ class WSGIBridge:
             env = environ(scope, body.file, body.length)
             call = Call(self._application, env)
             head, first, is_all = await self._begin(call, env)
-            await send(head)
-            await send(_part(first, more=not is_all))
-            if not is_all:
-                await self._stream(call, receive, send)
+            if is_all:
+                await send(head)
+                await send(_part(first, more=False))
+            else:
+                await self._stream(call, (head, _part(first, more=True)), receive, send)
 
     async def _begin(self, call: Call, env: Environ) -> tuple[Message, bytes, bool]:
         return await self._pool.run(call.begin)
@@ -89,8 +90,10 @@ class WSGIBridge:
             return Body(self._bodies, limit, length=declared or 0)
         return await self._bodies.receive(receive, limit=limit)
 
-    async def _stream(self, call: Call, receive: Receive, send: Send) -> None:
-        """Send the other parts, each once the client has accepted the previous one.
+    async def _stream(
+        self, call: Call, begun: Iterable[Message], receive: Receive, send: Send
+    ) -> None:
+        """Send what has begun, then each other part once the client has accepted the last one.
 
         A thread makes one part at a time, so that none waits for a client. Raises TimeoutError for
         a client that does not read.
@@ -98,6 +101,9 @@ class WSGIBridge:
         gone = asyncio.create_task(_disconnected(receive))
         try:
             with within(RESPONSE_S):
+                with within(STALL_S):
+                    for message in begun:
+                        await _pass_on(message, send)
                 is_all = False
                 while not is_all and not gone.done():
                     part, is_all = await self._pool.run(call.next_part)
