@@ -32,6 +32,8 @@ TAG_OR_ENTITY = re.compile(
 START = re.compile(r">|(?:#{1,6}|[-+*])(?:[ \t]|$)", re.MULTILINE)
 NUMBER = re.compile(r"\d{1,9}[.)](?=[ \t]|$)", re.MULTILINE)
 FENCE = re.compile(r"`{3,}|~{3,}")
+# Signs end a heading only behind a blank (CommonMark 4.2).
+CLOSING = re.compile(r"(?<=[ \t])(#+)[ \t]*$", re.MULTILINE)
 # A rule, the line below a heading, or the second line of a table.
 ONLY_SIGNS = re.compile(r"[-=*_|:+ \t]+\Z")
 
@@ -120,7 +122,8 @@ class _Page:
 
     def _facts(self, start: int, end: int, *, bracket: int, is_table: bool) -> _Line:
         first = self.text[self._content(start, end)]
-        tail = start + len(self.text[start:end].rstrip("# \t")) if first == "#" else end
+        closing = CLOSING.search(self.text, start, end) if first == "#" else None
+        tail = closing.start(1) if closing else end
         bracket = end if bracket < 0 else bracket
         return _Line(first, bracket, is_table or self._has_real("|", start, end), tail)
 
@@ -145,7 +148,7 @@ class _Page:
             case "|":
                 is_markup = line.is_table
             case "#":
-                is_markup = line.tail <= position
+                is_markup = line.tail == position
             case _:
                 is_markup = False
         return is_markup

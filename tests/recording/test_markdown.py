@@ -314,6 +314,16 @@ def test_only_what_would_be_markup_is_escaped(text, content):
         assert from_html(before + html.escape(text)) == f"{after}{content}\n"
 
 
+@pytest.mark.spec("recording", "HTML to Markdown: escapes are minimal")
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [("F# and C#", "F# and C#"), ("C ##", "C \\##"), ("# C", "# C"), ("#", "\\#")],
+)
+def test_only_signs_that_would_end_a_heading_are_escaped(text, content):
+    assert from_html(f"<h2>{text}</h2>") == f"## {content}\n"
+    assert rendered(f"<h2>{text}</h2>").text == text.replace(" ", "")
+
+
 def test_a_link_behind_an_exclamation_mark_is_no_image():
     assert rendered('<p>!<a href="https://x">a</a></p>').elements == {"p", "a"}
 
