@@ -48,7 +48,6 @@ def matches(event_types: Sequence[str], event_type: str) -> bool:
 def headers(context: SigningContext) -> dict[str, str]:
     """Return the headers of one attempt in addition to its signature."""
     return {
-        "Content-Type": "application/json",
         "X-Catalog-Event": context.event_type,
         "X-Catalog-Delivery": context.delivery_id,
     }

@@ -69,8 +69,7 @@ OAUTH2_PROVIDER: dict[str, Any] = {
     "SCOPES": {"mcp:connect": "Read your recordings and manage your webhooks"},
     "AUTHORIZATION_CODE_EXPIRE_SECONDS": 60,
     "ACCESS_TOKEN_EXPIRE_SECONDS": 3600,
-    # The toolkit counts from the access token's end; together they are 90 days.
-    "REFRESH_TOKEN_EXPIRE_SECONDS": 90 * 86_400 - 3600,
+    # How long refresh tokens are valid: REFRESH_LIFETIME in recording/oauth/models.py.
     "REFRESH_TOKEN_REUSE_PROTECTION": True,
     "OAUTH2_RESPONSE_TYPES_SUPPORTED": ["code"],
     "OAUTH2_GRANT_TYPES_SUPPORTED": ["authorization_code", "refresh_token"],

@@ -111,7 +111,7 @@ class UrlField(StrictCharField):
 
 @extend_schema_field({"type": ["string", "null"], "maxLength": MAX_SECRET})
 class SecretField(StrictCharField):
-    """A secret whose length is checked with its least one, which a setting names."""
+    """A secret. Its length is checked elsewhere, since a setting has the minimum."""
 
 
 @extend_schema_serializer(examples=[request_example({"active": False})])

@@ -130,7 +130,7 @@ EVENT_TYPES = {event_type.name: event_type for event_type in _EVENT_TYPES}
 SUBSCRIBABLE = [name for name, kind in EVENT_TYPES.items() if kind.subscribable]
 
 
-def receives(event_types: Sequence[str], event_type: str) -> bool:
+def matches(event_types: Sequence[str], event_type: str) -> bool:
     """Return True if a subscription receives a type: an empty list means all but the test."""
     return event_type != TEST and (not event_types or event_type in event_types)
 
@@ -185,7 +185,7 @@ def profile(
     return WebhookProfile(
         name=PROFILE,
         event_types=EVENT_TYPES,
-        matches=receives,
+        matches=matches,
         envelope=envelope,
         signature_scheme="timestamped",
         header_prefix="X-Gateway",

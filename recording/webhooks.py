@@ -124,7 +124,6 @@ def matches(event_types: Sequence[str], event_type: str) -> bool:
 def headers(context: SigningContext) -> dict[str, str]:
     """Return an attempt's headers without the signature's (recording, "Receiving an event")."""
     return {
-        "Content-Type": "application/json",
         "X-Recording-Event": context.event_type,
         "X-Recording-Delivery": context.delivery_id,
     }

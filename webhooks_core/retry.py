@@ -47,8 +47,8 @@ class RetryPolicy:
     def probe_pause(self, probes: int) -> float:
         """Return the pause in seconds after so many probes of a receiver that hangs.
 
-        It doubles from a second, up to the first pause between attempts: what waits for a probe
-        waits no longer than if it had been tried and had failed.
+        It doubles from one second, up to the first pause between attempts. So a delivery that
+        waits for a probe waits no longer than one that was tried and failed.
         """
         return min(2.0 ** min(probes, 64), self.longest_probe_pause)
 

@@ -27,7 +27,7 @@ CHECK_INTERVAL_S = 60.0
 # However slowly it reads a response that is complete, it has this many checks (ten minutes).
 MAX_CHECKS = 10
 MAX_HEAD_BYTES = 128 * 1024
-# Which a client that connected before the port closed has to begin its first request.
+# The time in which a client that connected before the port closed must begin its first request.
 FIRST_REQUEST_S = 2.0
 
 # Every response begins with this; its bytes are sent as probes, with these pauses.

@@ -16,8 +16,8 @@ LIFETIME_S = 600
 
 
 def begin(request: HttpRequest, account: Any) -> None:
-    """Remember in the session whose password was right, and where the login leads."""
-    request.session.cycle_key()  # nobody who planted the session's key takes part
+    """Store in the session the account whose password was right, and where the login leads."""
+    request.session.cycle_key()  # a session key that an attacker planted becomes useless
     request.session[PENDING] = {
         "account": str(account.pk),
         "backend": account.backend,

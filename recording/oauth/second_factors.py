@@ -22,7 +22,7 @@ log = structlog.stdlib.get_logger("signpost.oauth")
 # In the session: the login had a second step.
 VERIFIED = "second_factor"
 RECOVERY_CODES = 10
-# 32 characters that nobody mistakes for others; 16 of them are 80 bits, which no hash must slow.
+# 32 characters that look different. A code has 16 of them: 80 bits, so a fast hash suffices.
 ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 RECOVERY_LENGTH, GROUP = 16, 4
 

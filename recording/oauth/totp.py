@@ -34,11 +34,6 @@ def uri(secret: str, *, account_name: str) -> str:
     return _totp(secret).get_provisioning_uri(account_name, ISSUER)
 
 
-def code_at(secret: str, *, now: float) -> str:
-    """Return the code of a time in seconds since 1970."""
-    return _totp(secret).generate(now).decode()
-
-
 def matching_step(secret: str, code: str, *, now: float) -> int | None:
     """Return the number of the 30 seconds that a code belongs to; None if it is not valid now."""
     current = int(now) // STEP_S

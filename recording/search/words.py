@@ -65,7 +65,7 @@ _FOLDING = _Folding()
 
 
 def folded(text: str) -> str:
-    """Return a text without case and accents, each character for itself."""
+    """Return a text in lower case and without accents. It folds each character alone."""
     if text.isascii():
         return text.lower()
     pieces = (text[at : at + PIECE] for at in range(0, len(text), PIECE))

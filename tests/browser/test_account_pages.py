@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 
 from recording.oauth import totp
 from tests.factories import UserFactory
+from tests.recording.oauth.two_step import code_at
 
 OLD, NEW = "correct horse", "battery staple 7"
 
@@ -19,7 +20,7 @@ def log_in(page: Page, password: str) -> None:
 
 
 def code_of(key: str, *, later: int = 0) -> str:
-    return totp.code_at(key, now=time.time() + later)
+    return code_at(key, now=time.time() + later)
 
 
 def test_a_two_step_login_is_set_up_and_used_and_the_password_changed(

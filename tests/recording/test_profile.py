@@ -63,7 +63,6 @@ def test_the_headers_of_an_attempt():
     )
     key, message = b"whsec_new", b"1800000000." + body
     assert PROFILE.delivery_headers(sending) == {
-        "Content-Type": "application/json",
         "X-Recording-Event": "summary.completed",
         "X-Recording-Delivery": "dlv_1",
         "X-Recording-Timestamp": "1800000000",

@@ -31,7 +31,7 @@ from webhooks_core.profiles import WebhookProfile
 from webhooks_core.signing.signer import Body, RequestSigner, signers
 from webhooks_core.url_access import allowed_networks
 
-# Of one owner; others find a third more.
+# The most that one owner may claim. For other owners, a third of it is kept free.
 MAX_CLAIMED = 2048
 MAX_BYTES = 32 * 1024 * 1024
 # How long an endpoint is left out whose deliveries cannot be claimed.

@@ -57,9 +57,10 @@ def dispatch(
 ) -> int:
     """Send what is due, and what falls due within `linger`; return the number of attempts.
 
-    Returns 0 at once if every slot is taken, or a resident dispatcher does all there is. Ends after `run_s` seconds, or soon after `stop()`
-    turns true: claims that have not been started are released, open requests are awaited. A
-    `resident` dispatcher waits for work that is not published yet, and wakes a successor.
+    Returns 0 immediately if every slot is taken, or if a resident dispatcher leaves no work. Ends
+    after `run_s` seconds, or soon after `stop()` returns True: claims that have not been started
+    are released, open requests are awaited. A `resident` dispatcher waits for work that is not
+    published yet, and wakes a successor.
     """
     if resident and not leases.is_dispatcher_wanted():
         return 0
@@ -145,7 +146,7 @@ class Dispatcher:
         if self._claims or self._recorder.unrecorded:
             return True
         if self._queues.suspected() and not self._queues.due(clock.now()):
-            return False  # only after its end a dispatcher is alone with a suspect
+            return False  # suspects are sent alone, when all else has ended
         return self._expects_work()
 
     def _claim(self) -> list[OutgoingRequest]:

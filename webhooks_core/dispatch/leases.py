@@ -135,7 +135,7 @@ def lock(lease: DispatcherLease) -> None:
 
 
 def lock_after_outage(lease: DispatcherLease) -> None:
-    """As lock(), on a new connection: the machine may have become a clone of the lease's."""
+    """As lock(), on a new connection: this machine may be a clone of the one that got the lease."""
     lock(lease)
     if lease.address != sessions.client_address():
         raise LeaseLostError
@@ -242,8 +242,8 @@ def _free_claims(lease: DispatcherLease) -> int:
 def _interrupt(lease: DispatcherLease, now: datetime) -> int:
     """Record a lease's attempts without a result as interrupted, and make them due again.
 
-    Only an interruption alone counts against a delivery: beside others any of them may be the
-    cause.
+    `lone_interruptions` counts only an attempt that was interrupted alone. Of several, any may be
+    the cause.
     """
     claimed = Delivery.objects.claimed_by(lease.pk)
     rows = list(claimed.values_list("pk", "attempts", "claimed_at", "interruptions"))

@@ -98,7 +98,7 @@ class Connection(asyncio.Protocol):
         self._waiter: asyncio.Future[None] | None = None
         self._failure: Exception | None = None
         self._parser = HttpResponseParser(self)
-        # As lenient as common clients.
+        # Common clients accept these deviations too.
         self._parser.set_dangerous_leniencies(
             lenient_headers=True,
             lenient_optional_cr_before_lf=True,

@@ -39,7 +39,7 @@ class StepForm(forms.Form):
 
 @method_decorator(never_cache, name="dispatch")
 class SecondStep(LoginPageMixin, FormView[StepForm]):
-    """Logs in whose password was right, and whose code is."""
+    """Log in an account whose password was right and whose second factor is valid."""
 
     template_name = "accounts/second_step.html"
     form_class = StepForm

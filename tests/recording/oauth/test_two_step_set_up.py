@@ -14,12 +14,13 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from recording.oauth import second_factors, totp
+from recording.oauth import second_factors
 from recording.oauth.models import AuthenticatorApp, RecoveryCode
 from tests.recording.oauth.two_step import (
     LOGIN,
     PAGE,
     PASSWORD,
+    code_at,
     code_of,
     enter,
     is_logged_in,
@@ -57,7 +58,7 @@ def set_up(visitor: Client) -> Any:
     (key,) = re.findall(r'<code class="token">([A-Z2-7 ]+)</code>', page)
     assert page.count("<svg") == 1
     assert "style=" not in page
-    return post(visitor, code=totp.code_at(key.replace(" ", ""), now=time.time()))
+    return post(visitor, code=code_at(key.replace(" ", ""), now=time.time()))
 
 
 def test_setting_up_shows_recovery_codes_once_and_ends_other_sessions(visitor, ada):

@@ -22,7 +22,7 @@ from webhooks_core.worker import notify, shutdown
 # A pusher tolerates failures of the broker for so long; then it is replaced by a new one.
 FAILING_S = 60.0
 PAUSE_S = 1.0
-# Of the package of a hint, which has no arguments; larger ones are not read twice.
+# The package of a hint has no arguments, so it is short. Longer packages are not read here.
 MAX_HINT_LENGTH = 1000
 
 _last = mmap.mmap(-1, 8)
