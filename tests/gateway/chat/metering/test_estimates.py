@@ -58,7 +58,7 @@ def recorded(gateway: Any, *, status: int) -> ChatContext:
 
 def test_a_stream_that_the_client_left_is_estimated_from_its_text(gateway, upstream):
     upstream.script = sends(*SAID, NEVER)
-    context = left(gateway, TEXT[15:].encode()[:3], stream=True)
+    context = left(gateway, b"afen", stream=True)  # not in a hexadecimal id
     assert context.counted() == (Usage(PROMPT, 6), True)
     assert nothing_is_left(gateway, upstream)
 
