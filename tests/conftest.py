@@ -209,6 +209,8 @@ def django_db_setup(django_db_setup, django_db_blocker) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", restore)
         yield
+    with django_db_blocker.unblock():
+        database.end_other_sessions()
 
 
 PLAIN = WebhookProfile(

@@ -33,6 +33,17 @@ def restorer() -> Callable[[TransactionTestCase], None]:
     return restore
 
 
+def end_other_sessions() -> None:
+    """End the sessions of threads that outlive the tests: PostgreSQL drops no database in use."""
+    for alias in connections:
+        if connections[alias].vendor == "postgresql":
+            with connections[alias].cursor() as cursor:
+                cursor.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
+
+
 def _filled(cursor: CursorWrapper, alias: str) -> list[str]:
     """Name the tables that have rows."""
     tables = connections[alias].introspection.django_table_names(only_existing=True)

@@ -43,6 +43,7 @@ class Limits:
     depth: int = 12
     introspection_depth: int = 20
     aliases: int = 30
+    alias_characters: int = 1_000  # each row of the answer repeats them
     root_fields: int = 20
     directives: int = 50
     expanded_fields: int = 5_000
@@ -65,6 +66,7 @@ class Size:
     depth: int = 0
     introspection_depth: int = 0
     aliases: int = 0
+    alias_characters: int = 0
     root_fields: int = 0
     directives: int = 0
     expanded_fields: int = 0
@@ -76,6 +78,7 @@ class Size:
             self.introspection_depth, other.introspection_depth
         )
         self.aliases += other.aliases
+        self.alias_characters += other.alias_characters
         self.root_fields += other.root_fields
         self.directives += other.directives
         self.expanded_fields += other.expanded_fields
@@ -194,6 +197,8 @@ class Measurement:
             depth=0 if introspects else below.depth + 1,
             introspection_depth=below.depth if introspects else 0,
             aliases=below.aliases + (node.alias is not None),
+            alias_characters=below.alias_characters
+            + (len(node.alias.value) if node.alias else 0),
             root_fields=int(is_root),
             directives=below.directives,
             expanded_fields=below.expanded_fields + 1,

@@ -42,6 +42,10 @@ ABUSES = {
     "forty thousand comments": ("#\n" * 40_000 + "{ __typename }", "tokens"),
     "a string of 500 KB": ('{ searchBooks(title: "' + "x" * 500_000 + '") { id } }', "characters"),
     "thirty-one aliases": ("{ getAllBooks { " + " ".join(f"a{n}: id" for n in range(31)) + " } }", "aliases"),
+    "a long alias": ("{ getAllBooks { " + "a" * 1_001 + ": id } }", "alias characters"),
+    "a long alias of an edge": ("{ books { edges { " + "a" * 1_001 + ": cursor } } }", "alias characters"),
+    "a long alias in introspection": ("{ __schema { types { " + "a" * 1_001 + ": name } } }", "alias characters"),
+    "long aliases in fragments": ("{ getAllBooks { ...A b: name ...A } } fragment A on Book { " + "a" * 500 + ": id }", "alias characters"),
     "aliases in fragments": ("{ getAllBooks { ...A b: name ...A } } fragment A on Book { " + " ".join(f"a{n}: id" for n in range(15)) + " }", "aliases"),
     "twenty-one root fields": ("{ " + "getAllBooks { id } " * 21 + "}", "root fields"),
     "fifty-one directives": ("{ __typename " + "@skip(if: false) " * 51 + "}", "directives"),
@@ -348,4 +352,5 @@ def test_a_document_keeps_a_bounded_number_of_plans(ask):
 def test_the_limits_are_those_that_are_documented():
     assert (LIMITS.tokens, LIMITS.depth, LIMITS.aliases) == (2_000, 12, 30)
     assert (LIMITS.root_fields, LIMITS.directives) == (20, 50)
+    assert LIMITS.alias_characters == 1_000
     assert (LIMITS.expanded_fields, LIMITS.cost) == (5_000, 1_000_000)
