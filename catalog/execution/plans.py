@@ -11,12 +11,12 @@ its name, gets the model instance of its row (`with_instances`), and can return 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from django.db.models import Model, QuerySet
+from django.db.models import Model
 from graphql import (
     FieldNode,
     FragmentDefinitionNode,
@@ -279,21 +279,37 @@ def with_instances(
         if source is None:  # deleted meanwhile
             return None
     result = resolve(source, info, **arguments)
+    type_name = get_named_type(info.return_type).name
+    if type_name not in MODELS:
+        return result
     if isinstance(result, Model):
-        return next(iter(answered(info, [result])), None)
-    if isinstance(result, QuerySet | list) and result and isinstance(result[0], Model):
-        return answered(info, list(result))
+        return next(iter(answered(info, type_name, [result])), None)
+    if isinstance(result, Iterable) and not isinstance(result, dict | str):
+        rows = list(result)
+        has_instances = any(isinstance(row, Model) for row in rows)
+        return answered(info, type_name, rows) if has_instances else rows
     return result
 
 
-def answered(info: GraphQLResolveInfo, rows: list[Model]) -> list[Any]:
-    """Return the objects of model instances; deleted rows are left out."""
-    type_name = get_named_type(info.return_type).name
-    if type_name not in MODELS:
-        return rows
-    keys = [row.pk for row in rows]
+def answered(
+    info: GraphQLResolveInfo, type_name: TypeName, rows: Sequence[Any]
+) -> list[Any]:
+    """Return the objects of model instances; deleted rows are left out, what is none stays.
+
+    A resolver below gets the instance that was given, with what it was annotated with.
+    """
+    keys = {row.pk for row in rows if isinstance(row, Model)} - {None}
     objects = objects_by_key(info, type_name, info.field_nodes, keys)
-    return [objects[key] for key in keys if key in objects]
+    return [
+        own(objects[row.pk], row) if isinstance(row, Model) else row
+        for row in rows
+        if not isinstance(row, Model) or row.pk in objects
+    ]
+
+
+def own(item: Any, instance: Model) -> Any:
+    """Return the object of a row with another instance of it, if it has one."""
+    return item | {INSTANCE: instance} if INSTANCE in item else item
 
 
 class Plan:

@@ -8,6 +8,7 @@ import graphene
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
+from django.db.models import Value
 from django.test.utils import CaptureQueriesContext
 
 from catalog import models
@@ -38,6 +39,7 @@ FIELDS: dict[Any, dict[str, Any]] = {
             Book, resolver=lambda author, _: author.books.order_by("-pk")[:2]
         ),
         "last_name": graphene.String(resolver=lambda author, _: author.last_name[:1]),
+        "annotated": graphene.Int(resolver=lambda author, _: author.n),
     },
     Book: {
         "name_folded": graphene.String(),
@@ -53,6 +55,17 @@ FIELDS: dict[Any, dict[str, Any]] = {
         ),
         "missing": graphene.List(
             Author, resolver=lambda *_: models.Author.objects.none()
+        ),
+        "streamed": graphene.List(
+            Author, resolver=lambda *_: models.Author.objects.order_by("pk").iterator()
+        ),
+        "gaps": graphene.List(
+            Author,
+            resolver=lambda *_: (None, *models.Author.objects.filter(pk=1), None),
+        ),
+        "counted": graphene.List(
+            Author,
+            resolver=lambda *_: models.Author.objects.filter(pk=1).annotate(n=Value(7)),
         ),
     },
 }
@@ -122,6 +135,14 @@ def asked(shelf, monkeypatch):
                 "newest": {"name": "al", "author": {"fullName": "a Zeta", "bookCount": 3}},
                 "people": [{"id": "3", "books": []}, {"id": "2", "books": [{"id": "2"}, {"id": "4"}, {"id": "6"}]}, {"id": "1", "books": [{"id": "1"}, {"id": "3"}, {"id": "5"}]}],
                 "missing": [],
+            },
+        ),
+        (
+            "{ streamed { bookCount } gaps { bookCount fullName } counted { annotated books { id } } }",
+            {
+                "streamed": [{"bookCount": 3}, {"bookCount": 3}, {"bookCount": 0}],
+                "gaps": [None, {"bookCount": 3, "fullName": "First Last"}, None],
+                "counted": [{"annotated": 7, "books": [{"id": "1"}, {"id": "3"}, {"id": "5"}]}],
             },
         ),
         (
