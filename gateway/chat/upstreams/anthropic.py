@@ -173,16 +173,29 @@ def _call_of(block: Mapping[str, Any], arguments: str) -> dict[str, Any]:
 
 
 def usage(value: Any) -> dict[str, Any]:
+    """Return OpenAI's usage of a message."""
+    return _usage(_counts(value))
+
+
+def _counts(value: Any) -> dict[str, int]:
+    """Return the numbers that the API tells, with the one within `cache_creation`."""
+    counts = value if isinstance(value, dict) else {}
+    writes = counts.get("cache_creation")
+    told = {**counts, HOUR: writes.get(HOUR) if isinstance(writes, dict) else None}
+    names = (name for name in (*COUNTS, HOUR) if told.get(name) is not None)
+    return {name: _number(told[name]) for name in names}
+
+
+def _usage(counts: Mapping[str, int]) -> dict[str, Any]:
     """Return OpenAI's usage; the API counts cached input apart, OpenAI within the prompt.
 
     What the API does not say is left out, so that it is estimated.
     """
-    counts = value if isinstance(value, dict) else {}
-    fresh, completion_tokens, written, cached = (_number(counts.get(n)) for n in COUNTS)
+    fresh, completion_tokens, written, cached, hour = (
+        counts.get(name, 0) for name in (*COUNTS, HOUR)
+    )
     prompt = fresh + written + cached
-    is_complete = counts.get("output_tokens") is not None
-    writes = counts.get("cache_creation")
-    hour = _number(writes.get(HOUR)) if isinstance(writes, dict) else 0
+    is_complete = "output_tokens" in counts
     return {
         "prompt_tokens": prompt,
         **({"completion_tokens": completion_tokens} if is_complete else {}),
@@ -242,7 +255,7 @@ class Translation:
             "model": "",
         }
         self._has_begun = False
-        self._usage: dict[str, Any] = {}
+        self._usage: dict[str, int] = {}
         self._calls = 0
         self._open_calls: dict[str, OpenCall] = {}  # by the index of their block
         self._thinking: dict[str, ThinkingBlock] = {}
@@ -265,7 +278,7 @@ class Translation:
                 self._add_usage(message.get("usage"))
                 # Its output is that of a message that has only begun.
                 self._usage.pop("output_tokens", None)
-                self._report(usage(self._usage))
+                self._report(_usage(self._usage))
                 yield self._delta({"role": "assistant", "content": ""})
             case {"type": "content_block_start", "content_block": dict(block)}:
                 yield from self._start(event.get("index"), block)
@@ -278,26 +291,21 @@ class Translation:
                 yield from self._end_calls(str(index))
             case {"type": "message_delta", "delta": dict(delta)}:
                 self._add_usage(event.get("usage"))
-                self._report(usage(self._usage))
+                self._report(_usage(self._usage))
                 if delta.get("stop_reason") is not None:
                     yield from self._end_calls(*self._open_calls)
                     yield self._delta({}, _finish_reason(delta["stop_reason"]))
             case {"type": "message_stop"} if self._has_begun:
                 yield from self._end_calls(*self._open_calls)
                 yield chunks.dump(
-                    {**self._head, "choices": [], "usage": usage(self._usage)}
+                    {**self._head, "choices": [], "usage": _usage(self._usage)}
                 )
                 yield DONE
 
     def _add_usage(self, counts: Any) -> None:
         """Keep the larger numbers: they are cumulative, and some servers end with zeros."""
-        if isinstance(counts, dict):
-            for name in COUNTS:
-                if counts.get(name) is not None:
-                    earlier = _number(self._usage.get(name))
-                    self._usage[name] = max(earlier, _number(counts[name]))
-            writes = counts.get("cache_creation")
-            self._usage["cache_creation"] = writes or self._usage.get("cache_creation")
+        for name, number in _counts(counts).items():
+            self._usage[name] = max(self._usage.get(name, 0), number)
 
     def _start(self, index: Any, block: Mapping[str, Any]) -> Iterator[bytes]:
         if block.get("type") == "tool_use":

@@ -274,19 +274,31 @@ def test_a_completion_that_anthropic_does_not_count_is_estimated(
     assert recorded(gateway, status=200).counted() == (Usage(20, 6), True)
 
 
-@pytest.mark.parametrize("stream", [False, True])
+WRITES = {"ephemeral_5m_input_tokens": 10, "ephemeral_1h_input_tokens": 20}
+# What a stream says of them at its end.
+LATER: list[Any] = [
+    *(None, 5, {}, dict.fromkeys(WRITES, 0), dict.fromkeys(WRITES)),
+    WRITES,
+    {"ephemeral_5m_input_tokens": 10},
+]
+
+
+@pytest.mark.parametrize(
+    ("stream", "later"), [(False, None), *((True, writes) for writes in LATER)]
+)
 def test_writes_that_anthropics_cache_keeps_for_an_hour_are_known(
-    claude, upstream, gateway, stream
+    claude, upstream, gateway, stream, later
 ):
-    writes = {"ephemeral_5m_input_tokens": 10, "ephemeral_1h_input_tokens": 20}
     usage: dict[str, Any] = {
         "input_tokens": 5,
         "output_tokens": 15,
         "cache_creation_input_tokens": 30,
-        "cache_creation": writes,
+        "cache_creation": WRITES,
     }
     message = {"type": "message", "content": [{"type": "text", "text": "x"}]}
-    whole = sends(*named(started(**usage), BEGUN[1], *stopped("end_turn")))
+    stop, end = stopped("end_turn")
+    stop["usage"] |= {"cache_creation": later}
+    whole = sends(*named(started(**usage), BEGUN[1], stop, end))
     upstream.script = whole if stream else answers({**message, "usage": usage})
     claude(stream=stream)
     expected = Usage(35, 15, 0, 30, 0, 20)
