@@ -74,8 +74,20 @@ def check_record(record: Record) -> None:
         check(text, field=field)
 
 
-def read_csv(file: IO[str]) -> Iterator[tuple[int, Record]]:
-    """Yield line number and record; an empty optional cell is an absent field."""
+class Lines:
+    """The lines of a file, and the number of the last that was read."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self.file, self.number = file, 0
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self.file:
+            self.number += 1
+            yield line
+
+
+def read_csv(file: Lines) -> Iterator[Record]:
+    """Yield the records; an empty optional cell is an absent field."""
     lines: list[
         str
     ] = []  # of the current row, because the reader does not tell "" from nothing
@@ -105,7 +117,7 @@ def read_csv(file: IO[str]) -> Iterator[tuple[int, Record]]:
         pages = record.get("pageCount", "")
         if pages.isascii() and pages.isdigit() and len(pages) <= 10:
             record["pageCount"] = int(pages)
-        yield rows.line_num, record
+        yield record
 
 
 def csv_row(values: Iterable[Any]) -> str:
@@ -122,31 +134,36 @@ def csv_row(values: Iterable[Any]) -> str:
     return ",".join(cells) + "\n"
 
 
-def read_json_lines(file: IO[str]) -> Iterator[tuple[int, Record]]:
-    """Yield line number and record; empty lines are skipped."""
-    for number, line in enumerate(file, start=1):
+def read_json_lines(file: Lines) -> Iterator[Record]:
+    """Yield the records; empty lines are skipped."""
+    for line in file:
         if line.strip():
             record = orjson.loads(line)
             if not isinstance(record, dict):
                 raise ValueError("not a JSON object")
-            yield number, record
+            yield record
 
 
 def valid_records(file: IO[str], suffix: str, faults: list[str]) -> Iterator[Record]:
     """Yield the valid records and collect the faults of the others; stop after too many."""
-    rows = read_csv(file) if suffix == ".csv" else read_json_lines(file)
-    number = 0
+    lines = Lines(file)
+    rows = read_csv(lines) if suffix == ".csv" else read_json_lines(lines)
     while len(faults) < MOST_FAULTS:
         try:
-            number, record = next(rows)
+            record = next(rows)
             check_record(record)
         except StopIteration:
             return
         except BadUserInputError as error:
-            faults.append(f"line {number}: {error}")
+            faults.append(f"line {lines.number}: {error}")
+        except UnicodeDecodeError as error:
+            # The file is decoded in blocks; this one begins in the line after the last.
+            before = error.object[: error.start] + b"."
+            faults.append(f"line {lines.number + len(before.splitlines())}: {error}")
+            return
         except (csv.Error, ValueError) as error:
             # The reader cannot continue after text that it does not understand.
-            faults.append(f"after line {number}: {error}")
+            faults.append(f"line {lines.number}: {error}")
             return
         else:
             yield record

@@ -62,7 +62,7 @@ def internal_error(**extensions: str) -> RequestError:
 @csrf_exempt  # it reads no cookie, so no other site can use one
 def graphql(request: HttpRequest) -> HttpResponse:
     """Answer a GraphQL request, or show GraphiQL to a browser."""
-    accepted = parse_accept(request.META.get("HTTP_ACCEPT", "*/*"))
+    accepted = parse_accept(request.META.get("HTTP_ACCEPT", "").strip() or "*/*")
     if request.method in READING and accepted.prefers_page:
         return with_vary(render(request, "catalog/graphiql.html"))
     try:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from errno import ENOSPC
 from io import StringIO
 
 import pytest
@@ -187,17 +188,17 @@ def test_authors_and_categories_that_are_there_are_used(tmp_path):
         ("csv", HEADER + "A,1.5,B,C,\n", "line 2: pageCount must be a whole number"),
         ("csv", HEADER + "A,\u0661,B,C,\n", "line 2: pageCount must be a whole"),
         ("csv", HEADER + "A,2147483648,B,C,\n", "line 2: pageCount must be a whole"),
-        ("csv", HEADER + "A,1,B\n", "the row has another number of cells"),
-        ("csv", HEADER + "A,1,B,C,D,E\n", "the row has another number of cells"),
-        ("csv", HEADER + 'A,1,B,C,"open\n', "unexpected end of data"),
-        ("csv", HEADER + "A\0,1,B,C,\n", "NUL"),
-        ("csv", "name,name\nA,B\n", "names a field twice"),
+        ("csv", HEADER + "A,1,B\n", "line 2: the row has another number of cells"),
+        ("csv", HEADER + "A,1,B,C,\n\nA,1,B,C,D,E\n", "line 4: the row has another number of cells"),
+        ("csv", HEADER + 'A,1,B,C,"open\n\n', "line 3: unexpected end of data"),
+        ("csv", HEADER + "A\0,1,B,C,\n", "line 2: name must not hold the NUL"),
+        ("csv", "name,name\nA,B\n", "line 1: the header names a field twice"),
         ("csv", "name,colour\nA,red\n", "line 2: 'colour' is not a known field"),
         ("csv", "name\nA\n", "line 2: pageCount is missing"),
         ("csv", HEADER + "A" * 256 + ",1,B,C,\n", "line 2: name must have at most 255"),
         ("jsonl", '{"name": "A"}\n', "line 1: pageCount is missing"),
-        ("jsonl", "[1]\n", "not a JSON object"),
-        ("jsonl", "{\n", "after line 0: "),
+        ("jsonl", "\n[1]\n", "line 2: not a JSON object"),
+        ("jsonl", "{\n", "line 1: "),
         ("jsonl", '{"name": 1, "pageCount": 1, "authorFirstName": "B", "authorLastName": "C"}', "name must be text"),
         ("jsonl", '{"name": "A", "pageCount": true, "authorFirstName": "B", "authorLastName": "C"}', "whole number"),
     ],
@@ -222,10 +223,11 @@ def test_a_faulty_file_imports_nothing_and_names_the_line(
     assert not Author.objects.exists()
 
 
-def test_bytes_that_are_not_utf_8_are_refused(tmp_path):
+@pytest.mark.parametrize("good", [0, 1, 5_000])
+def test_bytes_that_are_not_utf_8_are_refused(tmp_path, good):
     file = tmp_path / "books.csv"
-    file.write_bytes(HEADER.encode() + b"\xff,1,B,C,\n")
-    with pytest.raises(CommandError, match="utf-8"):
+    file.write_bytes(HEADER.encode() + b"A,1,B,C,\r\n" * good + b"\xff,1,B,C,\n")
+    with pytest.raises(CommandError, match=rf"\nline {good + 2}: .*utf-8"):
         call_command("import_catalog", str(file))
 
 
@@ -240,10 +242,32 @@ def test_a_fault_after_many_good_lines_undoes_them_all(tmp_path):
 
 
 @pytest.mark.parametrize("command", ["import_catalog", "export_catalog"])
-@pytest.mark.parametrize("name", ["books.txt", "absent/books.csv"])
-def test_a_file_that_cannot_be_used_is_one_clear_error(tmp_path, command, name):
-    with pytest.raises(CommandError):
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("books.txt", "must end in"),
+        ("absent/books.csv", "No such file"),
+        ("taken.csv", "Is a directory"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_one_clear_error(tmp_path, command, name, reason):
+    (tmp_path / "taken.csv").mkdir()
+    with pytest.raises(CommandError, match=reason) as refusal:
         call_command(command, str(tmp_path / name))
+    assert len(str(refusal.value).splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["taken.csv"]
+
+
+def test_an_export_that_fails_leaves_the_last_one(tmp_path, monkeypatch):
+    def full(*_: object) -> int:
+        raise OSError(ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(bulk, "dump", full)
+    file = tmp_path / "books.csv"
+    file.write_text("last")
+    with pytest.raises(CommandError, match="No space left"):
+        call_command("export_catalog", str(file))
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["last"]
 
 
 def test_empty_lines_are_left_out_and_counted(tmp_path):

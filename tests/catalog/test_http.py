@@ -108,6 +108,8 @@ def test_other_methods_are_405(client, method):
     ("accept", "answered", "status"),
     [
         (None, JSON, 200),
+        ("", JSON, 200),
+        (" ", JSON, 200),
         ("*/*", JSON, 200),
         ("application/*", JSON, 200),
         ("application/json; charset=utf-8", JSON, 200),
@@ -140,7 +142,7 @@ def test_the_client_chooses_the_kind_of_json_and_with_it_the_status_of_a_bad_doc
 def test_a_client_that_takes_no_json_is_406(send):
     for accept in (
         "image/png",
-        "",
+        ",",
         "text/html;level*=nonsense''1",
         f"{JSON};q=0",
         "*/*;q=0",

@@ -15,6 +15,10 @@ class Command(FileCommand):
     def run(self, file: Path) -> int:
         draft = file.with_name(f"{file.name}.part")
         with draft.open("w", encoding="utf-8", newline="") as target:
-            written = bulk.dump(target, file.suffix)
-        draft.replace(file)
+            try:
+                written = bulk.dump(target, file.suffix)
+                target.close()
+                draft.replace(file)
+            finally:
+                draft.unlink(missing_ok=True)
         return written
