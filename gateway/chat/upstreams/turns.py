@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from hashlib import sha256
 from itertools import islice
 from typing import Any
 
 from gateway.chat import exact_json
 from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
+from gateway.chat.upstreams.call_ids import replace_ids
 
 Block = dict[str, Any]
 
@@ -41,7 +40,6 @@ MEDIA_TYPES = {
 }
 # A tuple, since an upstream may send a type that cannot be hashed.
 THINKING = ("thinking", "redacted_thinking")
-NOT_IN_IDS = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def refuse_others(value: Mapping[str, Any], known: Collection[str], where: str) -> None:
@@ -104,6 +102,7 @@ def turns(messages: Sequence[Any]) -> list[dict[str, Any]]:
             merged[-1]["content"] += content
         else:
             merged.append({"role": turn_role, "content": content})
+    replace_ids(block for turn in merged for block in turn["content"])
     return merged
 
 
@@ -115,7 +114,7 @@ def _blocks(role: str, message: Mapping[str, Any]) -> list[Block]:
         case "tool":
             result = {
                 "type": "tool_result",
-                "tool_use_id": _tool_id(message.get("tool_call_id")),
+                "tool_use_id": message.get("tool_call_id"),
                 "content": _without_blanks(_content(role, message.get("content"))),
             }
             blocks = [result]
@@ -298,7 +297,7 @@ def _tool_use(call: Any) -> Block:
             arguments = _arguments(function.get("arguments"))
             return {
                 "type": "tool_use",
-                "id": _tool_id(key),
+                "id": key,
                 "name": name,
                 "input": arguments,
             }
@@ -318,14 +317,6 @@ def _arguments(value: Any) -> dict[str, Any]:
         except ValueError:
             return {}
     return value if isinstance(value, dict) else {}
-
-
-def _tool_id(key: Any) -> Any:
-    """Return the id of a call as the API accepts it, the same for the call and its result."""
-    if not isinstance(key, str) or (key and not NOT_IN_IDS.search(key)):
-        return key
-    digest = sha256(key.encode()).hexdigest()[:16]
-    return f"{NOT_IN_IDS.sub('_', key[:40])}_{digest}"
 
 
 # The types of content: the roles whose messages may have them, and their translation.

@@ -178,9 +178,13 @@ def test_tools_and_their_results_are_translated(claude, upstream):
     completion = claude(
         messages=[
             {"role": "user", "content": "Tide?"},
-            {"role": "assistant", "content": None, "tool_calls": [CALL, CALL]},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [CALL, {**CALL, "id": "toolu_0"}],
+            },
             {"role": "tool", "tool_call_id": "toolu_1", "content": "low"},
-            {"role": "tool", "tool_call_id": "toolu_1", "content": "high"},
+            {"role": "tool", "tool_call_id": "toolu_0", "content": "high"},
         ],
         tools=[TOOL],
         tool_choice="required",
@@ -188,22 +192,21 @@ def test_tools_and_their_results_are_translated(claude, upstream):
     ).json()
 
     sent = sent_body(upstream)
-    use = {
-        "type": "tool_use",
-        "id": "toolu_1",
-        "name": "tide",
-        "input": {"at": "Brest"},
-    }
+    keys = ("toolu_1", "toolu_0")
+    uses = [
+        {"type": "tool_use", "id": key, "name": "tide", "input": {"at": "Brest"}}
+        for key in keys
+    ]
     results = [
         {
             "type": "tool_result",
-            "tool_use_id": "toolu_1",
+            "tool_use_id": key,
             "content": [{"type": "text", "text": text}],
         }
-        for text in ("low", "high")
+        for key, text in zip(keys, ("low", "high"), strict=True)
     ]
     assert sent["messages"][1:] == [
-        {"role": "assistant", "content": [use, use]},
+        {"role": "assistant", "content": uses},
         {"role": "user", "content": results},
     ]
     assert sent["tools"] == [

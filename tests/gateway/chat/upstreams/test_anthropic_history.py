@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -214,6 +216,53 @@ def test_ids_of_other_models_are_mapped_to_different_ids_of_the_api(
     assert all(
         key.isascii() and key.replace("_", "").replace("-", "").isalnum() for key in ids
     )
+
+
+@pytest.mark.parametrize(
+    "turns_",
+    [
+        # Each: the ids of calls, and those of their results.
+        [(["", ""], ["", ""])],
+        [(["a", "a", "b", "a"], ["b", "a", "a", "a"])],
+        [(["a"], ["a"]), (["a", "c"], ["c", "a"]), (["a"], ["a"])],
+        [([""], [""]), (["a:1", "a:1"], ["a:1", "a:1"]), ([""], [""])],
+        [(["a", "a", "a_1", "a#1", "a1"], ["a1", "a#1", "a_1", "a", "a"])],
+    ],
+)
+def test_ids_that_are_empty_or_repeated_become_different_ids_of_the_api(turns_):
+    asked, answered = Counter[str](), Counter[str]()
+    history: list[Any] = [USER]
+    for calls, results in turns_:
+        uses = [
+            {
+                "id": key,
+                "function": {"name": "tide", "arguments": {"at": nth(asked, key)}},
+            }
+            for key in calls
+        ]
+        history.append({"role": "assistant", "tool_calls": uses})
+        history += [
+            result(nth(answered, key)) | {"tool_call_id": key} for key in results
+        ]
+    blocks = [
+        b for one in sent(messages=history)["messages"][1:] for b in one["content"]
+    ]
+    said = {b["id"]: b["input"]["at"] for b in blocks if b["type"] == "tool_use"}
+    heard = {
+        b["tool_use_id"]: b["content"][0]["text"]
+        for b in blocks
+        if b["type"] == "tool_result"
+    }
+    assert said == heard
+    assert len(said) == asked.total()
+    assert all(re.fullmatch("[a-zA-Z0-9_-]+", key) for key in said)
+    assert said.get("a", "0th a") == "0th a"  # the first keeps its own
+
+
+def nth(seen: Counter[str], key: str) -> str:
+    """Return which one of its id this is."""
+    seen[key] += 1
+    return f"{seen[key] - 1}th {key}"
 
 
 @pytest.mark.parametrize(
