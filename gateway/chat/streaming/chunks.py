@@ -22,10 +22,11 @@ NESTED_TOO_DEEPLY = "the upstream's JSON is nested too deeply"
 
 @dataclass(slots=True)
 class Chunk:
-    """A parsed chunk: `value` is what the client gets."""
+    """A parsed event: `value` is what the client gets. Without choices or usage it is no chunk."""
 
     value: dict[str, Any]
     usage: Usage | None
+    is_known: bool
     is_finish: bool
     is_usage_only: bool
 
@@ -69,9 +70,11 @@ def understand(value: dict[str, Any]) -> Chunk:
         raise failure_in(value, refusal=InvalidRequestError)
     choices = value.get("choices") or []
     is_list = isinstance(choices, list)
+    usage = usage_in(value)
     return Chunk(
         value,
-        usage_in(value),
+        usage,
+        is_known=isinstance(value.get("choices"), list) or usage is not None,
         is_finish=is_list and any(map(_is_finish, choices)),
         is_usage_only=isinstance(value.get("usage"), dict)
         and is_list

@@ -61,7 +61,7 @@ class ChunkTransformer:
             self.is_done = True
             return
         chunk = chunks.understand(chunks.parse(payload, self._loads))
-        self.chunks += 1
+        self.chunks += chunk.is_known
         if chunk.usage is not None:
             self.usage = chunk.usage.at_least(self.usage)
         self._note_choices(chunk.value.get("choices"))
@@ -75,7 +75,7 @@ class ChunkTransformer:
             return
         rewritten = self._rewrite(chunk, payload)
         self._ready.append(rewritten)
-        if not chunk.is_finish and chunk.usage is None:
+        if chunk.is_known and not chunk.is_finish and chunk.usage is None:
             self._template = Template.learn(payload, rewritten)
 
     def _note_choices(self, choices: Any) -> None:

@@ -248,6 +248,25 @@ def test_without_any_chunk_there_is_no_first_chunk(gateway, claude, upstream, en
     assert claude(stream=True).json() == {"detail": INTERNAL}
 
 
+# Events that are neither chunks nor failures of a known shape.
+UNKNOWN = [
+    *({"fault": {"faultstring": "secret"}}, {"code": 500}, {}, {"content": "secret"}),
+    *({"choices": None}, {"choices": {}}, {"usage": None}, {"usage": {}}),
+]
+
+
+@pytest.mark.parametrize("unknown", UNKNOWN)
+@pytest.mark.spec("decisions", "6: End of stream")
+def test_an_event_without_choices_or_usage_is_no_chunk(gateway, upstream, unknown):
+    for end in ((), (DONE,), (event(unknown), DONE)):
+        upstream.script = sends(event(unknown), *end)
+        assert gateway.post(stream=True).json() == {"detail": INTERNAL}
+    upstream.script = sends(event(unknown), event(unknown), *WHOLE_STREAM)
+    *_, last = events = gateway.stream()
+    assert text_of([item for item in events if item.get("choices")]) == "Hello"
+    assert last["choices"][0]["finish_reason"] == "stop"
+
+
 @pytest.mark.parametrize(
     "body",
     [{"error": {"message": TOO_LONG, "type": "invalid_request_error"}}, FAILURES[1][1]],
