@@ -40,6 +40,8 @@ MEDIA_TYPES = {
 }
 # A tuple, since an upstream may send a type that cannot be hashed.
 THINKING = ("thinking", "redacted_thinking")
+# What shows that a block of thinking is the API's own.
+PROOFS = {"thinking": "signature", "redacted_thinking": "data"}
 
 
 def refuse_others(value: Mapping[str, Any], known: Collection[str], where: str) -> None:
@@ -270,20 +272,19 @@ def _decoded(data: str) -> str:
         raise InvalidValueError("messages: a file is not text in UTF-8.") from error
 
 
-def _said_thinking(part: Mapping[str, Any]) -> Block:
-    """Return a part of thinking; without a signature it is another model's, and left out."""
-    is_signed = part["type"] in THINKING and part.keys() & {"signature", "data"}
-    return _thinking(part) if is_signed else {"type": "text", "text": ""}
-
-
 def _thinking(part: Any) -> Block:
-    """Return a block as the API sent it: its signature covers exactly this text."""
+    """Return a block as the API sent it: its signature covers exactly this text.
+
+    Without a signature it is another model's, and left out as a blank text is.
+    """
     match part:
-        case {"type": "thinking", "thinking": str(), "signature": str()} | {
+        case {"type": "thinking", "thinking": str(), "signature": str(proof)} | {
             "type": "redacted_thinking",
-            "data": str(),
-        }:
+            "data": str(proof),
+        } if proof:
             return {name: value for name, value in part.items() if name != "index"}
+        case dict() if not part.get(PROOFS.get(str(part.get("type")), "")):
+            return {"type": "text", "text": ""}
     raise InvalidValueError(
         "messages: a thinking block needs its text and signature, or its data."
     )
@@ -327,6 +328,6 @@ PARTS: Mapping[str, tuple[frozenset[str], Callable[[Mapping[str, Any]], Block]]]
     "file": (frozenset({"user", "tool"}), _file),
     **dict.fromkeys(
         ("thinking", "redacted_thinking", "reasoning"),
-        (frozenset({"assistant"}), _said_thinking),
+        (frozenset({"assistant"}), _thinking),
     ),
 }

@@ -16,6 +16,7 @@ from tests.gateway.chat.upstreams.anthropic_cases import (
     CASES,
     HIDDEN,
     NOTHING,
+    THOUGHT,
     assistant,
     file,
     schema,
@@ -84,7 +85,7 @@ def test_the_table_names_every_field_that_the_translation_knows():
                 assistant(thinking_blocks=[block]),
                 "messages: a thinking block needs its text and signature, or its data.",
             )
-            for block in (5, {}, {"type": "thinking", "thinking": "x"}, {**HIDDEN, "data": 5})
+            for block in (5, {**THOUGHT, "thinking": 5}, {**THOUGHT, "signature": 5}, {**HIDDEN, "data": 5})
         ),
     ],
 )  # fmt: skip

@@ -161,9 +161,16 @@ def test_a_signature_beside_a_call_of_another_model_has_no_effect(name):
         {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]},
         {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
         {"type": "thinking", "thinking": "Hm."},
+        {"type": "thinking", "thinking": "Hm.", "signature": ""},
+        {"type": "thinking", "thinking": "Hm.", "signature": None},
+        {"type": "redacted_thinking", "data": ""},
+        {"type": "redacted_thinking"},
     ],
 )
 def test_a_part_of_reasoning_without_its_signature_has_no_effect(part):
+    blocks = {"thinking_blocks": [{**part, "index": 0}, {**THOUGHT, "index": 2}]}
+    assert_becomes(assistant(content="Well", **blocks), spoken(SAID, THOUGHT))
+    assert_becomes(assistant(thinking_blocks=[part], tool_calls=[CALL]), spoken(USE))
     assert_becomes(assistant(content=[part, SAID]), spoken(SAID))
     assert_becomes(assistant(content=[part], tool_calls=[CALL]), spoken(USE))
 
