@@ -28,6 +28,7 @@ NOT_TEXT = frozenset(
     {
         *("role", "type", "id", "index", "tool_call_id", "cache_control", "signature"),
         *("image_url", "input_audio", "file"),
+        *("reasoning_opaque", "reasoning_signature"),
         "thinking_blocks",  # their text is in reasoning_content, too
     }
 )

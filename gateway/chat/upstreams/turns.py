@@ -19,7 +19,10 @@ COMMON_FIELDS = frozenset({"role", "content", "cache_control"})
 # The API takes thinking back only with its own signature, in `thinking_blocks`. These hold
 # its text, and signatures of other models (Gemini, LiteLLM), also beside their calls.
 SIGNATURES = frozenset({"extra_content", "provider_specific_fields"})
-REASONING = SIGNATURES | {"reasoning_content", "reasoning", "reasoning_details"}
+REASONING = SIGNATURES | {
+    *("reasoning_content", "reasoning", "reasoning_details", "reasoning_text"),
+    *("reasoning_opaque", "reasoning_signature", "thinking"),
+}
 ASSISTANT_FIELDS = REASONING | {"refusal", "tool_calls", "thinking_blocks"}
 CALL_FIELDS = SIGNATURES | {"id", "type", "function", "index"}
 FUNCTION_FIELDS = SIGNATURES | {"name", "arguments"}

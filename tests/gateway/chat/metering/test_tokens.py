@@ -218,6 +218,8 @@ def test_only_text_counts_as_text():
             {"role": "user", "content": "Grüße"},
             {"role": "user", "content": parts},
             {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "assistant", "reasoning_opaque": "A" * 999},
+            {"role": "assistant", "reasoning_signature": "A" * 999},
             {"role": "tool", "tool_call_id": "call_1", "content": "high"},
         ],
     }

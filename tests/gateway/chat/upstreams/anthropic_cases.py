@@ -139,7 +139,7 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
             spoken(THOUGHT, SAID, HIDDEN),
         ),
     ],
-    "messages: reasoning_content, reasoning, reasoning_details, extra_content, provider_specific_fields": [
+    "messages: reasoning_content, reasoning, reasoning_details, reasoning_text, reasoning_opaque, reasoning_signature, thinking, extra_content, provider_specific_fields": [
         (
             assistant(content="Well", reasoning_content="Hm.", thinking_blocks=[THOUGHT]),
             spoken(THOUGHT, SAID),

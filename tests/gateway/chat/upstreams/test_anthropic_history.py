@@ -136,7 +136,10 @@ def test_calls_stay_behind_thinking_when_text_before_them_is_joined_or_blank(
     assert_becomes(message, spoken(*said, THOUGHT, HIDDEN, USE))
 
 
-@pytest.mark.parametrize("name", sorted(turns.REASONING))
+COPILOT = {"reasoning_text", "reasoning_opaque", "reasoning_signature", "thinking"}
+
+
+@pytest.mark.parametrize("name", sorted(turns.REASONING | COPILOT))
 @pytest.mark.parametrize("value", ["Hm.", [{"type": "reasoning.text", "text": "Hm."}], {"a": 1}, 5])  # fmt: skip
 def test_reasoning_without_its_signature_has_no_effect(name, value):
     assert_becomes(assistant(content="Well", **{name: value}), spoken(SAID))
