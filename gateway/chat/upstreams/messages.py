@@ -65,6 +65,8 @@ EFFORTS = {
     "max": ("max", 49_152),
 }
 MIN_THINKING = 1024
+# It says only that the model thinks; the API requires a budget.
+WITHOUT_BUDGET = {"type": "enabled"}
 
 
 def translate(
@@ -137,11 +139,17 @@ def _default_limit(thinking: Mapping[str, Any], way: str) -> int:
 
 
 def _thinking(body: Mapping[str, Any], limit: Any, way: str) -> Mapping[str, Any]:
+    """Return the `thinking` of a request, or what its effort asks for."""
     effort, thinking = _effort(body), _object(body, "thinking")
-    if effort is None:
-        return thinking
-    if thinking:
-        raise UnsupportedRequestError("reasoning_effort beside thinking")
+    if effort is not None and thinking:
+        if (effort == "none") != (thinking.get("type") == "disabled"):
+            raise UnsupportedRequestError("reasoning_effort beside thinking")
+        if thinking == WITHOUT_BUDGET:
+            thinking = {}
+    return _for_effort(effort, limit, way) if effort and not thinking else thinking
+
+
+def _for_effort(effort: str, limit: Any, way: str) -> Mapping[str, Any]:
     if effort == "none":
         # The newest models refuse to have it disabled.
         return {}

@@ -125,8 +125,6 @@ def _blocks(role: str, message: Mapping[str, Any]) -> list[Block]:
             blocks = [result]
         case _:
             blocks = _content(role, message.get("content"))
-    if not blocks and message.get("cache_control") is not None:
-        raise UnsupportedRequestError("cache_control on an empty message")
     return [
         *blocks[:-1],
         *(with_cache_control(block, message) for block in blocks[-1:]),

@@ -235,7 +235,6 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
             {"tools": [{**sent(tools=[TOOL])["tools"][0], "cache_control": CACHE}]},
         ),
         ({"cache_control": CACHE}, {"cache_control": CACHE}),
-        (user(cache_control=CACHE), "cache_control on an empty message"),
     ],
     "max_completion_tokens, max_tokens": [
         ({}, {"max_tokens": 4096}),
@@ -333,6 +332,7 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
         *(({"reasoning_effort": name}, adaptive(name)) for name in ("low", "medium", "high", "xhigh", "max")),
         ({"reasoning_effort": "low", "max_tokens": 100}, {**adaptive("low"), "max_tokens": 100}),
         ({"reasoning_effort": "low", "thinking": {"type": "disabled"}}, "reasoning_effort beside thinking"),
+        ({"reasoning_effort": "none", "thinking": {"type": "adaptive"}}, "reasoning_effort beside thinking"),
     ],
     "thinking": [
         ({"thinking": {"type": "enabled", "budget_tokens": 9000}}, thinking(9000, 13096)),

@@ -118,6 +118,13 @@ def test_text_without_a_letter_is_left_out(fields, expected, blank):
     assert_becomes(_with(fields, blank), expected)
 
 
+@pytest.mark.parametrize("content", ["", None, []])
+@pytest.mark.parametrize("role", ["system", "user", "assistant"])
+def test_the_cache_control_of_an_empty_message_is_left_out(role, content):
+    empty = {"role": role, "content": content, "cache_control": CACHE}
+    assert sent(messages=[USER, empty]) == sent(messages=[USER])
+
+
 def _with(value: Any, blank: str) -> Any:
     if isinstance(value, dict):
         return {name: _with(item, blank) for name, item in value.items()}

@@ -196,6 +196,39 @@ def test_an_entry_with_budgets_thinks_with_so_many_tokens(
     assert "output_config" not in body
 
 
+ENABLED = {"type": "enabled", "budget_tokens": 9000}
+
+
+@pytest.mark.parametrize(
+    ("way", "effort", "given", "expected"),
+    [
+        ("budget", "low", ENABLED, {"thinking": ENABLED, "output_config": None}),
+        ("budget", "low", {"type": "enabled"}, {"thinking": ENABLED | {"budget_tokens": 2048}}),
+        *(
+            (way, "low", given, {"thinking": given, "output_config": {"effort": "low"}})
+            for way in ("adaptive", "unasked")
+            for given in (ENABLED, {"type": "adaptive"}, {"type": "adaptive", "display": "omitted"})
+        ),
+        (
+            "adaptive",
+            "low",
+            {"type": "enabled"},
+            {
+                "thinking": {"type": "adaptive", "display": "summarized"},
+                "output_config": {"effort": "low"},
+            },
+        ),
+        *(
+            (way, "none", {"type": "disabled"}, {"thinking": {"type": "disabled"}, "output_config": None})
+            for way in ("adaptive", "unasked", "budget")
+        ),
+    ],
+)  # fmt: skip
+def test_an_effort_can_stand_beside_thinking_that_agrees(way, effort, given, expected):
+    body = sent(way, reasoning_effort=effort, thinking=given)
+    assert {name: body.get(name) for name in expected} == expected
+
+
 def test_a_budget_needs_room_for_itself_and_the_text():
     with pytest.raises(UnsupportedRequestError, match="less than 2048 tokens"):
         sent("budget", reasoning_effort="low", max_tokens=2047)
