@@ -22,6 +22,7 @@ from graphql import (
 from graphql.execution.collect_fields import collect_fields
 
 from catalog.errors import CatalogError
+from catalog.execution.completion import Completion
 from catalog.execution.context import Context
 from catalog.execution.documents import Document, Documents, RequestRefusedError
 from catalog.execution.plans import Fragments, with_instances
@@ -216,6 +217,7 @@ class Execution:
             context_value=self.context,
             variable_values=self.request.variables,
             middleware=self.executor.middleware,
+            execution_context_class=Completion,
         )
         return result.data, result.errors or []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tracemalloc
 from copy import copy
 
@@ -19,6 +20,7 @@ from catalog.models import Book, Category
 from catalog.schema.contract import schema
 from tests.catalog.factories import AuthorFactory, BookFactory, CategoryFactory
 
+RENAME = 'updateAuthor(id: 1, author: {firstName: "A", lastName: "B"})'
 planned = Executor(schema.graphql_schema)
 unplanned = Executor(schema.graphql_schema, plans=False)
 
@@ -174,6 +176,43 @@ def test_a_plan_never_asks_twice_for_what_one_query_gives(shelf):
     assert len(queries) == 2 + 2
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "{ getAllBooks { %s } }",
+        "{ getAllBooks { %s } books(first: 1) { totalCount } }",
+        '{ getAllBooks { author { %s } } __type(name: "Int") { name } }',
+        "{ authors { nodes { books { %s } } } }",
+        "{ authors { edges { node { books { author { %s } } } } } }",
+        f"mutation {{ {RENAME} {{ books {{ %s }} }} }}",
+    ],
+)
+def test_python_runs_for_no_field_of_a_row(shelf, query):
+    Book.objects.all().delete()
+    BookFactory.create_batch(200, author_id=1)
+
+    def calls(fields: int) -> int:
+        """Return how many functions an answer calls."""
+        called = 0
+
+        def count_call(_frame: object, event: str, _argument: object) -> None:
+            nonlocal called
+            called += event == "call"
+
+        names = " ".join(f"a{number}: id" for number in range(fields))
+        request = GraphQLRequest(query.replace("%s", names))
+        planned.answer(request, Context())  # from here on the document is in the cache
+        sys.setprofile(count_call)
+        try:
+            body = planned.answer(request, Context()).body
+        finally:
+            sys.setprofile(None)
+        assert "errors" not in body
+        return called
+
+    assert calls(25) < calls(5) + 20 * 200
+
+
 def test_rows_of_one_owner_are_never_lost_between_queries(shelf):
     Book.objects.all().delete()
     answer = same_answer("{ getAllAuthors { books { id } bookCount } }")
@@ -219,7 +258,6 @@ def test_a_column_that_only_the_orm_can_read_is_never_compiled():
 
 
 TOO_LONG = {"code": "RESULT_TOO_LARGE", "limit": 10_000_000}
-RENAME = 'updateAuthor(id: 1, author: {firstName: "A", lastName: "B"})'
 
 
 @pytest.mark.parametrize(
