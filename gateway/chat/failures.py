@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 from gateway.chat import exact_json
@@ -25,6 +26,8 @@ REASONS = (
     *("message", "detail", "errors", "error_description", "msg", "error_message"),
     *("error_msg", "errorMessage", "status_msg", "Message", "title", "error"),
 )
+# Those that may hold, beside a general text, what is wrong with each part of the request.
+PARTS = ("detail", "errors", "details")
 MAX_REASONS = 10
 MAX_DEPTH = 8
 MAX_CHARACTERS = 1000  # of a body whose shape is not known
@@ -76,8 +79,7 @@ def failure_in(
     kind = fields.get("type") or fields.get("error_type")
     failure: ChatError
     if statuses & REFUSAL_STATUSES or (not statuses and str(kind) in REFUSAL_TYPES):
-        reason = _reason(error) or _reason(value) or _text(value)[:MAX_CHARACTERS]
-        failure = refusal(reason or REFUSED)
+        failure = refusal(_whole_reason(error, value) or REFUSED)
         failure.upstream = UpstreamError(fields=_passed_on(fields))
     else:
         source = f"HTTP {status}" if status else "an error in the answer"
@@ -117,6 +119,15 @@ def _is_name(value: Any) -> bool:
     return isinstance(value, str) and 0 < len(value) <= 200 and value.isprintable()
 
 
+def _whole_reason(error: Any, value: Any) -> str:
+    """Return the reason of an error, with the parts that stand beside it in the JSON."""
+    reason, fields = _reason(error), _mapping(value)
+    if not reason:
+        return _reason(value) or _text(value)[:MAX_CHARACTERS]
+    beside = {name: _reason_in(fields, name, MAX_DEPTH) for name in PARTS}
+    return _with_parts(fields, reason, beside)
+
+
 def _reason(value: Any, depth: int = MAX_DEPTH) -> str:
     """Return the text of an error, or of several, with the place of each if it has one."""
     if isinstance(value, str):
@@ -126,20 +137,36 @@ def _reason(value: Any, depth: int = MAX_DEPTH) -> str:
     if not isinstance(value, dict) or not depth:
         return ""
     is_nested = isinstance(value.get("error"), dict | list)
-    names = ("error", *REASONS) if is_nested else REASONS
-    reasons = (
-        _reason(value.get(name), depth - 1) or _by_field(name, value.get(name), depth)
-        for name in names
-    )
-    reason = next(filter(None, reasons), "")
+    names = ("error",) if is_nested else ()
+    reasons = {n: _reason_in(value, n, depth) for n in (*names, *REASONS, *PARTS)}
+    reason = _with_parts(value, next(filter(None, reasons.values()), ""), reasons)
     return _with_place(value, _with_origin(value, reason)) if reason else ""
 
 
-def _by_field(name: str, errors: Any, depth: int) -> str:
-    """Return `errors` that are an object with the errors of each field."""
-    items = list(_mapping(errors).items())[:MAX_REASONS] if name == "errors" else []
+def _reason_in(error: Mapping[str, Any], name: str, depth: int) -> str:
+    """Return the reason in a field; `errors` may be an object with the errors of each field."""
+    value = error.get(name)
+    if name != "errors" or not isinstance(value, dict):
+        return _reason(value, depth - 1)
+    is_by_field = all(isinstance(item, list) for item in value.values())
+    reason = "" if is_by_field else _reason(value, depth - 1)
+    return reason or _by_field(value, depth)
+
+
+def _by_field(errors: Mapping[str, Any], depth: int) -> str:
+    items = islice(errors.items(), MAX_REASONS)
     reasons = ((name, _reason(value, depth - 1)) for name, value in items)
     return _joined(f"{name}: {reason}" for name, reason in reasons if reason)
+
+
+def _with_parts(
+    error: Mapping[str, Any], reason: str, reasons: Mapping[str, str]
+) -> str:
+    """Put the reasons of the parts of a request behind one that does not have them."""
+    for name in PARTS:
+        if isinstance(error.get(name), dict | list) and reasons[name] not in reason:
+            reason = _joined((reason, reasons[name]))
+    return reason
 
 
 def _with_place(error: Mapping[str, Any], reason: str) -> str:
