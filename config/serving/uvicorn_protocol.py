@@ -3,7 +3,8 @@
 uvicorn waits without limit for the rest of a request's head, accepts a head of any size, and
 keeps a connection that it closes until the client has read everything. It takes trailer fields
 for headers, drops the body of a request that offers an upgrade, refuses methods by a list of
-its own, and closes the connection of a client that has sent everything but still reads.
+its own, closes the connection of a client that has sent everything but still reads, and does
+not tell the first of several pipelined requests that the client has left.
 """
 
 from __future__ import annotations
@@ -80,6 +81,7 @@ class HttpProtocol(HttpToolsProtocol):
     _is_head = True
     _is_between_messages = True  # a method comes next
     _start = b""  # of a method that is not complete
+    _answered: RequestResponseCycle | None = None  # the others of a pipeline wait
     _method = b""  # that the parser got as STAND_IN
     _last_awaited: tuple[int, object] | None = None
     _checks = 0  # that found the client busy with the same request
@@ -95,6 +97,14 @@ class HttpProtocol(HttpToolsProtocol):
             if timer is not None:
                 timer.cancel()
         super().connection_lost(exc)
+        # uvicorn tells only the newest request that the client has left.
+        if (answered := self._answered) and not answered.response_complete:
+            answered.disconnected = True
+            answered.message_event.set()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._answered = cycle
+        super()._start_asgi_task(cycle, app)
 
     def shutdown(self) -> None:
         """Close the connection, but leave a new one the time to send its first request."""

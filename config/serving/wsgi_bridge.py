@@ -149,8 +149,7 @@ class WSGIBridgeWithTurns(WSGIBridge):
 async def _pass_on(message: Message, send: Send) -> None:
     """Give the server a part of the response. Raises ClientGoneError.
 
-    uvicorn knows only the newest request of a connection, and uvloop refuses to write to a closed
-    one.
+    uvloop refuses to write to a connection that is closed, before uvicorn knows that it is.
     """
     try:
         await send(message)

@@ -186,8 +186,8 @@ async def _send(
 async def _pass_on(message: Message, send: Send) -> None:
     """Give the server a part of the response. Raises ClientGoneError.
 
-    Servers drop what is sent to a client that has left, but not always: uvicorn knows only
-    the newest request of a connection, and uvloop refuses to write to a closed one.
+    Servers drop what is sent to a client that has left, but not always: uvloop refuses to write
+    to a connection that is closed.
     """
     try:
         await send(message)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import struct
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -71,11 +72,15 @@ def client(monkeypatch) -> Iterator[Served]:
     monkeypatch.setattr(HttpProtocol, "connection_lost", note_lost)
 
     async def application(scope: Any, receive: Any, send: Any) -> None:
-        """Answer at once, when a test sets `answer`, or at length: the path says which."""
+        """Answer at once, when a test sets `answer`, at length, or never: the path says which."""
         if scope["type"] == "lifespan":
             while (await receive())["type"] != "lifespan.shutdown":
                 await send({"type": "lifespan.startup.complete"})
             await send({"type": "lifespan.shutdown.complete"})
+            return
+        if scope["path"] == "/until-left":
+            while (await receive())["type"] != "http.disconnect":
+                pass
             return
         if scope["path"] == "/slow":
             await asyncio.to_thread(peer.answer.wait, PATIENCE_S)
@@ -198,3 +203,18 @@ def test_no_client_is_disconnected_while_the_server_answers_or_between_requests(
             answer += part
         client.check()
         client.check()
+
+
+@pytest.mark.parametrize("requests", [1, 2, 3])
+def test_a_request_ends_when_its_client_leaves_whatever_follows_it(
+    client, caplog, requests
+):
+    client.send(REQUEST % b"until-left" + REQUEST % b"" * (requests - 1))
+    until(lambda: client.ends[0].cycle, "the request")
+    (end,) = client.ends
+    client.socket.setsockopt(
+        socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+    )
+    client.socket.close()
+    until(lambda: not end.tasks, "the end of the request")
+    assert [record.getMessage() for record in caplog.records] == []
