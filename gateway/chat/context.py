@@ -81,8 +81,7 @@ class ChatContext:
         if usage is None:
             length = self.prompt_characters or prompt_length(self.request.body)
             usage = Usage(estimate(length), None)
-        completion = max(estimate(self.completion_characters), usage.reasoning_tokens)
-        return replace(usage, completion_tokens=completion), True
+        return usage.with_completion(estimate(self.completion_characters)), True
 
     def elapsed(self) -> float:
         return time.perf_counter() - self.started

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import Any
 
@@ -11,6 +11,13 @@ CHARACTERS_PER_TOKEN = 4
 # The maximum of a column; an upstream that reports more is wrong.
 MAX_TOKENS = 2**31 - 1
 SUMS = ("prompt_tokens", "completion_tokens")
+# The names of the Responses API, and what the same numbers are called here.
+RESPONSES = {
+    "input_tokens": "prompt_tokens",
+    "output_tokens": "completion_tokens",
+    "input_tokens_details": "prompt_tokens_details",
+    "output_tokens_details": "completion_tokens_details",
+}
 DETAILS = ("prompt_tokens_details", "completion_tokens_details")
 CACHED = ("cached_tokens", "cache_read_input_tokens", "prompt_cache_hit_tokens")
 WRITTEN = (
@@ -49,6 +56,7 @@ class Usage:
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
     hour_write_tokens: int = 0
+    is_sum: bool = False  # `prompt_tokens` are those of both: no more is known
 
     @classmethod
     def read(cls, value: Any) -> Usage | None:
@@ -57,12 +65,16 @@ class Usage:
         The details are OpenAI's, or under the names of Anthropic, DeepSeek, Kimi, Qwen and
         LiteLLM. Gemini and xAI count reasoning in the total alone.
         """
-        if not isinstance(value, dict) or value.keys().isdisjoint(SUMS):
+        if not isinstance(value, dict):
             return None
+        value = _renamed(value)
         prompt, completion = (count(value.get(name)) for name in SUMS)
+        total = count(value.get("total_tokens")) or 0
+        is_sum = total > 0 and all(value.get(name) is None for name in SUMS)
+        if not is_sum and value.keys().isdisjoint(SUMS):
+            return None
         if prompt is None or completion is None:
             return None
-        total = count(value.get("total_tokens")) or 0
         if value.get("prompt_tokens") is None:
             prompt = max(0, total - completion)
         completion = max(completion, total - prompt)
@@ -81,12 +93,25 @@ class Usage:
             written,
             min(reasoning, completion) if is_reported else reasoning,
             min(hour, written),
+            is_sum,
+        )
+
+    def with_completion(self, tokens: int) -> Usage:
+        """Return the usage with an estimate of the completion, which is a part of a sum."""
+        prompt, tokens = self.prompt_tokens, max(tokens, self.reasoning_tokens)
+        if self.is_sum:
+            tokens = min(tokens, prompt - self.cached_tokens - self.cache_write_tokens)
+            prompt -= tokens
+        return replace(
+            self, prompt_tokens=prompt, completion_tokens=tokens, is_sum=False
         )
 
     def at_least(self, earlier: Usage | None) -> Usage:
         """Return the larger numbers of a stream: they are cumulative, and some end with zeros."""
         if earlier is None:
             return self
+        if earlier.is_sum != self.is_sum:
+            return earlier if self.is_sum else self
         pairs = zip(_numbers(earlier), _numbers(self), strict=True)
         return Usage(
             *(b if a is None else a if b is None else max(a, b) for a, b in pairs)
@@ -94,6 +119,19 @@ class Usage:
 
 
 _numbers = attrgetter(*(field.name for field in fields(Usage)))
+
+
+def _renamed(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return usage under the names of Chat Completions, which win unless they are 0."""
+    names = RESPONSES.items()
+    return {
+        **value,
+        **{
+            new: value[old]
+            for old, new in names
+            if value.get(old) is not None and not value.get(new)
+        },
+    }
 
 
 def count(value: Any) -> int | None:

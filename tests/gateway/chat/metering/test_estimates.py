@@ -12,6 +12,7 @@ from gateway.chat.metering.tokens import Usage
 from gateway.chat.streaming import body
 from tests.gateway.chat.harness import MESSAGES
 from tests.gateway.chat.mock_upstream import (
+    COMPLETION,
     DONE,
     HEAD,
     NEVER,
@@ -202,6 +203,29 @@ def test_numbers_that_fall_at_the_end_of_a_stream_count_for_nothing(gateway, ups
     )
     gateway.stream()
     assert recorded(gateway, status=200).counted() == (Usage(9, 2), False)
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        ({"total_tokens": 11}, Usage(5, 6)),
+        ({"total_tokens": 4}, Usage(0, 4)),
+        (
+            {"total_tokens": 11, "prompt_tokens_details": {"cached_tokens": 8}},
+            Usage(8, 3, 8),
+        ),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_total_alone_is_divided_as_the_text_is_long(
+    gateway, upstream, stream, usage, expected
+):
+    said = {"role": "assistant", "content": TEXT}
+    whole = COMPLETION | {"choices": [{"index": 0, "message": said}], "usage": usage}
+    end = event(chunk(finish="stop", usage=usage))
+    upstream.script = sends(*SAID, end, DONE) if stream else answers(whole)
+    gateway.post(stream=stream)
+    assert recorded(gateway, status=200).counted() == (expected, True)
 
 
 # ── Anthropic ───────────────────────────────────────────────────────────────────────

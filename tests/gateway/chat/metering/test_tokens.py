@@ -19,6 +19,7 @@ from gateway.chat.metering.tokens import (
 
 HOUR = {"ephemeral_1h_input_tokens": 20}
 SUMS = {"prompt_tokens": 100, "completion_tokens": 50}
+SUM = Usage(11, None, is_sum=True)
 NONSENSE = [
     -1,
     2**31,
@@ -162,12 +163,35 @@ def test_nonsense_in_a_sum_is_no_usage(name, value):
         ({"prompt_tokens": 9, "completion_tokens": None}, (9, None)),
         ({"prompt_tokens": 9, "completion_tokens": None, "total_tokens": 9}, (9, None)),
         ({"prompt_tokens": 9, "completion_tokens": 0, "total_tokens": 9}, (9, 0)),
+        # The names of the Responses API, which some servers send, or send as zeros.
+        ({"input_tokens": 9, "output_tokens": 2}, (9, 2)),
+        ({"input_tokens": 9, "output_tokens": 2, "total_tokens": 11}, (9, 2)),
+        ({"input_tokens": 9, "output_tokens": 0}, (9, 0)),
+        ({"input_tokens": 9}, (9, None)),
+        (SUMS | {"input_tokens": 0, "output_tokens": 0}, (100, 50)),
+        (dict.fromkeys(SUMS, 0) | {"input_tokens": 9, "output_tokens": 2}, (9, 2)),
+        (
+            {
+                "input_tokens": 9,
+                "output_tokens": 8,
+                "input_tokens_details": {"cached_tokens": 5},
+                "output_tokens_details": {"reasoning_tokens": 7},
+            },
+            (9, 8, 5, 0, 7),
+        ),
+        ({"total_tokens": 11}, (11, None, 0, 0, 0, 0, True)),
+        ({"total_tokens": 11} | dict.fromkeys(SUMS), (11, None, 0, 0, 0, 0, True)),
     ],
 )
 def test_what_the_sums_leave_out_follows_from_the_total(usage, expected):
     assert Usage.read(usage) == Usage(*expected)
     exact = exact_json.loads(orjson.dumps(usage))
     assert Usage.read(exact) == Usage(*expected)
+
+
+@pytest.mark.parametrize("value", [None, 0, *NONSENSE])
+def test_a_total_that_is_no_number_is_no_usage(value):
+    assert Usage.read({"total_tokens": value}) is None
 
 
 @pytest.mark.parametrize(
@@ -178,6 +202,9 @@ def test_what_the_sums_leave_out_follows_from_the_total(usage, expected):
         (Usage(9, 2), Usage(9, None), Usage(9, 2)),
         (Usage(9, None), Usage(9, None), Usage(9, None)),
         (None, Usage(9, 2), Usage(9, 2)),
+        (SUM, Usage(9, 2), Usage(9, 2)),
+        (Usage(9, 2), SUM, Usage(9, 2)),
+        (SUM, SUM, SUM),
     ],
 )
 def test_numbers_of_a_stream_never_fall(earlier, later, expected):
