@@ -25,7 +25,8 @@ from catalog.errors import CatalogError
 from catalog.execution.completion import Completion
 from catalog.execution.context import Context
 from catalog.execution.documents import Document, Documents, RequestRefusedError
-from catalog.execution.plans import Fragments, with_instances
+from catalog.execution.instances import with_instances
+from catalog.execution.plans import Fragments
 from catalog.failures import MASKED, NO_OPERATION, Failure, failures
 from catalog.outages import is_outage
 

@@ -7,12 +7,13 @@ load the rows by levels too, and it takes their objects as they are. So both giv
 count the same rows, and take about the same time for a row.
 
 A field that no plan knows is an ordinary field of graphene: its resolver, or the attribute of
-its name, gets the model instance of its row (`with_instances`), and can return instances.
+its name, gets the model instance of its row (`instances.py`), and can return instances.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
@@ -27,7 +28,6 @@ from graphql import (
     GraphQLResolveInfo,
     GraphQLSchema,
     OperationDefinitionNode,
-    get_named_type,
     located_error,
 )
 from graphql.execution.collect_fields import collect_fields, collect_sub_fields
@@ -44,7 +44,7 @@ from catalog.execution.levels import (
     keyed,
 )
 from catalog.execution.roots import ROOTS, Root
-from catalog.models import MODELS, Owner, TypeName
+from catalog.models import Owner, TypeName
 
 Json = dict[str, Any]
 Fields = dict[str, list[FieldNode]]
@@ -60,6 +60,7 @@ OWNER_TYPES: dict[str, tuple[Owner, TypeName]] = {
     "category": ("category", "Category"),
 }
 BOOKS = {"books", "bookCount"}
+NO_BOOKS: Json = {"books": [], "book_count": 0}  # of an owner that is not saved
 OWNER_OF_TYPE: dict[TypeName, Owner] = {"Author": "author", "Category": "category"}
 NUMBERS = {"pageCount"}
 # Texts that may be longer than a name. An owner that answers one is loaded once, by its key.
@@ -198,6 +199,13 @@ class Compiler:
         return f"b{len(level.below) - 1}.get(c{key}, 0)"
 
 
+def is_unsaved(row: Any) -> bool:
+    """Return True for a model instance without a row, unless its row was deleted."""
+    if not isinstance(row, Model) or row.pk is not None:
+        return False
+    return row._state.adding  # noqa: SLF001 - documented by Django
+
+
 def resolve_response_name(
     name: str, default: Any, row: Any, info: GraphQLResolveInfo
 ) -> Any:
@@ -208,6 +216,8 @@ def resolve_response_name(
     """
     if isinstance(row, dict):
         return row[str(info.path.key)]
+    if name in NO_BOOKS and is_unsaved(row):
+        return NO_BOOKS[name]
     return getattr(row, name, default)
 
 
@@ -263,61 +273,18 @@ def objects_by_key(
     info: GraphQLResolveInfo,
     type_name: TypeName,
     nodes: list[FieldNode],
-    keys: Collection[int],
+    keys: Iterable[int],
 ) -> dict[int, Any]:
-    """Return the objects that these nodes select, by key; deleted rows are left out."""
+    """Return the objects that these nodes select, by key; deleted rows are left out.
+
+    A key that comes several times counts as often.
+    """
+    appearances = Counter(iter(keys))  # not the values of a mapping
     compiler = Compiler.of(info)
     level = compiler.level(type_name, nodes, "pk", grouped=True)
-    selection = keyed(type_name, keys)
-    groups = level.load(selection, info.context.budget, limit=len(keys))
+    selection, limit = keyed(type_name, appearances), len(appearances)
+    groups = level.load(selection, info.context.budget, appearances, limit=limit)
     return {key: compiler.built(item) for key, [item] in groups.items()}
-
-
-def with_instances(
-    resolve: Callable[..., Any], source: Any, info: GraphQLResolveInfo, **arguments: Any
-) -> Any:
-    """Call a resolver that no plan knows with a model instance, and take instances from it.
-
-    This is a middleware of graphql-core.
-    """
-    if isinstance(source, dict) and INSTANCE in source:
-        if not is_planned(info.parent_type, info.field_name):
-            source = source[INSTANCE]
-        if source is None:  # deleted meanwhile
-            return None
-    result = resolve(source, info, **arguments)
-    type_name = get_named_type(info.return_type).name
-    if type_name not in MODELS:
-        return result
-    if isinstance(result, Model):
-        return next(iter(answered(info, type_name, [result])), None)
-    if isinstance(result, Iterable) and not isinstance(result, dict | str):
-        rows = list(result)
-        has_instances = any(isinstance(row, Model) for row in rows)
-        return answered(info, type_name, rows) if has_instances else rows
-    return result
-
-
-def answered(
-    info: GraphQLResolveInfo, type_name: TypeName, rows: Sequence[Any]
-) -> list[Any]:
-    """Return the objects of model instances; deleted rows are left out, what is none stays.
-
-    A resolver below gets the instance that was given, with what it was annotated with.
-    """
-    keys = {row.pk for row in rows if isinstance(row, Model)} - {None}
-    objects = objects_by_key(info, type_name, info.field_nodes, keys)
-    return [
-        own(objects[row.pk], row) if isinstance(row, Model) else row
-        for row in rows
-        if not isinstance(row, Model) or row.pk in objects
-    ]
-
-
-def own(item: Any, instance: Model) -> Any:
-    """Return the object of a row with another instance of it, if it has one."""
-    has_instance = isinstance(item, dict) and INSTANCE in item
-    return item | {INSTANCE: instance} if has_instance else item
 
 
 class Plan:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import graphene
 from django.core.exceptions import ImproperlyConfigured
-from graphql import GraphQLSchema
+from graphql import GraphQLSchema, get_named_type, is_abstract_type
 
 from catalog.execution.plans import has_resolver, is_planned
 from catalog.execution.roots import ROOTS
@@ -33,6 +35,19 @@ def check_resolvers(schema: GraphQLSchema) -> None:
                 f"Query.{name} cannot be answered: declare a resolver, "
                 "or list the field in catalog.execution.roots.ROOTS."
             )
+    for output in schema.type_map.values():
+        for name, field in getattr(output, "fields", {}).items():
+            abstract = get_named_type(field.type)
+            if is_abstract_type(abstract) and has_rows(schema, abstract):
+                raise ImproperlyConfigured(
+                    f"{output.name}.{name} cannot be answered: {abstract.name} is a union or "
+                    "an interface of rows. Add a field for each of its types."
+                )
+
+
+def has_rows(schema: GraphQLSchema, abstract: Any) -> bool:
+    """Return True if a union or an interface has a type whose rows a level reads."""
+    return any(each.name in MODELS for each in schema.get_possible_types(abstract))
 
 
 schema = graphene.Schema(query=Query, mutation=Mutation)

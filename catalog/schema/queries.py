@@ -8,14 +8,17 @@ import graphene
 from graphql import GraphQLResolveInfo
 
 from catalog.execution.plans import resolve_root
+from catalog.execution.roots import ROOTS
 from catalog.schema.types import Author, Book, Category
 
 ID = graphene.ID(required=True, description="The id of the record.")
 
 
 def resolve_rows(
-    _name: str, _default: Any, _root: None, info: GraphQLResolveInfo, **arguments: Any
+    _name: str, default: Any, _root: None, info: GraphQLResolveInfo, **arguments: Any
 ) -> Any:
+    if info.field_name not in ROOTS:
+        return default  # DjangoListField then answers every row
     return resolve_root(info, arguments)
 
 

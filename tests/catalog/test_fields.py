@@ -10,9 +10,10 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.db.models import Value
 from django.test.utils import CaptureQueriesContext
+from graphene_django import DjangoListField
 
 from catalog import models
-from catalog.execution.context import Context
+from catalog.execution.context import Budget, Context
 from catalog.execution.operations import Executor, GraphQLRequest
 from catalog.schema import contract
 from catalog.schema.connections import Query
@@ -25,6 +26,17 @@ pytestmark = pytest.mark.django_db
 def full_name(author: models.Author, _info: object, upper: bool = False) -> str:
     name = f"{author.first_name} {author.last_name}"
     return name.upper() if upper else name
+
+
+def draft(*_: object) -> models.Book:
+    author = models.Author(first_name="New", last_name="Name")
+    return models.Book(name="Draft", page_count=3, author=author, category_id=1)
+
+
+def deleted(*_: object) -> models.Author:
+    author = models.Author.objects.create(first_name="Old", last_name="Name")
+    author.delete()
+    return author
 
 
 FIELDS: dict[Any, dict[str, Any]] = {
@@ -40,6 +52,7 @@ FIELDS: dict[Any, dict[str, Any]] = {
         ),
         "last_name": graphene.String(resolver=lambda author, _: author.last_name[:1]),
         "annotated": graphene.Int(resolver=lambda author, _: author.n),
+        "all_books": DjangoListField(Book, source="books"),
     },
     Book: {
         "name_folded": graphene.String(),
@@ -66,6 +79,14 @@ FIELDS: dict[Any, dict[str, Any]] = {
         "counted": graphene.List(
             Author,
             resolver=lambda *_: models.Author.objects.filter(pk=1).annotate(n=Value(7)),
+        ),
+        "every_book": DjangoListField(Book),
+        "draft": graphene.Field(Book, resolver=draft),
+        "drafts": graphene.List(Book, resolver=lambda *_: [draft()] * 6),
+        "deleted": graphene.Field(Author, resolver=deleted),
+        "same": graphene.List(
+            Category,
+            resolver=lambda *_: [models.Category.objects.get(pk=1)] * 6,
         ),
     },
 }
@@ -146,6 +167,25 @@ def asked(shelf, monkeypatch):
             },
         ),
         (
+            "{ everyBook { id } getAuthorById(id: 1) { allBooks { isLong author { bookCount } } } }",
+            {
+                "everyBook": [{"id": str(n)} for n in range(1, 7)],
+                "getAuthorById": {"allBooks": [{"isLong": n > 2, "author": {"bookCount": 3}} for n in (0, 2, 4)]},
+            },
+        ),
+        (
+            "{ draft { id name n: pageCount isLong author { fullName books { id } bookCount } category { initial books { id } } __typename } }",
+            {
+                "draft": {
+                    "id": None, "name": "Draft", "n": 3, "isLong": True,
+                    "author": {"fullName": "New Name", "books": [], "bookCount": 0},
+                    "category": {"initial": "C", "books": [{"id": "2"}, {"id": "5"}]},
+                    "__typename": "Book",
+                },
+            },
+        ),
+        ("{ deleted { id } drafts { name } }", {"deleted": None, "drafts": [{"name": "Draft"}] * 6}),
+        (
             'mutation { updateAuthor(id: 1, author: {firstName: "New", lastName: "Name"}) { fullName books { isLong } } }',
             {"updateAuthor": {"fullName": "New Name", "books": [{"isLong": False}, {"isLong": False}, {"isLong": True}]}},
         ),
@@ -160,6 +200,28 @@ def test_a_resolver_costs_one_query_for_any_number_of_rows(asked):
         answer = asked("{ getAllBooks { isLong author { fullName } } }")
     assert len(answer["getAllBooks"]) == 6
     assert len(queries) == 3
+
+
+@pytest.mark.parametrize("field", ["everyBook", "drafts", "same"])
+def test_the_rows_of_a_resolver_are_counted(shelf, monkeypatch, field):
+    executor = Executor(schema_with(FIELDS, monkeypatch).graphql_schema)
+    request = GraphQLRequest(f"{{ {field} {{ name }} }}")
+    assert "errors" not in executor.answer(request, Context(budget=Budget(6))).body
+    with CaptureQueriesContext(connection) as queries:
+        body = executor.answer(request, Context(budget=Budget(5))).body
+    assert body["errors"][0]["extensions"]["code"] == "RESULT_TOO_LARGE"
+    assert [row["sql"] for row in queries if "catalog_book" in row["sql"]] == [
+        row["sql"] for row in queries if row["sql"].endswith("LIMIT 6")
+    ]
+
+
+def test_the_text_of_a_row_that_is_answered_again_is_counted(shelf, monkeypatch):
+    executor = Executor(schema_with(FIELDS, monkeypatch).graphql_schema)
+    for characters, refused in ((6 * len("Described"), False), (53, True)):
+        budget = Budget(100, characters=characters)
+        request = GraphQLRequest("{ same { description } }")
+        body = executor.answer(request, Context(budget=budget)).body
+        assert ("errors" in body) is refused
 
 
 def test_a_resolver_that_fails_makes_its_field_null_and_undoes_a_change(
@@ -194,3 +256,32 @@ def test_a_field_that_nothing_answers_fails_at_the_start(
 ):
     with pytest.raises(ImproperlyConfigured, match=reason):
         schema_with({graphene_type: {name: graphene.String()}}, monkeypatch)
+
+
+class Row(graphene.Union):  # type: ignore[misc]
+    class Meta:
+        types = (Book, Author)
+
+
+class Named(graphene.Interface):  # type: ignore[misc]
+    name = graphene.String()
+
+
+class Shelf(graphene.ObjectType):  # type: ignore[misc]
+    rows = graphene.List(Row)
+
+
+@pytest.mark.parametrize(
+    ("output", "reason"),
+    [
+        (Row, "Query.any cannot be answered: Row is a union or an interface of"),
+        (graphene.List(graphene.NonNull(Row)), "Query.any cannot be answered"),
+        (Named, "Query.any cannot be answered: Named is"),
+        (Shelf, "Shelf.rows cannot be answered"),
+    ],
+)
+def test_a_union_or_interface_of_rows_fails_at_the_start(monkeypatch, output, reason):
+    monkeypatch.setitem(vars(Book._meta), "interfaces", (Named,))
+    field = graphene.Field(output, resolver=lambda *_: None)
+    with pytest.raises(ImproperlyConfigured, match=reason):
+        schema_with({Query: {"any": field}}, monkeypatch)
