@@ -172,6 +172,7 @@ def running(gateway: Gateway, way: str = SHORT_CUT) -> Iterator[Gateway]:
     if way == SHORT_CUT:
         service_loop: asyncio.AbstractEventLoop = gateway.loop.loop
     else:
+        LOOP_THREAD.stop()  # an earlier test may have left a runtime: this one takes its place
         service_loop = LOOP_THREAD.loop
         runtime._running[service_loop] = gateway  # type: ignore[assignment] # has a service
     run_in(service_loop, _open(gateway))

@@ -13,9 +13,18 @@ from urllib.parse import quote
 
 import pytest
 
+from gateway.chat import runtime
+from gateway.chat.loop_thread import LOOP_THREAD
 from gateway.chat.routing import Router
 from gateway.identity import Caller
-from tests.gateway.chat.harness import ASGI, IDENTITY, WSGI
+from tests.gateway.chat.harness import (
+    ASGI,
+    IDENTITY,
+    WSGI,
+    Gateway,
+    run_in,
+    running,
+)
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     DONE,
@@ -190,3 +199,12 @@ def test_a_model_is_described_whatever_its_name_holds(gateway):
     names = [model["id"] for model in ask_models(gateway, "").json()["data"]]
     assert sorted(names) == sorted(NAMES)
     assert ask_models(gateway, "/absent", method="HEAD").status_code == 404
+
+
+def test_the_client_of_an_earlier_runtime_is_closed_first(loops, upstream, way):
+    async def started() -> runtime.Runtime:
+        return runtime.current()
+
+    earlier = run_in(LOOP_THREAD.loop, started())
+    with running(Gateway(loops[0], upstream), way):
+        assert earlier.client.closed
