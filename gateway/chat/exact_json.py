@@ -35,12 +35,12 @@ class Number(float):
         return number
 
 
-def loads(raw: bytes) -> Any:
+def loads(raw: bytes, most: int = MAX_VALUES) -> Any:
     """Return JSON; dumps() writes its numbers as they are here.
 
-    Raises ValueError, also for more than MAX_VALUES values.
+    Raises ValueError, also for more than so many values.
     """
-    check_values(raw)
+    check_values(raw, most)
     if not may_round(raw):
         return orjson.loads(raw)
     value = _loads_exactly(raw)

@@ -9,6 +9,10 @@ from typing import Any, Self
 from gateway.chat import exact_json
 from gateway.chat.errors import ChatError, InvalidRequestError, InvalidValueError
 
+# OpenAI takes at most 300,000 tokens of a request for embeddings, each of them a value.
+# With as many names that differ, orjson lets no other thread run for about 0.1 s.
+MAX_VALUES = 400_000
+
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
@@ -71,7 +75,7 @@ def dump(body: Mapping[str, Any]) -> bytes:
 
 def _object(raw: bytes) -> dict[str, Any]:
     try:
-        body = exact_json.loads(raw)
+        body = exact_json.loads(raw, MAX_VALUES)
     except ValueError as error:
         raise InvalidRequestError(f"The body is not valid JSON: {error}") from error
     if not isinstance(body, dict):

@@ -34,7 +34,7 @@ from gateway.chat.metering.body_bytes import BodyBytes
 from gateway.chat.metering.limits import Limits
 from gateway.chat.metering.writer import UsageWriter
 from gateway.chat.model_registry import ModelRegistry
-from gateway.chat.model_request import ModelRequest
+from gateway.chat.model_request import MAX_VALUES, ModelRequest
 from gateway.chat.streaming.body import events
 from gateway.configuration.shapes import Allow, ModelEntry
 from gateway.errors import (
@@ -48,7 +48,7 @@ from gateway.errors import (
 from gateway.identity import Caller
 from gateway.keys import MISS
 from webhooks_core.api.parsers import EncodedBody, is_encoded
-from webhooks_core.json_values import MAX_VALUES, values_in
+from webhooks_core.json_values import values_in
 from webhooks_core.thread_pool import InThread
 
 # How long a key is looked up before the database counts as unavailable.

@@ -10,6 +10,7 @@ from typing import Any
 
 from gateway.chat import exact_json
 from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
+from gateway.chat.model_request import MAX_VALUES
 from gateway.chat.upstreams.call_ids import replace_ids
 
 Block = dict[str, Any]
@@ -315,7 +316,7 @@ def _arguments(value: Any) -> dict[str, Any]:
     """
     if isinstance(value, str):
         try:
-            value = exact_json.loads(value.encode())
+            value = exact_json.loads(value.encode(), MAX_VALUES)
         except ValueError:
             return {}
     return value if isinstance(value, dict) else {}

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import requests
 
-from gateway.chat import exact_json, fallback, off_loop
+from gateway.chat import exact_json, fallback, model_request, off_loop
 from gateway.chat.metering.body_bytes import SMALL_BYTES, BodyBudget, BodyBytes
 from gateway.chat.model_request import ModelRequest
 from gateway.chat.streaming.sse import MAX_EVENT_BYTES, EventReader
 from gateway.chat.streaming.transform import ChunkTransformer
-from gateway.chat.upstreams import anthropic
+from gateway.chat.upstreams import anthropic, turns
 from gateway.errors import TooManyRequestsError, UnavailableError
 from tests.gateway.chat.harness import IDENTITY
 from tests.gateway.chat.mock_upstream import (
@@ -34,6 +34,7 @@ from tests.gateway.chat.upstreams.test_anthropic import MESSAGE, TEXT_STREAM
 from webhooks_core.json_values import MAX_VALUES
 
 MANY = f"more than {MAX_VALUES} values"
+MANY_IN_REQUEST = f"more than {model_request.MAX_VALUES} values"
 BIG_TEXT = "x" * (off_loop.LARGE_BYTES + 1)
 
 
@@ -54,11 +55,28 @@ def with_values(unit: bytes, count: int) -> bytes:
 def test_a_body_with_too_many_values_is_refused_before_it_is_read(
     gateway, upstream, unit
 ):
-    body = with_values(unit, MAX_VALUES)
+    body = with_values(unit, model_request.MAX_VALUES)
     response = gateway.post(body)
     assert response.status_code == 400
-    assert response.json() == {"detail": f"The body is not valid JSON: {MANY}"}
+    detail = f"The body is not valid JSON: {MANY_IN_REQUEST}"
+    assert response.json() == {"detail": detail}
     assert upstream.requests == []
+
+
+def test_as_many_tokens_as_openai_takes_at_once_are_not_too_many(gateway, upstream):
+    upstream.script = answers({"object": "list", "data": []})
+    gateway.declare(name="vectors", inference_type="embedding")
+    tokens = [[100_277] * 150] * 2000
+    response = gateway.post(path="/v1/embeddings", model="vectors", input=tokens)
+    assert response.status_code == 200
+    assert json.loads(upstream.requests[0].body)["input"] == tokens
+
+
+def test_arguments_with_too_many_values_are_no_object():
+    many = b'{"a":[' + b"1," * model_request.MAX_VALUES + b"1]}"
+    call = {"id": "x", "function": {"name": "tide", "arguments": many.decode()}}
+    (turn,) = turns.turns([{"role": "assistant", "tool_calls": [call]}])
+    assert turn["content"][0]["input"] == {}
 
 
 @pytest.mark.parametrize("read", [exact_json.loads, exact_json.loads_any])
@@ -239,9 +257,9 @@ def test_what_a_body_holds_is_bounded_by_the_values_that_are_read(gateway, upstr
             take(key, own=own, more=more)
 
     gateway.limits.bodies = Noting()
-    body = b'{"model":"small","x":[' + b"1," * (3 * MAX_VALUES) + b"1]}"
+    body = b'{"model":"small","x":[' + b"1," * (3 * model_request.MAX_VALUES) + b"1]}"
     assert gateway.post(body).status_code == 400
-    assert max(taken) <= 100 * MAX_VALUES
+    assert max(taken) <= 100 * model_request.MAX_VALUES
 
 
 @pytest.mark.parametrize("stream", [False, True])
