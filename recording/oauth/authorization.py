@@ -51,7 +51,7 @@ class Authorization:
     parameters: Parameters
 
     @classmethod
-    def read(cls, parameters: Parameters) -> Self:
+    def read(cls, parameters: Parameters, *, may_fetch: bool = False) -> Self:
         """Find the application and check the redirect address.
 
         Raises InvalidRequestError. It is shown to the user: no browser may be sent to an
@@ -59,7 +59,7 @@ class Authorization:
         """
         parameters.require("client_id", "redirect_uri")
         client_id = parameters.get("client_id")
-        application = Application.objects.find(client_id)
+        application = client_documents.find(client_id, may_fetch=may_fetch)
         if application is None or not application.is_usable():
             if client_documents.is_address(client_id):
                 raise DocumentUnusableError
@@ -91,13 +91,16 @@ class Authorization:
             raise InvalidRequestError(
                 "The code_challenge is not a SHA-256 in base64url."
             )
-        server().auth_grant.validate_authorization_request(self._request())
+        server().auth_grant.validate_authorization_request(
+            self._request(self.application)
+        )
 
     def allow(self, user: Any) -> str:
         """Store a code for this account; return the address that takes it to the application."""
         self.check()
+        application = client_documents.store(self.application)
         headers, _, _ = server().auth_grant.create_authorization_response(
-            self._request(user), server().bearer
+            self._request(application, user), server().bearer
         )
         # oauthlib writes the query of the redirect URI again: only what it added is taken.
         query = parse_qsl(urlsplit(headers["Location"]).query)
@@ -110,8 +113,8 @@ class Authorization:
         error.state = self.parameters.get("state")
         return self._redirect_with(error.twotuples)
 
-    def _request(self, user: Any = None) -> Any:
-        return oauthlib_request(self.parameters, client=self.application, user=user)
+    def _request(self, application: Application, user: Any = None) -> Any:
+        return oauthlib_request(self.parameters, client=application, user=user)
 
     def _redirect_with(self, parameters: Iterable[tuple[str, str]]) -> str:
         """Add `iss` too, so that a client of several servers cannot mix them up (RFC 9207)."""

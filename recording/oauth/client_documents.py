@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
+import structlog
+from django.core.cache import cache
+from django.core.exceptions import ValidationError
+from django.utils import timezone
 from oauth2_provider import cimd
+from oauth2_provider.settings import oauth2_settings
 from oauthlib.oauth2 import OAuth2Error
 from prometheus_client import Counter
 
@@ -20,11 +27,23 @@ from webhooks_core.network.resolver_threads import ThreadPerTask
 FETCH_FOR_S = 5.0
 MAX_LENGTH = 255  # of an address: the column of client ids
 
+# What a document sets of its client's row.
+STORED = (
+    "client_type",
+    "registration_source",
+    "token_endpoint_auth_method",
+    "authorization_grant_type",
+    "name",
+    "redirect_uris",
+    "cimd_expires_at",
+)
 NEEDED = {
     "token_endpoint_auth_method": AuthMethod.NONE,
     "grant_types": "authorization_code",
     "response_types": "code",
 }
+
+log = structlog.stdlib.get_logger(__name__)
 
 # More than the toolkit's cap on fetches at once: one that hangs in a resolver outlives its caller.
 _threads = ThreadPerTask(most=32)
@@ -53,23 +72,81 @@ def is_missing(client_id: str) -> bool:
     """Return True if a document must be fetched before its client can be used."""
     if not _is_allowed(client_id):
         return False
-    application = Application.objects.find(client_id)
+    application = find(client_id, may_fetch=False)
     return application is None or not application.is_usable()
 
 
-def load(client_id: str) -> None:
-    """Store the document of a client that is new, or whose document has expired.
+def find(client_id: str, *, may_fetch: bool) -> Application | None:
+    """Return the application with an id, as its document describes it now; it may be unsaved.
 
-    It does nothing when the document cannot be used: then the client is unknown, or its last
-    document stays for a while (`Application.is_usable`).
+    When the document cannot be used, a new client is unknown, and a known one is as its last
+    document says, for a while (`Application.is_usable`).
     """
-    if not _is_allowed(client_id):
-        return
     application = Application.objects.find(client_id)
-    if application is None:
-        cimd.resolve_cimd_application(client_id, request=None)
-    else:
-        cimd.refresh_if_stale(application, request=None)
+    if not _is_allowed(client_id) or (application and not application.is_outdated()):
+        return application
+    if not (fields := _described(client_id, may_fetch=may_fetch)):
+        return application
+    application = application or Application(client_id=client_id)
+    for name, value in fields.items():
+        setattr(application, name, value)
+    return application
+
+
+def store(application: Application) -> Application:
+    """Save what a document says of a client, which an account now connects."""
+    if not application.document_host:
+        return application
+    stored: Application
+    stored, _ = Application.objects.update_or_create(
+        client_id=application.client_id,
+        defaults={name: getattr(application, name) for name in STORED},
+    )
+    return stored
+
+
+def _described(client_id: str, *, may_fetch: bool) -> dict[str, Any]:
+    """Return the fields that a document sets, empty if it cannot be used.
+
+    The cache keeps them: a page does not write to the database. It keeps a failure too, so that
+    the next page does not repeat the request.
+    """
+    key = f"client-document:{hashlib.sha256(client_id.encode()).hexdigest()}"
+    cached: dict[str, Any] | None = cache.get(key)
+    if cached == {} or (cached and cached["cimd_expires_at"] > timezone.now()):
+        return cached
+    if not may_fetch:
+        return {}
+    with cimd._fetch_slot() as has_slot:  # noqa: SLF001 - the toolkit's limit
+        if not has_slot:
+            return {}
+        try:
+            fields, max_age = _fields(client_id)
+        except cimd.CIMDError as error:
+            log.info("client document unusable", client_id=client_id, error=str(error))
+            fields, max_age = {}, oauth2_settings.CIMD_FAILURE_BACKOFF_SECONDS
+    cache.set(key, fields, max_age)
+    return fields
+
+
+def _fields(client_id: str) -> tuple[dict[str, Any], int]:
+    """Fetch a document; return its fields and for how many seconds they hold. Raises CIMDError."""
+    document, max_age = DocumentFetcher().fetch(client_id)
+    with _counting_failures("check"):
+        if document.get("client_id") != client_id:
+            raise cimd.CIMDError("the document describes another client_id")
+        application = Application(
+            client_id=client_id,
+            client_type=Application.CLIENT_PUBLIC,
+            registration_source=Application.RegistrationSource.CIMD,
+            cimd_expires_at=timezone.now() + timedelta(seconds=max_age),
+            **cimd._build_application_kwargs(document),  # noqa: SLF001 - its checks
+        )
+        try:
+            application.full_clean(exclude=["client_secret"], validate_unique=False)
+        except ValidationError as error:
+            raise cimd.CIMDError("; ".join(error.messages)) from error
+    return {name: getattr(application, name) for name in STORED}, max_age
 
 
 class DocumentFetcher(cimd.SafeMetadataFetcher):

@@ -150,6 +150,10 @@ class Application(AbstractApplication):
         host = urlsplit(client_id).hostname or ""
         return validate_host(host, settings.OAUTH_CIMD_HOSTS)
 
+    def is_outdated(self) -> bool:
+        """Return True if it has a metadata document that has expired."""
+        return bool(self.document_host) and timezone.now() > self.cimd_expires_at
+
     def is_usable(self, request: object = None) -> bool:
         """Return True if accounts may connect it: a metadata document is allowed and not too old."""
         if not self.document_host:

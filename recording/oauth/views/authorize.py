@@ -33,13 +33,12 @@ def authorize(request: HttpRequest) -> HttpResponse:
             raise MethodNotAllowedError(METHODS)
         throttles.check(request, "authorize")
         query = parameters.read_query(request)
-        if request.user.is_authenticated:
-            client_documents.load(query.get("client_id"))
-        elif client_documents.is_missing(query.get("client_id")):
-            # Strangers cannot make this server send requests.
+        is_stranger = not request.user.is_authenticated
+        if is_stranger and client_documents.is_missing(query.get("client_id")):
             return redirect_to_login(request.get_full_path())
-        authorization = Authorization.read(query)
-        if not request.user.is_authenticated:
+        # Strangers cannot make this server send requests.
+        authorization = Authorization.read(query, may_fetch=not is_stranger)
+        if is_stranger:
             return redirect_to_login(request.get_full_path())
         return _consent(request, authorization)
     except OAuth2Error as error:

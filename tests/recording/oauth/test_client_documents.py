@@ -67,6 +67,26 @@ def test_a_registered_client_is_not_shown_as_verified(app):
     assert "Verified" not in app.visitor.get(app.address()).content.decode()
 
 
+def test_only_consent_stores_a_client(described, site):
+    for _ in range(2):
+        assert "Notebook" in described.visitor.get(described.address()).content.decode()
+    assert described.decide("deny")["error"] == "access_denied"
+    assert not Application.objects.exists()
+    assert described.decide()["code"]
+    assert Application.objects.get().client_id == site.client_id
+    assert site.connections == 1
+
+
+def test_an_expired_document_is_stored_again_by_consent_alone(described, site):
+    assert described.decide()["code"]
+    site.publish(client_name="Renamed")
+    with time_machine.travel(timezone.now() + timedelta(minutes=61), tick=False):
+        assert "Renamed" in described.visitor.get(described.address()).content.decode()
+        assert Application.objects.get().name == "Notebook"
+        assert described.decide()["code"]
+        assert Application.objects.get().name == "Renamed"
+
+
 @pytest.mark.django_db
 def test_a_stranger_makes_the_server_fetch_nothing(site):
     app = App(Client(), site.client_id)
@@ -251,8 +271,8 @@ def test_a_described_client_has_no_secret(described, method):
     assert described.exchange(code).status_code == 200
 
 
-def test_an_unused_client_is_pruned_when_its_document_has_expired(described, site):
-    assert described.visitor.get(described.address()).status_code == 200
+def test_an_unused_client_is_pruned_when_its_document_has_expired(described):
+    assert described.decide()["code"]
     with time_machine.travel(timezone.now() + timedelta(minutes=119), tick=False):
         assert prune.prune()["applications"] == 0
     with time_machine.travel(timezone.now() + timedelta(minutes=121), tick=False):
