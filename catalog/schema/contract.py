@@ -6,7 +6,13 @@ from typing import Any
 
 import graphene
 from django.core.exceptions import ImproperlyConfigured
-from graphql import GraphQLSchema, get_named_type, is_abstract_type
+from graphene.types.resolver import get_default_resolver
+from graphql import (
+    GraphQLObjectType,
+    GraphQLSchema,
+    get_named_type,
+    is_abstract_type,
+)
 
 from catalog.execution.plans import has_resolver, is_planned
 from catalog.execution.roots import ROOTS
@@ -18,6 +24,13 @@ from catalog.schema.queries import resolve_rows
 
 def check_resolvers(schema: GraphQLSchema) -> None:
     """Raise ImproperlyConfigured for a field that nothing answers."""
+    check_rows(schema)
+    for root in filter(None, (schema.query_type, schema.mutation_type)):
+        check_root(root)
+    check_abstract(schema)
+
+
+def check_rows(schema: GraphQLSchema) -> None:
     for type_name, model in MODELS.items():
         row = schema.type_map[type_name]
         for name, field in row.fields.items():  # type: ignore[attr-defined]
@@ -29,12 +42,20 @@ def check_resolvers(schema: GraphQLSchema) -> None:
                     f"{type_name}.{name} cannot be answered: declare resolve_{attribute}, "
                     f"or give the model the attribute {attribute}."
                 )
-    for name, field in schema.type_map["Query"].fields.items():  # type: ignore[attr-defined]
-        if getattr(field.resolve, "func", None) is resolve_rows and name not in ROOTS:
+
+
+def check_root(root: GraphQLObjectType) -> None:
+    for name, field in root.fields.items():
+        resolver = getattr(field.resolve, "func", None)
+        is_root = resolver is resolve_rows and name in ROOTS
+        if resolver in (resolve_rows, get_default_resolver()) and not is_root:
             raise ImproperlyConfigured(
-                f"Query.{name} cannot be answered: declare a resolver, "
-                "or list the field in catalog.execution.roots.ROOTS."
+                f"{root.name}.{name} cannot be answered: declare a resolver, "
+                "or list a field of Query in catalog.execution.roots.ROOTS."
             )
+
+
+def check_abstract(schema: GraphQLSchema) -> None:
     for output in schema.type_map.values():
         for name, field in getattr(output, "fields", {}).items():
             abstract = get_named_type(field.type)

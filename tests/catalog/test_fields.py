@@ -249,6 +249,7 @@ def test_a_resolver_that_fails_makes_its_field_null_and_undoes_a_change(
         (Author, "full_name", "Author.fullName cannot be answered: declare resolve_full_name"),
         (Book, "isbn", "Book.isbn cannot be answered"),
         (Query, "newest", "Query.newest cannot be answered: declare a resolver"),
+        (Mutation, "archive", "Mutation.archive cannot be answered: declare a resolver"),
     ],
 )  # fmt: skip
 def test_a_field_that_nothing_answers_fails_at_the_start(
