@@ -26,13 +26,13 @@ from django.test.utils import CaptureQueriesContext, override_settings
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
-from recording import tokens
+from recording.accounts import personal_tokens
 from recording.oauth import clients
 from recording.oauth.authorization import Authorization
 from recording.oauth.models import Application, AuthMethod
 from recording.oauth.parameters import FORM, Parameters
 from recording.viewsets import SubscriptionViewSet
-from webhooks_core.cli.argument_types import integer_between
+from webhooks_core.management.argument_types import integer_between
 
 REDIRECT = "http://127.0.0.1/"
 VERIFIER = "v" * 64
@@ -71,7 +71,7 @@ class Bench:
         self.refresh_token = pair["refresh_token"]
         self.bearers = {
             "OAuth token": pair["access_token"],
-            "personal token": tokens.create(user=Open.user, days=1).text,
+            "personal token": personal_tokens.create(user=Open.user, days=1).text,
         }
 
     def clear(self) -> None:

@@ -21,9 +21,9 @@ from django.core.management.base import BaseCommand
 from django.db import connection
 
 from benchmarks.catalog.servers import BENCHMARKS, prepare, run
-from recording import recordings
-from recording.search import index, search
-from webhooks_core.cli.argument_types import integer_between
+from recording.library import importing
+from recording.library.search import index, search
+from webhooks_core.management.argument_types import integer_between
 
 VOCABULARY = 30_000
 SEGMENT = 15  # words
@@ -110,7 +110,7 @@ class Command(BaseCommand):
                     stack.enter_context(patch.object(index, function, lambda *_: ""))
             for raw in raws:
                 started = time.perf_counter()
-                recordings.import_recording(
+                importing.import_recording(
                     account=account, raw=raw, publish_event=False
                 )
                 took.append(time.perf_counter() - started)

@@ -14,8 +14,8 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.text import smart_split
 
-from recording.oauth import logins, second_factors
-from recording.oauth.forms import AdminLoginForm
+from recording.accounts import logins, second_factors
+from recording.accounts.forms import AdminLoginForm
 
 # django-oauth-toolkit's app, and recording's app that extends it and names the group.
 TOOLKIT, OWN = "oauth2_provider", "recording_oauth"

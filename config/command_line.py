@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management import ManagementUtility
 from django.core.management.base import BaseCommand, DjangoHelpFormatter
 
-from webhooks_core.cli.printable import PrintableOutput
+from webhooks_core.management.printable import PrintableOutput
 
 # Django's own commands colour their texts themselves.
 OWN = {"config", "catalog", "recording", "gateway", "webhooks_core"}

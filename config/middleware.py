@@ -12,7 +12,7 @@ from django.http.response import HttpResponseBase
 from django.middleware.common import CommonMiddleware
 
 from config import errors
-from webhooks_core.api.parsers import EncodedBody, is_encoded
+from webhooks_core.web.parsers import EncodedBody, is_encoded
 
 # Load balancers probe by IP address.
 ANY_HOST = frozenset({"/healthz", "/readyz"})

@@ -208,7 +208,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "config.csp.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "recording.oauth.web_sessions.SessionUseMiddleware",
+    "recording.accounts.web_sessions.SessionUseMiddleware",
     "config.middleware.PageMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -328,7 +328,7 @@ EMAIL_BACKEND = "django.core.mail.backends.{}.EmailBackend".format(
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not LOCAL
 SESSION_COOKIE_HTTPONLY = True
-SESSION_ENGINE = "recording.oauth.web_sessions"
+SESSION_ENGINE = "recording.accounts.web_sessions"
 # A browser accepts this prefix only from this host, over https, for the whole site. So no sibling
 # domain can set such a cookie.
 COOKIE_PREFIX = "" if LOCAL else "__Host-"
@@ -357,7 +357,7 @@ AXES_DISABLE_ACCESS_LOG = True
 AXES_VERBOSE = False
 AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "next", "csrfmiddlewaretoken"]
 AXES_CLIENT_IP_CALLABLE = "recording.oauth.throttles.client_address"
-AXES_LOCKOUT_CALLABLE = "recording.oauth.views.accounts.locked_out"
+AXES_LOCKOUT_CALLABLE = "recording.accounts.views.pages.locked_out"
 
 # ── The products ────────────────────────────────────────────────────────────────────
 
@@ -368,7 +368,7 @@ GRAPHENE = third_party.GRAPHENE
 
 PASSWORD_HASHERS = [
     *global_settings.PASSWORD_HASHERS,  # passwords of users
-    "recording.oauth.hashers.RandomSecretHasher",  # client secrets
+    "recording.accounts.hashers.RandomSecretHasher",  # client secrets
 ]
 
 OAUTH2_PROVIDER_APPLICATION_MODEL = "recording_oauth.Application"
@@ -386,7 +386,7 @@ RECORDING_RATES = {
 }
 
 # Takes a bearer token and returns its user, or None.
-CATALOG_TOKEN_AUTHENTICATOR = "recording.tokens.authenticate"  # noqa: S105
+CATALOG_TOKEN_AUTHENTICATOR = "recording.accounts.personal_tokens.authenticate"  # noqa: S105
 
 # Requests per gateway key, in the same form.
 GATEWAY_RATES = {

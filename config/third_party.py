@@ -41,7 +41,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],
-    "DEFAULT_SCHEMA_CLASS": "webhooks_core.api.openapi.ProductAutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "webhooks_core.web.openapi.ProductAutoSchema",
     "UNAUTHENTICATED_USER": None,
 }
 
@@ -109,7 +109,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SWAGGER_UI_SETTINGS": "{deepLinking: true, validatorUrl: null, plugins: [codeSamples]}",
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "webhooks_core.api.openapi.add_webhooks",
+        "webhooks_core.web.openapi.add_webhooks",
         "gateway.chat.openapi.add_chat",
         "recording.oauth.openapi.add_oauth",
         "config.operations.openapi.add_operation",

@@ -7,10 +7,8 @@ from django.urls import include, path
 
 from catalog.views import graphql
 from config.operations import api_docs, health, home, metrics
-from recording.oauth.views import (
-    accounts,
-    api,
-    authorize,
+from recording.accounts.views import (
+    pages,
     passwords,
     second_factor,
     second_step,
@@ -18,6 +16,7 @@ from recording.oauth.views import (
     sessions,
     tokens,
 )
+from recording.oauth.views import api, authorize
 
 handler400 = "config.errors.bad_request"
 handler404 = "config.errors.not_found"
@@ -36,15 +35,15 @@ urlpatterns = [
     path("oauth/authorize", authorize.authorize, name="oauth-authorize"),
     path("oauth/token", api.token),
     path("oauth/revoke", api.revoke),
-    path("accounts/login", accounts.Login.as_view(), name="login"),
+    path("accounts/login", pages.Login.as_view(), name="login"),
     path(
         "accounts/login/code",
         second_step.SecondStep.as_view(),
         name="login-second-step",
     ),
-    path("accounts/logout", accounts.Logout.as_view(), name="logout"),
-    path("accounts/clients", accounts.clients, name="account-clients"),
-    path("accounts/tokens", tokens.personal_tokens, name="account-tokens"),
+    path("accounts/logout", pages.Logout.as_view(), name="logout"),
+    path("accounts/clients", pages.clients, name="account-clients"),
+    path("accounts/tokens", tokens.tokens_page, name="account-tokens"),
     path("accounts/tokens/revoke", tokens.revoke, name="account-token-revoke"),
     path("accounts/password", passwords.Change.as_view(), name="account-password"),
     path("accounts/password/reset", passwords.Reset.as_view(), name="password-reset"),

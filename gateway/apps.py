@@ -17,7 +17,8 @@ class GatewayConfig(AppConfig):
             policy,
             webhooks,
         )
-        from webhooks_core import bootstrap, profiles
+        from webhooks_core import profiles
+        from webhooks_core.upkeep import bootstrap
 
         profiles.register(
             webhooks.profile(

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from gateway.chat.models import UsageDay, UsageRecord
 from gateway.models import Document, GatewayKey, PolicyDecision
 from gateway.webhooks import PROFILE
-from webhooks_core.dispatch.erasure import OwnerErasure
+from webhooks_core.upkeep.erasure import OwnerErasure
 
 
 def tenant_erasure(tenant: str) -> OwnerErasure:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from webhooks_core.api.errors import ApiError, ErrorHandler
-from webhooks_core.api.exception_mapping import RETRY_AFTER
+from webhooks_core.web.errors import ApiError, ErrorHandler
+from webhooks_core.web.exception_mapping import RETRY_AFTER
 
 
 class GatewayError(ApiError):

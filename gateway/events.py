@@ -15,8 +15,8 @@ from gateway.models import PolicyDecision
 from gateway.trace_ids import trace_id
 from gateway.webhooks import POLICY_VIOLATION, PROFILE
 from webhooks_core import publishing
-from webhooks_core.formats import iso
 from webhooks_core.models import Event
+from webhooks_core.times import iso
 
 # Below the limit of the JSON encoder, also within an envelope.
 MAX_DATA_DEPTH = 100

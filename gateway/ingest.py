@@ -12,13 +12,14 @@ import orjson
 from django.db import IntegrityError, transaction
 from html_to_markdown import ConversionOptions
 
-from gateway import chunks, events
-from gateway.chat import exact_json
+from gateway import events, splitting
+from gateway.chat.core import json_numbers
 from gateway.events import Origin
 from gateway.models import Chunk, Document
 from gateway.webhooks import INGEST_COMPLETED
-from webhooks_core import html_limits
-from webhooks_core.formats import iso, public_id
+from webhooks_core.ids import public_id
+from webhooks_core.times import iso
+from webhooks_core.web import html_limits
 
 PLAIN, MARKDOWN, HTML = "text/plain", "text/markdown", "text/html"
 CONTENT_TYPES = (PLAIN, MARKDOWN, HTML)
@@ -53,7 +54,7 @@ def ingest(
     same = Document.objects.filter(tenant=origin.tenant, checksum=checksum)
     if known := same.without_text().first():
         return Ingested(known, is_new=False)
-    parts = list(chunks.split(_readable(text, content_type)))
+    parts = list(splitting.split(_readable(text, content_type)))
     document = Document(
         public_id=public_id("doc_"),
         tenant=origin.tenant,
@@ -65,7 +66,7 @@ def ingest(
         size=len(encoded),
         characters=len(text),
         chunk_count=len(parts),
-        metadata=exact_json.dumps(metadata),
+        metadata=json_numbers.dumps(metadata),
     )
     try:
         _save(document, parts, origin)

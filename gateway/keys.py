@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from gateway.identity import NAME_RULE, Caller, is_name
 from gateway.models import GatewayKey
-from webhooks_core.api import tokens
+from webhooks_core.web import bearer
 
 PREFIX = "gw_key_"
 SHOWN_LENGTH = len(PREFIX) + 4
@@ -50,13 +50,13 @@ def create(
 ) -> Created:
     """Create a key, which never expires without `days`. Raises KeyInputError."""
     check(tenant=tenant, principal=principal, days=days, name=name)
-    text, now = tokens.make(PREFIX), timezone.now()
+    text, now = bearer.make(PREFIX), timezone.now()
     key = GatewayKey.objects.create(
         tenant=tenant,
         principal=principal,
         name=name,
         display_prefix=text[:SHOWN_LENGTH],
-        digest=tokens.digest(text),
+        digest=bearer.digest(text),
         created_at=now,
         expires_at=None if days is None else now + timedelta(days=days),
     )
@@ -128,9 +128,9 @@ def cached_caller(token: str) -> Caller | Miss | None:
 
     MISS: the cache does not know the key, ask look_up().
     """
-    if not tokens.is_well_formed(token, PREFIX):
+    if not bearer.is_well_formed(token, PREFIX):
         return None
-    return _cache.get(tokens.digest(token))
+    return _cache.get(bearer.digest(token))
 
 
 def look_up(token: str) -> Caller | None:
@@ -138,9 +138,9 @@ def look_up(token: str) -> Caller | None:
 
     At most once an hour, a second query records the use.
     """
-    if not tokens.is_well_formed(token, PREFIX):
+    if not bearer.is_well_formed(token, PREFIX):
         return None
-    now, digest, epoch = timezone.now(), tokens.digest(token), _cache.epoch
+    now, digest, epoch = timezone.now(), bearer.digest(token), _cache.epoch
     key = GatewayKey.objects.live(now).filter(digest=digest).first()
     until = now.timestamp() + CACHE_S
     if key is None:

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from gateway.identity import Caller
 from gateway.models import PolicyDecision
-from webhooks_core.formats import public_id
+from webhooks_core.ids import public_id
 
 Publisher = Callable[[PolicyDecision], object]
 

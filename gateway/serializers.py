@@ -14,7 +14,7 @@ from drf_spectacular.utils import (
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from gateway.chat import exact_json
+from gateway.chat.core import json_numbers
 from gateway.errors import PayloadTooLargeError
 from gateway.events import is_deeper
 from gateway.ingest import (
@@ -24,7 +24,12 @@ from gateway.ingest import (
     PLAIN,
 )
 from gateway.webhooks import INGEST_COMPLETED, SUBSCRIBABLE
-from webhooks_core.api.fields import (
+from webhooks_core.encryption import MASK
+from webhooks_core.endpoints import Created
+from webhooks_core.models import Delivery, Endpoint
+from webhooks_core.network.url_policy import UrlPolicy
+from webhooks_core.secrets import is_empty
+from webhooks_core.web.fields import (
     CountField,
     StrictBooleanField,
     StrictCharField,
@@ -32,14 +37,9 @@ from webhooks_core.api.fields import (
     StrictListField,
     TimeField,
 )
-from webhooks_core.api.json_schema import STRING, object_of
-from webhooks_core.api.pagination import PageQuery
-from webhooks_core.encryption import MASK
-from webhooks_core.endpoints import Created
-from webhooks_core.json_values import is_longer
-from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.network.url_policy import UrlPolicy
-from webhooks_core.signing.secrets import is_empty
+from webhooks_core.web.json_schema import STRING, object_of
+from webhooks_core.web.json_values import is_longer
+from webhooks_core.web.pages import PageQuery
 
 MAX_DESCRIPTION = 1000
 MAX_SECRET = 256
@@ -323,7 +323,7 @@ class DocumentSerializer(serializers.Serializer[Any]):
             raise ValidationError(
                 f"metadata is nested deeper than {MAX_METADATA_DEPTH} levels."
             )
-        if len(exact_json.dumps(metadata)) > MAX_METADATA_BYTES:
+        if len(json_numbers.dumps(metadata)) > MAX_METADATA_BYTES:
             raise ValidationError(METADATA_TOO_LARGE)
         return metadata
 

@@ -17,9 +17,10 @@ from gateway.errors import (
 )
 from gateway.events import Origin
 from gateway.webhooks import PROFILE, TEST
-from webhooks_core import endpoints, profiles, publishing, url_access
+from webhooks_core import endpoints, profiles, publishing
 from webhooks_core.endpoints import Created, QuotaExceededError
 from webhooks_core.models import Delivery, Endpoint, Event
+from webhooks_core.network import url_access
 from webhooks_core.network.url_policy import UrlRefusedError
 
 SUBSCRIPTION_ID = re.compile(r"whsub_[0-9a-v]{26}")

@@ -14,6 +14,7 @@ from gateway import errors, ingest, subscriptions
 from gateway.authentication import GatewayAuthentication
 from gateway.events import Origin
 from gateway.identity import Caller
+from gateway.ingest_parsers import DocumentFormParser, DocumentJSONParser
 from gateway.serializers import (
     DOCUMENT_FORM,
     EVENT_ID,
@@ -30,13 +31,12 @@ from gateway.serializers import (
     response_example,
 )
 from gateway.throttles import CreateThrottle, IngestThrottle, TestThrottle
-from gateway.uploads import DocumentFormParser, DocumentJSONParser
 from gateway.webhooks import EVENT_TYPES, INGEST_COMPLETED
-from webhooks_core.api.json_schema import BOOLEAN, described, object_of
-from webhooks_core.api.pagination import PageQuery, read_query
-from webhooks_core.api.views import ProductAPIView
-from webhooks_core.api.viewsets import ProductViewSet
 from webhooks_core.models import Endpoint
+from webhooks_core.web.json_schema import BOOLEAN, described, object_of
+from webhooks_core.web.pages import PageQuery, read_query
+from webhooks_core.web.views import ProductAPIView
+from webhooks_core.web.viewsets import ProductViewSet
 
 
 @extend_schema(tags=["Gateway webhooks"])

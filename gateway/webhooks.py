@@ -9,13 +9,6 @@ from typing import Any
 from gateway.configuration.shapes import WebhookSettings
 from gateway.identity import SYSTEM
 from gateway.trace_ids import trace_id
-from webhooks_core.api.json_schema import (
-    DATE_TIME,
-    INTEGER,
-    NUMBER,
-    described,
-    object_of,
-)
 from webhooks_core.network.url_policy import UrlPolicy, own_listener
 from webhooks_core.profiles import (
     EventContext,
@@ -25,6 +18,13 @@ from webhooks_core.profiles import (
     WebhookProfile,
 )
 from webhooks_core.retry import RetryPolicy
+from webhooks_core.web.json_schema import (
+    DATE_TIME,
+    INTEGER,
+    NUMBER,
+    described,
+    object_of,
+)
 
 PROFILE = "gateway"
 INGEST_COMPLETED = "ingest.completed"

@@ -14,7 +14,8 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from recording import account_locks, documents, recordings
+from recording.accounts import locks
+from recording.library import files, importing
 from recording.models import PersonalToken, Recording, SecurityEvent
 from recording.models.tokens import PersonalTokenQuerySet
 from webhooks_core.admin.base import CappedAdmin, ReadOnlyAdmin
@@ -45,8 +46,8 @@ class ImportForm(forms.ModelForm[Recording]):
     def clean_account(self) -> AbstractUser:
         account: AbstractUser = self.cleaned_data["account"]
         try:
-            account_locks.check(account)
-        except account_locks.InactiveAccountError as error:
+            locks.check(account)
+        except locks.InactiveAccountError as error:
             message = f"{error}; nothing was stored."
             raise forms.ValidationError(message[0].upper() + message[1:]) from error
         return account
@@ -56,10 +57,10 @@ class ImportForm(forms.ModelForm[Recording]):
         text, file = cleaned.get("text") or "", cleaned.get("file")
         if bool(text) == (file is not None):
             raise forms.ValidationError("Paste the JSON or upload a file, one of both.")
-        raw = file.read(documents.MAX_BYTES + 1) if file else text.encode()
+        raw = file.read(files.MAX_BYTES + 1) if file else text.encode()
         try:
-            documents.read(raw)
-        except documents.DocumentError as error:
+            files.read(raw)
+        except files.DocumentError as error:
             raise forms.ValidationError(f"{error}; nothing was stored.") from error
         return cleaned | {"raw": raw}
 
@@ -101,7 +102,7 @@ class RecordingAdmin(CappedAdmin[Recording]):
         self, request: HttpRequest, obj: Recording, form: Any, change: bool
     ) -> None:
         account: AbstractUser = form.cleaned_data["account"]
-        imported = recordings.import_recording(
+        imported = importing.import_recording(
             account=account,
             raw=form.cleaned_data["raw"],
             publish_event=form.cleaned_data["publish_event"],

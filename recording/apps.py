@@ -10,16 +10,18 @@ class RecordingConfig(AppConfig):
     name = "recording"
 
     def ready(self) -> None:
-        from recording import accounts, webhooks
-        from webhooks_core import bootstrap, profiles
+        from recording import webhooks
+        from recording.accounts import lifecycle
+        from webhooks_core import profiles
+        from webhooks_core.upkeep import bootstrap
 
         profiles.register(
             webhooks.profile(base_url=settings.BASE_URL, local=settings.LOCAL)
         )
-        accounts.connect_signals()
+        lifecycle.connect_signals()
         bootstrap.schedule_after_migrate(
             self,
-            "recording.tokens.prune",
+            "recording.accounts.personal_tokens.prune",
             name="recording: prune personal tokens",
             schedule_type="D",
             kwargs='{"days": 30}',

@@ -11,13 +11,13 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.request import Request
 
-from recording import tokens
+from recording.accounts import personal_tokens
 from recording.errors import UnauthorizedError
 
 TokenChecker = Callable[[str], AbstractUser | None]
 
 # In this order; the first that knows a token decides.
-TOKEN_CHECKERS: list[TokenChecker] = [tokens.authenticate]
+TOKEN_CHECKERS: list[TokenChecker] = [personal_tokens.authenticate]
 # By path, what else a 401 tells a client.
 CHALLENGE_PARAMETERS: list[Callable[[str], Mapping[str, str]]] = []
 

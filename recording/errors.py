@@ -6,8 +6,8 @@ The shape is `{"error": {"code": …, "message": …}}` (recording, "Errors").
 from __future__ import annotations
 
 from recording import cors
-from webhooks_core.api.errors import ApiError, ErrorHandler
-from webhooks_core.api.exception_mapping import RETRY_AFTER
+from webhooks_core.web.errors import ApiError, ErrorHandler
+from webhooks_core.web.exception_mapping import RETRY_AFTER
 
 
 class RecordingError(ApiError):

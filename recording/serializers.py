@@ -15,16 +15,16 @@ from rest_framework.fields import empty
 
 from recording import subscriptions
 from recording.webhooks import EVENT_TYPES, SUMMARY_COMPLETED
-from webhooks_core.api.fields import (
+from webhooks_core.endpoints import Created
+from webhooks_core.models import Delivery, Endpoint
+from webhooks_core.times import iso
+from webhooks_core.web.fields import (
     CountField,
     StrictCharField,
     StrictChoiceField,
     StrictListField,
     TimeField,
 )
-from webhooks_core.endpoints import Created
-from webhooks_core.formats import iso
-from webhooks_core.models import Delivery, Endpoint
 
 ENDPOINT_ID = "ep_0d1k3v5m7p9r1t3v5n7q9s0u2g"
 EVENT_ID = "evt_0d1k3v5m9a2c4e6g8i0k2m4o6q"

@@ -11,15 +11,17 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from recording.account_locks import active_account
+from recording.accounts.locks import active_account
 from recording.errors import BadRequestError, NotFoundError, TooManyRequestsError
 from recording.webhooks import EVENT_TYPES, PING, PROFILE
-from webhooks_core import endpoints, profiles, publishing, replays, url_access
+from webhooks_core import endpoints, profiles, publishing, replays
 from webhooks_core.endpoints import Created, QuotaExceededError
-from webhooks_core.formats import iso, public_id
+from webhooks_core.ids import public_id
 from webhooks_core.models import Delivery, Endpoint, Event
+from webhooks_core.network import url_access
 from webhooks_core.network.url_policy import UrlRefusedError
 from webhooks_core.profiles import EventContext
+from webhooks_core.times import iso
 
 ENDPOINT_ID = re.compile(r"ep_[0-9a-v]{26}")
 DELIVERY_ID = re.compile(r"dlv_[0-9a-v]{26}")

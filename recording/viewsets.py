@@ -14,7 +14,7 @@ from rest_framework.serializers import BooleanField, CharField
 from rest_framework.throttling import BaseThrottle
 
 from recording import cors, errors, subscriptions
-from recording.account_locks import InactiveAccountError
+from recording.accounts.locks import InactiveAccountError
 from recording.authentication import BearerAuthentication, refused
 from recording.serializers import (
     ENDPOINT_ID,
@@ -30,8 +30,8 @@ from recording.serializers import (
     response,
 )
 from recording.throttles import CreateThrottle, PingThrottle
-from webhooks_core.api.pagination import PageQuery, read_query
-from webhooks_core.api.viewsets import ProductViewSet
+from webhooks_core.web.pages import PageQuery, read_query
+from webhooks_core.web.viewsets import ProductViewSet
 
 
 @extend_schema(tags=["Recording webhooks"])

@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from recording import owners
-from webhooks_core.api.json_schema import (
-    BOOLEAN,
-    INTEGER,
-    NUMBER,
-    array_of,
-    described,
-    object_of,
-)
+from recording.accounts import owners
 from webhooks_core.network.url_policy import UrlPolicy, own_listener
 from webhooks_core.profiles import (
     EventType,
@@ -22,6 +14,14 @@ from webhooks_core.profiles import (
     WebhookProfile,
 )
 from webhooks_core.retry import RetryPolicy
+from webhooks_core.web.json_schema import (
+    BOOLEAN,
+    INTEGER,
+    NUMBER,
+    array_of,
+    described,
+    object_of,
+)
 
 PROFILE = "recording"
 SUMMARY_COMPLETED = "summary.completed"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from webhooks_core.dispatch.signer import standard_headers
 from webhooks_core.profiles import SigningContext
 from webhooks_core.signing.schemes import SCHEMES, SignatureHeaders
-from webhooks_core.signing.signer import standard_headers
 
 
 def sha256_signature(secret: str, timestamp: int, body: bytes) -> str:

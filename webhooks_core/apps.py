@@ -29,7 +29,8 @@ class WebhooksCoreConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from webhooks_core import bootstrap, checks  # noqa: F401 - registers them
+        from webhooks_core import checks  # noqa: F401 - registers them
+        from webhooks_core.upkeep import bootstrap
 
         bootstrap.after_migrate(self)
         if not structlog.is_configured():

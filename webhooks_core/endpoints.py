@@ -13,13 +13,12 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from webhooks_core import notices, profiles
+from webhooks_core import notifications, profiles, secrets
 from webhooks_core.encryption import EncryptedText
-from webhooks_core.formats import public_id
+from webhooks_core.ids import public_id
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EndpointSecret
 from webhooks_core.network import custom_headers
 from webhooks_core.profiles import NoticeKind
-from webhooks_core.signing import secrets
 from webhooks_core.worker import notify
 
 # The fields that decide which of an endpoint's deliveries may be sent now.
@@ -139,7 +138,7 @@ def update(endpoint: Endpoint, **fields: Any) -> Endpoint:
         if locked.is_disabled and (is_enabled or has_new_url):
             fields |= {"status": Endpoint.Status.ACTIVE, "consecutive_failures": 0}
             failures = locked.consecutive_failures
-            notices.send(locked, NoticeKind.ENABLED, failures=failures)
+            notifications.send(locked, NoticeKind.ENABLED, failures=failures)
         if is_enabled or has_new_url:
             fields |= NOT_HANGING
         fields["updated_at"] = timezone.now()

@@ -9,8 +9,8 @@ import orjson
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from webhooks_core import formats, profiles, tracing
-from webhooks_core.database import sessions
+from webhooks_core import ids, profiles, times, tracing
+from webhooks_core.database import limits
 from webhooks_core.database.clock import clock
 from webhooks_core.database.statements import array_literal
 from webhooks_core.models import Delivery, Endpoint, Event
@@ -100,7 +100,7 @@ def deliver(
     if not endpoint_ids:
         return
     prefix = profiles.get(event.profile).delivery_prefix
-    public_ids = [formats.public_id(prefix) for _ in endpoint_ids]
+    public_ids = [ids.public_id(prefix) for _ in endpoint_ids]
     due, now = map(
         connection.ops.adapt_datetimefield_value, (clock.recent(), timezone.now())
     )
@@ -110,8 +110,8 @@ def deliver(
             rows = zip(public_ids, endpoint_ids, strict=True)
             cursor.executemany(_INSERT_EACH, [(*shared, *row) for row in rows])
         else:
-            ids = array_literal(public_ids), array_literal(endpoint_ids)
-            cursor.execute(_INSERT_ALL, (*shared, *ids))
+            arrays = array_literal(public_ids), array_literal(endpoint_ids)
+            cursor.execute(_INSERT_ALL, (*shared, *arrays))
     notify.notify_on_commit(endpoint_ids)
 
 
@@ -136,12 +136,12 @@ def _store(
     dedupe_key: str | None = None,
 ) -> tuple[Event, bool]:
     """Store an event unless its `dedupe_key` is known; return it, and True if it is new."""
-    now, public_id = timezone.now(), formats.public_id(profile.event_prefix)
+    now, public_id = timezone.now(), ids.public_id(profile.event_prefix)
     context = EventContext(
         id=public_id,
         type=event_type,
         owner=owner,
-        created_at=formats.iso(now),
+        created_at=times.iso(now),
         data=data,
         metadata=metadata,
     )
@@ -263,7 +263,7 @@ def continue_fan_out() -> bool:
 def _continue(event: Event) -> bool:
     """Create the next deliveries of a fan-out; return False if another process does."""
     with transaction.atomic():
-        sessions.limit_idle()
+        limits.limit_idle()
         matching = _matching(
             profiles.get(event.profile),
             event.owner,

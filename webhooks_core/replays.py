@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from webhooks_core import profiles
 from webhooks_core.database.clock import clock
-from webhooks_core.formats import public_id
+from webhooks_core.ids import public_id
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.worker import notify
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from webhooks_core import tracing
 from webhooks_core.dispatch import dispatcher as engine
-from webhooks_core.dispatch import removal
-from webhooks_core.dispatch import sweep as sweeper
+from webhooks_core.upkeep import removal
+from webhooks_core.upkeep import sweep as sweeper
 from webhooks_core.worker import notify, shutdown
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from webhooks_core.models import Event, Trace
-from webhooks_core.outcomes import Outcome
+from webhooks_core.network.outcomes import Outcome
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context

@@ -19,7 +19,7 @@ from django.core.management.base import BaseCommand, CommandError
 from benchmarks.catalog.cases import QUERIES, bodies, seed
 from benchmarks.catalog.load import Client, Load, load
 from benchmarks.catalog.servers import BENCHMARKS, Server, prepare, run, serve, server
-from webhooks_core.cli.argument_types import integer_between, seconds
+from webhooks_core.management.argument_types import integer_between, seconds
 
 # name: module of the contender, and the library that it needs beside ours
 CONTENDERS = {

@@ -18,7 +18,7 @@ from benchmarks.catalog.servers import BENCHMARKS, MANAGE, prepare, run
 from catalog.execution.context import Context
 from catalog.execution.operations import Executor, GraphQLRequest
 from catalog.schema.contract import schema
-from webhooks_core.cli.argument_types import integer_between
+from webhooks_core.management.argument_types import integer_between
 
 
 class Command(BaseCommand):

@@ -17,7 +17,7 @@ from django.core.management.base import BaseCommand
 
 from benchmarks.chat import load, peers
 from benchmarks.chat.load import Server, Taken
-from webhooks_core.cli.argument_types import integer_between, seconds
+from webhooks_core.management.argument_types import integer_between, seconds
 
 REQUEST_CLIENTS = (1, 16, 64)
 STREAM_CLIENTS = (64, 300)

@@ -13,7 +13,7 @@ import aiohttp
 import uvloop
 
 from benchmarks.deliveries.sending import COMMON, Signed, Watch, signed
-from webhooks_core.network.connections import KEEP_ALIVE_S
+from webhooks_core.network.pool import KEEP_ALIVE_S
 
 
 def bare_aiohttp(

@@ -21,7 +21,7 @@ from benchmarks.deliveries.environments import BenchError
 from benchmarks.deliveries.neighbours import neighbours
 from benchmarks.deliveries.report import Report
 from benchmarks.deliveries.speed import other_queues, speed
-from webhooks_core.cli.argument_types import integer_between
+from webhooks_core.management.argument_types import integer_between
 
 PARTS = {
     "speed": speed,

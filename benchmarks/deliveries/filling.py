@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from django.db.models import Count
 from django.utils import timezone
 
-from webhooks_core import formats, profiles
+from webhooks_core import ids, profiles, times
 from webhooks_core.models import (
     Attempt,
     Delivery,
@@ -57,12 +57,12 @@ def clear() -> None:
 def body(size: int, padding: str) -> tuple[str, bytes]:
     """Return the id and the bytes of a new event that has so many bytes, if it can be so small."""
     dialect = profiles.get(PROFILE)
-    public_id = formats.public_id(dialect.event_prefix)
+    public_id = ids.public_id(dialect.event_prefix)
     happening = EventContext(
         id=public_id,
         type=EVENT_TYPE,
         owner=OWNER,
-        created_at=formats.iso(timezone.now()),
+        created_at=times.iso(timezone.now()),
         data={"document_id": "doc_bench", "text": ""},
         metadata=CONTEXT,
     )
@@ -82,7 +82,7 @@ def make_endpoints(url: str, count: int, owner: str = OWNER) -> list[Endpoint]:
     with transaction.atomic():
         rows = Endpoint.objects.bulk_create(
             Endpoint(
-                public_id=formats.public_id(dialect.endpoint_prefix),
+                public_id=ids.public_id(dialect.endpoint_prefix),
                 profile=PROFILE,
                 owner=owner,
                 url=url,
@@ -119,7 +119,7 @@ def _fill(
             events = Event.objects.bulk_create(_event(size, pad) for _ in numbers)
             rows = Delivery.objects.bulk_create(
                 Delivery(
-                    public_id=formats.public_id("dlv_"),
+                    public_id=ids.public_id("dlv_"),
                     event=event,
                     endpoint=targets[number % endpoints],
                 )

@@ -18,9 +18,10 @@ from benchmarks.deliveries.filling import (
     make_endpoints,
     padding,
 )
-from webhooks_core.dispatch import delivery_rows, leases
+from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.claims import OpenClaims
 from webhooks_core.dispatch.queues import LeasedQueues
+from webhooks_core.dispatch.sql import delivery_rows
 from webhooks_core.models import Event
 from webhooks_core.publishing import publish
 

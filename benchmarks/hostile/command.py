@@ -34,8 +34,9 @@ from benchmarks.catalog.servers import (
 from benchmarks.deliveries.environments import free_port
 from benchmarks.hostile.holding import HOLDERS
 from benchmarks.hostile.requests import REQUESTS, Hostile
-from recording import recordings, tokens
-from webhooks_core.cli.argument_types import integer_between
+from recording.accounts import personal_tokens
+from recording.library import importing
+from webhooks_core.management.argument_types import integer_between
 
 STEPS = (1, 2, 4)
 MAX_EXPONENT = 1.2
@@ -281,8 +282,8 @@ def fill() -> str:
             "transcript": transcript,
         }
         raw = json.dumps(document).encode()
-        recordings.import_recording(account=user, raw=raw, publish_event=False)
-    return tokens.create(user=user, days=1).text
+        importing.import_recording(account=user, raw=raw, publish_event=False)
+    return personal_tokens.create(user=user, days=1).text
 
 
 @contextmanager

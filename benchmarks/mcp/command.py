@@ -23,8 +23,9 @@ from benchmarks.deliveries.bench import percentile
 from benchmarks.deliveries.environments import Receiver, free_port, until
 from benchmarks.mcp.clients import CALLS
 from benchmarks.recordings import documents
-from recording import recordings, tokens
-from webhooks_core.cli.argument_types import integer_between, seconds
+from recording.accounts import personal_tokens
+from recording.library import importing
+from webhooks_core.management.argument_types import integer_between, seconds
 
 RECORDINGS, WORDS = 50, 10_000
 HEADERS = {
@@ -129,8 +130,8 @@ def fill() -> str:
     """Store recordings of a new account; return its token."""
     user = User.objects.create_user("bench")
     for raw in documents(RECORDINGS, WORDS):
-        recordings.import_recording(account=user, raw=raw, publish_event=False)
-    return tokens.create(user=user, days=1).text
+        importing.import_recording(account=user, raw=raw, publish_event=False)
+    return personal_tokens.create(user=user, days=1).text
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from benchmarks.deliveries import environments
 from benchmarks.deliveries.environments import BenchError, ScratchEnvironment
 from benchmarks.deliveries.report import Table, about
-from webhooks_core.cli.argument_types import integer_between
+from webhooks_core.management.argument_types import integer_between
 
 FIRST = 100_000
 PARTS = {

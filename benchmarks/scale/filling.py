@@ -8,7 +8,6 @@ from django.db.models import Max
 from django.utils import timezone
 
 from benchmarks.deliveries.filling import EVENT_TYPE, OWNER, PROFILE, make_endpoints
-from webhooks_core.dispatch.rollups import COMMITTED_AFTER, count_attempts
 from webhooks_core.models import (
     Attempt,
     Delivery,
@@ -17,6 +16,7 @@ from webhooks_core.models import (
     EngineState,
     Event,
 )
+from webhooks_core.upkeep.rollups import COMMITTED_AFTER, count_attempts
 
 PER_OWNER = 50
 BODY = "x" * 500

@@ -18,11 +18,11 @@ from benchmarks.deliveries.filling import CONTEXT, EVENT_TYPE, OWNER, PROFILE
 from benchmarks.deliveries.publishing import claim_once
 from benchmarks.scale.filling import DAYS
 from config import statements
-from webhooks_core import stats
-from webhooks_core.dispatch.retention import remove_old
-from webhooks_core.dispatch.sweep import sweep
 from webhooks_core.models import Attempt, Delivery, Endpoint, EndpointQueue, Event
 from webhooks_core.publishing import publish
+from webhooks_core.upkeep import stats
+from webhooks_core.upkeep.retention import remove_old
+from webhooks_core.upkeep.sweep import sweep
 
 TIMES = 5
 STATEMENT_S = 60.0

@@ -21,13 +21,13 @@ from graphql import (
 )
 from graphql.execution.collect_fields import collect_fields
 
+from catalog.error_counter import MASKED, NO_OPERATION, Failure, failures
 from catalog.errors import CatalogError
 from catalog.execution.completion import Completion
 from catalog.execution.context import Context
 from catalog.execution.documents import Document, Documents, RequestRefusedError
 from catalog.execution.instances import with_instances
 from catalog.execution.plans import Fragments
-from catalog.failures import MASKED, NO_OPERATION, Failure, failures
 from catalog.outages import is_outage
 
 log = structlog.stdlib.get_logger("signpost.graphql")

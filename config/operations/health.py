@@ -20,8 +20,8 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from config.operations import access
-from webhooks_core import stats
 from webhooks_core.models import DispatcherLease
+from webhooks_core.upkeep import stats
 
 LATE_AFTER_S = 120
 RETRY_AFTER_S = 5

@@ -10,8 +10,9 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from config.operations import access, demo_data, health, links
-from webhooks_core import stats
+from config.demo import data
+from config.operations import access, health, links
+from webhooks_core.upkeep import stats
 
 
 @never_cache
@@ -26,7 +27,7 @@ def home(request: HttpRequest) -> HttpResponse:
         if settings.LOCAL
         else "https://hooks.example.com/",
         "account": request.user.get_username()
-        or (demo_data.USER if settings.LOCAL else "USER"),
+        or (data.USER if settings.LOCAL else "USER"),
         "is_trusted": is_trusted,
         "findings": _findings() if is_trusted else {},
         "figures": _figures() if is_trusted else None,

@@ -14,7 +14,7 @@ import structlog
 from django.http import HttpRequest, HttpResponse
 from structlog.contextvars import bound_contextvars
 
-from webhooks_core.cli.printable import printable
+from webhooks_core.management.printable import printable
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 

@@ -31,15 +31,15 @@ from prometheus_client.core import (
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from catalog.failures import failures
+from catalog.error_counter import failures
 from catalog.schema.contract import operations
 from config.operations import access
 from gateway.chat.metrics import ChatCollector
+from recording.accounts.security_log import events as security_events
 from recording.mcp.metrics import tool_calls
 from recording.oauth.client_documents import failures as document_failures
-from recording.oauth.security_log import events as security_events
-from webhooks_core import stats
 from webhooks_core.models import Attempt, EngineState
+from webhooks_core.upkeep import stats
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 # A row gets its id before its transaction commits. After this time it is visible, or never.

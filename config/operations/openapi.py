@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from config.operations.health import CHECKS
-from webhooks_core.api.json_schema import AND_OTHERS, STRING, described, object_of
+from webhooks_core.web.json_schema import AND_OTHERS, STRING, described, object_of
 
 TAG = "Operation"
 RESULT = {"type": "string", "enum": ["ok", "failed"]}

@@ -15,7 +15,7 @@ from django.contrib.staticfiles.storage import staticfiles_storage
 from urllib3.exceptions import MaxRetryError, NameResolutionError
 
 from config.operations import own_requests, stream_probe
-from webhooks_core.network.error_classes import tls_reason
+from webhooks_core.network.errors import tls_reason
 
 TIMEOUT_S = 5
 

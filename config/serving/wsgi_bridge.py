@@ -21,7 +21,7 @@ from typing import IO, Any
 from config.serving.bodies import Bodies, Body, ClientGoneError, Message, Receive
 from config.serving.turns import Turns
 from webhooks_core.network.deadlines import within
-from webhooks_core.thread_pool import ThreadPool
+from webhooks_core.web.thread_pool import ThreadPool
 
 Scope = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]

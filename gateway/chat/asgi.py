@@ -16,7 +16,7 @@ from typing import Any
 
 import structlog
 
-from gateway.chat.context import CLIENT_GONE
+from gateway.chat.core.context import CLIENT_GONE
 from gateway.chat.http_messages import (
     MAX_BODY_BYTES,
     ChatRequest,

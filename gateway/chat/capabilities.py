@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gateway.chat.errors import UnsupportedInferenceTypeError, UnsupportedRequestError
+from gateway.chat.core.errors import (
+    UnsupportedInferenceTypeError,
+    UnsupportedRequestError,
+)
 from gateway.chat.model_request import ModelRequest
 from gateway.configuration.shapes import ModelEntry
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any
 
-from gateway.chat import exact_json
-from gateway.chat.errors import (
+from gateway.chat.core import json_numbers
+from gateway.chat.core.errors import (
     ChatError,
     InvalidValueError,
     UpstreamError,
@@ -191,7 +191,7 @@ def _text(value: Any) -> str:
     if isinstance(value, str) or not value:
         return value or ""
     try:
-        return exact_json.dumps(value).decode()
+        return json_numbers.dumps(value).decode()
     except TypeError:
         return ""
 

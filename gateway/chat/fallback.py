@@ -9,17 +9,17 @@ from typing import Any, TypeVar
 
 import structlog
 
-from gateway.chat import exact_json, failures, off_loop
-from gateway.chat.context import ChatContext
-from gateway.chat.errors import (
+from gateway.chat import failures, off_loop
+from gateway.chat.core import chunks, json_numbers
+from gateway.chat.core.context import ChatContext
+from gateway.chat.core.errors import (
     ChatError,
     InvalidRequestError,
     InvalidValueError,
     UpstreamServiceError,
 )
-from gateway.chat.metering.tokens import text_length
+from gateway.chat.metering.usage_tokens import text_length
 from gateway.chat.routing import Router
-from gateway.chat.streaming import chunks
 from gateway.chat.streaming.transform import ChunkTransformer
 from gateway.chat.upstreams.base import Job, Upstream
 from gateway.configuration.shapes import Target
@@ -165,7 +165,7 @@ def _checked(context: ChatContext, body: bytes, list_key: str) -> bytes:
 
     Raises UpstreamServiceError, InvalidValueError.
     """
-    value = chunks.parse(body, exact_json.read)
+    value = chunks.parse(body, json_numbers.read)
     if failures.replaces_answer(value, list_key):
         raise failures.failure_in(value)
     if not isinstance(value.get(list_key), list):

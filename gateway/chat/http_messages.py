@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.chat import exact_json
+from gateway.chat.core import json_numbers
 from gateway.errors import PayloadTooLargeError
-from webhooks_core.api.parsers import is_over
+from webhooks_core.web.parsers import is_over
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 MAX_BODY_BYTES = 20 * 1024 * 1024
@@ -90,7 +90,7 @@ class ChatResponse:
         cls, status: int, value: Any, headers: Mapping[str, str] | None = None
     ) -> ChatResponse:
         """Return a JSON response; bytes are JSON already."""
-        body = value if isinstance(value, bytes) else exact_json.dumps(value)
+        body = value if isinstance(value, bytes) else json_numbers.dumps(value)
         return cls(
             status, {"Content-Type": "application/json", **(headers or {})}, body
         )

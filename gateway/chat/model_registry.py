@@ -23,7 +23,7 @@ from gateway.configuration.shapes import (
     Timeouts,
 )
 from webhooks_core.encryption import SecretUnreadableError
-from webhooks_core.thread_pool import InThread
+from webhooks_core.web.thread_pool import InThread
 
 # After FRESH_S requests use the old endpoints while new ones are loaded; after STALE_S they wait.
 FRESH_S = 1.0

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from gateway.chat import exact_json
-from gateway.chat.errors import ChatError, InvalidRequestError, InvalidValueError
+from gateway.chat.core import json_numbers
+from gateway.chat.core.errors import ChatError, InvalidRequestError, InvalidValueError
 
 # OpenAI takes at most 300,000 tokens of a request for embeddings, each of them a value.
 # With as many names that differ, orjson lets no other thread run for about 0.1 s.
@@ -68,14 +68,14 @@ class ModelRequest:
 def dump(body: Mapping[str, Any]) -> bytes:
     """Return the body of a request to an upstream as JSON. Raises InvalidValueError."""
     try:
-        return exact_json.dumps(body)
+        return json_numbers.dumps(body)
     except TypeError as error:
         raise InvalidValueError("The body is nested too deeply.") from error
 
 
 def _object(raw: bytes) -> dict[str, Any]:
     try:
-        body = exact_json.loads(raw, MAX_VALUES)
+        body = json_numbers.loads(raw, MAX_VALUES)
     except ValueError as error:
         raise InvalidRequestError(f"The body is not valid JSON: {error}") from error
     if not isinstance(body, dict):

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from webhooks_core.thread_pool import ThreadPool
+from webhooks_core.web.thread_pool import ThreadPool
 
 T = TypeVar("T")
 

@@ -8,11 +8,11 @@ from typing import Any
 from drf_spectacular.utils import extend_schema
 
 from gateway import errors
-from gateway.chat.errors import EndpointNotFoundError
+from gateway.chat.core.errors import EndpointNotFoundError
 from gateway.chat.metering import reports
 from gateway.chat.serializers import UsageQuery
 from gateway.serializers import response_example
-from webhooks_core.api.json_schema import (
+from webhooks_core.web.json_schema import (
     AND_OTHERS,
     INTEGER,
     STRING,

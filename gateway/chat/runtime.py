@@ -21,7 +21,7 @@ from gateway.chat.model_registry import ModelRegistry
 from gateway.chat.routing import Router
 from gateway.chat.service import Service
 from gateway.chat.upstreams import http, registry
-from webhooks_core.thread_pool import InThread, ThreadPool
+from webhooks_core.web.thread_pool import InThread, ThreadPool
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from gateway.chat.metering.reports import GROUPS
-from webhooks_core.api.fields import StrictCharField
+from webhooks_core.web.fields import StrictCharField
 
 DEFAULT_DAYS = 30
 LONGEST_DAYS = 366

@@ -13,8 +13,8 @@ import structlog
 from gateway.authentication import authenticate, authenticate_cached
 from gateway.chat import off_loop
 from gateway.chat.capabilities import require
-from gateway.chat.context import CLIENT_GONE, ChatContext
-from gateway.chat.errors import (
+from gateway.chat.core.context import CLIENT_GONE, ChatContext
+from gateway.chat.core.errors import (
     BEFORE_FIRST_CHUNK,
     INTERNAL,
     SYNCHRONOUS,
@@ -22,8 +22,8 @@ from gateway.chat.errors import (
     EndpointNotFoundError,
     look_up,
 )
+from gateway.chat.core.formats import CONTRACT, OPENAI, ApiFormat
 from gateway.chat.fallback import FallbackCaller, Method
-from gateway.chat.formats import CONTRACT, OPENAI, ApiFormat
 from gateway.chat.http_messages import (
     EVENT_STREAM,
     ChatRequest,
@@ -47,9 +47,9 @@ from gateway.errors import (
 )
 from gateway.identity import Caller
 from gateway.keys import MISS
-from webhooks_core.api.parsers import EncodedBody, is_encoded
-from webhooks_core.json_values import values_in
-from webhooks_core.thread_pool import InThread
+from webhooks_core.web.json_values import values_in
+from webhooks_core.web.parsers import EncodedBody, is_encoded
+from webhooks_core.web.thread_pool import InThread
 
 # How long a key is looked up before the database counts as unavailable.
 LOOK_UP_S = 10.0

@@ -35,7 +35,7 @@ from gateway.chat.streaming.keep_alive import with_comments
 from gateway.errors import HANDLER, PayloadTooLargeError
 from gateway.identity import Caller
 from gateway.viewsets import GatewayView
-from webhooks_core.api.pagination import read_query
+from webhooks_core.web.pages import read_query
 
 T = TypeVar("T")
 

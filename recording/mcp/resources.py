@@ -8,8 +8,8 @@ from typing import Any
 from mcp.server import MCPServer
 from mcp.server.mcpserver import ResourceSecurity
 
-from recording import library, payloads
-from recording.markdown import escaped
+from recording.library import event_data, reading
+from recording.library.html import escaped
 from recording.mcp import calls, pages
 
 TEMPLATE = "recording://{audio_id}"
@@ -19,9 +19,9 @@ CUT = "\n\n(Cut here: the tools get_summary and get_transcript return the rest.)
 @calls.resource
 def recording(audio_id: str) -> str:
     """Return a recording as Markdown: details, summaries, then the transcript as far as it fits."""
-    row = library.find(calls.account(), audio_id)
+    row = reading.find(calls.account(), audio_id)
     text = ""
-    for part in _parts(payloads.readable(row)):
+    for part in _parts(event_data.readable(row)):
         text += part[: pages.MAX_CHARACTERS] + "\n\n"
         if len(text) > pages.MAX_CHARACTERS:
             return text[: pages.MAX_CHARACTERS] + CUT

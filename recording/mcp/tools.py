@@ -11,12 +11,12 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from recording import library, payloads
 from recording.errors import BadRequestError
+from recording.library import event_data, reading
+from recording.library.search import SearchQueryError, search
 from recording.mcp import calls, pages
 from recording.mcp.calls import NOTICE
-from recording.search import SearchQueryError, search
-from webhooks_core.formats import iso
+from webhooks_core.times import iso
 
 AudioId = Annotated[str, Field(max_length=255, description="Id of the recording.")]
 Cursor = Annotated[
@@ -113,7 +113,7 @@ def list_recordings(
     cursor: Cursor = None,
 ) -> RecordingList:
     """List the account's recordings, newest first."""
-    page = library.page(
+    page = reading.page(
         calls.account(),
         title=title,
         since=since,
@@ -168,7 +168,7 @@ def search_recordings(
 @calls.tool
 def get_recording(audio_id: AudioId) -> RecordingDetails:
     """Describe a recording: when, how long, which summaries, who speaks."""
-    row = library.find(calls.account(), audio_id)
+    row = reading.find(calls.account(), audio_id)
     content = row.content
     transcript = content.get("transcript", {})
     segments = transcript.get("segments", [])
@@ -190,8 +190,8 @@ def get_recording(audio_id: AudioId) -> RecordingDetails:
 @calls.tool
 def get_summary(audio_id: AudioId, cursor: Cursor = None) -> SummaryList:
     """Get a recording's summaries, HTML as Markdown. A very long one comes in pages."""
-    row = library.find(calls.account(), audio_id)
-    summaries = payloads.readable(row).get("summaries", [])
+    row = reading.find(calls.account(), audio_id)
+    summaries = event_data.readable(row).get("summaries", [])
     page = pages.cut([each["content"] for each in summaries], cursor, limit=100)
     return {
         "notice": NOTICE,
@@ -233,7 +233,7 @@ def get_transcript(
 
     A time range returns segments. Pages of a range need its start_s and end_s again.
     """
-    row = library.find(calls.account(), audio_id)
+    row = reading.find(calls.account(), audio_id)
     transcript = row.content.get("transcript")
     if transcript is None:
         raise BadRequestError("This recording has no transcript.")

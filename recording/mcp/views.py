@@ -10,11 +10,11 @@ from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 
-from recording.search import deadline
-from recording.search.pages import DEADLINE_S
+from recording.library.search import deadline
+from recording.library.search.pages import DEADLINE_S
 from recording.throttles import MCPThrottle
 from recording.viewsets import RecordingViewSet
-from webhooks_core.api.json_schema import (
+from webhooks_core.web.json_schema import (
     AND_OTHERS,
     INTEGER,
     STRING,

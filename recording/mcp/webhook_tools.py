@@ -10,7 +10,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from recording import subscriptions
-from recording.account_locks import InactiveAccountError
+from recording.accounts.locks import InactiveAccountError
 from recording.authentication import refused
 from recording.mcp import calls
 from recording.serializers import (

@@ -7,11 +7,11 @@ from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 from oauth2_provider.models import AccessToken
 
+from recording.accounts.token_lookup import TokenLookup
 from recording.oauth import resources
 from recording.oauth.clients import SCOPE
 from recording.oauth.validator import ACCESS_PREFIX
-from recording.token_lookup import TokenLookup
-from webhooks_core.api import tokens
+from webhooks_core.web import bearer
 
 ACCESS_TOKENS = TokenLookup(
     lambda digest: AccessToken.objects.filter(token_checksum=digest),
@@ -25,9 +25,9 @@ def authenticate(token: str) -> AbstractUser | None:
     Valid means: known, not expired, with the scope, for this resource (RFC 8707), and of a
     user who is still active.
     """
-    if not tokens.is_well_formed(token, ACCESS_PREFIX):
+    if not bearer.is_well_formed(token, ACCESS_PREFIX):
         return None
-    row = ACCESS_TOKENS.find(tokens.digest(token))
+    row = ACCESS_TOKENS.find(bearer.digest(token))
     if row is None:
         return None
     (expires, scope, audience), user = row

@@ -13,7 +13,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from recording.oauth import connections, security_log
+from recording.accounts import security_log
+from recording.oauth import grants
 from recording.oauth.models import AuthMethod
 from webhooks_core.admin.base import ReadOnlyAdmin
 
@@ -106,7 +107,7 @@ class TokenAdmin(ReadOnlyAdmin[Any]):
     def end_connections(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         rows = list(queryset)
         for row in rows:
-            if connections.end(row):
+            if grants.end(row):
                 kind = security_log.Kind.DISCONNECTED
                 security_log.record(
                     kind, account=row.user, subject=row.application.name

@@ -11,15 +11,16 @@ class OAuthConfig(AppConfig):
     verbose_name = "OAuth"
 
     def ready(self) -> None:
-        from recording import accounts, authentication
-        from recording.oauth import access, connections, metadata, web_sessions
-        from webhooks_core import bootstrap
+        from recording import authentication
+        from recording.accounts import lifecycle, web_sessions
+        from recording.oauth import access, grants, metadata
+        from webhooks_core.upkeep import bootstrap
 
         authentication.register(
             access.authenticate, challenge_parameters=metadata.challenge_parameters
         )
-        accounts.on_deactivation(connections.disconnect)
-        accounts.on_deactivation(web_sessions.end_others)
+        lifecycle.on_deactivation(grants.disconnect)
+        lifecycle.on_deactivation(web_sessions.end_others)
 
         # The admin shows the toolkit's tables in the same group.
         apps.get_app_config("oauth2_provider").verbose_name = self.verbose_name

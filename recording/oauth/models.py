@@ -21,7 +21,7 @@ from recording.oauth import client_names, redirects
 from webhooks_core.encryption import EncryptedTextField
 
 if TYPE_CHECKING:
-    from recording.oauth.web_sessions import SessionStore
+    from recording.accounts.web_sessions import SessionStore
 
 USE_RESOLUTION = timedelta(hours=1)
 # How long a metadata document is used that has expired and cannot be fetched again.
@@ -215,7 +215,7 @@ class WebSession(AbstractBaseSession):
 
     @classmethod
     def get_session_store_class(cls) -> type[SessionStore]:
-        from recording.oauth.web_sessions import SessionStore
+        from recording.accounts.web_sessions import SessionStore
 
         return SessionStore
 

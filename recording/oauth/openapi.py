@@ -9,7 +9,7 @@ from recording.oauth.clients import GRANT_TYPES, MAX_REDIRECTS, RESPONSE_TYPES, 
 from recording.oauth.metadata import AUTH_METHODS
 from recording.oauth.parameters import FORM
 from recording.oauth.views.api import UnknownResourceError
-from webhooks_core.api.json_schema import (
+from webhooks_core.web.json_schema import (
     BOOLEAN,
     INTEGER,
     STRING,

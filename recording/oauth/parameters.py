@@ -14,7 +14,7 @@ from recording.oauth.errors import (
     InvalidRequestError,
     PayloadTooLargeError,
 )
-from webhooks_core.api.parsers import is_encoded, is_over
+from webhooks_core.web.parsers import is_encoded, is_over
 
 MAX_BODY = 65_536
 MAX_VALUE = 4096

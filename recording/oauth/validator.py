@@ -13,12 +13,13 @@ from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauth2_provider.settings import oauth2_settings
 from oauthlib.oauth2 import InvalidGrantError
 
-from recording.account_locks import locked_account
-from recording.oauth import clients, connections, resources, security_log
+from recording.accounts import security_log
+from recording.accounts.locks import locked_account
+from recording.accounts.security_log import Kind
+from recording.oauth import clients, grants, resources
 from recording.oauth.errors import InvalidTargetError
 from recording.oauth.models import Grant
-from recording.oauth.security_log import Kind
-from webhooks_core.api import tokens
+from webhooks_core.web import bearer
 
 ACCESS_PREFIX = "rec_at_"
 REFRESH_PREFIX = "rec_rt_"
@@ -27,12 +28,12 @@ VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}", re.ASCII)
 
 def make_access_token(request: Any) -> str:
     """Return a new access token; its prefix lets scanners find it in leaks."""
-    return tokens.make(ACCESS_PREFIX)
+    return bearer.make(ACCESS_PREFIX)
 
 
 def make_refresh_token(request: Any) -> str:
     """Return a new refresh token."""
-    return tokens.make(REFRESH_PREFIX)
+    return bearer.make(REFRESH_PREFIX)
 
 
 class Validator(OAuth2Validator):
@@ -55,7 +56,7 @@ class Validator(OAuth2Validator):
         Grant.objects.create(
             application=request.client,
             user=request.user,
-            code=tokens.digest(code["code"]),
+            code=bearer.digest(code["code"]),
             expires=timezone.now() + lifetime,
             redirect_uri=request.redirect_uri,
             scope=" ".join(request.scopes),
@@ -69,13 +70,13 @@ class Validator(OAuth2Validator):
     def validate_code(
         self, client_id: str, code: str, client: Any, request: Any
     ) -> bool:
-        grants = Grant.objects.filter(code=tokens.digest(code), application=client)
-        grant = grants.select_related("user").first()
+        codes = Grant.objects.filter(code=bearer.digest(code), application=client)
+        grant = codes.select_related("user").first()
         if grant is None:
             return False
         if grant.token_family:
             # RFC 6749 section 4.1.2: one of the two uses may be an attacker's.
-            connections.revoke_family(grant.token_family, user_id=grant.user_id)
+            grants.revoke_family(grant.token_family, user_id=grant.user_id)
             _record(Kind.CODE_REPLAYED, grant.user, client)
             return False
         request.grant, request.user = grant, grant.user
@@ -105,17 +106,17 @@ class Validator(OAuth2Validator):
     def validate_refresh_token(
         self, refresh_token: str, client: Any, request: Any
     ) -> bool:
-        digest = tokens.digest(refresh_token)
+        digest = bearer.digest(refresh_token)
         rows = RefreshToken.objects.filter(token_checksum=digest, application=client)
         token = rows.select_related("user").first()
         if token is None:
             return False
         request.refresh_token_instance, request.user = token, token.user
-        if connections.is_alive(token, now=timezone.now()):
+        if grants.is_alive(token, now=timezone.now()):
             return True
         if token.revoked:
             # RFC 9700 section 4.14.2: a retired token in use means that two parties have it.
-            connections.end(token)
+            grants.end(token)
             _record(Kind.TOKEN_REUSED, token.user, client)
         return False
 
@@ -182,10 +183,10 @@ def _consume_refresh_token(request: Any) -> uuid.UUID | None:
     now = timezone.now()
     # Read again, now that the lock keeps others from changing it.
     token = RefreshToken.objects.filter(pk=request.refresh_token_instance.pk).first()
-    if token is None or not connections.is_alive(token, now=now):
+    if token is None or not grants.is_alive(token, now=now):
         return None
     family: uuid.UUID = token.token_family
-    return family if connections.rotate(token, now=now) else None
+    return family if grants.rotate(token, now=now) else None
 
 
 def _store_pair(

@@ -6,9 +6,9 @@ import time
 
 from playwright.sync_api import Page, expect
 
-from recording.oauth import totp
+from recording.accounts import totp
 from tests.factories import UserFactory
-from tests.recording.oauth.two_step import code_at
+from tests.recording.accounts.two_step import code_at
 
 OLD, NEW = "correct horse", "battery staple 7"
 

@@ -13,11 +13,11 @@ from django.core.management import get_commands
 from django.core.management.base import DjangoHelpFormatter
 
 from config.command_line import CommandLine
-from config.operations.demonstration.steps import Client, StepError, Steps
+from config.demo.steps import Client, StepError, Steps
 from tests.docs.test_command_answers import ours
 from tests.docs.test_commands import options
 from tests.hostile import CONTROLS, is_printable
-from webhooks_core.cli.output import format_output, write_list
+from webhooks_core.management.output import format_output, write_list
 
 COMMON = DjangoHelpFormatter.show_last | {"-v"}
 

@@ -16,7 +16,7 @@ from config.urls import urlpatterns
 from gateway import configuration
 from gateway.configuration.shapes import Configuration, WebhookSettings
 from gateway.events import Origin
-from recording import tokens
+from recording.accounts import personal_tokens
 from tests.gateway.client import PATH
 from tests.gateway.client import Api as Tenant
 from tests.gateway.test_static_subscriptions import declared
@@ -77,7 +77,7 @@ def account(monkeypatch) -> User:
 def clients(account) -> list[Client]:
     browser = Client(raise_request_exception=False)
     browser.force_login(account)
-    token = tokens.create(user=account, days=30).text
+    token = personal_tokens.create(user=account, days=30).text
     bearer = {"Authorization": f"Bearer {token}"}
     caller = Client(headers=bearer, raise_request_exception=False)
     # Their first use, which is stored.

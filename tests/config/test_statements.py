@@ -16,7 +16,7 @@ from django.test import Client
 
 from catalog.models import Author
 from config import statements
-from recording import tokens
+from recording.accounts import personal_tokens
 from tests.factories import UserFactory
 
 pytestmark = [
@@ -65,7 +65,7 @@ def held(table: str) -> Iterator[None]:
 
 def test_recording_answers_503(web):
     user = UserFactory.create(username="u")
-    bearer = f"Bearer {tokens.create(user=user, name='', days=1).text}"
+    bearer = f"Bearer {personal_tokens.create(user=user, name='', days=1).text}"
     with held("webhooks_core_endpoint"):
         answer = web.get("/v1/webhooks", headers={"Authorization": bearer})
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")

@@ -23,7 +23,7 @@ from config.asgi import application
 from gateway import keys
 from gateway.chat import runtime
 from gateway.chat.loop_thread import LOOP_THREAD
-from recording import tokens
+from recording.accounts import personal_tokens
 from tests.contract.golden import SECURITY, Case, Record, Response, Route
 from tests.contract.routes import CHAT_ROUTES, DJANGO_ROUTES, HOOKS, SUBSCRIPTIONS, URL
 from tests.documented import assert_documented
@@ -73,7 +73,7 @@ def world(db, fixed_time) -> dict[str, Any]:
     identities = {
         "nobody": {},
         "bad token": {"Authorization": "Bearer nonsense"},
-        "account": _bearer(tokens.create(user=ada, days=1).text),
+        "account": _bearer(personal_tokens.create(user=ada, days=1).text),
         "gateway key": _bearer(keys.create(tenant="acme", principal="ada").text),
         "headers": HEADERS,
         "half headers": {"X-Tenant-Id": "acme"},
@@ -82,7 +82,7 @@ def world(db, fixed_time) -> dict[str, Any]:
     names = {
         "endpoint": _made(HOOKS, identities["account"], "endpoint_id"),
         "other_endpoint": _made(
-            HOOKS, _bearer(tokens.create(user=bob, days=1).text), "endpoint_id"
+            HOOKS, _bearer(personal_tokens.create(user=bob, days=1).text), "endpoint_id"
         ),
         "absent_endpoint": "ep_" + "0" * 26,
         "subscription": _made(SUBSCRIPTIONS, HEADERS, "id"),

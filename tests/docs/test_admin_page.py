@@ -14,7 +14,7 @@ from tests.docs.filling import fill_products
 from tests.docs.samples import DOCS
 from tests.webhooks_core.admin.looking import NOWHERE, page, queries_of
 from tests.webhooks_core.factories import EndpointFactory, publish_event
-from webhooks_core.formats import public_id
+from webhooks_core.ids import public_id
 from webhooks_core.models import Attempt, Delivery, DispatcherLease, Endpoint, Event
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.usefixtures("plain")]

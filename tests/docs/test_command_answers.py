@@ -18,15 +18,15 @@ from django.core.management import call_command, get_commands
 
 from catalog.webhooks import OWNER, PROFILE
 from gateway import keys
-from recording import tokens
+from recording.accounts import personal_tokens
 from tests.docs.samples import DOCS
 from tests.docs.test_commands import options
 from tests.factories import UserFactory
 from webhooks_core import endpoints
 from webhooks_core.models import Delivery
 from webhooks_core.publishing import publish
-from webhooks_core.receiving import terminal
-from webhooks_core.receiving.verification import Received, verify
+from webhooks_core.verifying import terminal
+from webhooks_core.verifying.verification import Received, verify
 
 ROW = re.compile(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|$", re.MULTILINE)
 SECTION = (
@@ -65,7 +65,7 @@ def prepared(settings, db, tmp_path) -> Prepared:
     return Prepared(
         user=user,
         key=keys.create(tenant="acme", principal="ada").key.pk,
-        token=tokens.create(user=user, days=1).token.pk,
+        token=personal_tokens.create(user=user, days=1).token.pk,
         receiver=created.endpoint.public_id,
         delivery=Delivery.objects.get().public_id,
         book=book,

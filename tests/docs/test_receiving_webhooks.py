@@ -11,7 +11,7 @@ import pytest
 from tests.docs.samples import sample
 from tests.signatures import sha256_signature, timestamped_signature
 from tests.tools import needs
-from webhooks_core.signing import secrets
+from webhooks_core import secrets
 
 PAGE = "receiving-webhooks.md"
 BODY = '{"id":"evt_1","text":"Grüße 👋"}'.encode()

@@ -18,7 +18,7 @@ from catalog.models import Book
 from gateway import configuration
 from gateway.models import GatewayKey
 from gateway.webhooks import PROFILE
-from recording import tokens
+from recording.accounts import personal_tokens
 from recording.models import PersonalToken, Recording
 from tests.catalog.factories import BookFactory
 from tests.docs.samples import DOCS, commands, filled, sample
@@ -114,7 +114,7 @@ def test_the_models_are_read_as_the_page_shows_them(tmp_path):
 
 
 def client_of(user: User) -> Client:
-    token = tokens.create(user=user, days=1).text
+    token = personal_tokens.create(user=user, days=1).text
     return Client(headers={"Authorization": f"Bearer {token}"})
 
 

@@ -27,7 +27,7 @@ from tests.e2e.starting import (
     web_server,
 )
 from tests.running import PATIENCE_S, Running, free_port, status_field, until
-from webhooks_core.receiving.receiver import Receiver
+from webhooks_core.verifying.receiver import Receiver
 
 pytestmark = [
     pytest.mark.slow,

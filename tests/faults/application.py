@@ -107,8 +107,7 @@ def change(owner: str) -> None:
 
 def declare(owner: str, url: str, count: int) -> None:
     """Create endpoints as a configuration declares them: without a quota."""
-    from webhooks_core import endpoints
-    from webhooks_core.signing import secrets
+    from webhooks_core import endpoints, secrets
 
     for number in range(count):
         endpoints.create_static(

@@ -24,8 +24,8 @@ from gateway.models import Document, GatewayKey, PolicyDecision
 from tests.gateway.client import PATH, Api
 from tests.webhooks_core.admin.endpoint_pages import change, operate
 from tests.webhooks_core.admin.looking import NOWHERE, SCRIPT, looker, page
-from webhooks_core.api import tokens
 from webhooks_core.models import Delivery, Endpoint
+from webhooks_core.web import bearer
 
 pytestmark = pytest.mark.django_db
 
@@ -55,7 +55,7 @@ def test_a_key_is_made_and_its_text_shown_on_this_one_page(admin_client):
     shown = unescape(response.content.decode())
     (text,) = re.findall(r"gw_key_\w{36}", shown)
     row = GatewayKey.objects.get()
-    assert row.digest == tokens.digest(text)
+    assert row.digest == bearer.digest(text)
     assert (row.tenant, row.principal, row.name) == ("acme", "robot", "build")
     assert row.expires_at == row.created_at + timedelta(days=30)
     assert Api(key=text).call("GET", PATH).status_code == 200

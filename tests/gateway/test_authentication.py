@@ -14,7 +14,7 @@ from gateway.errors import UnauthorizedError
 from gateway.identity import Caller
 from gateway.keys import MISS, cached_caller, look_up
 from gateway.models import GatewayKey
-from webhooks_core.api import tokens
+from webhooks_core.web import bearer
 
 pytestmark = pytest.mark.django_db
 
@@ -144,7 +144,7 @@ def test_an_invalid_bearer_is_401_whatever_the_headers_say(authorization):
 
 @pytest.mark.parametrize("prefix", [keys.PREFIX, "rec_pat_"])
 def test_a_well_formed_token_that_is_no_key_of_ours_is_401(prefix):
-    assert "not valid" in refused(authorization=f"Bearer {tokens.make(prefix)}")
+    assert "not valid" in refused(authorization=f"Bearer {bearer.make(prefix)}")
 
 
 def test_a_valid_bearer_decides_whatever_the_headers_say():
@@ -167,23 +167,23 @@ def test_a_scheme_that_is_not_bearer_leaves_it_to_the_headers():
 
 def test_a_key_works_until_it_expires_even_when_it_is_cached():
     created = make(days=1)
-    bearer = f"Bearer {created.text}"
+    header = f"Bearer {created.text}"
     almost = timezone.now() + timedelta(days=1, seconds=-1)
     with time_machine.travel(almost, tick=False) as clock:
-        assert ask(authorization=bearer).tenant == "acme"
+        assert ask(authorization=header).tenant == "acme"
         clock.shift(1)
-        refused(authorization=bearer)
+        refused(authorization=header)
 
 
 def test_a_revoked_key_is_refused_at_once_here_and_soon_elsewhere():
     created = make()
-    bearer = f"Bearer {created.text}"
+    header = f"Bearer {created.text}"
     with time_machine.travel(timezone.now(), tick=False) as clock:
-        ask(authorization=bearer)
+        ask(authorization=header)
         GatewayKey.objects.revoke(timezone.now())  # another process
-        ask(authorization=bearer)
+        ask(authorization=header)
         clock.shift(keys.CACHE_S)
-        refused(authorization=bearer)
+        refused(authorization=header)
     again = make()
     ask(authorization=f"Bearer {again.text}")
     assert keys.revoke([again.key.pk]) == 1
@@ -221,23 +221,23 @@ def test_a_key_costs_one_query_and_then_none(django_assert_num_queries):
 
 def test_an_event_loop_can_ask_without_the_database(django_assert_num_queries):
     created = make()
-    bearer = {"authorization": f"Bearer {created.text}"}
+    headers = {"authorization": f"Bearer {created.text}"}
     named = {"x-tenant-id": "acme", "x-principal-id": "ada"}
     with django_assert_num_queries(0):
-        assert authenticate_cached(bearer, "") is MISS
+        assert authenticate_cached(headers, "") is MISS
         assert cached_caller(created.text) is MISS
         assert cached_caller("nonsense") is None
     assert look_up(created.text) == Caller("acme", "ada", created.key.pk)
     with django_assert_num_queries(0):
-        assert authenticate_cached(bearer, "") == cached_caller(created.text)
+        assert authenticate_cached(headers, "") == cached_caller(created.text)
         assert authenticate_cached(named, "127.0.0.1") == Caller("acme", "ada")
-    assert look_up(tokens.make(keys.PREFIX)) is None
+    assert look_up(bearer.make(keys.PREFIX)) is None
     assert look_up("nonsense") is None
 
 
 def test_strangers_cannot_make_the_cache_grow(monkeypatch):
     monkeypatch.setattr(keys, "CACHE_SIZE", 3)
-    unknown = [tokens.make(keys.PREFIX) for _ in range(5)]
+    unknown = [bearer.make(keys.PREFIX) for _ in range(5)]
     for token in unknown:
         assert look_up(token) is None
     assert [cached_caller(token) for token in unknown] == [MISS, MISS, None, None, None]
@@ -248,7 +248,7 @@ def test_only_a_hash_of_a_key_is_stored():
     row = GatewayKey.objects.values().get()
     assert created.text not in str(row)
     assert row["display_prefix"] == created.text[: keys.SHOWN_LENGTH]
-    assert row["digest"] == tokens.digest(created.text)
+    assert row["digest"] == bearer.digest(created.text)
 
 
 @pytest.mark.parametrize(

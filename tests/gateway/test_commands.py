@@ -14,7 +14,7 @@ from django.utils import timezone
 from gateway import keys
 from gateway.models import GatewayKey
 from tests.gateway.client import PATH, Api
-from webhooks_core.api import tokens
+from webhooks_core.web import bearer
 
 pytestmark = pytest.mark.django_db
 
@@ -34,7 +34,7 @@ def make(*arguments: str) -> str:
 def test_the_key_alone_is_printed_and_works():
     printed = make()
     key = printed.removesuffix("\n")
-    assert tokens.is_well_formed(key, keys.PREFIX)
+    assert bearer.is_well_formed(key, keys.PREFIX)
     assert Api(key=key).call("GET", PATH).status_code == 200
     assert GatewayKey.objects.get().expires_at is None
 

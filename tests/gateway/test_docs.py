@@ -9,13 +9,13 @@ from django.conf import settings
 from django.core.management import get_commands
 
 from config import settings as settings_module
-from gateway import chunks, errors, ingest, keys, serializers
+from gateway import errors, ingest, keys, serializers, splitting
 from gateway.chat.upstreams.registry import KINDS
 from gateway.configuration import serializers as configuration
 from gateway.webhooks import EVENT_TYPES
 from tests.gateway.test_openapi import OPERATIONS
 from webhooks_core import profiles
-from webhooks_core.api.parsers import MAX_BODY_BYTES
+from webhooks_core.web.parsers import MAX_BODY_BYTES
 
 PAGE = (settings.BASE_DIR / "docs" / "gateway.md").read_text()
 
@@ -71,7 +71,7 @@ def test_the_numbers_are_the_codes():
         "0.5 s and 1 s apart",
         f"within {keys.CACHE_S:g} seconds",
         f"{settings.GATEWAY_INGEST_MAX_BYTES:,} bytes of UTF-8",
-        f"at most {chunks.MAX_CHARACTERS:,} characters",
+        f"at most {splitting.MAX_CHARACTERS:,} characters",
         f"{ingest.MAX_METADATA_BYTES:,} bytes and {serializers.MAX_METADATA_DEPTH} levels",
         f"over {MAX_BODY_BYTES // 1024} KiB",
     ):

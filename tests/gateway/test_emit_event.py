@@ -13,8 +13,8 @@ from gateway.webhooks import EVENT_TYPES
 from tests.gateway.client import Api, stripe_accepts
 from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch
-from webhooks_core.json_values import MAX_VALUES
 from webhooks_core.models import Event
+from webhooks_core.web.json_values import MAX_VALUES
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -14,8 +14,8 @@ from rest_framework import exceptions
 
 from gateway import errors
 from tests.gateway.client import INGEST, PATH, Api
-from webhooks_core.api.errors import response
-from webhooks_core.api.parsers import PayloadTooLarge
+from webhooks_core.web.errors import response
+from webhooks_core.web.parsers import PayloadTooLarge
 
 pytestmark = pytest.mark.django_db
 

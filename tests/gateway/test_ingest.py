@@ -12,14 +12,14 @@ from django.db import IntegrityError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway import chunks, serializers
-from gateway.chat import exact_json
+from gateway import serializers, splitting
+from gateway.chat.core import json_numbers
 from gateway.models import Chunk, Document
 from tests.gateway.client import INGEST, JSON, PATH, Api, nothing_stored, upload
 from tests.threads import at_once
-from webhooks_core.formats import iso
-from webhooks_core.json_values import MAX_VALUES
 from webhooks_core.models import Event
+from webhooks_core.times import iso
+from webhooks_core.web.json_values import MAX_VALUES
 
 pytestmark = pytest.mark.django_db
 
@@ -161,7 +161,7 @@ def test_metadata_of_many_values_is_refused_before_it_is_walked_or_written(
         raise AssertionError
 
     monkeypatch.setattr(serializers, "is_deeper", fail)
-    monkeypatch.setattr(exact_json, "dumps", fail)
+    monkeypatch.setattr(json_numbers, "dumps", fail)
     metadata = b'{"a":{"b":[%s1]}}' % ((unit + b",") * count)
     responses = [acme.call("POST", INGEST, b'{"text":"x","metadata":%s}' % metadata)]
     if count < MAX_VALUES:
@@ -366,7 +366,7 @@ def test_a_constraint_that_fails_for_another_reason_is_no_repetition(acme, monke
 
 @given(st.text(), st.integers(1, 50))
 def test_chunks_are_the_text_and_none_is_empty_or_too_long(text, maximum):
-    parts = list(chunks.split(text, maximum=maximum))
+    parts = list(splitting.split(text, maximum=maximum))
     assert "".join(parts) == text
     assert all(0 < len(part) <= maximum for part in parts)
 
@@ -385,4 +385,4 @@ def test_chunks_are_the_text_and_none_is_empty_or_too_long(text, maximum):
     ],
 )
 def test_a_chunk_ends_at_the_best_break_in_its_second_half(text, first):
-    assert next(chunks.split(text, maximum=8)) == first
+    assert next(splitting.split(text, maximum=8)) == first

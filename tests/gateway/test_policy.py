@@ -12,8 +12,8 @@ from django.db import connection
 from gateway import events, policy
 from gateway.identity import Caller
 from gateway.models import PolicyDecision
-from webhooks_core.formats import iso
 from webhooks_core.models import Event
+from webhooks_core.times import iso
 
 pytestmark = pytest.mark.django_db
 

@@ -6,7 +6,7 @@ import orjson
 import pytest
 from django.contrib.auth.models import User
 
-from recording import tokens
+from recording.accounts import personal_tokens
 from tests.documented import DocumentedClient
 from tests.factories import UserFactory
 
@@ -21,7 +21,7 @@ class Api:
     def __init__(self, user: User) -> None:
         self.user = user
         self.owner = str(user.pk)
-        self.token = tokens.create(user=user, days=30).text
+        self.token = personal_tokens.create(user=user, days=30).text
         self.client = DocumentedClient(raise_request_exception=False)
 
     def send(self, method, path, body=None, **options):

@@ -11,7 +11,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from recording import recordings, tokens
+from recording.accounts import personal_tokens
+from recording.library import importing
 from recording.models import PersonalToken, Recording
 from tests.factories import UserFactory
 from webhooks_core.models import Event
@@ -24,7 +25,7 @@ TOKENS = "/admin/recording/personaltoken/"
 
 def imported(user, audio_id, **fields):
     raw = orjson.dumps({"audio_id": audio_id, **fields})
-    return recordings.import_recording(account=user, raw=raw).recording
+    return importing.import_recording(account=user, raw=raw).recording
 
 
 def page(client, address):
@@ -56,7 +57,7 @@ def test_the_lists_cost_the_same_queries_however_long(admin_client, user):
     for start in (0, 10):
         for number in range(start, start + 5):
             imported(user, f"aud_{number}")
-            tokens.create(user=user, days=1)
+            personal_tokens.create(user=user, days=1)
         pages = (RECORDINGS, TOKENS)
         counts.append([queries_of(admin_client, address) for address in pages])
     assert counts[0] == counts[1]
@@ -175,7 +176,7 @@ def test_an_unknown_account_is_refused(admin_client):
 
 @pytest.fixture
 def created(user):
-    return tokens.create(user=user, days=9, name="laptop")
+    return personal_tokens.create(user=user, days=9, name="laptop")
 
 
 def revoke(client, token):
@@ -196,7 +197,7 @@ def test_neither_a_token_nor_its_hash_is_ever_shown(admin_client, created):
 
 def test_revoking_ends_a_token_and_is_logged_once(admin_client, created):
     assert "Revoked 1." in revoke(admin_client, created.token).content.decode()
-    assert tokens.authenticate(created.text) is None
+    assert personal_tokens.authenticate(created.text) is None
     assert "Revoked 0." in revoke(admin_client, created.token).content.decode()
     assert LogEntry.objects.filter(change_message="Revoked.").count() == 1
 

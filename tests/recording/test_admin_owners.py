@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recording import owners
+from recording.accounts import owners
 from recording.webhooks import PROFILE
 from tests.factories import UserFactory
 from tests.webhooks_core.admin.looking import SCRIPT, looker, page, queries_of

@@ -3,11 +3,12 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from recording import authentication, tokens
+from recording import authentication
+from recording.accounts import personal_tokens
+from recording.accounts.token_lookup import TokenLookup
 from recording.models import PersonalToken
-from recording.token_lookup import TokenLookup
 from tests.recording.conftest import error_of
-from webhooks_core.api import tokens as opaque
+from webhooks_core.web import bearer as opaque
 
 pytestmark = pytest.mark.django_db
 
@@ -59,7 +60,7 @@ def test_anything_else_is_401_with_a_challenge(api, _case, header):
         token=api.token,
         swapped=api.token.swapcase(),
         shorter=api.token[:-1],
-        unknown=opaque.make(tokens.PREFIX),
+        unknown=opaque.make(personal_tokens.PREFIX),
         other=opaque.make("gw_key_"),
     )
     response = api.get("webhooks", headers={"Authorization": header})

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from recording import recordings
+from recording.library import importing
 from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
 from tests.receiver import receiver
 from tests.recording.conftest import error_of
@@ -190,7 +190,7 @@ def dispatch():
 def test_an_imported_recording_is_delivered_signed_and_recorded_as_delivered(api):
     with receiver(204) as server:
         created = api.create(url=server.url)
-        recordings.import_recording(
+        importing.import_recording(
             account=api.user, raw=orjson.dumps(SUMMARY_COMPLETED_SAMPLE)
         )
         assert dispatch() == 1

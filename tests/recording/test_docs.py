@@ -8,8 +8,8 @@ import pytest
 from django.conf import settings
 from django.core.management import get_commands
 
-from recording import payloads
 from recording.errors import ERRORS
+from recording.library import event_data
 from recording.serializers import (
     DeliverySerializer,
     SubscriptionCreatedSerializer,
@@ -18,7 +18,7 @@ from recording.serializers import (
 from recording.webhooks import EVENT_TYPES, SUMMARY_COMPLETED_SCHEMA
 from tests.recording.test_openapi import OPERATIONS
 from webhooks_core import profiles
-from webhooks_core.api.parsers import MAX_BODY_BYTES
+from webhooks_core.web.parsers import MAX_BODY_BYTES
 
 PAGE = (settings.BASE_DIR / "docs" / "recording.md").read_text()
 
@@ -57,5 +57,5 @@ def test_the_numbers_are_the_code_s():
     profile = profiles.get("recording")
     assert f"at most {profile.quota} subscriptions" in PAGE
     assert f"After {profile.disable_after} failed attempts in a row" in PAGE
-    assert f"{payloads.TARGET:,} bytes" in PAGE
+    assert f"{event_data.TARGET:,} bytes" in PAGE
     assert f"over {MAX_BODY_BYTES // 1024} KiB" in PAGE

@@ -19,8 +19,8 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from config import errors as config_errors
 from recording import authentication, errors
 from tests.recording.conftest import URL, error_of
-from webhooks_core.api.parsers import StrictJSONParser
 from webhooks_core.models import Endpoint
+from webhooks_core.web.parsers import StrictJSONParser
 
 pytestmark = pytest.mark.django_db
 
@@ -292,7 +292,7 @@ from django.core.wsgi import get_wsgi_application
 get_wsgi_application()
 from django.conf import settings
 from django.test import Client
-from webhooks_core.api import tokens
+from webhooks_core.web import bearer as tokens
 response = Client(raise_request_exception=False).get(
     "/v1/webhooks",
     headers={"Authorization": "Bearer " + tokens.make("rec_pat_"), "Host": "localhost"},

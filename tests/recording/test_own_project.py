@@ -92,7 +92,7 @@ OAUTH_RATES = {{"register": "", "authorize": "", "token": "", "login": ""}}
 TRUSTED_PROXY_COUNT = 0
 PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
-    "recording.oauth.hashers.RandomSecretHasher",
+    "recording.accounts.hashers.RandomSecretHasher",
 ]
 SILENCED_SYSTEM_CHECKS = third_party["SILENCED_SYSTEM_CHECKS"]
 """

@@ -9,9 +9,10 @@ from django.utils import timezone
 
 from tests.receiver import Receiver
 from tests.running import PATIENCE_S
-from webhooks_core.dispatch import dispatcher, rollups
+from webhooks_core.dispatch import dispatcher
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Delivery, EngineState
+from webhooks_core.upkeep import rollups
 
 
 def dispatch(**options: Any) -> int:

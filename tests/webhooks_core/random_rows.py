@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from django.db import models
 
 from tests.webhooks_core.factories import DispatcherLeaseFactory
-from webhooks_core.dispatch.attempt_rows import AttemptRow
-from webhooks_core.dispatch.due_deliveries import ClaimLimit
 from webhooks_core.dispatch.shares import Owner
+from webhooks_core.dispatch.sql.attempt_rows import AttemptRow
+from webhooks_core.dispatch.sql.due_deliveries import ClaimLimit
 from webhooks_core.encryption import EncryptedText
 from webhooks_core.models import (
     Attempt,

@@ -17,9 +17,9 @@ from tests.webhooks_core.network.hostile import TIMEOUT_S, post
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Attempt, Delivery
 from webhooks_core.network.addresses import AllowedNetworks
+from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.transport import OutgoingRequest
 from webhooks_core.network.url_policy import own_listener
-from webhooks_core.outcomes import Outcome
 
 BLOCKED = (Outcome.BLOCKED, "the host leads to an address that is not public")
 

@@ -14,7 +14,7 @@ from tests.receiver import receiver
 from tests.running import PATIENCE_S
 from tests.webhooks_core.engine import dispatch, only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event
-from webhooks_core import formats, publishing
+from webhooks_core import ids, publishing
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, Event
 from webhooks_core.publishing import (
     UnknownEventTypeError,
@@ -185,7 +185,7 @@ class TestDedupeKey:
 
     def test_another_conflict_is_raised(self, monkeypatch):
         known = publish_event()
-        monkeypatch.setattr(formats, "public_id", lambda _: known.public_id)
+        monkeypatch.setattr(ids, "public_id", lambda _: known.public_id)
         with pytest.raises(IntegrityError):
             publish_event(dedupe_key="new")
 

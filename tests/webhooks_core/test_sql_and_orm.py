@@ -33,19 +33,13 @@ from tests.webhooks_core.random_rows import (
 )
 from webhooks_core import profiles, publishing
 from webhooks_core.database.statements import execute, ids
-from webhooks_core.dispatch import (
-    attempt_rows,
-    claims,
-    delivery_rows,
-    due_deliveries,
-    leases,
-    queues,
-    results,
-)
-from webhooks_core.dispatch.due_deliveries import DueDelivery
+from webhooks_core.dispatch import claims, leases, queues, results, signer
 from webhooks_core.dispatch.leases import LeaseLostError
 from webhooks_core.dispatch.queues import LEASED_COLUMNS, LeasedQueues, LeasedRow
 from webhooks_core.dispatch.shares import Owner
+from webhooks_core.dispatch.signer import Body
+from webhooks_core.dispatch.sql import attempt_rows, delivery_rows, due_deliveries
+from webhooks_core.dispatch.sql.due_deliveries import DueDelivery
 from webhooks_core.models import (
     Attempt,
     Delivery,
@@ -56,8 +50,6 @@ from webhooks_core.models import (
 )
 from webhooks_core.models.deliveries import DeliveryQuerySet
 from webhooks_core.publishing import Matching
-from webhooks_core.signing import signer
-from webhooks_core.signing.signer import Body
 from webhooks_core.worker import notify
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("plain", "shop")]

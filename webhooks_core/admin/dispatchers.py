@@ -10,11 +10,11 @@ from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from webhooks_core import stats
 from webhooks_core.admin import health
 from webhooks_core.admin.base import HistoryAdmin
 from webhooks_core.admin.endpoints import badge, failures
 from webhooks_core.models import DispatcherLease, Endpoint, EngineState
+from webhooks_core.upkeep import stats
 
 WORST = 10
 

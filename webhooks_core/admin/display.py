@@ -13,10 +13,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from webhooks_core import profiles
+from webhooks_core.dispatch.signer import Body, signers
 from webhooks_core.encryption import HIDDEN, SecretUnreadableError
 from webhooks_core.models import Attempt, Delivery, Endpoint
-from webhooks_core.outcomes import Outcome
-from webhooks_core.signing.signer import Body, signers
+from webhooks_core.network.outcomes import Outcome
 
 # Enough to recognise a payload; the download has all of it.
 SHOWN_CHARACTERS = 20_000

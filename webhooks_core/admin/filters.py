@@ -15,7 +15,7 @@ from webhooks_core.admin import base
 from webhooks_core.admin.health import Health
 from webhooks_core.models import Attempt, Delivery
 from webhooks_core.models.endpoints import EndpointQuerySet
-from webhooks_core.outcomes import Outcome
+from webhooks_core.network.outcomes import Outcome
 
 
 class ChoiceFilter(admin.SimpleListFilter):

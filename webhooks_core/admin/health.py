@@ -15,7 +15,7 @@ from django.db.models import Q
 from webhooks_core.models import AttemptHour, Endpoint
 from webhooks_core.models.deliveries import ALL_ENDPOINTS
 from webhooks_core.models.lookups import among
-from webhooks_core.stats import BOUNDS_MS
+from webhooks_core.upkeep.stats import BOUNDS_MS
 
 HOURS = 24
 

@@ -15,21 +15,22 @@ from django.db import transaction
 from webhooks_core import profiles, tracing
 from webhooks_core.database.clock import clock
 from webhooks_core.database.statements import composed, fetch_binary, ids
-from webhooks_core.dispatch import delivery_rows, leases
-from webhooks_core.dispatch.connectivity import Connectivity
-from webhooks_core.dispatch.due_deliveries import (
+from webhooks_core.dispatch import leases
+from webhooks_core.dispatch.queues import LeasedQueues, QueueState
+from webhooks_core.dispatch.rate_limit import SECOND
+from webhooks_core.dispatch.shares import Shares
+from webhooks_core.dispatch.signer import Body, RequestSigner, signers
+from webhooks_core.dispatch.sql import delivery_rows
+from webhooks_core.dispatch.sql.due_deliveries import (
     ClaimLimit,
     DueDelivery,
     due_deliveries,
 )
-from webhooks_core.dispatch.queues import LeasedQueues, QueueState
-from webhooks_core.dispatch.rate_limit import SECOND
-from webhooks_core.dispatch.shares import Shares
 from webhooks_core.models import Delivery, DispatcherLease, Endpoint
+from webhooks_core.network.connectivity import Connectivity
 from webhooks_core.network.transport import OutgoingRequest
+from webhooks_core.network.url_access import allowed_networks
 from webhooks_core.profiles import WebhookProfile
-from webhooks_core.signing.signer import Body, RequestSigner, signers
-from webhooks_core.url_access import allowed_networks
 
 # The most that one owner may claim. For other owners, a third of it is kept free.
 MAX_CLAIMED = 2048

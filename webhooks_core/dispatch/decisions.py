@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
+from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.transport import AttemptResult
-from webhooks_core.outcomes import Outcome
 from webhooks_core.profiles import WebhookProfile
 
 # After so many interruptions a delivery is a suspect: it is sent alone.

@@ -22,13 +22,13 @@ from webhooks_core.database.clock import clock
 from webhooks_core.database.outages import is_outage
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.claims import OpenClaims
-from webhooks_core.dispatch.connectivity import Connectivity
-from webhooks_core.dispatch.housekeeping import Housekeeping
 from webhooks_core.dispatch.queues import LEASE_BATCH, LeasedQueues
 from webhooks_core.dispatch.results import ResultRecorder
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import DispatcherLease, EndpointQueue, Event
+from webhooks_core.network.connectivity import Connectivity
 from webhooks_core.network.transport import OutgoingRequest
+from webhooks_core.upkeep.housekeeping import Housekeeping
 from webhooks_core.worker import notify
 from webhooks_core.worker.listener import Listener
 

@@ -11,7 +11,7 @@ from django.db import IntegrityError, OperationalError, connection, transaction
 from django.db.models import F, Q, QuerySet
 
 from webhooks_core.conf import webhook_settings
-from webhooks_core.database import sessions
+from webhooks_core.database import limits
 from webhooks_core.database.clock import clock
 from webhooks_core.database.outages import is_outage
 from webhooks_core.database.statements import fetch
@@ -27,7 +27,7 @@ from webhooks_core.models import (
     EndpointQueue,
     EngineState,
 )
-from webhooks_core.outcomes import Outcome
+from webhooks_core.network.outcomes import Outcome
 from webhooks_core.worker import processes
 
 LEASE_DURATION = timedelta(seconds=15)
@@ -80,13 +80,13 @@ def _acquire_slot(slot: int) -> DispatcherLease | None:
         return None
     try:
         with transaction.atomic():
-            sessions.limit_idle()
+            limits.limit_idle()
             return DispatcherLease.objects.create(
                 slot=slot,
                 host=socket.gethostname()[:255],
                 pid=os.getpid(),
                 boot_id=processes.boot_id(),
-                address=sessions.client_address(),
+                address=limits.client_address(),
                 started_at=clock.in_sql(),
                 expires_at=clock.in_sql() + LEASE_DURATION,
                 offline_since=_last_offline_since(),
@@ -127,7 +127,7 @@ def lock(lease: DispatcherLease) -> None:
     A lost lease claims nothing more: no process would free what it claimed.
     """
     if connection.vendor == "postgresql":
-        is_open = sessions.lock_lease(lease.pk)
+        is_open = limits.lock_lease(lease.pk)
     else:
         is_open = bool(fetch(_IS_OPEN, lease.pk))
     if not is_open:
@@ -137,7 +137,7 @@ def lock(lease: DispatcherLease) -> None:
 def lock_after_outage(lease: DispatcherLease) -> None:
     """As lock(), on a new connection: this machine may be a clone of the one that got the lease."""
     lock(lease)
-    if lease.address != sessions.client_address():
+    if lease.address != limits.client_address():
         raise LeaseLostError
 
 
@@ -152,7 +152,7 @@ def release(lease: DispatcherLease, *, attempts: int) -> None:
     That is nothing, unless the database failed and did not confirm a commit.
     """
     with transaction.atomic():
-        sessions.limit_idle()
+        limits.limit_idle()
         _open(lease).update(slot=None, ended_at=clock.in_sql(), attempts=attempts)
         _free_claims(lease)
         if not attempts and lease.offline_since is None:
@@ -189,7 +189,7 @@ def _orphaned() -> list[int]:
         for pk, pid, address in local.values_list("pk", "pid", "address")
         if not processes.is_alive(pid)
     ]
-    own = sessions.client_address() if gone else ""
+    own = limits.client_address() if gone else ""
     return [pk for pk, address in gone if address == own]
 
 
@@ -197,15 +197,15 @@ def _expire(lease: DispatcherLease, dead: Q) -> bool:
     """End a dead lease; return False if it is not dead, or its rows are locked for now."""
     try:
         with transaction.atomic():
-            sessions.limit_idle()
-            sessions.limit_lock_waits()
+            limits.limit_idle()
+            limits.limit_lock_waits()
             if not _end_dead(lease, dead):
                 return False
             interrupted = _free_claims(lease)
             state = EngineState.objects.filter(pk=1)
             state.update(expired_leases=F("expired_leases") + 1)
     except OperationalError as error:
-        if not sessions.is_lock_timeout(error):
+        if not limits.is_lock_timeout(error):
             raise
         log.warning("dispatcher lease not expired: rows are locked", lease=lease.pk)
         return False
@@ -219,7 +219,7 @@ def _end_dead(lease: DispatcherLease, dead: Q) -> bool:
         return rows.update(slot=None, ended_at=clock.in_sql()) == 1
     # Locked: its dispatcher is frozen in a transaction. The lease expires when that has ended.
     if rows.exists():
-        sessions.terminate(lease.pk)
+        limits.terminate(lease.pk)
     return False
 
 

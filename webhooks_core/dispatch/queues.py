@@ -16,13 +16,13 @@ from typing import NamedTuple
 import orjson
 from django.db import connection, transaction
 
-from webhooks_core.database import sessions
+from webhooks_core.database import limits
 from webhooks_core.database.clock import clock
 from webhooks_core.database.statements import as_time, execute, fetch, ids
 from webhooks_core.dispatch import leases
-from webhooks_core.dispatch.due_deliveries import DueDelivery
 from webhooks_core.dispatch.rate_limit import RateWindow, is_too_early
 from webhooks_core.dispatch.shares import Owner
+from webhooks_core.dispatch.sql.due_deliveries import DueDelivery
 from webhooks_core.models import DispatcherLease, Endpoint, EndpointQueue
 
 MAX_QUEUES = 2000
@@ -253,7 +253,7 @@ class LeasedQueues:
             return
         rows = EndpointQueue.objects.filter(leased_by=self._lease.pk)
         with transaction.atomic():
-            sessions.limit_idle()
+            limits.limit_idle()
             for pk in pks:
                 if next_check_at := self._queues[pk].next_check_at:
                     rows.mark_due([pk], at=next_check_at)

@@ -13,21 +13,22 @@ import structlog
 from django.db import connection, transaction
 from django.db.models import Case, F, IntegerField, When
 
-from webhooks_core import notices, tracing
+from webhooks_core import notifications, tracing
 from webhooks_core.database.clock import clock
 from webhooks_core.database.statements import execute, fetch, ids
-from webhooks_core.dispatch import attempt_rows, delivery_rows, leases
+from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.attempt_details import details
-from webhooks_core.dispatch.attempt_rows import AttemptRow
 from webhooks_core.dispatch.claims import Claim, OpenClaims
-from webhooks_core.dispatch.connectivity import Connectivity
 from webhooks_core.dispatch.decisions import Decision, decide
 from webhooks_core.dispatch.queues import LeasedQueues
 from webhooks_core.dispatch.rate_limit import SECOND
+from webhooks_core.dispatch.sql import attempt_rows, delivery_rows
+from webhooks_core.dispatch.sql.attempt_rows import AttemptRow
 from webhooks_core.models import Delivery, DispatcherLease, Endpoint
-from webhooks_core.network.error_classes import NO_PORT
+from webhooks_core.network.connectivity import Connectivity
+from webhooks_core.network.errors import NO_PORT
+from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.transport import AttemptResult
-from webhooks_core.outcomes import Outcome
 from webhooks_core.profiles import NoticeKind
 
 # More failures in a row without a free port are not temporary: the receiver's address cannot be
@@ -312,7 +313,7 @@ def _count_run(pk: int, run: Sequence[RecordedResult], now: datetime) -> None:
         log.warning("endpoint hangs", endpoint=first.claim.endpoint.public_id)
     limit = first.claim.profile.disable_after
     if limit and Endpoint.objects.disable_failing(threshold=limit, pks=[pk]):
-        notices.send(
+        notifications.send(
             last.claim.endpoint,
             NoticeKind.DISABLED,
             failures=limit,
@@ -323,10 +324,10 @@ def _count_run(pk: int, run: Sequence[RecordedResult], now: datetime) -> None:
 def _notice_recovery(success: RecordedResult) -> None:
     """Send a notice if a success ends a row of failures, as counted at its claim."""
     endpoint = success.claim.endpoint
-    if (failures := endpoint.consecutive_failures) < notices.RECOVERED_AFTER:
+    if (failures := endpoint.consecutive_failures) < notifications.RECOVERED_AFTER:
         return
-    if Endpoint.objects.recover(pk=endpoint.pk, after=notices.RECOVERED_AFTER):
-        notices.send(endpoint, NoticeKind.RECOVERED, failures=failures)
+    if Endpoint.objects.recover(pk=endpoint.pk, after=notifications.RECOVERED_AFTER):
+        notifications.send(endpoint, NoticeKind.RECOVERED, failures=failures)
 
 
 def _update_deliveries(

@@ -15,7 +15,7 @@ from django.utils import timezone
 from webhooks_core.database.clock import clock
 from webhooks_core.models.endpoints import MAX_IN_FLIGHT, Endpoint, EndpointQueue
 from webhooks_core.models.lookups import IdList, among
-from webhooks_core.outcomes import Outcome
+from webhooks_core.network.outcomes import Outcome
 
 # From this row on, compare a page's start with the newest id before reading the page.
 COUNTED_BY_ID = 10_000

@@ -32,7 +32,7 @@ from typing import cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from webhooks_core.network.error_classes import NotHttpError
+from webhooks_core.network.errors import NotHttpError
 
 RESPONSE_BODY_BYTES = 4096  # of a response, kept for people
 RECORD_BYTES = 16 * 1024  # the most that a TLS record holds (RFC 8446 section 5.1)

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from aiohappyeyeballs import start_connection
 
 from webhooks_core.conf import webhook_settings
-from webhooks_core.network.error_classes import (
+from webhooks_core.network.errors import (
     NotHttpError,
     ProxyRefusedError,
     ProxyUnavailableError,

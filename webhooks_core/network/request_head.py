@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from yarl import URL
 
-from webhooks_core.network.error_classes import MalformedUrlError
+from webhooks_core.network.errors import MalformedUrlError
 
 _WORD = re.compile(r"[!-~]+")
 _PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from webhooks_core.network.addresses import AllowedNetworks
-from webhooks_core.network.error_classes import BlockedAddressError
+from webhooks_core.network.errors import BlockedAddressError
 from webhooks_core.network.resolver_threads import THREADS
 
 REMEMBER_FOR_S = 10.0

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
-from webhooks_core.signing.secrets import is_empty
+from webhooks_core.secrets import is_empty
 
 MAX_HEADER = 4096
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)

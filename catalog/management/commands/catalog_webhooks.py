@@ -9,9 +9,10 @@ from django.core.management.base import BaseCommand, CommandError
 
 from catalog.conf import option
 from catalog.webhooks import EVENT_TYPES, OWNER, PROFILE
-from webhooks_core import endpoints, url_access
-from webhooks_core.cli.output import add_json_argument, format_output, write_list
+from webhooks_core import endpoints
+from webhooks_core.management.output import add_json_argument, format_output, write_list
 from webhooks_core.models import Endpoint
+from webhooks_core.network import url_access
 from webhooks_core.network.url_policy import UrlRefusedError
 
 

@@ -13,10 +13,10 @@ from django.db import Error as DatabaseError
 from environs import EnvError
 
 from config import environment
-from config.operations import demo_data, service_errors
-from config.operations.demonstration import catalogue, gateway, recording
-from config.operations.demonstration.steps import Client, StepError, Steps
-from webhooks_core.cli.argument_types import seconds
+from config.demo import catalogue, data, gateway, recording
+from config.demo.steps import Client, StepError, Steps
+from config.operations import service_errors
+from webhooks_core.management.argument_types import seconds
 
 
 class Command(BaseCommand):
@@ -30,7 +30,7 @@ class Command(BaseCommand):
             help="the address of the instance (%(default)s)",
         )
         parser.add_argument(
-            "--user", default=demo_data.USER, help="the account to use (%(default)s)"
+            "--user", default=data.USER, help="the account to use (%(default)s)"
         )
         parser.add_argument(
             "--failing",

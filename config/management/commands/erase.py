@@ -15,10 +15,10 @@ from django.core.management.base import BaseCommand, CommandError
 from gateway import keys
 from gateway.erasure import tenant_erasure
 from gateway.identity import NAME_RULE, is_name
-from recording import erasure as recording
+from recording.accounts import erasure as recording
 from recording.management.accounts import user_named
-from webhooks_core.cli.output import add_json_argument, format_output
-from webhooks_core.dispatch.erasure import StaticEndpointError
+from webhooks_core.management.output import add_json_argument, format_output
+from webhooks_core.upkeep.erasure import StaticEndpointError
 
 log = structlog.stdlib.get_logger(__name__)
 

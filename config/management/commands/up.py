@@ -17,7 +17,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import Error as DatabaseError
 from django.db import connections
 
-from config.operations import demo_data, links, service_errors
+from config.demo import data
+from config.operations import links, service_errors
 from config.serving import sockets
 from config.serving.supervisor import Program, Supervisor
 
@@ -83,19 +84,19 @@ class Command(BaseCommand):
         self._say("Preparing the database …")
         call_command("migrate", interactive=False, verbosity=0)
         call_command("sync_gateway_config", verbosity=0)
-        if demo or (settings.LOCAL and not no_demo and demo_data.is_wanted()):
-            self._show(demo_data.load())
+        if demo or (settings.LOCAL and not no_demo and data.is_wanted()):
+            self._show(data.load())
         connections.close_all()
 
-    def _show(self, created: demo_data.NewSecrets) -> None:
+    def _show(self, created: data.NewSecrets) -> None:
         if created.password:
             self._say(
-                f"Demo user: {demo_data.USER}   password: {created.password}   "
+                f"Demo user: {data.USER}   password: {created.password}   "
                 "(shown only this once)"
             )
         if created.personal_token:
             self._say(
-                f"Personal token of {demo_data.USER}: {created.personal_token}   "
+                f"Personal token of {data.USER}: {created.personal_token}   "
                 "(shown only this once)"
             )
 

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from config.serving import server, sockets
 from gateway import static_subscriptions
-from webhooks_core.cli.argument_types import integer_between
+from webhooks_core.management.argument_types import integer_between
 from webhooks_core.worker import processes
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from django.db import connection, transaction
 from django.utils import timezone
 
-from gateway.chat.context import ChatContext
-from gateway.chat.metering.tokens import Usage
+from gateway.chat.core.context import ChatContext
+from gateway.chat.metering.usage_tokens import Usage
 from gateway.chat.models import ModelPrice, UsageRecord
 
 # Upper bounds in seconds; one more bucket counts what is above the last.

@@ -13,7 +13,7 @@ import structlog
 from django.conf import settings
 from django.db import Error, transaction
 
-from gateway.chat.context import ChatContext
+from gateway.chat.core.context import ChatContext
 from gateway.chat.http_messages import ChatRequest
 from gateway.chat.metering import usage
 from gateway.chat.metering.usage import CompletedRequest
@@ -21,7 +21,7 @@ from gateway.identity import Caller
 from gateway.policy import record_denial
 from gateway.trace_ids import trace_id
 from webhooks_core.database.outages import is_outage
-from webhooks_core.thread_pool import InThread
+from webhooks_core.web.thread_pool import InThread
 
 # Denials become events: of these alone the last 100 ms may be lost with the process.
 EVERY_S = 0.1

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from gateway.chat import exact_json
-from gateway.chat.errors import UpstreamServiceError
+from gateway.chat.core import json_numbers
+from gateway.chat.core.errors import UpstreamServiceError
 from gateway.chat.failures import is_failure, replaces_answer
 
 MAX_EVENT_BYTES = 16 * 1024 * 1024
@@ -99,7 +99,7 @@ def _as_error(data: bytes) -> bytes:
     if value:
         return b'{"error":' + data + b"}"
     text = data.decode(errors="replace").strip()
-    return exact_json.dumps({"error": text})
+    return json_numbers.dumps({"error": text})
 
 
 def _parsed(data: bytes) -> Any:
@@ -107,7 +107,7 @@ def _parsed(data: bytes) -> Any:
     if len(data) > MAX_ERROR_BYTES:
         return None
     try:
-        return exact_json.read(data)
+        return json_numbers.read(data)
     except ValueError:
         return None
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.chat import exact_json
-from gateway.chat.formats import ApiFormat
-from gateway.chat.metering.tokens import Usage, text_length
+from gateway.chat.core import chunks, json_numbers
+from gateway.chat.core.chunks import Chunk, Template
+from gateway.chat.core.formats import ApiFormat
+from gateway.chat.metering.usage_tokens import Usage, text_length
 from gateway.chat.model_request import ModelRequest
-from gateway.chat.streaming import chunks
-from gateway.chat.streaming.chunks import Chunk, Template
 from gateway.chat.streaming.sse import DONE, frame
 
 
@@ -26,7 +25,9 @@ class ChunkTransformer:
         self._wants_usage = request.wants_usage
         self._requested_choices = request.choices
         # OpenAI's format never writes a parsed chunk, so that numbers may be rounded.
-        self._loads = exact_json.read if api_format.is_openai else exact_json.loads_any
+        self._loads = (
+            json_numbers.read if api_format.is_openai else json_numbers.loads_any
+        )
         self._ready: list[bytes] = []
         self._held: Chunk | None = None
         self._template: Template | None = None

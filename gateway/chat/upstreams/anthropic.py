@@ -18,15 +18,15 @@ from typing import Any
 import aiohttp
 
 from gateway.chat import failures, off_loop
-from gateway.chat.errors import (
+from gateway.chat.core import chunks
+from gateway.chat.core.errors import (
     ChatError,
     InvalidRequestError,
     UnsupportedRequestError,
     UpstreamServiceError,
 )
-from gateway.chat.metering import tokens
+from gateway.chat.metering import usage_tokens
 from gateway.chat.model_request import dump
-from gateway.chat.streaming import chunks
 from gateway.chat.streaming.sse import DONE, MAX_EVENT_BYTES
 from gateway.chat.upstreams import http, messages
 from gateway.chat.upstreams.base import Job
@@ -212,7 +212,7 @@ def _name(value: Any) -> str | None:
 
 
 def _number(value: Any) -> int:
-    return tokens.count(value) or 0
+    return usage_tokens.count(value) or 0
 
 
 class ThinkingBlock:

@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import orjson
 
-from gateway.chat.errors import UnsupportedRequestError
+from gateway.chat.core.errors import UnsupportedRequestError
 from gateway.chat.streaming.sse import DONE
 from gateway.chat.upstreams.base import Job
 

@@ -15,14 +15,14 @@ import aiohttp
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 
-from gateway.chat import exact_json
-from gateway.chat.errors import ChatError, UpstreamServiceError
+from gateway.chat.core import json_numbers
+from gateway.chat.core.errors import ChatError, UpstreamServiceError
 from gateway.chat.failures import MAX_CHARACTERS, failure_in
 from gateway.chat.streaming.sse import BYTE_ORDER_MARK, EventReader
 from gateway.chat.upstreams.base import Job
 from webhooks_core.network.certificates import client_context
 from webhooks_core.network.deadlines import within
-from webhooks_core.network.error_classes import tls_reason
+from webhooks_core.network.errors import tls_reason
 from webhooks_core.network.retry_after import retry_after
 
 MAX_BODY_BYTES = 32 * 1024 * 1024
@@ -193,7 +193,7 @@ async def _failure(response: aiohttp.ClientResponse) -> ChatError:
     except (TimeoutError, aiohttp.ClientError, OSError):
         body = b""
     try:
-        value = exact_json.read(body.removeprefix(BYTE_ORDER_MARK))
+        value = json_numbers.read(body.removeprefix(BYTE_ORDER_MARK))
     except ValueError:
         value = body[:MAX_CHARACTERS].decode(errors="replace")
     failure = failure_in(value, status=response.status)

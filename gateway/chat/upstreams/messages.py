@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
+from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
 from gateway.chat.upstreams.turns import (
     is_empty,
     refuse_others,

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from gateway.chat import exact_json
-from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
+from gateway.chat.core import json_numbers
+from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
 from gateway.chat.model_request import MAX_VALUES
 from gateway.chat.upstreams.call_ids import replace_ids
 
@@ -316,7 +316,7 @@ def _arguments(value: Any) -> dict[str, Any]:
     """
     if isinstance(value, str):
         try:
-            value = exact_json.loads(value.encode(), MAX_VALUES)
+            value = json_numbers.loads(value.encode(), MAX_VALUES)
         except ValueError:
             return {}
     return value if isinstance(value, dict) else {}

@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from gateway import keys
-from webhooks_core.cli.output import add_json_argument, format_output
-from webhooks_core.formats import iso
+from webhooks_core.management.output import add_json_argument, format_output
+from webhooks_core.times import iso
 
 
 class Command(BaseCommand):

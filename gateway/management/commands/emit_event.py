@@ -19,11 +19,11 @@ from django.db import transaction
 from jsonschema import Draft202012Validator, FormatChecker
 
 from gateway import events
-from gateway.chat import exact_json
+from gateway.chat.core import json_numbers
 from gateway.events import MAX_DATA_DEPTH, Origin, is_deeper
 from gateway.identity import NAME_RULE, is_name
 from gateway.webhooks import EVENT_TYPES, SUBSCRIBABLE
-from webhooks_core.cli.output import add_json_argument, format_output
+from webhooks_core.management.output import add_json_argument, format_output
 
 MAX_FAULT = 200
 
@@ -68,7 +68,7 @@ class Command(BaseCommand):
 
 def _written(value: Any) -> orjson.Fragment:
     """Return a value as it was given: its integers may be larger than those of orjson."""
-    return orjson.Fragment(exact_json.dumps(value))
+    return orjson.Fragment(json_numbers.dumps(value))
 
 
 def _data(event_type: str, text: str | None, file: str | None) -> Mapping[str, Any]:
@@ -77,7 +77,7 @@ def _data(event_type: str, text: str | None, file: str | None) -> Mapping[str, A
     source = file or "--data"
     try:
         raw = (text or "").encode(errors="surrogatepass")
-        data = exact_json.loads_finite(raw if file is None else _read(file))
+        data = json_numbers.loads_finite(raw if file is None else _read(file))
     except ValueError as error:
         raise CommandError(f"{source}: not JSON: {error}") from error
     if not isinstance(data, dict):

@@ -10,8 +10,8 @@ from django.core.management.base import BaseCommand
 from django.utils import timezone
 
 from gateway.models import GatewayKey
-from webhooks_core.cli.output import add_json_argument, write_list
-from webhooks_core.formats import iso
+from webhooks_core.management.output import add_json_argument, write_list
+from webhooks_core.times import iso
 
 
 class Command(BaseCommand):

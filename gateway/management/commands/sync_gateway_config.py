@@ -12,7 +12,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from gateway import configuration, static_subscriptions
-from webhooks_core.cli.output import add_json_argument, format_output
+from webhooks_core.management.output import add_json_argument, format_output
 
 
 class Command(BaseCommand):

@@ -7,11 +7,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from recording import tokens
+from recording.accounts import personal_tokens, security_log
 from recording.management.accounts import user_named
-from recording.oauth import security_log
-from webhooks_core.cli.output import add_json_argument, format_output
-from webhooks_core.formats import iso
+from webhooks_core.management.output import add_json_argument, format_output
+from webhooks_core.times import iso
 
 
 class Command(BaseCommand):
@@ -29,8 +28,10 @@ class Command(BaseCommand):
         self, *args: Any, user: str, days: int, name: str, json: bool, **options: Any
     ) -> None:
         try:
-            created = tokens.create(user=user_named(user), days=days, name=name)
-        except tokens.TokenInputError as error:
+            created = personal_tokens.create(
+                user=user_named(user), days=days, name=name
+            )
+        except personal_tokens.TokenInputError as error:
             raise CommandError(str(error)) from error
         security_log.record(
             security_log.Kind.TOKEN_CREATED,

@@ -9,11 +9,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from recording import recordings
-from recording.account_locks import InactiveAccountError
-from recording.documents import MAX_BYTES, DocumentError
+from recording.accounts.locks import InactiveAccountError
+from recording.library import importing
+from recording.library.files import MAX_BYTES, DocumentError
 from recording.management.accounts import user_named
-from webhooks_core.cli.output import add_json_argument, format_output
+from webhooks_core.management.output import add_json_argument, format_output
 
 
 class Command(BaseCommand):
@@ -32,7 +32,7 @@ class Command(BaseCommand):
     ) -> None:
         user, raw = user_named(account), self.read(file)
         try:
-            imported = recordings.import_recording(
+            imported = importing.import_recording(
                 account=user, raw=raw, publish_event=not no_event
             )
         except DocumentError as error:

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from recording.management.accounts import user_named
 from recording.models import PersonalToken
-from webhooks_core.cli.output import add_json_argument, write_list
-from webhooks_core.formats import iso
+from webhooks_core.management.output import add_json_argument, write_list
+from webhooks_core.times import iso
 
 
 class Command(BaseCommand):

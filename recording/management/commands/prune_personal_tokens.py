@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from recording import tokens
-from webhooks_core.cli.output import add_json_argument, format_output
+from recording.accounts import personal_tokens
+from webhooks_core.management.output import add_json_argument, format_output
 
 
 class Command(BaseCommand):
@@ -21,8 +21,10 @@ class Command(BaseCommand):
         add_json_argument(parser)
 
     def handle(self, *args: Any, days: int, json: bool, **options: Any) -> None:
-        if not 0 <= days <= tokens.MAX_DAYS:
-            raise CommandError(f"--days must be between 0 and {tokens.MAX_DAYS}")
-        deleted = tokens.prune(days=days)
+        if not 0 <= days <= personal_tokens.MAX_DAYS:
+            raise CommandError(
+                f"--days must be between 0 and {personal_tokens.MAX_DAYS}"
+            )
+        deleted = personal_tokens.prune(days=days)
         data = {"deleted": deleted}
         self.stdout.write(format_output(data, f"deleted {deleted}", as_json=json))

@@ -9,11 +9,11 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 from django.utils import timezone
 
+from recording.accounts import security_log
 from recording.management.accounts import user_named
 from recording.models import PersonalToken
 from recording.models.tokens import PersonalTokenQuerySet
-from recording.oauth import security_log
-from webhooks_core.cli.output import add_json_argument, format_output
+from webhooks_core.management.output import add_json_argument, format_output
 
 
 class Command(BaseCommand):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from recording.oauth import clients, metadata, parameters, resources, token_grants
+from recording.oauth import clients, metadata, parameters, resources, token_endpoint
 from recording.oauth.errors import (
     InvalidClientMetadataError,
     UnknownAddressError,
@@ -60,7 +60,7 @@ def register(request: HttpRequest) -> HttpResponse:
 def token(request: HttpRequest) -> HttpResponse:
     """POST /oauth/token (RFC 6749 section 3.2)."""
     application, form = _authenticated(request)
-    return respond(token_grants.exchange(application, form))
+    return respond(token_endpoint.exchange(application, form))
 
 
 @endpoint("POST", throttle="token")
@@ -71,7 +71,7 @@ def revoke(request: HttpRequest) -> HttpResponse:
     refusal would leave the tokens alive.
     """
     application, form = _authenticated(request, any_carrier=True)
-    token_grants.revoke(application, form)
+    token_endpoint.revoke(application, form)
     return respond()
 
 

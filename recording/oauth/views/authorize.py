@@ -9,7 +9,8 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from oauthlib.oauth2 import AccessDeniedError, OAuth2Error
 
-from recording.oauth import client_documents, parameters, security_log, throttles
+from recording.accounts import security_log
+from recording.oauth import client_documents, parameters, throttles
 from recording.oauth.authorization import Authorization
 from recording.oauth.errors import (
     InvalidRequestError,

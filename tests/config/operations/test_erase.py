@@ -18,8 +18,8 @@ from django.utils import timezone
 
 from gateway import keys
 from gateway.models import Chunk
-from recording.recordings import import_recording
-from recording.search import index, search
+from recording.library.importing import import_recording
+from recording.library.search import index, search
 from tests.factories import UserFactory
 from tests.gateway.chat.factories import UsageDayFactory, UsageRecordFactory
 from tests.gateway.factories import (
@@ -30,8 +30,8 @@ from tests.gateway.factories import (
 from tests.recording.factories import PersonalTokenFactory, RefreshTokenFactory
 from tests.webhooks_core.factories import DispatcherLeaseFactory
 from webhooks_core import endpoints, publishing
-from webhooks_core.dispatch import erasure, removal
 from webhooks_core.models import Attempt, Delivery, Endpoint, Event
+from webhooks_core.upkeep import erasure, removal
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.services]
 

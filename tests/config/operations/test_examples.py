@@ -7,7 +7,7 @@ import re
 import orjson
 import pytest
 
-from recording import tokens
+from recording.accounts import personal_tokens
 from tests.factories import UserFactory
 from tests.fuzzing import DOCUMENT
 
@@ -30,7 +30,7 @@ def examples():
 @pytest.mark.django_db
 @pytest.mark.usefixtures("no_resolver")
 def test_every_example_of_a_json_request_is_accepted(client):
-    token = tokens.create(user=UserFactory.create(), days=1).text
+    token = personal_tokens.create(user=UserFactory.create(), days=1).text
     ids: dict[str, str] = {}
     for method, path, schemes, body in examples():
         headers = {"X-Tenant-Id": "acme", "X-Principal-Id": "ada"}

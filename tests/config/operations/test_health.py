@@ -14,8 +14,9 @@ from django.utils import timezone
 from config.operations import health
 from tests.factories import UserFactory
 from tests.webhooks_core.factories import EndpointFactory, publish_event
-from webhooks_core import stats, tasks
+from webhooks_core import tasks
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EngineState
+from webhooks_core.upkeep import stats
 
 ELSEWHERE = "203.0.113.9"
 

@@ -11,8 +11,9 @@ from tests.config.operations.test_health import no_database
 from tests.factories import UserFactory
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
-from webhooks_core import endpoints, stats, tasks
+from webhooks_core import endpoints, tasks
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue
+from webhooks_core.upkeep import stats
 
 ELSEWHERE = {"REMOTE_ADDR": "203.0.113.9"}
 

@@ -15,9 +15,9 @@ from config.operations.health import CHECKS
 from tests.documented import assert_documented, assert_valid
 from tests.fuzzing import DESCRIBED, DOCUMENT, assert_as_described, bounded
 from webhooks_core import profiles
-from webhooks_core.api import openapi
 from webhooks_core.profiles import SigningContext
-from webhooks_core.receiving.verification import Received, verify
+from webhooks_core.verifying.verification import Received, verify
+from webhooks_core.web import openapi
 
 OURS = DESCRIBED.include(path_regex=r"^/(healthz|readyz|metrics|openapi.json)")
 # Pages for people, and GraphQL, which describes itself.

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from gateway.chat.errors import UnsupportedRequestError
+from gateway.chat.core.errors import UnsupportedRequestError
 from gateway.chat.upstreams.base import Job
 
 

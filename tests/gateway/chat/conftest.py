@@ -20,7 +20,7 @@ from tests.gateway.chat.harness import SHORT_CUT, Gateway, running
 from tests.gateway.chat.mock_upstream import MockUpstream, answers
 from tests.loops import Loop
 from tests.running import PATIENCE_S
-from webhooks_core.api import tokens
+from webhooks_core.web import bearer
 
 
 @pytest.fixture
@@ -67,10 +67,10 @@ def gateway(loops, upstream, way) -> Iterator[Gateway]:
 def key(monkeypatch) -> str:
     """A gateway key that this process has looked up a moment ago."""
     monkeypatch.setattr(keys, "CACHE_S", 60.0)
-    text = tokens.make(keys.PREFIX)
+    text = bearer.make(keys.PREFIX)
     caller = Caller("acme", "ada", 7)
     cache, until = keys._cache, time.time() + 59
-    cache.put(tokens.digest(text), caller, until=until, epoch=cache.epoch)
+    cache.put(bearer.digest(text), caller, until=until, epoch=cache.epoch)
     return text
 
 

@@ -12,12 +12,12 @@ import pytest
 from gateway import keys
 from gateway.chat import asgi, service
 from gateway.chat.routing import Router
+from tests.gateway.chat.core.test_errors import INTERNAL, REQUEST_ID, status_and_detail
 from tests.gateway.chat.harness import ASGI, SHORT_CUT
 from tests.gateway.chat.mock_upstream import COMPLETION, NEVER, answers
 from tests.gateway.chat.streaming.test_leaving import raw_request
-from tests.gateway.chat.test_errors import INTERNAL, REQUEST_ID, status_and_detail
 from tests.running import PATIENCE_S
-from webhooks_core.api import tokens
+from webhooks_core.web import bearer
 
 
 def test_another_media_type_is_refused(gateway, upstream):
@@ -107,7 +107,7 @@ def test_a_database_that_hangs_is_as_good_as_away(gateway, monkeypatch):
 
     monkeypatch.setattr(service, "LOOK_UP_S", 0.05)
     gateway.service = replace(gateway.service, in_thread=hang)
-    unknown = {"Authorization": f"Bearer {tokens.make(keys.PREFIX)}"}
+    unknown = {"Authorization": f"Bearer {bearer.make(keys.PREFIX)}"}
 
     response = gateway.post(headers={**REQUEST_ID, **unknown})
 

@@ -8,8 +8,8 @@ import pytest
 
 from gateway.chat.capabilities import CAPABILITIES
 from gateway.configuration.shapes import SUPPORTS
+from tests.gateway.chat.core.test_errors import REQUEST_ID, status_and_detail
 from tests.gateway.chat.mock_upstream import COMPLETION, answers
-from tests.gateway.chat.test_errors import REQUEST_ID, status_and_detail
 
 
 def part_of_a_message(kind: str) -> dict[str, Any]:

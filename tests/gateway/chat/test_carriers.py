@@ -17,6 +17,13 @@ from gateway.chat import runtime
 from gateway.chat.loop_thread import LOOP_THREAD
 from gateway.chat.routing import Router
 from gateway.identity import Caller
+from tests.gateway.chat.core.test_errors import (
+    INTERNAL,
+    NOT_FOUND,
+    REQUEST_ID,
+    UPSTREAM,
+    status_and_detail,
+)
 from tests.gateway.chat.harness import (
     ASGI,
     IDENTITY,
@@ -34,13 +41,6 @@ from tests.gateway.chat.mock_upstream import (
     sends,
 )
 from tests.gateway.chat.streaming.test_leaving import raw_request
-from tests.gateway.chat.test_errors import (
-    INTERNAL,
-    NOT_FOUND,
-    REQUEST_ID,
-    UPSTREAM,
-    status_and_detail,
-)
 from tests.gateway.chat.test_faults import nothing_is_left, text_of
 from tests.gateway.chat.test_models import NAMES, ask_models, described
 

@@ -6,7 +6,7 @@ import re
 
 from django.conf import settings
 
-from tests.gateway.chat import test_errors
+from tests.gateway.chat.core import test_errors
 
 ROWS = re.findall(
     r"^\| (?:synchronous|…|before|after|the error chunk).*\| (`test_.*`) \|$",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.chat.errors import (
+from gateway.chat.core.errors import (
     AFTER_FIRST_CHUNK,
     BEFORE_FIRST_CHUNK,
     SYNCHRONOUS,
@@ -16,7 +16,7 @@ from gateway.chat.errors import (
     UpstreamServiceError,
     look_up,
 )
-from tests.gateway.chat.test_errors import INTERNAL, NOT_FOUND, UPSTREAM
+from tests.gateway.chat.core.test_errors import INTERNAL, NOT_FOUND, UPSTREAM
 
 ALL = [
     UpstreamServiceError("secret"),

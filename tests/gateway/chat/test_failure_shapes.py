@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.configuration.shapes import Target
+from tests.gateway.chat.core.test_errors import INTERNAL, REQUEST_ID, UPSTREAM
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     DONE,
@@ -21,7 +22,6 @@ from tests.gateway.chat.mock_upstream import (
     sends,
 )
 from tests.gateway.chat.streaming.test_broken_streams import raw
-from tests.gateway.chat.test_errors import INTERNAL, REQUEST_ID, UPSTREAM
 from tests.gateway.chat.test_faults import text_of
 
 REFUSED = "The upstream refused the request."

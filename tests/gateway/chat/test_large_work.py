@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 import requests
 
-from gateway.chat import exact_json, fallback, model_request, off_loop
+from gateway.chat import fallback, model_request, off_loop
+from gateway.chat.core import json_numbers
 from gateway.chat.metering.body_bytes import SMALL_BYTES, BodyBudget, BodyBytes
 from gateway.chat.model_request import ModelRequest
 from gateway.chat.streaming.sse import MAX_EVENT_BYTES, EventReader
 from gateway.chat.streaming.transform import ChunkTransformer
 from gateway.chat.upstreams import anthropic, turns
 from gateway.errors import TooManyRequestsError, UnavailableError
+from tests.gateway.chat.core.test_errors import REQUEST_ID, UPSTREAM
 from tests.gateway.chat.harness import IDENTITY
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
@@ -28,10 +30,9 @@ from tests.gateway.chat.mock_upstream import (
     event,
     sends,
 )
-from tests.gateway.chat.test_errors import REQUEST_ID, UPSTREAM
 from tests.gateway.chat.test_faults import text_of
 from tests.gateway.chat.upstreams.test_anthropic import MESSAGE, TEXT_STREAM
-from webhooks_core.json_values import MAX_VALUES
+from webhooks_core.web.json_values import MAX_VALUES
 
 MANY = f"more than {MAX_VALUES} values"
 MANY_IN_REQUEST = f"more than {model_request.MAX_VALUES} values"
@@ -79,7 +80,7 @@ def test_arguments_with_too_many_values_are_no_object():
     assert turn["content"][0]["input"] == {}
 
 
-@pytest.mark.parametrize("read", [exact_json.loads, exact_json.loads_any])
+@pytest.mark.parametrize("read", [json_numbers.loads, json_numbers.loads_any])
 def test_values_are_counted_before_odd_texts_and_numbers_are_read(read):
     raw = b'["\\ud800",1e400' + b",1" * MAX_VALUES + b"]"
     with pytest.raises(ValueError, match=MANY):
@@ -90,25 +91,25 @@ def test_values_are_counted_before_odd_texts_and_numbers_are_read(read):
     "text", ["," * 2_000_000, "[{" * 1_000_000, '\\",' * 2_000_000, "\\\\" * 2_000_000]
 )
 def test_marks_within_a_text_are_no_values(text):
-    assert exact_json.loads(json.dumps([text]).encode()) == [text]
+    assert json_numbers.loads(json.dumps([text]).encode()) == [text]
 
 
 @pytest.mark.parametrize("raw", [b'"' * 20_000_000, b'"",' * 6_000_000])
 def test_quotation_marks_alone_are_refused_without_a_copy_of_each(raw):
     def load() -> None:
         with pytest.raises(ValueError):  # noqa: PT011 - one of two messages
-            exact_json.loads(raw)
+            json_numbers.loads(raw)
 
     assert peak_of(load) < 16 * len(raw)
 
 
 @pytest.mark.parametrize(
-    ("number", "kind"), [("0.1", float), ("-12.5", float), ("1e400", exact_json.Number), ("1.10", exact_json.Number), ("1E5", exact_json.Number)]
+    ("number", "kind"), [("0.1", float), ("-12.5", float), ("1e400", json_numbers.Number), ("1.10", json_numbers.Number), ("1E5", json_numbers.Number)]
 )  # fmt: skip
 def test_only_a_number_that_would_change_keeps_its_text(number, kind):
-    value = exact_json.loads(f'{{"a, 1.50, b": ["\\\\", "\\"", {number}]}}'.encode())
+    value = json_numbers.loads(f'{{"a, 1.50, b": ["\\\\", "\\"", {number}]}}'.encode())
     assert type(value["a, 1.50, b"][-1]) is kind
-    assert exact_json.dumps(value).endswith(f"{number}]}}".encode())
+    assert json_numbers.dumps(value).endswith(f"{number}]}}".encode())
 
 
 def threads_of(monkeypatch: Any, owner: Any, name: str) -> list[str]:
@@ -160,7 +161,7 @@ def test_large_events_are_transformed_outside_of_the_loop(
 def test_an_answer_with_too_many_values_is_a_failure_of_the_upstream(
     gateway, upstream, stream
 ):
-    body = b'{"choices":[' + b"1," * exact_json.MAX_VALUES_READ + b"1]}"
+    body = b'{"choices":[' + b"1," * json_numbers.MAX_VALUES_READ + b"1]}"
     upstream.script = sends(STREAM[0], event(body)) if stream else answers(body)
     if stream:
         assert gateway.stream(headers=REQUEST_ID)[-1]["error"]["status_code"] == 500

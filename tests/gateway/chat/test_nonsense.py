@@ -9,8 +9,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.chat import exact_json, failures, formats
-from gateway.chat.errors import SYNCHRONOUS, ChatError
+from gateway.chat import failures
+from gateway.chat.core import formats, json_numbers
+from gateway.chat.core.errors import SYNCHRONOUS, ChatError
 from gateway.chat.model_request import ModelRequest
 from gateway.chat.streaming.sse import EventReader
 from gateway.chat.streaming.transform import ChunkTransformer
@@ -82,7 +83,7 @@ def test_spoiled_events_of_anthropic(events):
 )
 def test_spoiled_messages_of_anthropic(message):
     with suppress(ChatError):
-        exact_json.loads(anthropic.completion(message))
+        json_numbers.loads(anthropic.completion(message))
 
 
 BODIES: list[Any] = [
@@ -95,9 +96,9 @@ BODIES: list[Any] = [
 
 @given(spoiled(BODIES))
 def test_spoiled_requests_for_anthropic(body):
-    body = exact_json.loads(json.dumps(body).encode())  # as they come in
+    body = json_numbers.loads(json.dumps(body).encode())  # as they come in
     with suppress(ChatError):
-        exact_json.dumps(messages.translate(body, model="there", stream=True))
+        json_numbers.dumps(messages.translate(body, model="there", stream=True))
 
 
 @given(JSON, st.integers(0, 999))

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.chat import exact_json
-from gateway.chat.streaming import chunks
+from gateway.chat.core import chunks, json_numbers
 from tests.gateway.chat.mock_upstream import DONE, STREAM, answers, event, sends
 from tests.gateway.chat.upstreams.test_anthropic import (
     MESSAGE,
@@ -151,7 +150,7 @@ JSON = st.recursive(
 @given(JSON, st.sampled_from([None, 1]))
 def test_json_is_written_as_it_was_read(value: Any, indent: int | None):
     raw = json.dumps({"a": value}, ensure_ascii=False, indent=indent).encode()
-    written = exact_json.dumps(exact_json.loads(raw))
+    written = json_numbers.dumps(json_numbers.loads(raw))
     assert json.loads(written) == {"a": value}
     compact = json.dumps({"a": value}, ensure_ascii=False, separators=(",", ":"))
     assert written.decode().lower() == compact.lower() or "\\u" in compact
@@ -169,7 +168,7 @@ def test_a_new_name_changes_nothing_else(value: Any, name: str):
 
 def test_what_is_no_json_is_never_written():
     with pytest.raises(TypeError, match="set"):
-        exact_json.dumps({1})
+        json_numbers.dumps({1})
 
 
 # RFC 8259 section 8.2: JSON may hold halves of surrogate pairs, here also as a name.

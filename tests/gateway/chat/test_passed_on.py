@@ -9,8 +9,8 @@ import openai
 import pytest
 
 from gateway.configuration.shapes import Target
+from tests.gateway.chat.core.test_errors import INTERNAL, REQUEST_ID, UPSTREAM
 from tests.gateway.chat.mock_upstream import STREAM, answers, event, sends
-from tests.gateway.chat.test_errors import INTERNAL, REQUEST_ID, UPSTREAM
 
 V1 = {"path": "/v1/chat/completions", "headers": REQUEST_ID}
 LIMITED = {

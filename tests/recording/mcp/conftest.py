@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from recording import recordings
+from recording.library import importing
 from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
 from tests.recording.conftest import Api
 
@@ -75,7 +75,7 @@ class Client:
 def store(api: Api, **changes: Any) -> str:
     """Import a recording of the account; return its id."""
     document = SUMMARY_COMPLETED_SAMPLE | {"audio_id": f"aud_{next(numbers)}"} | changes
-    recordings.import_recording(account=api.user, raw=orjson.dumps(document))
+    importing.import_recording(account=api.user, raw=orjson.dumps(document))
     return str(document["audio_id"])
 
 

@@ -11,8 +11,8 @@ from urllib.parse import quote
 import orjson
 import pytest
 
+from recording.library.search import search
 from recording.models import Recording
-from recording.search import search
 from tests.recording.conftest import URL
 from tests.recording.mcp.conftest import HANDSHAKE, STATELESS, Client, store
 from tests.recording.mcp.test_protocol import META

@@ -9,7 +9,7 @@ from asgiref.sync import async_to_sync
 from django.db import OperationalError
 from django.test import AsyncClient
 
-from recording import library
+from recording.library import reading
 from recording.mcp.metrics import tool_calls
 from tests.recording.mcp.conftest import ACCEPT
 
@@ -33,7 +33,7 @@ def test_a_failure_tells_no_details(mcp, monkeypatch, error, text, outcome):
     def fail(account, **filters):
         raise error
 
-    monkeypatch.setattr(library, "page", fail)
+    monkeypatch.setattr(reading, "page", fail)
     before = count("list_recordings", outcome)
     assert mcp.refusal("list_recordings") == text
     assert count("list_recordings", outcome) == before + 1
@@ -57,7 +57,7 @@ def test_a_resource_tells_no_details_of_a_failure(mcp, monkeypatch):
     def fail(account, audio_id):
         raise RuntimeError("secret")
 
-    monkeypatch.setattr(library, "find", fail)
+    monkeypatch.setattr(reading, "find", fail)
     error = mcp.request("resources/read", {"uri": "recording://x"})["error"]
     assert "secret" not in error["message"]
 

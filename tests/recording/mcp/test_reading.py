@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recording import markdown, recordings
+from recording.library import html, importing
 from recording.mcp import pages
 from tests.recording.mcp.conftest import Client, store
 
@@ -133,7 +133,7 @@ def test_a_recording_is_described(mcp):
 
 def test_fields_that_a_recording_lacks_are_null(mcp):
     audio_id = "aud_bare"
-    recordings.import_recording(account=mcp.api.user, raw=b'{"audio_id": "aud_bare"}')
+    importing.import_recording(account=mcp.api.user, raw=b'{"audio_id": "aud_bare"}')
     details = mcp.call("get_recording", audio_id=audio_id)
     assert (details["title"], details["language"], details["summaries"]) == (
         "",
@@ -157,13 +157,13 @@ def test_html_is_converted_by_its_import_and_by_no_reader(mcp, monkeypatch):
     good = {"label": "a", "format": "html", "content": "<p>A <b>bold</b> plan"}
     bad = {"label": "b", "format": "html", "content": "<i>" * 200 + "harbour"}
     converted: list[str] = []
-    real = markdown.from_html
+    real = html.from_html
 
     def count(text):
         converted.append(text)
         return real(text)
 
-    monkeypatch.setattr(markdown, "from_html", count)
+    monkeypatch.setattr(html, "from_html", count)
     audio_id = store(mcp.api, summaries=[good, bad])
     assert converted == [good["content"], bad["content"]]
     formats = [

@@ -7,7 +7,7 @@ import re
 import pytest
 from django.test import Client
 
-from recording import tokens
+from recording.accounts import personal_tokens
 from tests.recording.oauth.flows import FORM
 
 BASE = "http://127.0.0.1:8000"
@@ -77,7 +77,7 @@ def test_authentication_costs_one_query(app, account, kind, django_assert_num_qu
     token = (
         app.tokens()["access_token"]
         if kind == "oauth"
-        else tokens.create(user=account, days=1).text
+        else personal_tokens.create(user=account, days=1).text
     )
     Client().get("/v1/webhooks", headers=bearer(token))  # notes the first use
     with django_assert_num_queries(2):  # who is it, and the list

@@ -9,9 +9,9 @@ from django.http.request import UnreadablePostError
 from django.test import Client, RequestFactory
 from redis.exceptions import ConnectionError as RedisConnectionError
 
+from recording.accounts.hashers import RandomSecretHasher
 from recording.oauth import clients, parameters, throttles
 from recording.oauth.errors import InvalidRequestError, PayloadTooLargeError
-from recording.oauth.hashers import RandomSecretHasher
 from recording.oauth.models import Application, AuthMethod
 from recording.oauth.throttles import client_address
 from recording.oauth.views import api

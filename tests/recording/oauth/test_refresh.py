@@ -10,7 +10,7 @@ from django.utils import timezone
 from oauth2_provider.models import RefreshToken
 
 from recording.oauth import access, prune
-from recording.oauth.connections import MAX_SIBLINGS
+from recording.oauth.grants import MAX_SIBLINGS
 from recording.oauth.models import Rotation
 from tests.recording.oauth.flows import App
 

@@ -14,7 +14,7 @@ from tests.webhooks_core.engine import only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints
 from webhooks_core.admin import deliveries
-from webhooks_core.dispatch import delivery_rows
+from webhooks_core.dispatch.sql import delivery_rows
 from webhooks_core.models import Delivery, Endpoint
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]

@@ -8,8 +8,8 @@ import pytest
 
 from webhooks_core import endpoints, publishing, replays
 from webhooks_core.admin.endpoints import EndpointAdmin
-from webhooks_core.dispatch.removal import end_owner, remove_owner
 from webhooks_core.models import Delivery, Endpoint, EndpointSecret
+from webhooks_core.upkeep.removal import end_owner, remove_owner
 
 OWNER: dict[str, Any] = {"profile": "recording", "owner": "1"}
 

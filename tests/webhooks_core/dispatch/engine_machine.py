@@ -31,9 +31,9 @@ from webhooks_core import endpoints
 from webhooks_core.dispatch import claims, leases, results
 from webhooks_core.dispatch.decisions import SUSPECT_AFTER
 from webhooks_core.dispatch.results import Recorded, RecordedResult
-from webhooks_core.dispatch.sweep import sweep
 from webhooks_core.models import Attempt, Delivery, DispatcherLease, Endpoint
 from webhooks_core.network.transport import OutgoingRequest
+from webhooks_core.upkeep.sweep import sweep
 from webhooks_core.worker import notify
 
 START = datetime(2026, 11, 21, 8, tzinfo=UTC)

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.claims import OpenClaims
-from webhooks_core.dispatch.connectivity import WINDOW, Connectivity
 from webhooks_core.dispatch.queues import LeasedQueues
 from webhooks_core.dispatch.results import RecordedResult, record_batch
 from webhooks_core.models import DispatcherLease
+from webhooks_core.network.connectivity import WINDOW, Connectivity
+from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.transport import AttemptResult, OutgoingRequest
-from webhooks_core.outcomes import Outcome
-from webhooks_core.stats import has_arrived_since
+from webhooks_core.upkeep.stats import has_arrived_since
 
 
 def _result(

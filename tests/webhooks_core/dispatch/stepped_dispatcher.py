@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from tests.webhooks_core.dispatch.manual_dispatcher import untried
-from webhooks_core.dispatch import dispatcher, housekeeping, leases
+from webhooks_core.dispatch import dispatcher, leases
 from webhooks_core.dispatch.dispatcher import Dispatcher
 from webhooks_core.models import DispatcherLease
 from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.transport import AttemptResult, OutgoingRequest
+from webhooks_core.upkeep import housekeeping
 
 Answer = Callable[[OutgoingRequest], AttemptResult]
 

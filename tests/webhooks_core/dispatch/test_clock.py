@@ -16,8 +16,8 @@ from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints, replays
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch import leases
-from webhooks_core.dispatch.sweep import sweep
 from webhooks_core.models import Delivery, DispatcherLease, EndpointQueue
+from webhooks_core.upkeep.sweep import sweep
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -17,10 +17,11 @@ from tests.receiver import receiver
 from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, ok
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
-from webhooks_core.dispatch import delivery_rows, leases, results
 from webhooks_core.dispatch import dispatcher as engine
+from webhooks_core.dispatch import leases, results
 from webhooks_core.dispatch.claims import OpenClaims
 from webhooks_core.dispatch.queues import LeasedQueues
+from webhooks_core.dispatch.sql import delivery_rows
 from webhooks_core.models import (
     Attempt,
     Delivery,

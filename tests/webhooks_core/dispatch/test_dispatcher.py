@@ -19,7 +19,7 @@ from tests.webhooks_core.factories import (
     publish_events,
 )
 from webhooks_core import endpoints
-from webhooks_core.dispatch import delivery_rows
+from webhooks_core.dispatch.sql import delivery_rows
 from webhooks_core.models import (
     Attempt,
     Delivery,
@@ -221,7 +221,7 @@ def test_a_queue_whose_notification_was_lost_is_repaired_by_the_sweep():
         publish_event()
         EndpointQueue.objects.update(next_due_at=None)
         with time_machine.travel(timezone.now() + timedelta(seconds=10)):
-            from webhooks_core.dispatch.sweep import sweep
+            from webhooks_core.upkeep.sweep import sweep
 
             assert sweep().repaired_queues == 1
             assert dispatch() == 1

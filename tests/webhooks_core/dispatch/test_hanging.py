@@ -16,10 +16,11 @@ from tests.webhooks_core.dispatch.manual_dispatcher import (
     timed_out,
 )
 from tests.webhooks_core.factories import EndpointFactory, publish_events
-from webhooks_core import endpoints, stats
-from webhooks_core.dispatch.sweep import sweep
+from webhooks_core import endpoints
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue
 from webhooks_core.retry import RetryPolicy
+from webhooks_core.upkeep import stats
+from webhooks_core.upkeep.sweep import sweep
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
 

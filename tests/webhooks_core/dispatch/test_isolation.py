@@ -16,9 +16,9 @@ from tests.webhooks_core.factories import EndpointFactory, publish_event, publis
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.decisions import pause_after_interruption
 from webhooks_core.dispatch.sender import Sender
-from webhooks_core.dispatch.sweep import sweep
 from webhooks_core.models import Delivery, DispatcherLease, EndpointQueue
 from webhooks_core.network.transport import OutgoingRequest
+from webhooks_core.upkeep.sweep import sweep
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
 

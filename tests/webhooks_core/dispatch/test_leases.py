@@ -21,7 +21,7 @@ from tests.webhooks_core.factories import (
     publish_event,
     publish_events,
 )
-from webhooks_core.database import sessions
+from webhooks_core.database import limits
 from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch import leases
 from webhooks_core.models import Attempt, Delivery, DispatcherLease, EndpointQueue
@@ -266,7 +266,7 @@ class TestProcessGone:
         process = {
             "boot_id": processes.boot_id(),
             "pid": os.getpid(),
-            "address": sessions.client_address(),
+            "address": limits.client_address(),
         }
         return DispatcherLeaseFactory.create(**process | fields)
 

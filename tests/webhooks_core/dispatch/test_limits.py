@@ -21,9 +21,8 @@ from tests.webhooks_core.dispatch.manual_dispatcher import (
 )
 from tests.webhooks_core.engine import answer_after_release, dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
-from webhooks_core import endpoints, publishing, replays, stats
+from webhooks_core import endpoints, publishing, replays
 from webhooks_core.dispatch import leases
-from webhooks_core.dispatch.sweep import sweep
 from webhooks_core.endpoints import LimitError
 from webhooks_core.models import (
     Attempt,
@@ -32,6 +31,8 @@ from webhooks_core.models import (
     Endpoint,
     EndpointQueue,
 )
+from webhooks_core.upkeep import stats
+from webhooks_core.upkeep.sweep import sweep
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
 

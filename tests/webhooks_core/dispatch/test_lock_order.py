@@ -15,8 +15,8 @@ from tests.running import PATIENCE_S
 from webhooks_core import endpoints, publishing
 from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch import results
-from webhooks_core.dispatch.removal import end_owner, remove_owner
 from webhooks_core.models import Delivery, Endpoint
+from webhooks_core.upkeep.removal import end_owner, remove_owner
 
 OWNER: dict[str, Any] = {"profile": "recording", "owner": "1"}
 

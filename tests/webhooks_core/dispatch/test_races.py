@@ -17,11 +17,9 @@ from tests.threads import at_once, started
 from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, ok, untried
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import publishing, replays
-from webhooks_core.database import sessions
+from webhooks_core.database import limits
 from webhooks_core.database.outages import is_outage
 from webhooks_core.dispatch import leases
-from webhooks_core.dispatch.removal import end_owner
-from webhooks_core.dispatch.retention import remove_old
 from webhooks_core.models import (
     Attempt,
     Delivery,
@@ -31,6 +29,8 @@ from webhooks_core.models import (
     EngineState,
     Event,
 )
+from webhooks_core.upkeep.removal import end_owner
+from webhooks_core.upkeep.retention import remove_old
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -166,7 +166,7 @@ class TestDispatcherFrozenInsideATransaction:
                 may_go_on.set()
 
     def test_its_locks_last_a_moment(self, lease, monkeypatch):
-        monkeypatch.setattr(sessions, "IDLE_MS", 300)
+        monkeypatch.setattr(limits, "IDLE_MS", 300)
         with self.frozen(lease) as task:
             # Waits for the lock.
             assert DispatcherLease.objects.update(host="another") == 1
@@ -175,7 +175,7 @@ class TestDispatcherFrozenInsideATransaction:
     def test_its_session_is_ended_with_its_lease(self, lease, monkeypatch):
         with self.frozen(lease) as task:
             assert leases.expire_dead() == 0
-            monkeypatch.setattr(sessions, "IDLE_MS", 100)
+            monkeypatch.setattr(limits, "IDLE_MS", 100)
             until(lambda: leases.expire_dead() == 1, "the end of the session")
         assert is_outage(task.exception())
         delivery = Delivery.objects.get()
@@ -183,16 +183,16 @@ class TestDispatcherFrozenInsideATransaction:
 
     def test_a_role_that_may_not_end_its_session_waits(self, lease, monkeypatch):
         with self.frozen(lease) as task:
-            monkeypatch.setattr(sessions, "IDLE_MS", 0)
+            monkeypatch.setattr(limits, "IDLE_MS", 0)
             with transaction.atomic(), connection.cursor() as cursor:
                 cursor.execute("SET LOCAL ROLE pg_read_all_data")
-                sessions.terminate(lease.pk)
+                limits.terminate(lease.pk)
         assert task.exception() is None
 
     def test_a_row_that_another_transaction_locks_delays_the_end_of_its_lease_alone(
         self, lease, monkeypatch
     ):
-        monkeypatch.setattr(sessions, "LOCK_WAIT_MS", 100)
+        monkeypatch.setattr(limits, "LOCK_WAIT_MS", 100)
         with transaction.atomic():
             EndpointQueue.objects.select_for_update().get()
             assert started(leases.expire_dead).result() == 0
@@ -201,7 +201,7 @@ class TestDispatcherFrozenInsideATransaction:
     def test_a_live_lease_that_is_locked_is_left_alone(self, lease, monkeypatch):
         leases.renew(lease)
         with self.frozen(lease) as task:
-            monkeypatch.setattr(sessions, "IDLE_MS", 0)
+            monkeypatch.setattr(limits, "IDLE_MS", 0)
             assert leases.expire_dead() == 0
         assert task.exception() is None
 

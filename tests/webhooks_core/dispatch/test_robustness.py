@@ -21,7 +21,8 @@ from tests.running import PATIENCE_S
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core import endpoints
-from webhooks_core.dispatch import claims, due_deliveries, results
+from webhooks_core.dispatch import claims, results
+from webhooks_core.dispatch.sql import due_deliveries
 from webhooks_core.models import (
     Attempt,
     Delivery,

@@ -11,8 +11,8 @@ from tests.running import PATIENCE_S, until
 from webhooks_core.dispatch import sender as module
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.network.addresses import AllowedNetworks
+from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.transport import AttemptResult, OutgoingRequest
-from webhooks_core.outcomes import Outcome
 
 
 def request(

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection, transaction
 
 from tests.webhooks_core.admin.delivery_pages import make
-from webhooks_core.dispatch import delivery_rows
+from webhooks_core.dispatch.sql import delivery_rows
 from webhooks_core.models import Delivery
 
 pytestmark = [

@@ -17,8 +17,8 @@ from typing import Any
 from tests.running import PATIENCE_S, until
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.network.addresses import AllowedNetworks
+from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.transport import AttemptResult, OutgoingRequest
-from webhooks_core.outcomes import Outcome
 
 TIMEOUT_S = 2.0  # where none comes: long enough for a busy machine to connect
 Behaviour = Callable[[socket.socket, "Hostile"], None]

@@ -26,7 +26,7 @@ from webhooks_core.network.connection import (
     RESPONSE_BODY_BYTES,
     Connection,
 )
-from webhooks_core.network.error_classes import NotHttpError
+from webhooks_core.network.errors import NotHttpError
 
 CASES = int(os.environ.get("FUZZ_EXAMPLES", "0")) or 1500
 

@@ -11,7 +11,7 @@ from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints, profiles
 from webhooks_core.network.custom_headers import HeaderError, check
-from webhooks_core.outcomes import Outcome
+from webhooks_core.network.outcomes import Outcome
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 

@@ -42,11 +42,11 @@ from tests.webhooks_core.network.hostile import (
 )
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Attempt, Endpoint
-from webhooks_core.network import connections, resolver
+from webhooks_core.network import pool, resolver
 from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.connection import READ_AT_MOST
+from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.transport import OutgoingRequest
-from webhooks_core.outcomes import Outcome
 
 CASES: dict[str, tuple[Behaviour, tuple[Outcome, int | None, str]]] = {
     "says nothing": (says_nothing, LATE),
@@ -390,7 +390,7 @@ def test_no_socket_is_closed_twice_however_soon_a_receiver_ends_it(
         opened.append(make(*args))
         return opened[-1]
 
-    monkeypatch.setattr(connections, "guarded_socket", noted)
+    monkeypatch.setattr(pool, "guarded_socket", noted)
     with Hostile(behave).running() as server, Sender() as sender:
         for _ in range(100):
             send(sender, request_to(server.url.replace("http:", scheme)))

@@ -27,10 +27,10 @@ from tests.webhooks_core.network.hostile import (
 )
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Attempt, Delivery, Endpoint
-from webhooks_core.network import connections, proxy, transport
+from webhooks_core.network import pool, proxy, transport
 from webhooks_core.network.addresses import AllowedNetworks
+from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.resolver import guarded_socket
-from webhooks_core.outcomes import Outcome
 
 PUBLIC = "93.184.216.34"
 EMPTY = OK + b"Content-Length: 0\r\n\r\n"
@@ -104,7 +104,7 @@ def test_no_public_address_of_a_name_is_connected_to_directly(
         opened.append(info[4][0])
         return guarded_socket(networks, info)
 
-    monkeypatch.setattr(connections, "guarded_socket", note)
+    monkeypatch.setattr(pool, "guarded_socket", note)
     with receiver(204) as server:
         result = post(server.url.replace("127.0.0.1", "both.example"))
     assert (result.outcome, opened, egress.asked) == (Outcome.OK, ["127.0.0.1"], [])

@@ -31,12 +31,12 @@ from tests.webhooks_core.network.hostile import (
     send,
 )
 from webhooks_core.dispatch.sender import Sender
-from webhooks_core.network import connections, resolver
-from webhooks_core.network.error_classes import MalformedUrlError
+from webhooks_core.network import pool, resolver
+from webhooks_core.network.errors import MalformedUrlError
+from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.request_head import Origin, head_of, target_of
 from webhooks_core.network.transport import OutgoingRequest
 from webhooks_core.network.url_policy import UrlPolicy
-from webhooks_core.outcomes import Outcome
 
 EMPTY = OK + b"Content-Length: 0\r\n\r\n"
 
@@ -185,7 +185,7 @@ def test_a_time_out_of_the_system_is_not_taken_for_ours(monkeypatch):
     def time_out(*_: object) -> None:
         raise TimeoutError(errno.ETIMEDOUT, "Connection timed out")
 
-    monkeypatch.setattr(connections, "guarded_socket", time_out)
+    monkeypatch.setattr(pool, "guarded_socket", time_out)
     result = post("http://127.0.0.1:9/")
     assert (result.outcome, result.error) == (Outcome.CONNECT, "the connection failed")
 
@@ -231,7 +231,7 @@ def test_the_next_address_of_a_name_is_tried_if_a_handshake_fails(names):
 def test_neither_a_connection_nor_a_name_is_kept_for_longer_than_its_time(
     monkeypatch, names
 ):
-    monkeypatch.setattr(connections, "KEEP_ALIVE_S", 0.05)
+    monkeypatch.setattr(pool, "KEEP_ALIVE_S", 0.05)
     monkeypatch.setattr(resolver, "REMEMBER_FOR_S", 0.01)
     names["moves.example"] = [["127.0.0.1"], ["10.0.0.1"]]
     closed = threading.Event()

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django_q.management.commands.qcluster import Command as StockCommand
 
-from webhooks_core.cli.argument_types import seconds
+from webhooks_core.management.argument_types import seconds
 from webhooks_core.worker import processes
 from webhooks_core.worker.cluster.watchdog import ClusterFailedError, Watchdog
 

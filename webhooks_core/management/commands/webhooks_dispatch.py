@@ -10,9 +10,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from webhooks_core.cli.argument_types import seconds
-from webhooks_core.cli.output import add_json_argument, format_output
 from webhooks_core.dispatch.dispatcher import dispatch
+from webhooks_core.management.argument_types import seconds
+from webhooks_core.management.output import add_json_argument, format_output
 
 
 class Command(BaseCommand):

@@ -9,11 +9,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from webhooks_core.cli.argument_types import integer_between, seconds
 from webhooks_core.conf import webhook_settings
-from webhooks_core.receiving import terminal
-from webhooks_core.receiving.receiver import Receiver
-from webhooks_core.receiving.verification import Received, verify
+from webhooks_core.management.argument_types import integer_between, seconds
+from webhooks_core.verifying import terminal
+from webhooks_core.verifying.receiver import Receiver
+from webhooks_core.verifying.verification import Received, verify
 
 
 def status_code(text: str) -> int:

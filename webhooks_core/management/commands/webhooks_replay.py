@@ -13,11 +13,11 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime, parse_duration
 
 from webhooks_core import replays
-from webhooks_core.cli.argument_types import number_between
-from webhooks_core.cli.output import add_json_argument, format_output
-from webhooks_core.formats import iso
+from webhooks_core.management.argument_types import number_between
+from webhooks_core.management.output import add_json_argument, format_output
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.replays import NotSubscribedError
+from webhooks_core.times import iso
 
 UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 AGO = re.compile(r"([0-9]{1,6})([mhdw])")

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from webhooks_core.cli.output import add_json_argument, format_output
-from webhooks_core.dispatch.sweep import sweep
+from webhooks_core.management.output import add_json_argument, format_output
+from webhooks_core.upkeep.sweep import sweep
 
 
 class Command(BaseCommand):

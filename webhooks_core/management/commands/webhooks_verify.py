@@ -12,13 +12,13 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from webhooks_core.cli.argument_types import seconds
-from webhooks_core.cli.output import add_json_argument, format_output
 from webhooks_core.conf import webhook_settings
 from webhooks_core.encryption import SecretUnreadableError
+from webhooks_core.management.argument_types import seconds
+from webhooks_core.management.output import add_json_argument, format_output
 from webhooks_core.models import Delivery
-from webhooks_core.receiving.diagnosis import Sent, diagnose
-from webhooks_core.receiving.verification import Received
+from webhooks_core.verifying.diagnosis import Sent, diagnose
+from webhooks_core.verifying.verification import Received
 
 DIFFERS = 1  # exit status
 unusable = partial(CommandError, returncode=2)

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from recording.oauth import prune
-from webhooks_core.cli.output import add_json_argument, format_output
+from webhooks_core.management.output import add_json_argument, format_output
 
 
 class Command(BaseCommand):

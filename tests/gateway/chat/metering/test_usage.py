@@ -11,8 +11,8 @@ import time_machine
 from django.db import OperationalError
 
 from gateway.chat.metering import usage
-from gateway.chat.metering.tokens import MAX_TOKENS, Usage
 from gateway.chat.metering.usage import CompletedRequest
+from gateway.chat.metering.usage_tokens import MAX_TOKENS, Usage
 from gateway.chat.models import (
     UsageBucket,
     UsageDay,

@@ -8,7 +8,7 @@ import re
 import pytest
 from django.conf import settings
 
-from gateway.chat.errors import InvalidValueError, UnsupportedRequestError
+from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
 from gateway.chat.upstreams import messages, turns
 from tests.gateway.chat.mock_upstream import answers
 from tests.gateway.chat.upstreams.anthropic_cases import (

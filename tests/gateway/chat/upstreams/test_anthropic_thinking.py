@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.chat.errors import UnsupportedRequestError
+from gateway.chat.core.errors import UnsupportedRequestError
 from tests.gateway.chat.harness import MESSAGES, events_of
 from tests.gateway.chat.mock_upstream import answers
 from tests.gateway.chat.upstreams.anthropic_cases import HIDDEN, THOUGHT, USE, sent

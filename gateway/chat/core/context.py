@@ -1,0 +1,87 @@
+"""The context of one request: its caller, its endpoint and its result."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gateway.chat.core.formats import CONTRACT, ApiFormat
+from gateway.chat.metering.usage_tokens import Usage, estimate, prompt_length
+from gateway.chat.model_request import ModelRequest
+from gateway.chat.upstreams.base import Job
+from gateway.configuration.shapes import ModelEntry, Target
+from gateway.identity import Caller
+
+CLIENT_GONE = 499
+SUCCESS = 200
+
+
+@dataclass(slots=True)
+class ChatContext:
+    """Filled in while the request runs; times in seconds from its start.
+
+    `status` is the response's, 499 if the client left before. A stream that fails after
+    it began has status 200 and an `error_status`. `ending` says what its end lacked.
+    """
+
+    caller: Caller
+    endpoint: ModelEntry
+    request: ModelRequest
+    request_id: str
+    api_format: ApiFormat = CONTRACT
+    started: float = field(default_factory=time.perf_counter)
+    target: Target | None = None
+    status: int = 0
+    error_status: int = 0
+    ending: str = ""
+    usage: Usage | None = None
+    prompt_characters: int = 0
+    completion_characters: int = 0
+    first_chunk_s: float | None = None
+    duration_s: float = 0.0
+
+    def job(self, target: Target) -> Job:
+        self.usage = None
+        return Job(
+            self.request,
+            target,
+            self.endpoint.timeouts,
+            self.request_id,
+            ask_usage=self.endpoint.stream_usage,
+            thinking=self.endpoint.thinking,
+            report=self.report,
+        )
+
+    def report(self, value: Mapping[str, Any]) -> None:
+        """Record the usage that an upstream reports before the stream ends."""
+        usage = Usage.read(value)
+        if usage is not None and "completion_tokens" not in value:
+            usage = replace(usage, completion_tokens=None)
+        self.usage = usage
+
+    def forget_body(self) -> None:
+        """Release the request's body, which may be large; the length of its text stays."""
+        self.prompt_characters = prompt_length(self.request.body)
+        self.request = self.request.without_body()
+
+    def counted(self) -> tuple[Usage | None, bool]:
+        """Return the tokens that the request used, and whether they are in part an estimate.
+
+        What the upstream did not report is estimated for streams, and for requests whose
+        client left; both used tokens. Of other answers only the completion is estimated.
+        """
+        usage = self.usage
+        if usage is not None and usage.completion_tokens is not None:
+            return usage, False
+        has_begun = self.first_chunk_s is not None or self.status == CLIENT_GONE
+        if self.target is None or not (has_begun or (usage and self.status == SUCCESS)):
+            return usage, False
+        if usage is None:
+            length = self.prompt_characters or prompt_length(self.request.body)
+            usage = Usage(estimate(length), None)
+        return usage.with_completion(estimate(self.completion_characters)), True
+
+    def elapsed(self) -> float:
+        return time.perf_counter() - self.started

@@ -1,0 +1,73 @@
+"""End or suspend webhooks and tokens when their account is deleted or becomes inactive.
+
+The only receivers of Django's model signals: Django's admin, code and commands change accounts
+without calling this package. `QuerySet.update` sends no signal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractUser
+from django.db.models.signals import (  # noqa: TID251 - see above
+    post_save,
+    pre_delete,
+)
+from django.utils import timezone
+
+from recording.accounts.locks import locked_account
+from recording.models import PersonalToken
+from recording.subscriptions import owner_id
+from recording.webhooks import PROFILE
+from webhooks_core import endpoints
+from webhooks_core.models import Endpoint
+from webhooks_core.upkeep.removal import end_owner
+
+_end_access: list[Callable[[AbstractUser], object]] = []
+
+
+def on_deactivation(end_access: Callable[[AbstractUser], object]) -> None:
+    """Call this with each account that becomes inactive, in the same transaction."""
+    _end_access.append(end_access)
+
+
+def connect_signals() -> None:
+    """Connect the receivers; called from AppConfig.ready."""
+    pre_delete.connect(_on_delete, sender=get_user_model())
+    post_save.connect(_on_save, sender=get_user_model())
+
+
+def _on_delete(*, instance: AbstractUser, **_: Any) -> None:
+    # In the transaction of the deletion. The lock waits for calls that create something.
+    list(get_user_model().objects.select_for_update().filter(pk=instance.pk))
+    end_owner(profile=PROFILE, owner=owner_id(instance))
+
+
+def _on_save(
+    *,
+    instance: AbstractUser,
+    created: bool,
+    update_fields: Collection[str] | None,
+    raw: bool,
+    **_: Any,
+) -> None:
+    if created or raw or (update_fields and "is_active" not in update_fields):
+        return
+    sync_activity(instance)
+
+
+def sync_activity(account: AbstractUser) -> None:
+    """Set an account's endpoints active or inactive with it; end the tokens of an inactive one."""
+    own = Endpoint.objects.of(PROFILE, owner_id(account))
+    # Read again: another change may have been committed since this one.
+    with locked_account(account.pk) as current:
+        if current is None:
+            return
+        for endpoint in own.exclude(active=current.is_active).order_by("pk"):
+            endpoints.update(endpoint, active=current.is_active)
+        if not current.is_active:
+            PersonalToken.objects.filter(user=current).revoke(timezone.now())
+            for end_access in _end_access:
+                end_access(current)

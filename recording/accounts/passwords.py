@@ -1,0 +1,127 @@
+"""An account's password: confirm it, change it, reset it by e-mail, and end what it gave."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+from urllib.parse import urlsplit
+
+from django import forms
+from django.conf import settings
+from django.contrib.auth import authenticate, update_session_auth_hash
+from django.contrib.auth.forms import (
+    PasswordChangeForm,
+    PasswordResetForm,
+    SetPasswordForm,
+)
+from django.core.cache import cache
+from django.db import transaction
+from django.http import HttpRequest
+from django.utils import timezone
+from django_q.tasks import async_task
+
+from recording.accounts import security_log, web_sessions
+from recording.accounts.locks import locked_account
+from recording.models import PersonalToken
+from recording.oauth import grants
+
+RESET_PAUSE_S = 60
+
+
+def is_confirmed(request: HttpRequest, password: str) -> bool:
+    """Return True for the password of the account that is logged in.
+
+    A wrong one counts towards the lock of the login.
+    """
+    account: Any = request.user
+    same = authenticate(request, username=account.get_username(), password=password)
+    if same is None or same.pk != account.pk:
+        security_log.record(
+            security_log.Kind.LOGIN_FAILED, account=account, request=request
+        )
+        return False
+    if same.get_session_auth_hash() != account.get_session_auth_hash():
+        update_session_auth_hash(request, same)  # the hash was renewed, by Django
+    return True
+
+
+class ConfirmForm(forms.Form):
+    """The password of the account, before something that a stolen session may not do."""
+
+    password = forms.CharField(strip=False)
+
+    def __init__(self, request: HttpRequest, data: Any = None) -> None:
+        self.request = request
+        super().__init__(data)
+
+    def clean_password(self) -> str:
+        password: str = self.cleaned_data["password"]
+        if not is_confirmed(self.request, password):
+            raise forms.ValidationError("The password is not correct.")
+        return password
+
+
+class EndAccessMixin(forms.Form):
+    """A new password, and if everything that the old one gave ends with it."""
+
+    end_access = forms.BooleanField(required=False, initial=True)
+    user: Any
+
+    def change(self, request: HttpRequest) -> None:
+        """Store the password and end every session; the caller renews its own."""
+        with transaction.atomic():
+            self.save()  # type: ignore[attr-defined] # of the form beside this class
+            web_sessions.end_others(self.user)
+            kind = security_log.Kind.PASSWORD_CHANGED
+            security_log.record(kind, account=self.user, request=request)
+            if self.cleaned_data["end_access"]:
+                end_access(self.user)
+
+
+class ChangeForm(EndAccessMixin, PasswordChangeForm):
+    """Django's form; a wrong old password counts towards the lock of the login."""
+
+    def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        self.request = request
+        super().__init__(*args, **kwargs)
+
+    def clean_old_password(self) -> str:
+        password: str = self.cleaned_data["old_password"]
+        if not is_confirmed(self.request, password):
+            raise forms.ValidationError(self.error_messages["password_incorrect"])
+        return password
+
+
+class ResetForm(EndAccessMixin, SetPasswordForm):  # type: ignore[type-arg] # no generic at run time
+    """The new password of an account that followed the link of an e-mail."""
+
+
+def end_access(account: Any) -> None:
+    """End every connection of an application and every personal token of this account."""
+    with locked_account(account.pk):
+        grants.disconnect(account)
+        PersonalToken.objects.filter(user=account.pk).revoke(timezone.now())
+
+
+class ResetRequestForm(PasswordResetForm):
+    """Has a worker look the address up, so that the answer takes as long for every address."""
+
+    def save(self, *_: Any, **__: Any) -> None:
+        async_task(
+            "recording.accounts.passwords.send_reset", self.cleaned_data["email"]
+        )
+
+
+def send_reset(email: str) -> None:
+    """Send a link to the accounts of this address, at most once a minute."""
+    digest = hashlib.sha256(email.casefold().encode()).hexdigest()
+    if not cache.add(f"password-reset:{digest}", 1, RESET_PAUSE_S):
+        return
+    form, site = PasswordResetForm({"email": email}), urlsplit(settings.BASE_URL)
+    if form.is_valid():
+        form.save(
+            domain_override=site.netloc,
+            use_https=site.scheme == "https",
+            subject_template_name="accounts/reset_subject.txt",
+            email_template_name="accounts/reset_email.txt",
+        )

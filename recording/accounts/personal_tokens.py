@@ -1,0 +1,86 @@
+"""Personal API tokens: create, authenticate, prune."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.contrib.auth.models import AbstractUser
+from django.utils import timezone
+
+from recording.accounts import locks
+from recording.accounts.token_lookup import TokenLookup
+from recording.models import PersonalToken
+from webhooks_core.web import bearer
+
+PREFIX = "rec_pat_"
+MAX_DAYS = 365
+DISPLAY_LENGTH = len(PREFIX) + 4
+COLUMNS = ("id", "created_at", "expires_at", "last_used_at", "revoked_at")
+PERSONAL_TOKENS = TokenLookup(
+    lambda digest: PersonalToken.objects.filter(digest=digest), COLUMNS
+)
+
+
+class TokenInputError(ValueError):
+    """A token cannot be created as requested; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """A new token and its text, which is shown this once."""
+
+    token: PersonalToken
+    text: str
+
+
+def create(*, user: AbstractUser, days: int, name: str = "") -> Created:
+    """Create a token that expires after `days`, 1 to 365. Raises TokenInputError."""
+    if not 1 <= days <= MAX_DAYS:
+        raise TokenInputError(f"days must be between 1 and {MAX_DAYS}")
+    if len(name) > 100:
+        raise TokenInputError("the name is longer than 100 characters")
+    if not name.isprintable():
+        raise TokenInputError("the name holds characters that cannot be shown")
+    text, now = bearer.make(PREFIX), timezone.now()
+    row = PersonalToken(
+        user_id=user.pk,
+        name=name,
+        display_prefix=text[:DISPLAY_LENGTH],
+        digest=bearer.digest(text),
+        created_at=now,
+        expires_at=now + timedelta(days=days),
+    )
+    try:
+        with locks.active_account(user):
+            row.save(force_insert=True)
+    except locks.InactiveAccountError as error:
+        raise TokenInputError(str(error)) from error
+    return Created(row, text)
+
+
+def authenticate(token: str) -> AbstractUser | None:
+    """Return the active user whose live personal token this is, or None. One query.
+
+    At most once an hour a second query records the use.
+    """
+    if not bearer.is_well_formed(token, PREFIX):
+        return None
+    match = PERSONAL_TOKENS.find(bearer.digest(token))
+    if match is None:
+        return None
+    values, user = match
+    row, now = PersonalToken(**dict(zip(COLUMNS, values, strict=True))), timezone.now()
+    if not user.is_active or row.state(now) != "live":
+        return None
+    row.use(now)
+    return user
+
+
+def prune(*, days: int = 0) -> int:
+    """Delete the tokens that ended at least `days` ago; return how many.
+
+    The schedule keeps them for a month, so that users see their state.
+    """
+    since = timezone.now() - timedelta(days=days)
+    return PersonalToken.objects.ended(since).delete()[0]

@@ -1,0 +1,31 @@
+"""The page of an account's security log."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from recording.accounts import devices
+from recording.models import SecurityEvent
+
+PAGE = 50
+
+
+@never_cache
+@login_required
+@require_safe
+def security_log(request: HttpRequest) -> HttpResponse:
+    """List what happened to the account, the latest first; `before` is the id of the last row."""
+    own = SecurityEvent.objects.filter(account=request.user.pk).order_by("-pk")
+    rows = list(own.before(request.GET.get("before", ""))[: PAGE + 1])
+    context = {
+        "rows": [
+            (row, devices.described(row.user_agent) if row.user_agent else "")
+            for row in rows[:PAGE]
+        ],
+        "older": rows[PAGE - 1].pk if len(rows) > PAGE else None,
+    }
+    return render(request, "accounts/security_log.html", context)

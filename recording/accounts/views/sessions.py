@@ -1,0 +1,43 @@
+"""The page of an account's web sessions: seen, ended one by one, or all others at once."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth import logout
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from recording.accounts import security_log, web_sessions
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def sessions(request: HttpRequest) -> HttpResponse:
+    """List the account's sessions; POST ends one (`session`), or all others (`others`)."""
+    key = request.session.session_key
+    listed = web_sessions.listed(request.user, current=key)
+    if request.method != "POST":
+        return render(request, "accounts/sessions.html", {"sessions": listed})
+    if "others" in request.POST:
+        ended = web_sessions.end_others(request.user, keep=key)
+        _record(request)
+        messages.success(request, f"Other sessions that were ended: {ended}.")
+        return redirect("account-sessions")
+    public_id = request.POST.get("session", "")
+    if any(one.is_current and one.id == public_id for one in listed):
+        logout(request)
+        return redirect("login")
+    if not web_sessions.end(request.user, public_id):
+        raise Http404
+    _record(request)
+    messages.success(request, "The session was ended.")
+    return redirect("account-sessions")
+
+
+def _record(request: HttpRequest) -> None:
+    kind = security_log.Kind.SESSIONS_ENDED
+    security_log.record(kind, account=request.user, request=request)

@@ -1,0 +1,162 @@
+"""The words of a text, as the index stores them and as queries are compared with them.
+
+Letter case, accents and compatibility forms are ignored. In scripts that put no spaces between
+words each character is a token.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, pairwise
+
+from recording.library.search import deadline
+
+Tokens = Sequence[str]
+
+# Thai, Lao, Myanmar, Khmer, kana, Bopomofo, Han and Hangul.
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u312f\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\U00020000-\U0003ffff"
+)
+HANGUL = range(0xAC00, 0xD7A4)
+ACCENT = re.compile("[\u0300-\u036f\u00ad]")  # and the soft hyphen
+END = "\0"  # of a token, which never holds it
+# Other threads run between pieces.
+PIECE = 50_000  # characters that are folded at once
+TOKENS_AT_ONCE = 10_000
+LONGEST_TERM = 64  # characters; a key of PostgreSQL's index has less than 2,700 bytes
+
+
+def _marks() -> str:
+    r"""Return the marks of all scripts, which are part of words, but not of \w in Python."""
+    characters = map(chr, range(0x10000))
+    return "".join(each for each in characters if unicodedata.category(each)[0] == "M")
+
+
+MARKS = _marks()
+ONE_LETTER = rf"[^\W_{UNSPACED}]"
+LETTERS = ONE_LETTER + "+"
+TOKEN = re.compile(
+    rf"(?=\w)[{UNSPACED}][{MARKS}]*|{LETTERS}(?:[{MARKS}]+(?:{LETTERS})?)*"
+)
+ASCII_TOKEN = re.compile("[a-z0-9]+")
+IS_UNSPACED = re.compile(f"[{UNSPACED}]")
+
+
+class _Folding(dict[int, str]):
+    """What each character becomes, for str.translate."""
+
+    def __missing__(self, code: int) -> str:
+        folded = self[code] = _folded_character(chr(code))
+        return folded
+
+
+def _folded_character(character: str) -> str:
+    if ord(character) in HANGUL:  # its parts are not what people search for
+        return character
+    plain = unicodedata.normalize("NFKD", character).casefold()
+    return ACCENT.sub("", unicodedata.normalize("NFKD", plain))
+
+
+_FOLDING = _Folding()
+
+
+def folded(text: str) -> str:
+    """Return a text in lower case and without accents. It folds each character alone."""
+    if text.isascii():
+        return text.lower()
+    pieces = (text[at : at + PIECE] for at in range(0, len(text), PIECE))
+    return "".join(piece.translate(_FOLDING) for piece in pieces)
+
+
+def tokens(text: str) -> list[str]:
+    """Return the tokens of a folded text in their order."""
+    return (ASCII_TOKEN if text.isascii() else TOKEN).findall(text)
+
+
+def present(text: str, phrases: Iterable[Tokens]) -> list[Tokens]:
+    """Return the phrases that stand in a folded text: their tokens one after the other."""
+    sought = [each for each in phrases if _may_have(text, each)]
+    if not sought:
+        return []
+    marked = _marked(text)
+    return [each for each in sought if _needle(each) in marked]
+
+
+def _may_have(text: str, phrase: Tokens) -> bool:
+    """Return False if a text lacks a token or two in a row; much faster than the tokens."""
+    return all(token in text for token in phrase) and all(
+        re.search(rf"{re.escape(one)}[\W_]*+{re.escape(next_one)}", text)
+        for one, next_one in pairwise(phrase)
+    )
+
+
+def first(text: str, phrases: Iterable[Tokens]) -> int:
+    """Return where the first of some phrases begins in a folded text, which has one of them."""
+    marked = _marked(text)
+    places = (marked.find(_needle(each)) for each in phrases)
+    number = marked.count(END, 0, min(at for at in places if at >= 0))
+    return next(islice(_matches(text), number, None)).start()
+
+
+def spans(text: str, phrase: Tokens) -> Iterator[tuple[int, int]]:
+    """Return where a short folded text has these tokens one after the other."""
+    matches = list(_matches(text))
+    for number in range(len(matches) - len(phrase) + 1):
+        part = matches[number : number + len(phrase)]
+        if [match[0] for match in part] == list(phrase):
+            yield part[0].start(), part[-1].end()
+
+
+def _needle(phrase: Tokens) -> str:
+    return END + END.join(phrase) + END
+
+
+def _marked(text: str) -> str:
+    """Return the tokens of a folded text, each between two marks: phrases are parts of it."""
+    parts = []
+    matches = _matches(text)
+    while part := [match[0] for match in islice(matches, TOKENS_AT_ONCE)]:
+        deadline.check()
+        parts.append(END.join(part))
+    return _needle(parts)
+
+
+def _matches(text: str) -> Iterator[re.Match[str]]:
+    return (ASCII_TOKEN if text.isascii() else TOKEN).finditer(text)
+
+
+def terms(tokens: Tokens) -> Iterator[str]:
+    """Return what the index has for a text with these tokens, in no order, some repeatedly.
+
+    Unspaced scripts add the pairs: single characters are in nearly every text.
+    """
+    yield from map(_term, tokens)
+    for first, second in pairwise(tokens):
+        if _is_unspaced(first) and _is_unspaced(second):
+            yield first + second
+
+
+def _is_unspaced(token: str) -> bool:
+    return not token.isascii() and IS_UNSPACED.match(token) is not None
+
+
+def _term(token: str) -> str:
+    if len(token) <= LONGEST_TERM:
+        return token
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def text_terms(texts: Iterable[str]) -> set[str]:
+    """Return the terms of texts, which need not be folded."""
+    plain: set[str] = set()
+    found: set[str] = set()
+    for text in map(folded, texts):
+        if text.isascii():
+            plain.update(tokens(text))
+        else:
+            found.update(terms(tokens(text)))
+    return found.union(map(_term, plain))

@@ -1,0 +1,433 @@
+"""What becomes of webhooks and tokens when an account is deleted or inactive."""
+
+from __future__ import annotations
+
+import io
+import threading
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import orjson
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.db import connection, transaction
+from django.utils import timezone
+from oauth2_provider.models import AccessToken, RefreshToken
+
+from recording.accounts import lifecycle, personal_tokens
+from recording.accounts.locks import InactiveAccountError
+from recording.library import importing
+from recording.models import PersonalToken, Recording
+from recording.webhooks import SUMMARY_COMPLETED
+from tests.factories import UserFactory
+from tests.receiver import receiver
+from tests.recording.conftest import error_of
+from tests.recording.factories import RefreshTokenFactory
+from tests.running import until
+from tests.threads import started
+from webhooks_core import endpoints, publishing, tasks
+from webhooks_core.dispatch import dispatcher as engine
+from webhooks_core.models import (
+    Attempt,
+    Delivery,
+    Endpoint,
+    EndpointQueue,
+    EndpointSecret,
+    Event,
+    OwnerRemoval,
+)
+from webhooks_core.upkeep.sweep import sweep
+from webhooks_core.worker import notify
+
+ROWS = (Endpoint, EndpointSecret, EndpointQueue, Event, Delivery, Attempt)
+deleted = pytest.mark.spec("accounts", "deletion: subscriptions, events, deliveries")
+inactive = pytest.mark.spec("accounts", "inactive account")
+
+
+def ready(api, count=1):
+    for number in range(count):
+        publishing.publish(
+            profile="recording",
+            owner=api.owner,
+            event_type="summary.completed",
+            data={"audio_id": f"aud_{number}"},
+        )
+
+
+def dispatch(**options):
+    return engine.dispatch(**{"linger": timedelta(0)} | options)
+
+
+def counts():
+    return [model.objects.count() for model in ROWS]
+
+
+@contextmanager
+def dispatcher():
+    """Run the engine beside the test."""
+    stopped = threading.Event()
+
+    def work():
+        try:
+            while not stopped.is_set():
+                dispatch(stop=stopped.is_set, resident=True)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        thread.join()
+
+
+# ── Deletion ────────────────────────────────────────────────────────────────────────
+
+
+@deleted
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("way", ["instance", "queryset", "admin"])
+def test_deleting_an_account_deletes_its_webhooks_and_no_other_s(
+    api, stranger, admin_client, way
+):
+    with receiver(500) as server:
+        stranger.create(url=server.url)
+        ready(stranger, 2)
+        dispatch()
+        theirs = counts()
+        api.create(url=server.url)
+        deleted_id = api.create(url=server.url)["endpoint_id"]
+        api.delete(f"webhooks/{deleted_id}")
+        ready(api, 3)
+        dispatch()
+        request_count = len(server.requests)
+        if way == "instance":
+            api.user.delete()
+        elif way == "queryset":
+            User.objects.filter(pk=api.user.pk).delete()
+        else:
+            page = f"/admin/auth/user/{api.user.pk}/delete/"
+            assert admin_client.post(page, {"post": "yes"}).status_code == 302
+        assert not User.objects.filter(username="ada").exists()
+        assert not Endpoint.objects.of("recording", api.owner).exists()
+        tasks.remove_ended_owners()
+        assert counts() == theirs
+        Delivery.objects.update(next_attempt_at=timezone.now())
+        EndpointQueue.objects.update(next_due_at=timezone.now())
+        dispatch()
+        assert len(server.requests) == request_count + 2  # the stranger's
+    assert not Endpoint.objects.exclude(owner=stranger.owner).exists()
+
+
+@deleted
+@pytest.mark.django_db(transaction=True)
+def test_a_deletion_that_is_rolled_back_deletes_nothing(api):
+    api.create()
+    ready(api)
+    before = counts()
+    with transaction.atomic():
+        api.user.delete()
+        assert not Endpoint.objects.of("recording", api.owner).exists()
+        transaction.set_rollback(True)
+    tasks.remove_ended_owners()
+    assert counts() == before
+    assert Endpoint.objects.of("recording", api.owner).exists()
+    assert User.objects.filter(username="ada").exists()
+
+
+@deleted
+@pytest.mark.django_db(transaction=True)
+def test_static_endpoints_and_other_products_stay(api):
+    url, other = "https://93.184.216.34/", {"profile": "gateway", "owner": api.owner}
+    endpoints.create_static(
+        **other, static_key="a", url=url, event_types=[], secret="x" * 16
+    )
+    endpoints.create(**other, url=url, event_types=[])
+    before = counts()
+    api.create()
+    api.user.delete()
+    tasks.remove_ended_owners()
+    assert counts() == before
+
+
+@deleted
+@pytest.mark.django_db(transaction=True)
+def test_nothing_is_sent_after_a_deletion_beside_a_dispatcher_with_claims(api):
+    with receiver(204, delay=0.02) as server:
+        api.create(url=server.url)
+        ready(api, 300)
+        with dispatcher():
+            until(lambda: len(server.requests) >= 4, "four requests")
+            assert Delivery.objects.filter(claimed_by__isnull=False).exists()
+            in_flight = Endpoint.objects.get(owner=api.owner).max_in_flight
+            api.user.delete()
+            arrived = len(server.requests)
+            until(lambda: not Delivery.objects.pending().exists(), "no claim")
+        # What was on the wire may arrive later, on a busy machine.
+        assert len(server.requests) - arrived <= in_flight
+        assert len(server.requests) < 300
+    tasks.remove_ended_owners()
+    assert counts() == [0] * len(ROWS)
+
+
+@deleted
+@pytest.mark.django_db(transaction=True)
+def test_the_sweep_removes_what_a_lost_task_leaves(api, monkeypatch):
+    monkeypatch.setattr(notify, "enqueue", lambda _: False)
+    api.create()
+    ready(api)
+    api.user.delete()
+    assert Event.objects.exists()
+    sweep()
+    assert counts() == [0] * len(ROWS)
+    assert not OwnerRemoval.objects.exists()
+
+
+@deleted
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif("connection.vendor == 'sqlite'", reason="SQLite has one writer")
+def test_a_deletion_that_is_not_committed_yet_delays_no_delivery_of_others(
+    api, stranger
+):
+    with receiver(204) as server, receiver(204) as other, dispatcher():
+        api.create(url=server.url)
+        stranger.create(url=other.url)
+        server.gate.clear()
+        ready(api, 20)
+        until(lambda: server.requests, "a request in flight")
+        with transaction.atomic():
+            api.user.delete()
+            server.gate.set()  # its own results wait for the commit, and nothing else
+            started(ready, stranger, 20).result()
+            theirs = Delivery.objects.filter(endpoint__owner=stranger.owner)
+            until(lambda: theirs.filter(status=1).count() == 20, "all deliveries")
+        until(lambda: not Delivery.objects.pending().exists(), "the end of the others")
+
+
+@deleted
+@pytest.mark.django_db(transaction=True)
+def test_many_deletions_beside_a_loaded_engine_lose_no_delivery_of_others(
+    stranger, monkeypatch
+):
+    users = UserFactory.create_batch(20)
+    with receiver(204) as server, receiver(204) as other, dispatcher():
+        server.gate.clear()
+        for user in users:
+            owner: Any = {"profile": "recording", "owner": str(user.pk)}
+            endpoints.create(**owner, url=server.url, event_types=[SUMMARY_COMPLETED])
+            for _ in range(10):
+                publishing.publish(**owner, event_type=SUMMARY_COMPLETED, data={})
+        stranger.create(url=other.url)
+        until(lambda: len(server.requests) >= 20, "requests in flight")
+        for user in users:
+            user.delete()
+            ready(stranger, 5)
+        request_count = len(server.requests)
+        until(lambda: len(other.requests) == 100, "all deliveries of others")
+        server.gate.set()
+        until(lambda: not Delivery.objects.pending().exists(), "the end of all")
+        assert len(server.requests) == request_count
+    tasks.remove_ended_owners()
+    assert {row.owner for row in Event.objects.all()} == {stranger.owner}
+
+
+@deleted
+@pytest.mark.django_db(transaction=True)
+def test_a_dispatcher_goes_on_for_others_beside_a_deletion(api, stranger):
+    with receiver(204, delay=0.05) as server, receiver(204) as other:
+        api.create(url=server.url)
+        stranger.create(url=other.url)
+        ready(api, 100)
+        with dispatcher():
+            until(lambda: len(server.requests) >= 4, "four requests")
+            api.user.delete()
+            ready(stranger, 5)
+            until(lambda: len(other.requests) == 5, "five requests")
+
+
+@deleted
+@pytest.mark.django_db(transaction=True)
+def test_a_call_whose_account_was_deleted_meanwhile_creates_nothing(api, monkeypatch):
+    from recording import subscriptions
+
+    check = subscriptions.check_url
+
+    def delete_meanwhile(url, **options):
+        User.objects.filter(pk=api.user.pk).delete()
+        check(url, **options)
+
+    monkeypatch.setattr(subscriptions, "check_url", delete_meanwhile)
+    response = api.post("webhooks", {"url": "https://93.184.216.34/"})
+    error_of(response, 401, "unauthorized")
+    assert 'error="invalid_token"' in response["WWW-Authenticate"]
+    assert counts() == [0] * len(ROWS)
+
+
+# ── Inactive accounts ───────────────────────────────────────────────────────────────
+
+
+def switch(user, *, on, way="save"):
+    user = User.objects.get(pk=user.pk)
+    user.is_active = on
+    user.save(update_fields=["is_active"] if way == "update_fields" else None)
+
+
+@inactive
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("way", ["save", "update_fields", "admin"])
+def test_pending_deliveries_are_held_and_go_on_when_the_account_is_active_again(
+    api, admin_client, way
+):
+    def set_active(on):
+        if way != "admin":
+            switch(api.user, on=on, way=way)
+            return
+        joined = api.user.date_joined
+        form = {
+            "username": "ada",
+            "date_joined_0": joined.strftime("%Y-%m-%d"),
+            "date_joined_1": joined.strftime("%H:%M:%S"),
+        }
+        page = f"/admin/auth/user/{api.user.pk}/change/"
+        response = admin_client.post(page, form | ({"is_active": "on"} if on else {}))
+        assert response.status_code == 302, response.content
+
+    with receiver(500, 204) as server:
+        api.create(url=server.url)
+        ready(api, 2)
+        Endpoint.objects.update(max_in_flight=1)
+        dispatch(stop=lambda: len(server.requests) >= 1)
+        pending_count = Delivery.objects.filter(status=0).count()
+        assert pending_count >= 1
+        set_active(False)
+        error_of(api.get("webhooks"), 401, "unauthorized")
+        ready(api)  # published meanwhile: no record
+        assert Event.objects.count() == 3
+        assert Delivery.objects.count() == 2
+        request_count = len(server.requests)
+        Delivery.objects.filter(status=0).update(next_attempt_at=timezone.now())
+        EndpointQueue.objects.update(next_due_at=timezone.now())
+        assert dispatch() == 0
+        assert len(server.requests) == request_count
+        assert set(Delivery.objects.values_list("status", flat=True)) <= {0, 1}
+        set_active(True)
+        assert dispatch() == pending_count
+        assert set(Delivery.objects.values_list("status", flat=True)) == {1}
+        ready(api)
+        assert dispatch() == 1
+
+
+@inactive
+@pytest.mark.django_db
+def test_a_disabled_endpoint_of_an_account_that_is_active_again_stays_disabled(api):
+    api.create()
+    Endpoint.objects.update(status=Endpoint.Status.DISABLED, consecutive_failures=20)
+    switch(api.user, on=False)
+    switch(api.user, on=True)
+    endpoint = Endpoint.objects.get()
+    assert (endpoint.status, endpoint.consecutive_failures) == (2, 20)
+    assert endpoint.active
+
+
+@inactive
+@pytest.mark.django_db
+def test_endpoints_of_others_and_of_other_products_go_on(api, stranger):
+    stranger.create()
+    endpoints.create(
+        profile="gateway",
+        owner=api.owner,
+        url="https://93.184.216.34/",
+        event_types=[],
+    )
+    switch(api.user, on=False)
+    assert set(Endpoint.objects.values_list("active", flat=True)) == {True}
+
+
+@inactive
+@pytest.mark.django_db
+def test_disabling_revokes_the_tokens_and_enabling_does_not_restore_them(api, stranger):
+    RefreshTokenFactory.create(user=api.user)
+    switch(api.user, on=False)
+    error_of(api.get("webhooks"), 401, "unauthorized")
+    assert not AccessToken.objects.exists()
+    assert RefreshToken.objects.get().revoked is not None
+    assert PersonalToken.objects.get(user=api.user).revoked_at is not None
+    switch(api.user, on=True)
+    error_of(api.get("webhooks"), 401, "unauthorized")
+    assert personal_tokens.authenticate(api.token) is None
+    assert stranger.get("webhooks").status_code == 200
+
+
+@inactive
+@pytest.mark.django_db
+def test_an_inactive_account_gets_no_recording_and_no_token(user, tmp_path):
+    switch(user, on=False)
+    user.refresh_from_db()
+    file = tmp_path / "recording.json"
+    file.write_bytes(orjson.dumps({"audio_id": "aud_1"}))
+    for arguments, words in (
+        (["import_recording", str(file), "--account", "ada"], "nothing was stored"),
+        (["create_personal_token", "ada", "--days", "3"], "inactive"),
+    ):
+        out = io.StringIO()
+        with pytest.raises(CommandError, match="inactive") as caught:
+            call_command(*arguments, stdout=out)
+        assert words in str(caught.value)
+        assert "\n" not in str(caught.value)
+        assert out.getvalue() == ""
+    with pytest.raises(InactiveAccountError):
+        importing.import_recording(account=user, raw=file.read_bytes())
+    assert not Recording.objects.exists()
+    assert not PersonalToken.objects.exists()
+    assert not Event.objects.exists()
+
+
+@inactive
+@pytest.mark.django_db
+def test_the_admin_s_import_for_an_inactive_account_is_one_error(user, admin_client):
+    switch(user, on=False)
+    form = {"account": user.pk, "text": '{"audio_id": "aud_1"}', "publish_event": "on"}
+    response = admin_client.post("/admin/recording/recording/add/", form)
+    assert response.status_code == 200
+    [[error]] = response.context["adminform"].form.errors.values()
+    assert error == "The account 'ada' is inactive; nothing was stored."
+    assert not Recording.objects.exists()
+
+
+@inactive
+@pytest.mark.django_db
+def test_a_login_of_an_active_account_costs_no_query_more(
+    api, django_assert_num_queries
+):
+    api.create()
+    user = User.objects.get(pk=api.user.pk)
+    user.last_login = timezone.now()
+    with django_assert_num_queries(1):
+        user.save(update_fields=["last_login"])
+
+
+@inactive
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("on", [True, False])
+def test_of_two_changes_at_once_the_one_that_is_stored_counts(api, on):
+    api.create()
+    earlier = User.objects.get(pk=api.user.pk)
+    earlier.is_active = not on
+    switch(api.user, on=on)  # stored after the earlier change, but followed before it
+    lifecycle.sync_activity(earlier)
+    assert Endpoint.objects.get().active is on
+
+
+@inactive
+@pytest.mark.django_db(transaction=True)
+def test_a_change_of_an_account_that_was_deleted_meanwhile_is_no_error(api):
+    api.create()
+    stale = User.objects.get(pk=api.user.pk)
+    api.user.delete()
+    stale.is_active = False
+    lifecycle.sync_activity(stale)
+    assert not Endpoint.objects.of("recording", api.owner).exists()

@@ -1,0 +1,251 @@
+"""Passkeys as the second step of a login: made, used, and every answer that is not genuine."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from contextlib import suppress
+from copy import copy
+from functools import partial
+from html import unescape
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from fido2.server import Fido2Server
+
+from recording.accounts import second_factors
+from recording.models import SecurityEvent
+from recording.oauth.models import Passkey, RecoveryCode
+from tests.factories import UserFactory
+from tests.recording.accounts.soft_authenticator import Device
+from tests.threads import together
+
+LOGIN, STEP, PAGE = "/accounts/login", "/accounts/login/code", "/accounts/two-step"
+PASSWORD, ORIGIN = "correct horse", "https://signpost.example"
+
+
+@pytest.fixture
+def ada(db, settings):
+    cache.clear()
+    settings.BASE_URL = ORIGIN
+    return UserFactory.create(username="ada", password=PASSWORD)
+
+
+@pytest.fixture
+def visitor(ada) -> Client:
+    client = Client()
+    client.post(LOGIN, {"username": "ada", "password": PASSWORD})
+    return client
+
+
+@pytest.fixture
+def device() -> Device:
+    return Device(ORIGIN, "signpost.example")
+
+
+def options_of(response: Any) -> dict[str, Any]:
+    found = re.search(r'data-passkey="([^"]+)"', response.content.decode())
+    assert found
+    options: dict[str, Any] = json.loads(unescape(found[1]))
+    return options
+
+
+def start(visitor: Client) -> dict[str, Any]:
+    form = {"action": "passkey", "password": PASSWORD}
+    return options_of(visitor.post(PAGE, form))
+
+
+def add(visitor: Client, answer: str, name: str = "Key") -> Any:
+    return visitor.post(PAGE, {"name": name, "credential": answer})
+
+
+@pytest.fixture
+def registered(visitor, device):
+    assert add(visitor, device.make(start(visitor))).status_code == 200
+    return device
+
+
+def password_step() -> Client:
+    client = Client()
+    form = {"username": "ada", "password": PASSWORD}
+    assert client.post(LOGIN, form)["Location"] == STEP
+    return client
+
+
+def use(client: Client, answer: str) -> Any:
+    return client.post(STEP, {"credential": answer})
+
+
+def is_logged_in(client: Client) -> bool:
+    return client.get("/accounts/clients").status_code == 200
+
+
+def test_a_passkey_is_added_with_recovery_codes_and_logs_in(visitor, device):
+    response = add(visitor, device.make(start(visitor)), "  My   key ")
+    page = response.content.decode()
+    assert "<bdi>My key</bdi>" in page
+    assert len(re.findall(r"<code>[a-z2-9-]{19}</code>", page)) == 10
+    client = password_step()
+    answer = device.sign(options_of(client.get(STEP)))
+    assert use(client, answer)["Location"] == "/accounts/clients"
+    assert is_logged_in(client)
+    assert Passkey.objects.get().last_used_at
+
+
+def test_a_second_passkey_leaves_the_recovery_codes(visitor, registered):
+    before = set(RecoveryCode.objects.values_list("digest", flat=True))
+    add(visitor, Device(ORIGIN, "signpost.example").make(start(visitor)))
+    assert Passkey.objects.count() == 2
+    assert set(RecoveryCode.objects.values_list("digest", flat=True)) == before
+
+
+def test_an_answer_is_used_once(registered):
+    client = password_step()
+    answer = registered.sign(options_of(client.get(STEP)))
+    assert use(client, answer).status_code == 302
+    again = password_step()
+    again.get(STEP)
+    assert use(again, answer).status_code == 200
+    assert not is_logged_in(again)
+
+
+def test_the_answer_to_an_earlier_challenge_is_refused(registered):
+    client = password_step()
+    answer = registered.sign(options_of(client.get(STEP)))
+    client.get(STEP)
+    assert use(client, answer).status_code == 200
+    assert not is_logged_in(client)
+
+
+@pytest.mark.parametrize("lie", ["origin", "host", "key", "credential_id", "counter"])
+def test_an_answer_that_is_not_genuine_is_refused(registered, lie):
+    Passkey.objects.update(counter=5)
+    registered.counter = 5
+    stranger = Device(ORIGIN, "signpost.example")
+    lies = {
+        "origin": "https://signpost.example.evil",
+        "host": "evil.example",
+        "key": stranger.key,
+        "credential_id": stranger.credential_id,
+        "counter": 4,
+    }
+    setattr(registered, lie, lies[lie])
+    client = password_step()
+    assert use(client, registered.sign(options_of(client.get(STEP)))).status_code == 200
+    assert not is_logged_in(client)
+
+
+def test_a_passkey_of_another_account_is_refused(registered, ada):
+    eve = UserFactory.create(username="eve")
+    Passkey.objects.update(user=eve)
+    assert not second_factors.are_asked_for(ada)
+    mine = Device(ORIGIN, "signpost.example")
+    client = Client()
+    client.post(LOGIN, {"username": "ada", "password": PASSWORD})
+    add(client, mine.make(start(client)))
+    step = password_step()
+    assert use(step, registered.sign(options_of(step.get(STEP)))).status_code == 200
+    assert not is_logged_in(step)
+
+
+MALFORMED = ["", "x", "[]", "{}", "null", '{"id": 1}', "[" * 19_000, "9" * 30_000]
+
+
+@pytest.mark.parametrize("answer", MALFORMED)
+def test_a_malformed_answer_is_refused_and_changes_nothing(visitor, registered, answer):
+    start(visitor)
+    assert add(visitor, answer).status_code == 302
+    assert Passkey.objects.count() == 1
+    client = password_step()
+    client.get(STEP)
+    assert use(client, answer).status_code == 200
+    assert not is_logged_in(client)
+
+
+def test_wrong_answers_count_towards_the_lock(registered):
+    client = password_step()
+    statuses = [use(client, "{}").status_code for _ in range(10)]
+    assert statuses == [200] * 9 + [429]
+
+
+def test_the_challenge_of_a_login_adds_no_passkey(registered, ada):
+    [code, *_] = second_factors.renew_recovery_codes(ada)
+    client = password_step()
+    options = options_of(client.get(STEP))
+    client.post(STEP, {"code": code})
+    assert is_logged_in(client)
+    add(client, Device(ORIGIN, "signpost.example").make(options))
+    assert Passkey.objects.count() == 1
+
+
+def test_a_passkey_that_is_removed_meanwhile_logs_nobody_in(registered, monkeypatch):
+    client = password_step()
+    answer = registered.sign(options_of(client.get(STEP)))
+    complete = Fido2Server.authenticate_complete
+
+    def remove_first(*arguments: Any) -> Any:
+        credential = complete(*arguments)
+        Passkey.objects.all().delete()
+        return credential
+
+    monkeypatch.setattr(Fido2Server, "authenticate_complete", remove_first)
+    assert use(client, answer).status_code == 200
+    assert not is_logged_in(client)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_last_passkeys_removed_at_once_the_second_takes_all(
+    visitor, registered, monkeypatch
+):
+    add(visitor, Device(ORIGIN, "signpost.example").make(start(visitor)))
+    names = [f"remove-passkey-{passkey.pk}" for passkey in Passkey.objects.all()]
+    clients = [copy(visitor) for _ in names]
+    both, delete = threading.Barrier(2), Passkey.delete
+
+    def wait_and_delete(passkey: Passkey) -> Any:
+        with suppress(threading.BrokenBarrierError):  # one waits for the other's lock
+            both.wait(timeout=0.5)
+        return delete(passkey)
+
+    monkeypatch.setattr(Passkey, "delete", wait_and_delete)
+
+    def remove(client: Client, action: str) -> Any:
+        return client.post(PAGE, {"action": action, "password": PASSWORD})
+
+    together(*map(partial(partial, remove), clients, names))
+    assert not Passkey.objects.exists()
+    assert not RecoveryCode.objects.exists()
+    kinds = SecurityEvent.objects.order_by("-pk").values_list("kind", flat=True)
+    assert list(kinds[:2]) == ["second_step_removed", "passkey_removed"]
+
+
+def test_a_passkey_is_added_only_after_the_password(visitor, device):
+    options = start(visitor)
+    answer = device.make(options)
+    assert add(visitor, answer).status_code == 200
+    assert add(visitor, answer).status_code == 302  # its challenge was used
+    assert visitor.post(PAGE, {"action": "passkey", "password": "x"}).status_code == 400
+    assert Passkey.objects.count() == 1
+
+
+def test_the_device_learns_no_id_of_the_account(visitor, ada):
+    user = start(visitor)["user"]
+    assert user["name"] == "ada"
+    assert len(user["id"]) > 40
+
+
+def test_removing_the_second_step_removes_passkeys(visitor, registered, ada):
+    visitor.post(PAGE, {"action": "remove", "password": PASSWORD})
+    assert not second_factors.are_asked_for(ada)
+    assert not RecoveryCode.objects.exists()
+
+
+@pytest.mark.parametrize("base", ["http://127.0.0.1:8000", "https://[::1]"])
+def test_an_address_without_a_name_serves_no_passkeys(visitor, settings, base):
+    settings.BASE_URL = base
+    assert "Add a passkey" not in visitor.get(PAGE).content.decode()
+    page = visitor.post(PAGE, {"action": "passkey", "password": PASSWORD})
+    assert "data-passkey" not in page.content.decode()

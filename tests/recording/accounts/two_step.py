@@ -1,0 +1,76 @@
+"""What the tests of the two-step login share: requests, and codes of an app."""
+
+from __future__ import annotations
+
+from base64 import b32decode
+from typing import Any
+
+from cryptography.hazmat.primitives.hashes import SHA1
+from cryptography.hazmat.primitives.twofactor.totp import TOTP
+from django.core.cache import cache
+from django.test import Client
+from django.utils import timezone
+
+from recording.accounts import totp
+from recording.oauth.models import AuthenticatorApp
+from tests.factories import UserFactory
+
+LOGIN, STEP, PAGE = "/accounts/login", "/accounts/login/code", "/accounts/two-step"
+PASSWORD = "correct horse"
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+
+def make_account() -> Any:
+    cache.clear()
+    return UserFactory.create(
+        superuser=True, username="ada", email="ada@example.org", password=PASSWORD
+    )
+
+
+def make_app(account: Any) -> AuthenticatorApp:
+    """Return an app in use; its first code is of long ago."""
+    return AuthenticatorApp.objects.create(
+        user=account, secret=totp.new_secret(), confirmed_at=timezone.now()
+    )
+
+
+def code_at(key: str, *, now: float) -> str:
+    """Return the code that an app with this key shows at a time."""
+    app = TOTP(b32decode(key), 6, SHA1(), 30)  # noqa: S303 - RFC 6238
+    return app.generate(now).decode()
+
+
+def code_of(app: AuthenticatorApp, *, steps: int = 0) -> str:
+    app.refresh_from_db()
+    now = timezone.now().timestamp() + steps * totp.STEP_S
+    return code_at(app.secret.decrypt(), now=now)
+
+
+def wrong_code(app: AuthenticatorApp) -> str:
+    valid = {code_of(app, steps=steps) for steps in range(-3, 4)}
+    return next(str(n) * 6 for n in range(10) if str(n) * 6 not in valid)
+
+
+def password_step(path: str = LOGIN, **meta: Any) -> Client:
+    client = Client(**meta)
+    response = client.post(path, {"username": "ada", "password": PASSWORD})
+    assert response["Location"] == STEP
+    return client
+
+
+def enter(client: Client, code: str) -> Any:
+    return client.post(STEP, {"code": code})
+
+
+def is_logged_in(client: Client) -> bool:
+    return client.get("/accounts/clients").status_code == 200
+
+
+def post(client: Client, **form: str) -> Any:
+    return client.post(PAGE, form)
+
+
+def is_logged_in_by(code: str) -> bool:
+    client = password_step()
+    enter(client, code)
+    return is_logged_in(client)

@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+import html_to_markdown
+import orjson
+import pytest
+from django.utils import timezone
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recording import webhooks
+from recording.library import event_data
+from recording.library.event_data import TARGET, build, prefix
+from webhooks_core.ids import public_id
+from webhooks_core.profiles import EventContext, plain_envelope
+from webhooks_core.times import iso
+
+# Lone surrogates cannot be imported: JSON with them is refused.
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=400)
+SEGMENT = st.fixed_dictionaries(
+    {
+        "speaker": TEXT,
+        "start": st.floats(0, 1e5),
+        "end": st.floats(0, 1e5),
+        "text": TEXT,
+    }
+)
+TRANSCRIPT = st.fixed_dictionaries(
+    {"text": TEXT},
+    optional={"language": TEXT, "segments": st.lists(SEGMENT, max_size=5)},
+)
+SUMMARY = st.fixed_dictionaries(
+    {"label": TEXT, "content": TEXT, "format": st.sampled_from(["markdown", "docx"])},
+    optional={"template_name": TEXT},
+)
+CONTENT = st.fixed_dictionaries(
+    {"audio_id": st.just("aud_1"), "transcript": TRANSCRIPT},
+    optional={
+        "title": TEXT,
+        "status": st.integers(0, 9),
+        "summaries": st.lists(SUMMARY, max_size=4),
+    },
+)
+
+
+def body_of(data):
+    event = EventContext(
+        id=public_id("evt_"),
+        type=webhooks.SUMMARY_COMPLETED,
+        owner="1",
+        created_at=iso(timezone.now()),
+        data=data,
+        metadata={},
+    )
+    return orjson.dumps(plain_envelope(event))
+
+
+def with_text(text, **fields):
+    return {"audio_id": "aud_1", "transcript": {"text": text, **fields}}
+
+
+@pytest.mark.spec("recording", "payload size: targets about 1 MiB")
+@given(content=CONTENT, target=st.integers(0, 4000))
+def test_a_body_is_over_the_target_only_when_all_but_the_transcript_is(content, target):
+    body = body_of(build(content, target=target))
+    given_transcript = content["transcript"]
+    bare = {"text": "", "truncated": bool(given_transcript["text"])}
+    if "language" in given_transcript:
+        bare["language"] = given_transcript["language"]
+    empty = content | {"transcript": bare}
+    assert len(body) <= max(target, len(body_of(empty)))
+    orjson.loads(body.decode("utf-8"))
+
+
+@pytest.mark.spec("recording", "summaries are never truncated")
+@given(content=CONTENT, target=st.integers(0, 4000))
+@pytest.mark.spec("recording", "a placeholder note is a summary like any other")
+def test_summaries_and_plain_fields_are_never_touched(content, target):
+    data = build(content, target=target)
+    del content["transcript"], data["transcript"]
+    assert data == content
+
+
+@pytest.mark.spec("recording", "segments removed first, then text cut, truncated true")
+@given(content=CONTENT, target=st.integers(0, 4000))
+def test_segments_are_dropped_before_the_text_and_truncated_marks_a_cut(
+    content, target
+):
+    before, after = content["transcript"], build(content, target=target)["transcript"]
+    assert before["text"].startswith(after["text"])
+    assert after["truncated"] is (after["text"] != before["text"])
+    if after["truncated"]:
+        assert "segments" not in after
+    assert after.get("segments") in (None, before.get("segments"))
+
+
+def test_a_body_one_byte_over_the_target_loses_a_character():
+    size = len(body_of(with_text("ab", truncated=False)))
+    data = build(with_text("ab"), target=size - 1)
+    assert data["transcript"] == {"text": "a", "truncated": True}
+
+
+@given(text=TEXT, size=st.integers(-5, 500))
+def test_a_prefix_is_the_longest_that_fits(text, size):
+    prefix_text = prefix(text, size=size)
+    assert text.startswith(prefix_text)
+    assert len(orjson.dumps(prefix_text)) - 2 <= max(size, 0)
+    if prefix_text != text:
+        longer = text[: len(prefix_text) + 1]
+        assert len(orjson.dumps(longer)) - 2 > size
+
+
+@pytest.mark.parametrize(
+    ("_case", "character"),
+    [
+        ("ASCII", "a"),
+        ("two bytes", "é"),
+        ("three bytes", "語"),
+        ("four bytes", "🎙"),
+        ("an escape of two bytes", '"'),
+        ("an escape of six bytes", "\x01"),
+        ("NUL", "\0"),
+    ],
+)
+@pytest.mark.spec("recording", "truncating transcript text on a UTF-8 boundary")
+def test_a_long_text_fills_the_target_to_the_last_character(_case, character):
+    data = build(with_text(character * TARGET))
+    size = len(body_of(data))
+    assert TARGET - event_data.LONGEST_UNIT < size <= TARGET
+    assert data["transcript"]["truncated"] is True
+
+
+def test_a_body_of_exactly_the_target_is_left_alone():
+    room = TARGET - len(body_of(with_text("", truncated=False)))
+    data = build(with_text("a" * room))
+    assert len(body_of(data)) == TARGET
+    assert data["transcript"] == {"truncated": False, "text": "a" * room}
+    assert build(with_text("a" * (room + 1)))["transcript"]["truncated"] is True
+
+
+@pytest.mark.spec("recording", "segments removed first, then text cut, truncated true")
+def test_without_its_segments_a_transcript_may_fit_uncut():
+    segment = {"speaker": "Ada", "start": 0, "end": 1, "text": "word " * 100}
+    transcript = {"text": "word", "segments": [segment] * 5000}
+    data = build({"audio_id": "aud_1", "transcript": transcript})
+    assert data["transcript"] == {"truncated": False, "text": "word"}
+
+
+@pytest.mark.spec("recording", "payloads can exceed the target: summaries alone")
+def test_summaries_over_the_target_leave_an_empty_text():
+    summary = {"label": "All", "content": "x" * 2 * TARGET, "format": "markdown"}
+    transcript = {"text": "word", "segments": []}
+    content = {"audio_id": "a", "transcript": transcript, "summaries": [summary]}
+    data = build(content)
+    assert data["transcript"] == {"text": "", "truncated": True}
+    assert data["summaries"] == [summary]
+
+
+def test_an_empty_text_is_never_called_cut():
+    summary = {"label": "All", "content": "x" * 2 * TARGET, "format": "markdown"}
+    content = {"audio_id": "a", "transcript": {"text": ""}, "summaries": [summary]}
+    assert build(content)["transcript"] == {"text": "", "truncated": False}
+
+
+def test_a_text_that_was_cut_before_stays_marked():
+    data = build(with_text("beginning", truncated=True))
+    assert data["transcript"] == {"text": "beginning", "truncated": True}
+
+
+@pytest.mark.spec("recording", "only audio_id is guaranteed: absent stays absent")
+@pytest.mark.spec(
+    "recording",
+    "report_id is absent for auto-analyzed recordings",
+    "transcript and summaries may each be omitted",
+)
+def test_what_is_absent_stays_absent():
+    assert build({"audio_id": "aud_1"}) == {"audio_id": "aud_1"}
+
+
+def test_the_stored_content_is_not_changed_by_building():
+    content = with_text("x" * 2 * TARGET, segments=[])
+    build(content)
+    assert content == with_text("x" * 2 * TARGET, segments=[])
+
+
+def summary(content, format_="html"):
+    return {"label": "Notes", "content": content, "format": format_}
+
+
+def built(summary):
+    return build({"audio_id": "aud_1", "summaries": [summary]})["summaries"][0]
+
+
+@pytest.mark.spec("recording", "HTML summaries are normally converted to Markdown")
+def test_html_becomes_markdown():
+    html = "<h2>Grüße</h2><ul><li>one &amp; <b>two</b></li></ul>"
+    assert built(summary(html)) == summary("## Grüße\n\n- one & **two**\n", "markdown")
+
+
+@pytest.mark.spec("recording", "unknown formats pass through unchanged")
+@pytest.mark.parametrize("format_", ["markdown", "docx", "HTML+", ""])
+def test_other_formats_pass_unchanged(format_):
+    source = summary("<b>x</b>", format_)
+    assert built(source) == source
+
+
+@pytest.mark.spec("recording", "conversion failures pass through unchanged")
+@pytest.mark.parametrize(
+    ("_case", "html"),
+    [
+        ("an error: binary data", "%PDF-1.4 \x00\x01" * 50),
+        ("a warning: nested too deep", "<ul><li>" * 20_000 + "x"),
+        ("too long to convert", "<p>x</p>" * 131_073),
+        ("a blank result: comments only", "<!-- nothing -->"),
+        ("a blank result: script", "<script>alert(1)</script>"),
+        ("a blank result: empty", ""),
+        ("a blank result: white space", " \n\t "),
+    ],
+)
+def test_what_does_not_convert_passes_unchanged(_case, html):
+    assert built(summary(html)) == summary(html)
+
+
+def test_a_converter_that_panics_passes_the_original(monkeypatch):
+    def panic(_html, _options):
+        raise html_to_markdown.PanicError("out of luck")
+
+    monkeypatch.setattr(html_to_markdown, "convert", panic)
+    assert built(summary("<b>x</b>")) == summary("<b>x</b>")

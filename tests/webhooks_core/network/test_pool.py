@@ -1,0 +1,211 @@
+"""Which connections are kept, and for whom."""
+
+from __future__ import annotations
+
+import random
+import socket
+from typing import Any
+
+import pytest
+
+from tests.running import PATIENCE_S
+from tests.webhooks_core.network.hostile import (
+    FINE,
+    OK,
+    Hostile,
+    answering,
+    in_turn,
+    receive,
+    request_to,
+    send,
+)
+from webhooks_core.dispatch.sender import Sender
+from webhooks_core.network import pool, transport
+from webhooks_core.network.connection import KEPT_HEADER_BYTES, MAX_HINTS
+from webhooks_core.network.outcomes import Outcome
+
+EMPTY = OK + b"Content-Length: 0\r\n\r\n"
+HINT = b"HTTP/1.1 103 Early Hints\r\n\r\n"
+NO_CONTENT = b"HTTP/1.1 204 No Content\r\n"
+
+
+def serving(*responses: bytes) -> Any:
+    """Give each request of a connection the next response, and then close."""
+
+    def behave(connection: socket.socket, _: Hostile) -> None:
+        for response in responses:
+            receive(connection)
+            connection.sendall(response)
+
+    return behave
+
+
+@pytest.mark.parametrize(
+    ("first", "connections"),
+    [
+        pytest.param(EMPTY, 1, id="a length"),
+        pytest.param(
+            OK + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
+            1,
+            id="chunks",
+        ),
+        pytest.param(b"HTTP/1.1 204 No Content\r\n\r\n", 1, id="no body"),
+        pytest.param(
+            b"HTTP/1.1 500 Oops\r\nContent-Length: 1\r\n\r\na", 1, id="failure"
+        ),
+        pytest.param(
+            OK + b"Connection: close\r\nContent-Length: 0\r\n\r\n", 2, id="closes"
+        ),
+        pytest.param(b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", 2, id="1.0"),
+        pytest.param(EMPTY + b"HTTP/1.1 500 Stray\r\n\r\n", 2, id="two responses"),
+        pytest.param(
+            OK + b"Content-Length: 20000\r\n\r\n" + b"a" * 17_000, 2, id="long"
+        ),
+        pytest.param(OK + b"Content-Length: 2\r\n\r\na", 2, id="incomplete"),
+        pytest.param(OK + b"\r\na", 2, id="no length"),
+        pytest.param(EMPTY + b"X", 2, id="stray bytes"),
+        pytest.param(HINT * MAX_HINTS + EMPTY, 1, id="hints"),
+        pytest.param(HINT * (MAX_HINTS + 1) + EMPTY, 2, id="too many hints"),
+        pytest.param(NO_CONTENT + b"Content-Length: 0\r\n\r\n", 1, id="204, length 0"),
+        pytest.param(NO_CONTENT + b"Content-Length: 3\r\n\r\n", 2, id="204, length 3"),
+        pytest.param(
+            NO_CONTENT + b"Transfer-Encoding: chunked\r\n\r\n", 2, id="204, chunks"
+        ),
+        pytest.param(
+            NO_CONTENT + b"A: " + b"b" * KEPT_HEADER_BYTES + b"\r\n\r\n",
+            2,
+            id="204, long headers",
+        ),
+        pytest.param(
+            b"HTTP/1.1 303 See\r\nContent-Length: 0\r\n\r\n", 2, id="redirect"
+        ),
+        pytest.param(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", 2, id="refusal"),
+    ],
+)
+def test_a_connection_is_kept_if_it_can_serve_again(first, connections, monkeypatch):
+    monkeypatch.setattr(
+        transport, "READ_FOR_S", PATIENCE_S if connections == 1 else 0.1
+    )
+    with Hostile(serving(first, EMPTY)).running() as server:
+        results = in_turn(server.url, 2)
+    assert server.accepted == connections
+    assert results[1].status_code
+    is_fresh = [result.timings.connected is not None for result in results]
+    assert is_fresh == [True, connections == 2]
+
+
+ODD = {
+    "both framings": b"Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n0\r\n\r\n",
+    "both framings, the other way": b"Content-Length: 2\r\nTransfer-Encoding: x\r\n\r\nok",
+    "a list of lengths": b"Content-Length: 2, 2\r\n\r\nok",
+    "a length twice": b"Content-Length: 2\r\nContent-Length: 2\r\n\r\nok",
+    "two lengths": b"Content-Length: 2\r\nContent-Length: 3\r\n\r\nok",
+    "a negative length": b"Content-Length: -1\r\n\r\n",
+    "an empty length": b"Content-Length:\r\n\r\n",
+    "an endless length": b"Content-Length: " + b"9" * 30 + b"\r\n\r\n",
+    "no colon": b"garbage\r\n\r\n",
+    "no name": b": a\r\n\r\n",
+    "a space in a name": b"A B: c\r\n\r\n",
+    "a space before the colon": b"A : c\r\n\r\n",
+    "a name beyond ASCII": b"\xc3\xa9: c\r\n\r\n",
+    "NUL": b"A: b\0c\r\n\r\n",
+    "bare CR": b"A: b\rC: d\r\n\r\n",
+    "only LF": b"A: b\nContent-Length: x\n\n",
+    "a long header": b"A: " + b"b" * 100_000 + b"\r\n\r\n",
+    "many headers": b"A: b\r\n" * 1000 + b"\r\n",
+    "an unfinished head": b"A: b\r\n",
+    "a broken chunk": b"Transfer-Encoding: chunked\r\n\r\nZZ\r\n",
+}
+STATUS_LINES = [
+    b"HTTP/1.1 200 OK\r\n",
+    b"HTTP/1.1 205\r\n",
+    b"HTTP/1.0 299 \r\n",
+    b"\r\n" + HINT + b"HTTP/1.1 202 Gr\xc3\xbc\xc3\x9fe\n",
+]
+
+
+@pytest.mark.parametrize("rest", ODD.values(), ids=ODD)
+def test_a_2xx_counts_whatever_follows_and_ends_its_connection(monkeypatch, rest):
+    monkeypatch.setattr(transport, "READ_FOR_S", 0.1)
+    for status_line in STATUS_LINES:
+        for parts in ([status_line + rest], [status_line, rest]):
+            with Hostile(answering(*parts, then="wait")).running() as server:
+                results = in_turn(server.url, 2)
+            assert [(each.outcome, each.error) for each in results] == [FINE[::2]] * 2
+            assert server.accepted == 2
+
+
+def test_connections_are_kept_for_their_owner_alone_and_only_so_many(monkeypatch):
+    monkeypatch.setattr(pool, "KEEP_MOST", 2)
+    with Hostile(serving(*[EMPTY] * 9)).running() as server, Sender() as sender:
+        request = request_to(server.url)
+        for name in "aabbacaab":
+            result = send(sender, request._replace(owner=("recording", name)))
+            assert (result.outcome, result.is_repeated) == (Outcome.OK, False)
+    assert server.accepted == 4  # a, b, c, and b again, whose connection was the oldest
+
+
+RESPONSES = {
+    "status": [b"200 OK", b"204 No Content", b"404 No", b"413 Large", b"500 Oops"],
+    "header": [
+        b"Content-Length: 0",
+        b"Content-Length: 2",
+        b"Transfer-Encoding: chunked",
+        b"Connection: close",
+        b"A: b",
+    ],
+    "body": [b"", b"ok", b"0\r\n\r\n", b"2\r\nok\r\n0\r\n\r\n"],
+}
+
+
+def bad_response(chance: random.Random) -> bytes:
+    """Return a response whose parts may contradict each other, between other bytes."""
+    status, header, body = (chance.choice(parts) for parts in RESPONSES.values())
+    hints = HINT * chance.choice((0, 0, 1, MAX_HINTS + 1))
+    rest = chance.choice((b"", b"", b"X", b"\r\n", EMPTY, b"HTTP/1.1 500 O"))
+    return hints + b"HTTP/1.1 %s\r\n%s\r\n\r\n%s%s" % (status, header, body, rest)
+
+
+def bad_to_one_path(chance: random.Random) -> Any:
+    """Answer /fine as it should be, and other requests in any way, on any connection."""
+
+    def behave(connection: socket.socket, server: Hostile) -> None:
+        data = b""
+        while True:
+            while b"\r\n\r\n" not in data:
+                data += receive(connection)
+            head, _, data = data.partition(b"\r\n\r\n")
+            if not head.startswith(b"POST /"):
+                connection.sendall(b"HTTP/1.1 400 Bad\r\nContent-Length: 0\r\n\r\n")
+                return
+            is_fine = head.startswith(b"POST /fine ")
+            if is_fine or chance.random() < 0.7:  # the others leave the body unread
+                data = data[2:] if len(data) > 1 else receive(connection)[2:]
+            connection.sendall(EMPTY if is_fine else bad_response(chance))
+            if not is_fine and chance.random() < 0.2:
+                server.stopped.wait(PATIENCE_S)  # neither reads nor answers any more
+
+    return behave
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_a_receiver_does_to_one_owner_never_fails_the_next_one(monkeypatch, seed):
+    monkeypatch.setattr(transport, "READ_FOR_S", 0.1)
+    behave = bad_to_one_path(random.Random(seed))  # noqa: S311
+    with Hostile(behave).running() as server, Sender() as sender:
+        bad = request_to(server.url)._replace(owner=("gateway", "first"))
+        bad = bad._replace(timeout_s=0.5)
+        url = server.url.replace("/hook", "/fine")
+        fine = request_to(url)._replace(owner=("gateway", "second"))
+        for _ in range(25):
+            send(sender, bad)
+            assert send(sender, fine)[3:6] == (Outcome.OK, 200, "")
+
+
+def test_a_kept_connection_that_ends_within_a_response_is_a_failure_and_not_repeated():
+    """The receiver has the request: it began to answer it."""
+    with Hostile(serving(EMPTY, b"HTTP/1.1 20")).running() as server:
+        results = in_turn(server.url, 2)
+    assert [result.outcome for result in results] == [Outcome.OK, Outcome.CONNECT]
+    assert not results[1].is_repeated
+    assert server.accepted == 1

@@ -1,0 +1,57 @@
+"""Public public_ids (shape, order, uniqueness), and times as the APIs write them."""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+import time_machine
+
+from webhooks_core import ids, times
+
+
+@pytest.mark.parametrize("prefix", ["ep_", "dlv_", "evt_", "whsub_", ""])
+def test_an_id_is_its_prefix_and_26_characters(prefix):
+    public_ids = ids.public_id(prefix)
+    assert re.fullmatch(prefix + "[0-9a-v]{26}", public_ids)
+
+
+def test_ids_sort_by_the_microsecond_they_were_made_in():
+    start = datetime(2026, 11, 21, tzinfo=UTC)
+    steps = [timedelta(microseconds=1), timedelta(seconds=1), timedelta(days=9000)]
+    public_ids = []
+    for step in [timedelta(0), *steps]:
+        start += step
+        with time_machine.travel(start, tick=False):
+            public_ids.append(ids.public_id("evt_"))
+    assert public_ids == sorted(public_ids)
+
+
+@pytest.mark.parametrize("year", [1970, 2026, 2300, 4000])
+def test_the_time_fits_for_two_thousand_years(year):
+    with time_machine.travel(datetime(year, 1, 1, tzinfo=UTC), tick=False):
+        assert len(ids.public_id("")) == ids.LENGTH
+        earlier = ids.public_id("")
+    with time_machine.travel(datetime(year, 1, 2, tzinfo=UTC), tick=False):
+        assert ids.public_id("") > earlier
+
+
+def test_ids_of_one_moment_differ_and_their_end_is_random():
+    with time_machine.travel(datetime(2026, 11, 21, tzinfo=UTC), tick=False):
+        public_ids = [ids.public_id("") for _ in range(2000)]
+    assert len({public_id[-14:] for public_id in public_ids}) == 2000
+    assert len({public_id[:11] for public_id in public_ids}) == 1
+
+
+def test_threads_make_different_ids():
+    with ThreadPoolExecutor(8) as pool:
+        public_ids = list(pool.map(lambda _: ids.public_id("evt_"), range(4000)))
+    assert len(set(public_ids)) == 4000
+
+
+def test_a_time_is_written_in_utc_with_microseconds():
+    zone = timezone(timedelta(hours=2))
+    time = datetime(2026, 11, 21, 5, 20, tzinfo=zone)
+    assert times.iso(time) == "2026-11-21T03:20:00.000000Z"

@@ -1,0 +1,112 @@
+"""Secrets at rest: encrypted, masked, and never mistaken for their ciphertext."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import logging
+import pickle
+
+import pytest
+from cryptography.fernet import Fernet
+from django.db import connection
+
+from tests.webhooks_core.factories import EndpointFactory
+from webhooks_core import secrets
+from webhooks_core.encryption import MASK, EncryptedText, SecretUnreadableError
+from webhooks_core.models import Endpoint, EndpointSecret
+
+OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
+URL = "http://127.0.0.1:9/hook"
+
+
+@pytest.mark.spec("recording", "secret with a fixed whsec_ prefix")
+def test_a_new_secret_is_the_prefix_and_32_random_bytes():
+    secret = secrets.make()
+    assert secret.startswith("whsec_")
+    assert len(base64.b64decode(secret.removeprefix("whsec_"), validate=True)) == 32
+    assert secrets.make() != secret
+
+
+@pytest.mark.parametrize("secret", ["whsec_", "whsec_ ", "whsec_\n"])
+def test_a_bare_prefix_is_no_key_for_standard_webhooks(secret):
+    with pytest.raises(ValueError, match="the secret is empty"):
+        secrets.standard_key(secret)
+
+
+def test_an_encrypted_text_is_decrypted_by_any_of_the_keys(settings):
+    settings.WEBHOOK_SECRET_KEYS = [OLD]
+    encrypted = EncryptedText.encrypt("whsec_x")
+    settings.WEBHOOK_SECRET_KEYS = [NEW, OLD]
+    assert encrypted.decrypt() == "whsec_x"
+    again = encrypted.reencrypted()
+    settings.WEBHOOK_SECRET_KEYS = [NEW]
+    assert again.decrypt() == "whsec_x"
+    with pytest.raises(SecretUnreadableError):
+        encrypted.decrypt()
+
+
+@pytest.mark.parametrize(
+    "ciphertext",
+    ["", "whsec_plain", "é", "gAAAAA", Fernet(OLD).encrypt(b"x").decode()],
+    ids=["empty", "plain", "not ascii", "cut", "another key"],
+)
+def test_an_undecryptable_text_is_an_error_and_never_the_ciphertext(
+    settings, ciphertext
+):
+    settings.WEBHOOK_SECRET_KEYS = [NEW]
+    encrypted = EncryptedText(ciphertext)
+    for read in (encrypted.decrypt, encrypted.reencrypted):
+        with pytest.raises(SecretUnreadableError) as caught:
+            read()
+        assert ciphertext == "" or ciphertext not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "whsec_x", "é測🎧", "a\0b", "x" * 10_000])
+def test_any_text_survives(text):
+    assert EncryptedText.encrypt(text).decrypt() == text
+
+
+def test_an_encrypted_text_is_shown_nowhere(caplog):
+    encrypted = EncryptedText.encrypt("whsec_hidden")
+    logging.getLogger("x").warning("made %s %r", encrypted, encrypted)
+    shown = [
+        str(encrypted),
+        repr(encrypted),
+        f"{encrypted}",
+        f"{[encrypted]}",
+        str(vars(encrypted)),
+    ]
+    shown += [caplog.text, str(pickle.dumps(encrypted)), repr(copy.deepcopy(encrypted))]
+    assert not any("hidden" in text for text in shown)
+    assert str(encrypted) == MASK == "whsec_••••••••"
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("plain")
+def test_the_database_holds_the_ciphertext_and_the_model_decrypts_it():
+    target = EndpointFactory.create(url=URL)
+    [row] = EndpointSecret.objects.all()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT value FROM webhooks_core_endpointsecret")
+        [(stored,)] = cursor.fetchall()
+    assert not stored.startswith("whsec_")
+    assert row.value.ciphertext == stored
+    assert row.value.decrypt().startswith("whsec_")
+    row.save()
+    row.refresh_from_db()
+    assert row.value.ciphertext == stored  # saving again encrypts nothing twice
+    assert Endpoint.objects.get(pk=target.pk).custom_headers is None
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("plain")
+def test_one_unreadable_secret_fails_no_query(settings):
+    settings.WEBHOOK_SECRET_KEYS = [OLD]
+    EndpointFactory.create(url=URL)
+    settings.WEBHOOK_SECRET_KEYS = [NEW]
+    EndpointFactory.create(url=URL)
+    rows = list(EndpointSecret.objects.order_by("pk"))
+    assert rows[1].value.decrypt().startswith("whsec_")
+    with pytest.raises(SecretUnreadableError):
+        rows[0].value.decrypt()

@@ -1,0 +1,379 @@
+"""The sweep: its repairs, what it does not change, and retention."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.utils import timezone
+
+from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, failed, ok
+from tests.webhooks_core.engine import only_delivery
+from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
+from webhooks_core import endpoints, replays, tasks
+from webhooks_core.models import (
+    Attempt,
+    Delivery,
+    DispatcherLease,
+    Endpoint,
+    EndpointQueue,
+    EngineState,
+    Event,
+)
+from webhooks_core.upkeep import retention
+from webhooks_core.upkeep.sweep import SweepReport, sweep, sweep_if_due
+
+pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
+
+URL = "http://127.0.0.1:9/hook"
+
+
+def later(**ago: float):
+    return time_machine.travel(timezone.now() + timedelta(**ago))
+
+
+def forget() -> None:
+    """What a publisher leaves that dies between its commit and its notification."""
+    EndpointQueue.objects.update(next_due_at=None)
+
+
+def test_an_idle_system_needs_no_repair():
+    EndpointFactory.create(url=URL)
+    publish_event()
+    dispatcher = ManualDispatcher()
+    [request] = dispatcher.claim()
+    dispatcher.record([ok(request)])
+    dispatcher.leave()
+    assert sweep() == SweepReport()
+    assert not sweep()
+
+
+@pytest.mark.parametrize("lost", ["never notified", "notified of a much later time"])
+def test_a_queue_that_missed_its_work_is_repaired_once_it_is_overdue(lost):
+    EndpointFactory.create(url=URL)
+    publish_event()
+    if lost == "never notified":
+        forget()
+    else:
+        EndpointQueue.objects.update(next_due_at=timezone.now() + timedelta(days=1))
+    assert sweep().repaired_queues == 0  # the notification may still be on its way
+    with later(seconds=6):
+        assert sweep().repaired_queues == 1
+        assert sweep().repaired_queues == 0
+        assert EndpointQueue.objects.due(timezone.now(), lease=0).exists()
+
+
+def test_a_leased_queue_is_left_to_its_dispatcher():
+    EndpointFactory.create(url=URL)
+    publish_event()
+    dispatcher = ManualDispatcher()
+    dispatcher.claim()
+    publish_event()
+    forget()
+    with later(seconds=10):
+        assert sweep() == SweepReport()
+    assert EndpointQueue.objects.get().leased_by == dispatcher.lease.pk
+
+
+def test_deliveries_of_a_later_time_are_not_repaired():
+    EndpointFactory.create(url=URL)
+    publish_event()
+    dispatcher = ManualDispatcher()
+    [request] = dispatcher.claim()
+    dispatcher.record([failed(request)])
+    dispatcher.leave()
+    forget()
+    with later(seconds=50):
+        assert sweep().repaired_queues == 0
+    with later(seconds=70):
+        assert sweep().repaired_queues == 1
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"paused_at": timezone.now()},
+        {"status": Endpoint.Status.DISABLED},
+        {"active": False},
+    ],
+)
+def test_suspended_deliveries_are_not_repaired(fields):
+    EndpointFactory.create(url=URL)
+    publish_event()
+    forget()
+    Endpoint.objects.update(**fields)
+    with later(seconds=10):
+        assert sweep().repaired_queues == 0
+
+
+def test_deliveries_of_a_switched_off_product_are_not_repaired(use_profile):
+    EndpointFactory.create(url=URL)
+    publish_event()
+    forget()
+    use_profile(enabled=False)
+    with later(seconds=10):
+        assert sweep().repaired_queues == 0
+
+
+@pytest.mark.parametrize("ended", ["deleted", "inactive"])
+def test_a_delivery_published_while_its_endpoint_ended_is_ended_too(use_profile, ended):
+    """The publisher had read the endpoint before, and its notification was lost."""
+    use_profile(inactive_fails_pending=True)
+    target = EndpointFactory.create(url=URL)
+    publish_event()
+    forget()
+    if ended == "deleted":
+        Endpoint.objects.update(deleted_at=timezone.now())
+    else:
+        Endpoint.objects.update(active=False)
+    with later(seconds=10):
+        assert sweep().repaired_queues == 1
+        assert ManualDispatcher().claim() == []
+    assert only_delivery().status == Delivery.Status.FAILED
+    assert only_delivery().last_error == f"endpoint {ended}"
+    assert EndpointQueue.objects.filter(endpoint=target).exists()
+
+
+def test_dead_leases_expire_and_live_ones_do_not(settings):
+    settings.WEBHOOK_DISPATCHERS = 2
+    EndpointFactory.create(url=URL)
+    publish_event()
+    dead = ManualDispatcher()
+    dead.claim()
+    with later(seconds=16):
+        live = ManualDispatcher()
+        assert DispatcherLease.objects.get(pk=dead.lease.pk).ended_at is not None
+        assert sweep() == SweepReport()
+        assert DispatcherLease.objects.get(pk=live.lease.pk).ended_at is None
+    with later(seconds=40):
+        assert sweep().expired_leases == 1
+
+
+def test_the_task_wakes_a_dispatcher_when_there_is_none(calls):
+    tasks.sweep()
+    assert calls == ["webhooks_core.tasks.dispatch"]
+
+
+def test_the_task_wakes_none_when_one_is_live(calls):
+    ManualDispatcher()
+    tasks.sweep()
+    assert calls == []
+
+
+def test_events_from_before_the_clock_was_set_back_are_due_at_once():
+    EndpointFactory.create(url=URL)
+    with later(hours=1):
+        publish_event()
+        dispatcher = ManualDispatcher()
+        [request] = dispatcher.claim()
+        dispatcher.record([failed(request)])
+        dispatcher.leave()
+        publish_event()
+    retried, untried = Delivery.objects.order_by("pk")
+    sweep()
+    due = Delivery.objects.filter(next_attempt_at__lte=timezone.now())
+    assert due.get() == untried
+    assert EndpointQueue.objects.due(timezone.now(), lease=0).exists()
+    kept = Delivery.objects.get(pk=retried.pk)
+    assert kept.next_attempt_at == retried.next_attempt_at  # its pause has begun
+
+
+def test_small_differences_of_clocks_change_nothing():
+    EndpointFactory.create(url=URL)
+    with later(seconds=3):
+        publish_event()
+    before = only_delivery().next_attempt_at
+    sweep()
+    assert only_delivery().next_attempt_at == before
+
+
+def test_sweeps_of_many_workers_are_one():
+    assert sweep_if_due() is False
+    swept_at = EngineState.objects.get().swept_at
+    assert swept_at is not None
+    sweep_if_due()
+    assert EngineState.objects.get().swept_at == swept_at
+    with later(seconds=21):
+        sweep_if_due()
+    assert EngineState.objects.filter(swept_at__gt=swept_at).exists()
+
+
+def test_a_sweep_in_the_future_does_not_stop_sweeps_after_the_clock_is_set_back():
+    EngineState.objects.update(swept_at=timezone.now() + timedelta(hours=1))
+    sweep_if_due()
+    assert EngineState.objects.filter(swept_at__lte=timezone.now()).exists()
+
+
+@pytest.fixture
+def old(settings):
+    """An endpoint with a delivered, a failed and a waiting delivery of forty days ago."""
+    settings.WEBHOOK_RETENTION_DAYS = 30
+    target = EndpointFactory.create(url=URL, max_in_flight=3)
+    with later(days=-40):
+        publish_events(3)
+    dispatcher = ManualDispatcher()
+    first, second, third = dispatcher.claim()
+    dispatcher.record([ok(first), failed(second), failed(third)])
+    dispatcher.leave()
+    Delivery.objects.filter(pk=second.key).fail(error="over")
+    return target
+
+
+def test_old_ended_deliveries_are_removed_with_their_attempts_and_the_others_kept(old):
+    fresh = publish_event()
+    assert sweep().removed == 2
+    assert Attempt.objects.count() == 1
+    [waiting, new] = Delivery.objects.order_by("pk")
+    assert waiting.status == new.status == Delivery.Status.PENDING
+    assert Event.objects.filter(pk=fresh.pk).exists()
+    assert sweep().removed == 0
+
+
+@pytest.mark.parametrize("paused", [True, False])
+def test_pending_deliveries_of_a_subscribed_endpoint_are_never_removed(old, paused):
+    if paused:
+        endpoints.pause(old)
+    assert sweep().removed == 2
+    with later(days=400):
+        assert sweep().removed == 0
+    assert only_delivery().status == Delivery.Status.PENDING
+
+
+@pytest.mark.parametrize("how", ["disabled", "deleted"])
+def test_pending_deliveries_of_other_endpoints_end_with_the_retention(old, how):
+    if how == "disabled":
+        Endpoint.objects.update(status=Endpoint.Status.DISABLED)
+    else:
+        endpoints.delete(old)
+    assert sweep().removed == 3
+    assert not Delivery.objects.exists()
+    assert Endpoint.objects.filter(pk=old.pk).exists()
+
+
+def test_an_event_that_some_endpoints_have_yet_to_get_is_not_removed(old):
+    Event.objects.update(fanout_after=0, fanout_until=old.pk)
+    assert sweep().removed == 0
+    assert Event.objects.count() == 3
+
+
+def test_a_claimed_delivery_is_not_removed(old):
+    with later(seconds=61):
+        dispatcher = ManualDispatcher()
+        [request] = dispatcher.claim()
+        Endpoint.objects.update(status=Endpoint.Status.DISABLED)
+        assert sweep().removed == 2
+        dispatcher.record([ok(request)])
+        assert only_delivery().status == Delivery.Status.DELIVERED
+        assert sweep().removed == 1
+
+
+def test_retention_removes_the_oldest_first_in_small_steps_until_its_time_is_over(
+    old, monkeypatch
+):
+    monkeypatch.setattr(retention, "EVENTS", 1)
+    endpoints.delete(old)
+    oldest = Event.objects.order_by("created_at").values_list("pk", flat=True)
+    left = list(oldest)
+    for _ in range(3):
+        assert sweep(retention_s=1e-9).removed == 1
+        left.pop(0)
+        assert list(oldest.all()) == left
+    assert sweep().removed == 0
+
+
+def test_retention_removes_all_that_is_old_whatever_the_size_of_a_step(
+    old, monkeypatch
+):
+    monkeypatch.setattr(retention, "EVENTS", 2)
+    monkeypatch.setattr(retention, "ROWS", 1)
+    endpoints.delete(old)
+    assert sweep().removed == 3
+    assert not Delivery.objects.exists()
+    assert not Attempt.objects.exists()
+
+
+def test_old_events_that_stay_do_not_keep_retention_from_newer_ones(old, monkeypatch):
+    monkeypatch.setattr(retention, "EVENTS", 2)
+    paused = EndpointFactory.create(url="http://127.0.0.1:9/paused")
+    endpoints.pause(paused)
+    Endpoint.objects.filter(pk=old.pk).update(active=False)
+    with later(days=-50):
+        waiting = [event.pk for event in publish_events(9)]
+    steps = [sweep(retention_s=1e-9).removed for _ in range(6)]
+    assert sum(steps) == 3
+    assert list(Event.objects.order_by("pk").values_list("pk", flat=True)) == waiting
+    assert Delivery.objects.filter(status=Delivery.Status.PENDING).count() == 9
+
+
+def test_retention_begins_anew_after_the_end_of_its_cycle(old, monkeypatch):
+    monkeypatch.setattr(retention, "EVENTS", 2)
+    endpoints.pause(old)
+    assert sweep(retention_s=1e-9).removed == 2
+    assert EngineState.objects.get().retention_at is not None
+    assert sweep().removed == 0
+    assert EngineState.objects.get().retention_at is None
+    endpoints.delete(old)
+    assert sweep().removed == 1
+
+
+def test_an_interrupted_step_is_repeated(old, monkeypatch):
+    monkeypatch.setattr(retention, "ROWS", 1)
+    endpoints.delete(old)
+    steps = [sweep(retention_s=1e-9).removed for _ in range(4)]
+    assert steps == [0, 0, 0, 3]
+
+
+def test_retention_ends_when_a_dispatcher_is_wanted(old, monkeypatch):
+    monkeypatch.setattr(retention, "EVENTS", 1)
+    EndpointFactory.create(url=URL)
+    publish_event()
+    assert sweep().removed == 1  # work is due and no dispatcher is live
+    ManualDispatcher()
+    assert sweep().removed == 1
+
+
+def test_a_dispatcher_spends_no_time_on_retention(old):
+    with later(seconds=21):
+        sweep_if_due()
+    assert Event.objects.count() == 3
+
+
+def test_an_event_that_is_replayed_during_its_removal_is_kept(old, monkeypatch):
+    real = retention._kept_events
+    delivered = Delivery.objects.get(status=Delivery.Status.DELIVERED)
+
+    def replayed_after(pks, before):
+        kept = real(pks, before)
+        replays.replay(delivered)
+        return kept
+
+    monkeypatch.setattr(retention, "_kept_events", replayed_after)
+    monkeypatch.setattr(retention, "EVENTS", 3)
+    assert sweep(retention_s=1e-9).removed == 1
+    replayed = Delivery.objects.get(event=delivered.event_id)
+    assert replayed.trigger == Delivery.Trigger.REPLAY
+
+
+def test_an_event_is_as_old_as_its_latest_replay(old):
+    failed = Delivery.objects.get(status=Delivery.Status.FAILED)
+    copy = replays.replay(failed)
+    Delivery.objects.filter(pk=copy.pk).fail(error="again")
+    assert sweep().removed == 1  # the delivered one, which was not replayed
+    copy.refresh_from_db()
+    assert copy.event == failed.event
+    with later(days=31):
+        assert sweep().removed == 1
+    assert not Delivery.objects.filter(pk=copy.pk).exists()
+
+
+def test_old_leases_are_removed():
+    dispatcher = ManualDispatcher()
+    dispatcher.leave()
+    live = ManualDispatcher()
+    with later(days=31):
+        DispatcherLease.objects.filter(pk=live.lease.pk).update(
+            expires_at=timezone.now() + timedelta(seconds=9)
+        )
+        sweep()
+    assert list(DispatcherLease.objects.values_list("pk", flat=True)) == [live.lease.pk]

@@ -1,0 +1,57 @@
+"""The result of a command: text or, with --json, one object on a line.
+
+Progress and notes go to standard error, so that standard output holds the result alone.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+from django.core.management.base import BaseCommand
+
+from webhooks_core.management.printable import printable, printable_json
+
+
+def add_json_argument(parser: ArgumentParser) -> None:
+    """Add --json to a command."""
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print JSON: an object, or a list of objects",
+    )
+
+
+def format_output(data: Mapping[str, Any], text: str, *, as_json: bool) -> str:
+    """Return what is to be printed: the data as JSON on one line, or the text; no control character."""
+    if as_json:
+        return printable_json(orjson.dumps(data).decode())
+    return printable(text, keep="\n\t")
+
+
+def write_list(
+    command: BaseCommand, rows: Sequence[Mapping[str, Any]], *, as_json: bool, noun: str
+) -> None:
+    """Write rows as one JSON array, or as lines with tabs under a line of headings.
+
+    In the lines a time that is None is `never`. Without rows, a note on standard error says so.
+    """
+    if as_json:
+        document = orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode()
+        command.stdout.write(printable_json(document))
+        return
+    if not rows:
+        command.stderr.write(f"There are no {noun}.", str)
+        return
+    headings = (name.removesuffix("_at").replace("_", " ") for name in rows[0])
+    command.stdout.write("\t".join(headings))
+    for row in rows:
+        command.stdout.write("\t".join(map(_cell, row.values())))
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, list):
+        return printable(", ".join(map(str, value))) or "all"
+    return "never" if value is None else printable(str(value))

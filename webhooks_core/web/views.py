@@ -1,0 +1,73 @@
+"""The base of every JSON view: one order of checks, one error shape per product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from rest_framework import exceptions
+from rest_framework.parsers import BaseParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
+from rest_framework.views import APIView
+
+from webhooks_core.web.errors import ErrorHandler
+from webhooks_core.web.parsers import EncodedBody, StrictJSONParser, is_encoded
+from webhooks_core.web.renderers import IgnoreAccept, JSONRenderer
+
+
+class ProductAPIView(APIView):
+    """Checks method (405), authentication (401) and throttle (429), then runs the handler."""
+
+    product: ClassVar[str]
+    error_handler: ClassVar[ErrorHandler[Any]]
+    error_serializer: ClassVar[type[BaseSerializer[Any]]]
+    conflicting_actions: Sequence[str] = ()  # which may answer 409
+    parser_classes: Sequence[type[BaseParser]] = (StrictJSONParser,)
+    renderer_classes = (JSONRenderer,)
+    content_negotiation_class = IgnoreAccept
+    metadata_class = None
+
+    @property
+    def default_response_headers(self) -> dict[str, str]:
+        return {"Cache-Control": "no-store"}
+
+    def get_exception_handler(self) -> Callable[..., Response | None]:
+        return self.error_handler.handle
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        if request.method not in self.allowed_methods:
+            raise exceptions.MethodNotAllowed(request.method or "")
+        super().initial(request, *args, **kwargs)
+
+    def perform_authentication(self, request: Request) -> None:
+        if request.method != "OPTIONS":  # anybody may read the methods of a route
+            super().perform_authentication(request)
+
+    def check_throttles(self, request: Request) -> None:
+        if request.method != "OPTIONS":
+            super().check_throttles(request)
+
+    def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
+        return Response(status=204, headers={"Allow": ", ".join(self.allowed_methods)})
+
+    def get_body(self) -> dict[str, Any]:
+        """Return the request's body, which must be a JSON object; raises as `parsed_body`."""
+        body = self.parsed_body()
+        if not isinstance(body, dict):
+            raise exceptions.ParseError("The body must be a JSON object.")
+        return body
+
+    def parsed_body(self) -> Any:
+        """Return the request's body as it was parsed.
+
+        Raises ParseError, PayloadTooLarge, EncodedBody or UnsupportedMediaType.
+        """
+        if is_encoded(self.request.headers.get("Content-Encoding")):
+            raise EncodedBody
+        if self.request.stream is None:
+            raise exceptions.ParseError(
+                "The body is empty: send a JSON object, and its Content-Length."
+            )
+        return self.request.data
