@@ -86,7 +86,7 @@ def from_html(text: str) -> str | None:
         return None
     if result.warnings or not (result.content or "").strip():
         return None
-    return escapes.minimal(emphasised(_with_code(result.content or "")))
+    return escapes.minimal(_with_code(emphasised(_joined(result.content or ""))))
 
 
 def _replace(output: str) -> dict[str, str]:
@@ -219,10 +219,14 @@ def _code(output: str) -> str:
     return f"{CODE_START}{MARKED.sub('', output[size : len(output) - size])}{CODE_END}"
 
 
+def _joined(text: str) -> str:
+    """Return a text whose adjacent inline code is one, without empty code."""
+    return text.replace(CODE_END + CODE_START, "").replace(CODE_START + CODE_END, "")
+
+
 def _with_code(text: str) -> str:
-    """Return a text with backticks in place of marks; adjacent code becomes one."""
-    text = text.replace(CODE_END + CODE_START, "")
-    return INLINE_CODE.sub(lambda match: _fenced(match[1]), text)
+    """Return a text with backticks in place of marks; code between which emphasis went is one."""
+    return INLINE_CODE.sub(lambda match: _fenced(match[1]), _joined(text))
 
 
 def _fenced(code: str) -> str:
@@ -230,7 +234,7 @@ def _fenced(code: str) -> str:
     # Markdown removes a space from each side where both have one.
     is_spaced = code[:1] == code[-1:] == " " and code.strip()
     pad = " " if is_spaced or "`" in (code[:1], code[-1:]) else ""
-    return f"{fence}{pad}{code}{pad}{fence}" if code else ""
+    return f"{fence}{pad}{code}{pad}{fence}"
 
 
 def _fence(code: str, *, at_least: int) -> str:

@@ -263,6 +263,7 @@ def test_a_bare_url_stays_as_it_was():
         ("<b>a <i>b</i></b> <i><i>c</i></i>", "**a *b*** *c*"),
         ("<b>a<ul><li>b</li></ul></b>", "a\n\n- b"),
         ("<code>a</code><code>`</code>", "`` a` ``"),
+        ("<code>a</code><b><code>b</code></b>", "`ab`"),
         ("<details><summary>a</summary>b</details>", "a\n\nb"),
     ],
 )
