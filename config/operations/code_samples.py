@@ -1,4 +1,4 @@
-"""Code samples of the API reference in seven languages, made from the examples of requests.
+"""Code samples of the API reference in four languages, made from the examples of requests.
 
 A template of `templates/code_samples` for each language is the only place that knows it.
 """
@@ -21,9 +21,6 @@ LANGUAGES = {
     "python": "Python",
     "typescript": "TypeScript",
     "go": "Go",
-    "php": "PHP",
-    "ruby": "Ruby",
-    "java": "Java",
 }
 BEARERS = {"recordingBearer", "gatewayKey", "metricsToken"}
 FORM = "application/x-www-form-urlencoded"
@@ -99,8 +96,6 @@ def _bodies(operation: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 "body": body,
                 "shell_body": body.replace("'", r"'\''"),
                 "go_body": json.dumps(body) if is_form or "`" in body else f"`{body}`",
-                "java_body": f'"{body}"' if is_form else _text_block(body),
-                "single_quoted_body": _single_quoted(body),
                 "python_fields": _indented(CONSTANT.sub(_python, shape), 4),
                 "script_fields": _indented(json.dumps(fields, indent=2), 2),
             }
@@ -112,15 +107,3 @@ def _python(constant: re.Match[str]) -> str:
 
 def _indented(text: str, spaces: int) -> str:
     return indent(text, spaces * " ").lstrip()
-
-
-def _text_block(text: str) -> str:
-    """Return a literal of Java that holds lines."""
-    escaped = text.replace("\\", "\\\\")
-    return f'"""\n{escaped}"""'
-
-
-def _single_quoted(text: str) -> str:
-    """Return a literal of PHP and Ruby, in which the quote and the backslash are special."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
