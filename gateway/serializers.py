@@ -24,11 +24,11 @@ from gateway.ingest import (
     PLAIN,
 )
 from gateway.webhooks import INGEST_COMPLETED, SUBSCRIBABLE
-from webhooks_core.encryption import MASK
 from webhooks_core.endpoints import Created
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.network.url_policy import UrlPolicy
-from webhooks_core.secrets import is_empty
+from webhooks_core.secrets import MASK
+from webhooks_core.signing.schemes import is_empty
 from webhooks_core.web.fields import (
     CountField,
     StrictBooleanField,

@@ -14,11 +14,12 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from webhooks_core import notifications, profiles, secrets
-from webhooks_core.encryption import EncryptedText
 from webhooks_core.ids import public_id
 from webhooks_core.models import Delivery, Endpoint, EndpointQueue, EndpointSecret
 from webhooks_core.network import custom_headers
 from webhooks_core.profiles import NoticeKind
+from webhooks_core.secrets import EncryptedText
+from webhooks_core.signing.schemes import standard_key
 from webhooks_core.worker import notify
 
 # The fields that decide which of an endpoint's deliveries may be sent now.
@@ -56,7 +57,7 @@ def create(
     Raises QuotaExceededError, or LimitError.
     """
     fields = _clean(fields) | {"url": url, "event_types": list(event_types)}
-    secret = _checked(secret or secrets.make())
+    secret = secrets.checked(secret or secrets.make())
     kept = Endpoint.objects.of(profile, owner)
     while (slot := _free_slot(profile, owner)) is not None:
         endpoint = _build(profile, owner, slot=slot, **fields)
@@ -75,19 +76,12 @@ def create_static(
     """
     endpoint = _build(profile, owner, static_key=static_key, **_clean(fields))
     same = Endpoint.objects.of(profile, owner).filter(static_key=static_key)
-    return _insert(endpoint, _checked(secret), unless=same)
+    return _insert(endpoint, secrets.checked(secret), unless=same)
 
 
 def _build(profile: str, owner: str, **fields: Any) -> Endpoint:
     prefix = profiles.get(profile).endpoint_prefix
     return Endpoint(public_id=public_id(prefix), profile=profile, owner=owner, **fields)
-
-
-def _checked(secret: str) -> str:
-    """Return a secret. Raises ValueError for one that every sender knows."""
-    if secrets.is_empty(secret):
-        raise ValueError("the secret is empty")
-    return secret
 
 
 def _insert(endpoint: Endpoint, secret: str, *, unless: QuerySet[Endpoint]) -> bool:
@@ -127,7 +121,7 @@ def update(endpoint: Endpoint, **fields: Any) -> Endpoint:
     """Change fields of an endpoint; return the changed endpoint. Raises LimitError.
 
     Another url makes a disabled endpoint active again, with its counter at 0. Waiting deliveries
-    become due at once if it receives again, and fail if `Endpoint.pending_failure` says so.
+    become due at once if it receives again, and fail if `pending_failure` says so.
     """
     fields = _clean(fields)
     with transaction.atomic():
@@ -145,8 +139,8 @@ def update(endpoint: Endpoint, **fields: Any) -> Endpoint:
         for name, value in fields.items():
             setattr(locked, name, value)
         locked.save(update_fields=list(fields))
-        if locked.pending_failure:
-            _waiting(locked).fail(error=locked.pending_failure)
+        if failure := pending_failure(locked):
+            _waiting(locked).fail(error=failure)
         if was_receiving and not locked.is_receiving:
             notify.recall_on_commit([locked.pk])
         elif locked.is_receiving and not was_receiving:
@@ -187,7 +181,7 @@ def set_standard_headers(endpoint: Endpoint, *, wanted: bool) -> Endpoint:
     """
     if wanted:
         for secret in endpoint.secrets(now=timezone.now()):
-            secrets.standard_key(secret)
+            standard_key(secret)
     return update(endpoint, standard_headers=wanted)
 
 
@@ -218,7 +212,7 @@ def rotate_secret(
     There is no overlap where a request has only one signature: the old secrets end at once.
     Raises Endpoint.DoesNotExist if the endpoint was removed with its account.
     """
-    now, secret = timezone.now(), _checked(secret or secrets.make())
+    now, secret = timezone.now(), secrets.checked(secret or secrets.make())
     if not may_overlap(endpoint):
         overlap = timedelta(0)
     with transaction.atomic():
@@ -231,6 +225,15 @@ def rotate_secret(
         EndpointSecret.objects.create(endpoint=endpoint, value=secret)
         old.filter(expires_at__lte=now).delete()
     return secret
+
+
+def pending_failure(endpoint: Endpoint) -> str:
+    """Return why waiting deliveries of an endpoint fail; "" if they may wait."""
+    if endpoint.deleted_at is not None:
+        return "endpoint deleted"
+    if not endpoint.active and profiles.get(endpoint.profile).inactive_fails_pending:
+        return "endpoint inactive"
+    return ""
 
 
 def _waiting(endpoint: Endpoint) -> Any:

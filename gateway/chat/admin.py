@@ -24,7 +24,7 @@ from gateway.chat.models import (
 from gateway.configuration.fields import as_key, is_base_url, resolve
 from gateway.identity import is_name
 from webhooks_core.admin.base import ReadOnlyAdmin
-from webhooks_core.encryption import EncryptedText
+from webhooks_core.secrets import EncryptedText
 
 
 class LinesField(forms.JSONField):

@@ -22,7 +22,7 @@ from gateway.configuration.shapes import (
     Target,
     Timeouts,
 )
-from webhooks_core.encryption import SecretUnreadableError
+from webhooks_core.secrets import SecretUnreadableError
 from webhooks_core.web.thread_pool import InThread
 
 # After FRESH_S requests use the old endpoints while new ones are loaded; after STALE_S they wait.

@@ -13,7 +13,7 @@ from django.utils import timezone
 from gateway.chat.metering.usage_tokens import Usage
 from gateway.chat.upstreams.registry import KINDS
 from gateway.configuration.shapes import ADAPTIVE, INFERENCE_TYPES, SUPPORTS, THINKING
-from webhooks_core.encryption import EncryptedTextField
+from webhooks_core.secrets import EncryptedTextField
 
 SECONDS = [MinValueValidator(0.01)]
 # What the API's vendor charges for tokens that its cache keeps for an hour.

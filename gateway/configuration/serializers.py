@@ -13,7 +13,7 @@ from gateway.configuration import fields, shapes
 from gateway.configuration.fields import OWN, StrictSerializer, all_different, one_of
 from gateway.webhooks import SUBSCRIBABLE, url_policy
 from webhooks_core.network.url_policy import UrlRefusedError
-from webhooks_core.secrets import is_empty
+from webhooks_core.signing.schemes import is_empty
 
 MAX_SECRET = 256
 # The keys of a model's only target; among several, each also has a weight.

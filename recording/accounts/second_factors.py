@@ -14,7 +14,7 @@ from recording.accounts import security_log, totp
 from recording.accounts.locks import locked_account
 from recording.oauth.errors import TooManyRequestsError
 from recording.oauth.models import AuthenticatorApp, Passkey, RecoveryCode
-from webhooks_core.encryption import SecretUnreadableError
+from webhooks_core.secrets import SecretUnreadableError
 from webhooks_core.web import bearer
 
 log = structlog.stdlib.get_logger("signpost.oauth")

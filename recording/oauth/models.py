@@ -18,7 +18,7 @@ from django.utils import timezone
 from oauth2_provider.models import AbstractApplication, AbstractGrant, RefreshToken
 
 from recording.oauth import client_names, redirects
-from webhooks_core.encryption import EncryptedTextField
+from webhooks_core.secrets import EncryptedTextField
 
 if TYPE_CHECKING:
     from recording.accounts.web_sessions import SessionStore

@@ -6,7 +6,7 @@ import pytest
 
 from gateway import keys
 from tests.gateway.client import PATH, Api
-from webhooks_core.encryption import MASK
+from webhooks_core.secrets import MASK
 
 pytestmark = pytest.mark.django_db
 

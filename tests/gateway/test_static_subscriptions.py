@@ -21,8 +21,8 @@ from tests.gateway.client import PATH
 from tests.receiver import receiver
 from tests.signatures import verify_timestamped
 from tests.webhooks_core.engine import dispatch
-from webhooks_core.encryption import MASK
 from webhooks_core.models import Delivery, Endpoint
+from webhooks_core.secrets import MASK
 
 URL = "http://127.0.0.1:9/hook"
 

@@ -13,8 +13,8 @@ from gateway.viewsets import SubscriptionViewSet
 from gateway.webhooks import url_policy
 from tests.gateway.client import JSON, PATH, Api, nothing_happened
 from webhooks_core import endpoints, profiles
-from webhooks_core.encryption import MASK
 from webhooks_core.models import Endpoint
+from webhooks_core.secrets import MASK
 from webhooks_core.times import iso
 
 pytestmark = pytest.mark.django_db

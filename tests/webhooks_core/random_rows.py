@@ -12,7 +12,6 @@ from tests.webhooks_core.factories import DispatcherLeaseFactory
 from webhooks_core.dispatch.shares import Owner
 from webhooks_core.dispatch.sql.attempt_rows import AttemptRow
 from webhooks_core.dispatch.sql.due_deliveries import ClaimLimit
-from webhooks_core.encryption import EncryptedText
 from webhooks_core.models import (
     Attempt,
     Delivery,
@@ -22,6 +21,7 @@ from webhooks_core.models import (
     EndpointSecret,
     Event,
 )
+from webhooks_core.secrets import EncryptedText
 
 NOW = datetime(2026, 3, 29, 1, 30, 0, 250, UTC)
 # Above what the sequences of PostgreSQL give out.

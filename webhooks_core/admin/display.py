@@ -14,9 +14,9 @@ from django.utils.safestring import SafeString
 
 from webhooks_core import profiles
 from webhooks_core.dispatch.signer import Body, signers
-from webhooks_core.encryption import HIDDEN, SecretUnreadableError
 from webhooks_core.models import Attempt, Delivery, Endpoint
 from webhooks_core.network.outcomes import Outcome
+from webhooks_core.secrets import HIDDEN, SecretUnreadableError
 
 # Enough to recognise a payload; the download has all of it.
 SHOWN_CHARACTERS = 20_000

@@ -23,12 +23,12 @@ from webhooks_core.admin.filters import HealthFilter, ProductFilter
 from webhooks_core.admin.health import Day, Health
 from webhooks_core.admin.rotation import RotationAdmin, static_source
 from webhooks_core.conf import webhook_settings
-from webhooks_core.encryption import SecretUnreadableError
 from webhooks_core.endpoints import LimitError
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.models.endpoints import MAX_IN_FLIGHT, MAX_RATE
 from webhooks_core.profiles import WebhookProfile
 from webhooks_core.replays import NotSubscribedError
+from webhooks_core.secrets import SecretUnreadableError
 
 REPLAYED_AT_ONCE = 1000
 MAX_SUSPENDED = 1000  # are counted

@@ -6,9 +6,9 @@ from typing import Any
 
 import orjson
 
-from webhooks_core.encryption import HIDDEN, EncryptedText
 from webhooks_core.models import Endpoint
 from webhooks_core.network.transport import AttemptResult
+from webhooks_core.secrets import HIDDEN, EncryptedText
 
 
 def details(result: AttemptResult, endpoint: Endpoint, *, lease: int) -> str:

@@ -26,6 +26,7 @@ from webhooks_core.dispatch.sql.due_deliveries import (
     DueDelivery,
     due_deliveries,
 )
+from webhooks_core.endpoints import pending_failure
 from webhooks_core.models import Delivery, DispatcherLease, Endpoint
 from webhooks_core.network.connectivity import Connectivity
 from webhooks_core.network.transport import OutgoingRequest
@@ -203,7 +204,7 @@ class OpenClaims:
                 # A change that lets it receive again notifies.
                 queue.next_check_at = now if has_more else None
                 continue
-            if endpoint.is_hanging and (probe_at := endpoint.probe_at(now)):
+            if probe_at := _probe_at(endpoint, now):
                 queue.next_check_at = probe_at
                 continue
             room = min(queue.capacity(endpoint, now), count.room(queue.owner))
@@ -298,10 +299,17 @@ class OpenClaims:
 
 def _fail_what_may_not_wait(endpoint: Endpoint) -> bool:
     """Fail some deliveries if the endpoint's may not wait; return True if there may be more."""
-    if not (reason := endpoint.pending_failure):
+    if not (reason := pending_failure(endpoint)):
         return False
     waiting = Delivery.objects.waiting().filter(endpoint=endpoint)
     return waiting.fail_some(error=reason) > 0
+
+
+def _probe_at(endpoint: Endpoint, now: datetime) -> datetime | None:
+    """Return until when an endpoint that hangs gets nothing; None if it may get something."""
+    if not endpoint.is_hanging:
+        return None
+    return endpoint.probe_at(now, profiles.get(endpoint.profile).retry)
 
 
 def _is_served(endpoint: Endpoint) -> bool:

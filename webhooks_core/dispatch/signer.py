@@ -13,10 +13,10 @@ import orjson
 
 from webhooks_core import profiles
 from webhooks_core.database.statements import fetch, ids
-from webhooks_core.encryption import EncryptedText
 from webhooks_core.models import Endpoint
 from webhooks_core.profiles import SigningContext
-from webhooks_core.secrets import standard_key
+from webhooks_core.secrets import EncryptedText
+from webhooks_core.signing.schemes import standard_key
 
 
 class Body(NamedTuple):

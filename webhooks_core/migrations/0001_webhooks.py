@@ -1,7 +1,7 @@
 import django.core.validators
 import django.db.models.deletion
 import django.utils.timezone
-import webhooks_core.encryption
+import webhooks_core.secrets
 from django.db import migrations, models
 
 from webhooks_core.database.compression import compress_with_lz4
@@ -194,7 +194,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "custom_headers",
-                    webhooks_core.encryption.EncryptedTextField(blank=True, null=True),
+                    webhooks_core.secrets.EncryptedTextField(blank=True, null=True),
                 ),
             ],
         ),
@@ -210,7 +210,7 @@ class Migration(migrations.Migration):
                         verbose_name="ID",
                     ),
                 ),
-                ("value", webhooks_core.encryption.EncryptedTextField()),
+                ("value", webhooks_core.secrets.EncryptedTextField()),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("expires_at", models.DateTimeField(blank=True, null=True)),
             ],

@@ -11,8 +11,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from webhooks_core import profiles
-from webhooks_core.encryption import EncryptedTextField
+from webhooks_core.retry import RetryPolicy
+from webhooks_core.secrets import EncryptedTextField
 
 # More than one dispatcher can have in flight for one endpoint.
 MAX_IN_FLIGHT = 512
@@ -197,26 +197,16 @@ class Endpoint(models.Model):
         """Whether its last attempt did not time out; false before the first one."""
         return self.last_attempt_at is not None and not self.timeouts
 
-    def probe_at(self, now: datetime) -> datetime | None:
-        """Return when a hanging endpoint may be probed next; None if now.
+    def probe_at(self, now: datetime, retry: RetryPolicy) -> datetime | None:
+        """Return when a hanging endpoint may be probed next by its profile's policy; None if now.
 
         An attempt in the future was made before the clock was set back.
         """
         if self.last_attempt_at is None or self.last_attempt_at > now:
             return None
-        retry = profiles.get(self.profile).retry
         pause_s = retry.probe_pause(self.timeouts - HANGS_AFTER)
         at = self.last_attempt_at + timedelta(seconds=pause_s)
         return at if at > now else None
-
-    @property
-    def pending_failure(self) -> str:
-        """Why waiting deliveries of this endpoint fail; empty if they may wait."""
-        if self.deleted_at is not None:
-            return "endpoint deleted"
-        if not self.active and profiles.get(self.profile).inactive_fails_pending:
-            return "endpoint inactive"
-        return ""
 
     def secrets(self, *, now: datetime) -> list[str]:
         """Return the current secrets, newest first. Raises SecretUnreadableError."""

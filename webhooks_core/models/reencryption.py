@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from django.apps import apps
 from django.db.models import Model, QuerySet
 
-from webhooks_core.encryption import EncryptedTextField, SecretUnreadableError
 from webhooks_core.models import Endpoint, EndpointSecret
+from webhooks_core.secrets import EncryptedTextField, SecretUnreadableError
 
 # A deleted endpoint is never sent to again: its secrets need not be readable.
 READABLE: dict[type[Model], dict[str, Any]] = {

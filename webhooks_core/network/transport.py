@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from webhooks_core.conf import webhook_settings
-from webhooks_core.encryption import SecretUnreadableError
 from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.connection import Connection
 from webhooks_core.network.deadlines import Deadlines
@@ -24,6 +23,7 @@ from webhooks_core.network.pool import Connections, Progress
 from webhooks_core.network.proxy import UNREACHABLE
 from webhooks_core.network.request_head import head_of, target_of
 from webhooks_core.network.retry_after import retry_after
+from webhooks_core.secrets import SecretUnreadableError
 
 # The status line decides. This bounds the reading of the rest, which mostly people look at.
 READ_FOR_S = 1.0

@@ -5,14 +5,14 @@ To add one: its functions, and its line in SCHEMES; outside of this package, `re
 
 from __future__ import annotations
 
+import base64
 import hmac
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
-from webhooks_core.secrets import is_empty
-
+PREFIX = "whsec_"  # of a secret
 MAX_HEADER = 4096
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _UNIX_TIME = re.compile(r"[0-9]{1,12}", re.ASCII)
@@ -48,6 +48,23 @@ class ParsedSignature(NamedTuple):
 
     timestamp: str
     digests: Sequence[str]
+
+
+def is_empty(secret: str) -> bool:
+    """Return True if a secret holds no key: nothing, white space, or the prefix alone."""
+    return secret.strip() in {"", PREFIX}
+
+
+def standard_key(secret: str) -> bytes:
+    """Return the key as Standard Webhooks reads a secret: `whsec_`, then base64.
+
+    Raises ValueError for a secret that is not of that form.
+    """
+    if not secret.startswith(PREFIX):
+        raise ValueError(f"the secret does not start with {PREFIX}")
+    if is_empty(secret):
+        raise ValueError("the secret is empty")
+    return base64.b64decode(secret.removeprefix(PREFIX), validate=True)
 
 
 def is_unix_time(timestamp: str) -> bool:

@@ -10,8 +10,13 @@ from itertools import product
 from typing import Generic, NamedTuple, TypeVar
 
 from webhooks_core.profiles import WebhookProfile
-from webhooks_core.secrets import PREFIX, is_empty
-from webhooks_core.signing.schemes import SignatureError, SignatureHeaders, is_unix_time
+from webhooks_core.signing.schemes import (
+    PREFIX,
+    SignatureError,
+    SignatureHeaders,
+    is_empty,
+    is_unix_time,
+)
 from webhooks_core.verifying.verification import Received, known_headers
 
 T = TypeVar("T")

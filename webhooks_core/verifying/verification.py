@@ -10,8 +10,7 @@ import orjson
 
 from webhooks_core import profiles
 from webhooks_core.profiles import WebhookProfile
-from webhooks_core.secrets import is_empty
-from webhooks_core.signing.schemes import SignatureError, SignatureHeaders
+from webhooks_core.signing.schemes import SignatureError, SignatureHeaders, is_empty
 from webhooks_core.web.json_values import check_values
 
 EMPTY = "a secret is empty"

@@ -2,7 +2,7 @@ import django.core.validators
 import django.db.models.deletion
 import django.utils.timezone
 import gateway.chat.models
-import webhooks_core.encryption
+import webhooks_core.secrets
 from django.db import migrations, models
 
 
@@ -217,7 +217,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "api_key",
-                    webhooks_core.encryption.EncryptedTextField(
+                    webhooks_core.secrets.EncryptedTextField(
                         blank=True,
                         default="",
                         help_text="Stored encrypted; ${NAME} stands for an environment variable.",

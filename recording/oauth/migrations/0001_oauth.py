@@ -5,7 +5,7 @@ import oauth2_provider.models
 from django.conf import settings
 from django.db import migrations, models
 
-import webhooks_core.encryption
+import webhooks_core.secrets
 
 
 class Migration(migrations.Migration):
@@ -326,7 +326,7 @@ class Migration(migrations.Migration):
                         verbose_name="ID",
                     ),
                 ),
-                ("secret", webhooks_core.encryption.EncryptedTextField()),
+                ("secret", webhooks_core.secrets.EncryptedTextField()),
                 ("confirmed_at", models.DateTimeField(null=True)),
                 ("last_step", models.BigIntegerField(default=0)),
                 ("failures", models.PositiveSmallIntegerField(default=0)),

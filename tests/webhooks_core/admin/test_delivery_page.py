@@ -19,9 +19,9 @@ from tests.webhooks_core.factories import EndpointFactory, publish_event, publis
 from tests.webhooks_core.network.hostile import Hostile, answers_once
 from webhooks_core import endpoints
 from webhooks_core.admin import display
-from webhooks_core.encryption import HIDDEN
 from webhooks_core.models import Attempt, DispatcherLease, EndpointSecret, Event
 from webhooks_core.publishing import publish
+from webhooks_core.secrets import HIDDEN
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 

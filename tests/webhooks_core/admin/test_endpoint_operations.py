@@ -18,7 +18,7 @@ from tests.webhooks_core.factories import EndpointFactory, publish_event, publis
 from webhooks_core import endpoints
 from webhooks_core.admin import endpoints as pages
 from webhooks_core.models import Delivery, Endpoint, EndpointSecret
-from webhooks_core.secrets import PREFIX
+from webhooks_core.signing.schemes import PREFIX
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 

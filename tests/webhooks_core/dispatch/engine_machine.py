@@ -27,7 +27,7 @@ from tests.webhooks_core.dispatch.stepped_dispatcher import (
     SteppedDispatcher,
 )
 from tests.webhooks_core.factories import EndpointFactory, publish_event
-from webhooks_core import endpoints
+from webhooks_core import endpoints, profiles
 from webhooks_core.dispatch import claims, leases, results
 from webhooks_core.dispatch.decisions import SUSPECT_AFTER
 from webhooks_core.dispatch.results import Recorded, RecordedResult
@@ -241,7 +241,8 @@ class Engine(Invariants):
                 assert first is not None
                 assert mine == [first.pk]
             if target.is_hanging:
-                assert target.probe_at(now) is None
+                policy = profiles.get(target.profile).retry
+                assert target.probe_at(now, policy) is None
             if target.in_order or target.is_hanging:
                 assert pending.exclude(claimed_by=None).count() == 1
 

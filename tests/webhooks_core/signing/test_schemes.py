@@ -24,8 +24,12 @@ from tests.signatures import (
     verify_sha256,
     verify_timestamped,
 )
-from webhooks_core.secrets import is_empty, standard_key
-from webhooks_core.signing.schemes import SCHEMES, SignatureError
+from webhooks_core.signing.schemes import (
+    SCHEMES,
+    SignatureError,
+    is_empty,
+    standard_key,
+)
 
 NOW = 1_763_712_000
 SECRET, OTHER = "whsec_one", "whsec_two"

@@ -13,10 +13,10 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from webhooks_core.conf import webhook_settings
-from webhooks_core.encryption import SecretUnreadableError
 from webhooks_core.management.argument_types import seconds
 from webhooks_core.management.output import add_json_argument, format_output
 from webhooks_core.models import Delivery
+from webhooks_core.secrets import SecretUnreadableError
 from webhooks_core.verifying.diagnosis import Sent, diagnose
 from webhooks_core.verifying.verification import Received
 
