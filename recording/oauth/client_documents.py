@@ -22,7 +22,7 @@ from prometheus_client import Counter
 from recording.oauth import redirects
 from recording.oauth.clients import GRANT_TYPES, RESPONSE_TYPES, Metadata
 from recording.oauth.models import Application, AuthMethod
-from webhooks_core.network.resolver_threads import ThreadPerTask
+from webhooks_core.network.resolver import ThreadPerTask
 
 FETCH_FOR_S = 5.0
 MAX_LENGTH = 255  # of an address: the column of client ids

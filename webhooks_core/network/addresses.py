@@ -54,6 +54,10 @@ def is_public(address: Address) -> bool:
     return not any(address in network for network in _NOT_PUBLIC)
 
 
+class BlockedAddressError(OSError):
+    """The host leads to an address that no webhook may be sent to."""
+
+
 @dataclass(frozen=True, slots=True)
 class AllowedNetworks:
     """The addresses that a request may go to: public ones and those of `networks`.

@@ -6,11 +6,8 @@ import errno
 import socket
 import ssl
 
+from webhooks_core.network.addresses import BlockedAddressError
 from webhooks_core.network.outcomes import Outcome
-
-
-class BlockedAddressError(OSError):
-    """The host leads to an address that no webhook may be sent to."""
 
 
 class MalformedUrlError(ValueError):

@@ -17,10 +17,14 @@ from aiohappyeyeballs import start_connection
 
 from webhooks_core.conf import webhook_settings
 from webhooks_core.network import proxy
-from webhooks_core.network.addresses import AllowedNetworks, is_public
+from webhooks_core.network.addresses import (
+    AllowedNetworks,
+    BlockedAddressError,
+    is_public,
+)
 from webhooks_core.network.certificates import client_context
 from webhooks_core.network.connection import Connection
-from webhooks_core.network.errors import BlockedAddressError, ProxyRefusedError
+from webhooks_core.network.errors import ProxyRefusedError
 from webhooks_core.network.request_head import Origin
 from webhooks_core.network.resolver import (
     AddressInfo,

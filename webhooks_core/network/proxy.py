@@ -18,7 +18,7 @@ from webhooks_core.network.errors import (
     ProxyRefusedError,
     ProxyUnavailableError,
 )
-from webhooks_core.network.resolver_threads import THREADS
+from webhooks_core.network.resolver import THREADS
 
 MAX_HEAD_BYTES = 16 * 1024
 UNREACHABLE = "the egress proxy could not be reached"

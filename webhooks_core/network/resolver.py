@@ -5,19 +5,64 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor, Future
 from functools import partial
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
-from webhooks_core.network.addresses import AllowedNetworks
-from webhooks_core.network.errors import BlockedAddressError
-from webhooks_core.network.resolver_threads import THREADS
+from webhooks_core.network.addresses import AllowedNetworks, BlockedAddressError
 
+MAX_THREADS = 512
 REMEMBER_FOR_S = 10.0
 
 # As getaddrinfo has it: family, type, protocol, canonical name, (address, port).
 AddressInfo = tuple[socket.AddressFamily, int, int, str, tuple[str, int]]
 _Question = tuple[str, int]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class ThreadPerTask(Executor):
+    """Runs each call in a new thread, `most` at once; any more fail at once.
+
+    getaddrinfo cannot be interrupted, so names that hang would fill a pool. A call that waited for
+    them would time out through no fault of its own. Unlike a pool's threads, these are daemons.
+    """
+
+    def __init__(self, most: int = MAX_THREADS) -> None:
+        self._free = threading.Semaphore(most)
+
+    def submit(
+        self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Future[T]:
+        future: Future[T] = Future()
+        if not self._start(future, partial(fn, *args, **kwargs)):
+            # The error of getaddrinfo when a local resource is missing.
+            future.set_exception(socket.gaierror(socket.EAI_MEMORY, "no thread"))
+        return future
+
+    def _start(self, *call: Any) -> bool:
+        if not self._free.acquire(blocking=False):
+            return False
+        try:
+            threading.Thread(target=self._work, args=call, daemon=True).start()
+        except RuntimeError:
+            self._free.release()
+            return False
+        return True
+
+    def _work(self, future: Future[Any], call: Callable[[], Any]) -> None:
+        if future.set_running_or_notify_cancel():
+            try:
+                future.set_result(call())
+            except BaseException as error:  # noqa: BLE001 - the future's owner handles it
+                future.set_exception(error)
+        self._free.release()
+
+
+THREADS = ThreadPerTask()
 
 
 class GuardedResolver:
@@ -45,7 +90,7 @@ class GuardedResolver:
 
     async def _ask_for(self, question: _Question) -> Sequence[AddressInfo]:
         rows = await asyncio.shield(self._ask(question))
-        addresses = [str(address[0]).partition("%")[0] for *_, address in rows]
+        addresses = addresses_of(rows)
         if not self._networks.allows_all(addresses):
             raise BlockedAddressError
         return [
@@ -85,6 +130,11 @@ class GuardedResolver:
             future.cancel()
 
 
+def addresses_of(rows: Iterable[Any]) -> list[str]:
+    """Return the addresses in the rows of getaddrinfo, without their zones."""
+    return [str(address[0]).partition("%")[0] for *_, address in rows]
+
+
 def _literal(host: str, port: int) -> AddressInfo | None:
     """Return the address that a host is, in the standard notation; None for a name."""
     try:
@@ -106,5 +156,5 @@ def guarded_socket(networks: AllowedNetworks, address_info: Any) -> socket.socke
 
 def check_address(networks: AllowedNetworks, address_info: Any) -> None:
     """Raise BlockedAddressError for an address that is not allowed."""
-    if not networks.allows(str(address_info[4][0]).partition("%")[0]):
+    if not networks.allows_all(addresses_of([address_info])):
         raise BlockedAddressError

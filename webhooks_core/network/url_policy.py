@@ -13,7 +13,7 @@ from urllib.parse import SplitResult, urlsplit
 from yarl import URL
 
 from webhooks_core.network.addresses import AllowedNetworks, IPNetwork
-from webhooks_core.network.resolver_threads import ThreadPerTask
+from webhooks_core.network.resolver import ThreadPerTask, addresses_of
 
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 NOT_PUBLIC = "url must lead to public addresses only"
@@ -172,4 +172,4 @@ def _resolve(host: str) -> list[str]:
         return []
     except OSError:
         return []
-    return [str(address[0]).partition("%")[0] for *_, address in rows]
+    return addresses_of(rows)

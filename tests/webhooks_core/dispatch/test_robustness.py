@@ -31,7 +31,7 @@ from webhooks_core.models import (
     EndpointSecret,
 )
 from webhooks_core.network import resolver
-from webhooks_core.network.resolver_threads import ThreadPerTask
+from webhooks_core.network.resolver import ThreadPerTask
 from webhooks_core.worker import notify
 
 URL = "http://127.0.0.1:9/hook"
