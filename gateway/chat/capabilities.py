@@ -9,7 +9,7 @@ from gateway.chat.core.errors import (
     UnsupportedInferenceTypeError,
     UnsupportedRequestError,
 )
-from gateway.chat.model_request import ModelRequest
+from gateway.chat.core.model_request import ModelRequest
 from gateway.configuration.shapes import ModelEntry
 
 

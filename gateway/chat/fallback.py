@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
 import structlog
 
-from gateway.chat import failures, off_loop
-from gateway.chat.core import chunks, json_numbers
+from gateway.chat.core import chunks, failures, json_numbers, off_loop
 from gateway.chat.core.context import ChatContext
-from gateway.chat.core.errors import (
-    ChatError,
-    InvalidRequestError,
-    InvalidValueError,
-    UpstreamServiceError,
-)
-from gateway.chat.metering.usage_tokens import text_length
+from gateway.chat.core.errors import ChatError, UpstreamServiceError
+from gateway.chat.core.usage_tokens import text_length
 from gateway.chat.routing import Router
+from gateway.chat.streaming.opened import OpenedStream
 from gateway.chat.streaming.transform import ChunkTransformer
 from gateway.chat.upstreams.base import Job, Upstream
 from gateway.configuration.shapes import Target
@@ -30,38 +25,6 @@ T = TypeVar("T")
 Method = Callable[[Upstream, Job], Awaitable[T]]
 
 log = structlog.stdlib.get_logger(__name__)
-
-
-@dataclass(slots=True)
-class OpenedStream:
-    """A stream whose first chunk has arrived; `fault` arrived with it, after it."""
-
-    transformer: ChunkTransformer
-    events: AsyncGenerator[list[bytes]]
-    fault: ChatError | None = None
-
-    async def read_first_chunk(self) -> None:
-        """Raises as Upstream's methods do."""
-        while not self.transformer.has_begun:
-            try:
-                payloads = await anext(self.events, None)
-            except ChatError as error:
-                raise _before_first_chunk(error) from error
-            if payloads is None:
-                raise UpstreamServiceError("the stream ended before its first chunk")
-            try:
-                await self.feed(payloads)
-            except ChatError as error:
-                if not self.transformer.chunks:
-                    raise _before_first_chunk(error) from error
-                self.fault = error
-            if self.transformer.is_done and not self.transformer.has_begun:
-                raise UpstreamServiceError("the stream has no chunk")
-
-    async def feed(self, payloads: list[bytes]) -> None:
-        """Transform events. Raises as ChunkTransformer.feed() does."""
-        feed = partial(self.transformer.feed, payloads)
-        await off_loop.run(feed, size=off_loop.size_of(payloads))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +82,8 @@ class FallbackCaller:
         upstream = self.upstreams[endpoint.upstream]
         failure = UpstreamServiceError("there is no target")
         for target in self.router.order(endpoint):
-            context.target = target
             try:
-                result = await call(upstream, context.job(target))
+                result = await call(upstream, _job(context, target))
             except TimeoutError:
                 failure = UpstreamServiceError("no answer in time")
             except UpstreamServiceError as error:
@@ -151,13 +113,18 @@ class FallbackCaller:
         )
 
 
-def _before_first_chunk(error: ChatError) -> ChatError:
-    """Return a failure as it is raised before the first chunk: a refusal is an invalid value."""
-    if not isinstance(error, InvalidRequestError):
-        return error
-    refusal = InvalidValueError(*error.args)
-    refusal.upstream = error.upstream
-    return refusal
+def _job(context: ChatContext, target: Target) -> Job:
+    """Return the call of a target; what an earlier one reported counts for nothing."""
+    context.target, context.usage = target, None
+    return Job(
+        context.request,
+        target,
+        context.endpoint.timeouts,
+        context.request_id,
+        ask_usage=context.endpoint.stream_usage,
+        thinking=context.endpoint.thinking,
+        report=context.report,
+    )
 
 
 def _checked(context: ChatContext, body: bytes, list_key: str) -> bytes:

@@ -10,7 +10,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.utils import timezone
 
-from gateway.chat.metering.usage_tokens import Usage
+from gateway.chat.core.usage_tokens import Usage
 from gateway.chat.upstreams.registry import KINDS
 from gateway.configuration.shapes import ADAPTIVE, INFERENCE_TYPES, SUPPORTS, THINKING
 from webhooks_core.secrets import EncryptedTextField

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,9 +11,9 @@ from typing import Any
 import structlog
 
 from gateway.authentication import authenticate, authenticate_cached
-from gateway.chat import off_loop
 from gateway.chat.capabilities import require
-from gateway.chat.core.context import CLIENT_GONE, ChatContext
+from gateway.chat.core import off_loop
+from gateway.chat.core.context import CLIENT_GONE, SUCCESS, ChatContext
 from gateway.chat.core.errors import (
     BEFORE_FIRST_CHUNK,
     INTERNAL,
@@ -23,18 +23,18 @@ from gateway.chat.core.errors import (
     look_up,
 )
 from gateway.chat.core.formats import CONTRACT, OPENAI, ApiFormat
-from gateway.chat.fallback import FallbackCaller, Method
-from gateway.chat.http_messages import (
+from gateway.chat.core.http_messages import (
     EVENT_STREAM,
     ChatRequest,
     ChatResponse,
     ClientGoneError,
 )
+from gateway.chat.core.model_request import MAX_VALUES, ModelRequest
+from gateway.chat.fallback import FallbackCaller, Method
 from gateway.chat.metering.body_bytes import BodyBytes
 from gateway.chat.metering.limits import Limits
 from gateway.chat.metering.writer import UsageWriter
 from gateway.chat.model_registry import ModelRegistry
-from gateway.chat.model_request import MAX_VALUES, ModelRequest
 from gateway.chat.streaming.body import events
 from gateway.configuration.shapes import Allow, ModelEntry
 from gateway.errors import (
@@ -70,17 +70,54 @@ class Operation:
 
 
 CHAT = Operation(
-    action="chat.completions",
-    inference_type="chat",
-    method=lambda upstream, job: upstream.complete(job),
-    list_key="choices",
+    "chat.completions", "chat", lambda upstream, job: upstream.complete(job), "choices"
 )
 EMBEDDINGS = Operation(
-    action="embeddings",
-    inference_type="embedding",
-    method=lambda upstream, job: upstream.embed(job),
-    list_key="data",
+    "embeddings", "embedding", lambda upstream, job: upstream.embed(job), "data"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What is served at a path; without an operation, descriptions of models."""
+
+    method: str
+    api_format: ApiFormat
+    operation: Operation | None = None
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        return ("GET", "HEAD") if self.method == "GET" else (self.method,)
+
+    def check_method(self, method: str) -> None:
+        """Raise MethodNotAllowedError for a method that the route does not serve."""
+        if method not in self.methods:
+            raise MethodNotAllowedError(headers={"Allow": ", ".join(self.methods)})
+
+
+MODELS = Route("GET", OPENAI)
+# What follows is the name of a model, which may hold anything.
+MODEL_PREFIX = "/v1/models/"
+ROUTES: Mapping[str, Route] = {
+    "/v2/chat/completions": Route("POST", CONTRACT, CHAT),
+    "/v1/chat/completions": Route("POST", OPENAI, CHAT),
+    "/v1/embeddings": Route("POST", OPENAI, EMBEDDINGS),
+    "/v1/models": MODELS,
+}
+
+
+def serves(path: str) -> bool:
+    """Return True if a path is one of chat's."""
+    return path in ROUTES or path.startswith(MODEL_PREFIX)
+
+
+def route_of(path: str) -> Route:
+    """Return the route of a path that chat serves."""
+    return ROUTES.get(path, MODELS)
+
+
+# In place of an endpoint that does not exist: it admits no caller.
+ABSENT = ModelEntry("", "", (), allow=Allow(everyone=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +143,9 @@ class Service:
                 route.check_method(request.method)
                 caller = await self._authenticate(request)
             await self.limits.admit(caller)
-            return await route.handler(self, request, caller, route.api_format)
+            if route.operation is None:
+                return await self._models(request.path, caller)
+            return await self._call(request, caller, route.api_format, route.operation)
         except ClientGoneError:
             raise
         except Exception as error:  # noqa: BLE001 - every client gets a response
@@ -121,33 +160,14 @@ class Service:
             known: Caller = await self.in_thread(look_up_key)
         return known
 
-    async def chat(
-        self, request: ChatRequest, caller: Caller, api_format: ApiFormat
-    ) -> ChatResponse:
-        return await self._call(request, caller, api_format, CHAT)
-
-    async def embeddings(
-        self, request: ChatRequest, caller: Caller, api_format: ApiFormat
-    ) -> ChatResponse:
-        return await self._call(request, caller, api_format, EMBEDDINGS)
-
-    async def models(
-        self, _: ChatRequest, caller: Caller, __: ApiFormat
-    ) -> ChatResponse:
-        """List the endpoints that the caller may use, and reveal nothing of the others."""
-        items = [
-            _model(endpoint)
-            for endpoint in (await self.registry.endpoints()).values()
-            if _is_allowed(endpoint, caller)
-        ]
+    async def _models(self, path: str, caller: Caller) -> ChatResponse:
+        """Describe the endpoints that the caller may use, or one. Raises EndpointNotFoundError."""
+        if path.startswith(MODEL_PREFIX):
+            endpoint = await self._endpoint(path.removeprefix(MODEL_PREFIX), caller)
+            return ChatResponse.json(200, _model(endpoint))
+        endpoints = (await self.registry.endpoints()).values()
+        items = [_model(item) for item in endpoints if _is_allowed(item, caller)]
         return ChatResponse.json(200, {"object": "list", "data": items})
-
-    async def model(
-        self, request: ChatRequest, caller: Caller, _: ApiFormat
-    ) -> ChatResponse:
-        """Describe one endpoint. Raises EndpointNotFoundError."""
-        name = request.path.removeprefix(MODEL_PREFIX)
-        return ChatResponse.json(200, _model(await self._endpoint(name, caller)))
 
     async def _endpoint(self, name: str, caller: Caller) -> ModelEntry:
         """Return an endpoint that the caller may use.
@@ -187,11 +207,9 @@ class Service:
         try:
             endpoint = await self._endpoint(model_request.model, caller)
         except EndpointNotFoundError:
+            action, model = operation.action, model_request.model
             self.recorder.deny(
-                caller=caller,
-                action=operation.action,
-                model=model_request.model,
-                request=request,
+                caller=caller, action=action, model=model, request=request
             )
             raise
         return ChatContext(
@@ -225,7 +243,10 @@ class Service:
             await off_loop.run(check, size=wanted.size)
             if is_stream:
                 return await self._stream(context)
-            return await self._complete(context, operation)
+            method, list_key = operation.method, operation.list_key
+            completion = await self.calls.complete(context, method, list_key)
+            self._end(context, SUCCESS)
+            return ChatResponse.json(SUCCESS, completion)
         except asyncio.CancelledError:
             self._end(context, CLIENT_GONE)
             raise
@@ -238,19 +259,12 @@ class Service:
             self._end(context, status)
             return ChatResponse.json(status, body, headers)
 
-    async def _complete(
-        self, context: ChatContext, operation: Operation
-    ) -> ChatResponse:
-        body = await self.calls.complete(context, operation.method, operation.list_key)
-        self._end(context, 200)
-        return ChatResponse.json(200, body)
-
     async def _stream(self, context: ChatContext) -> ChatResponse:
         opened = await self.calls.open_stream(context)
         context.forget_body()
         parts = events(context, opened, self._end)
         # The generator has begun, so that closing it ends the request.
-        return ChatResponse(200, EVENT_STREAM, await anext(parts), parts)
+        return ChatResponse(SUCCESS, EVENT_STREAM, await anext(parts), parts)
 
     def _end(self, context: ChatContext, status: int) -> None:
         """Record how a request ended; only the first end counts."""
@@ -292,48 +306,3 @@ def _model(endpoint: ModelEntry) -> dict[str, Any]:
     """Return an endpoint as OpenAI describes a model."""
     name, upstream = endpoint.name, endpoint.upstream
     return {"id": name, "object": "model", "created": 0, "owned_by": upstream}
-
-
-# In place of an endpoint that does not exist: it admits no caller.
-ABSENT = ModelEntry("", "", (), allow=Allow(everyone=False))
-
-Handler = Callable[[Service, ChatRequest, Caller, ApiFormat], Awaitable[ChatResponse]]
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """What is served at a path."""
-
-    method: str
-    api_format: ApiFormat
-    handler: Handler
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        return ("GET", "HEAD") if self.method == "GET" else (self.method,)
-
-    def check_method(self, method: str) -> None:
-        """Raise MethodNotAllowedError for a method that the route does not serve."""
-        if method not in self.methods:
-            raise MethodNotAllowedError(headers={"Allow": ", ".join(self.methods)})
-
-
-ROUTES: Mapping[str, Route] = {
-    "/v2/chat/completions": Route("POST", CONTRACT, Service.chat),
-    "/v1/chat/completions": Route("POST", OPENAI, Service.chat),
-    "/v1/embeddings": Route("POST", OPENAI, Service.embeddings),
-    "/v1/models": Route("GET", OPENAI, Service.models),
-}
-# What follows is the name of a model, which may hold anything.
-MODEL_PREFIX = "/v1/models/"
-MODEL = Route("GET", OPENAI, Service.model)
-
-
-def serves(path: str) -> bool:
-    """Return True if a path is one of chat's."""
-    return path in ROUTES or path.startswith(MODEL_PREFIX)
-
-
-def route_of(path: str) -> Route:
-    """Return the route of a path that chat serves."""
-    return ROUTES.get(path, MODEL)

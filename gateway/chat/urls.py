@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from django.urls import path
 
-from gateway.chat.service import MODEL, MODEL_PREFIX, ROUTES
+from gateway.chat.service import MODEL_PREFIX, MODELS, ROUTES
 from gateway.chat.views import ChatView, UsageView
 
-_model = ChatView.as_view(route=MODEL)
+_model = ChatView.as_view(route=MODELS)
 
 urlpatterns = [
     *(

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from gateway.chat import openapi, runtime
-from gateway.chat.http_messages import (
+from gateway.chat.core.http_messages import (
     MAX_BODY_BYTES,
     ChatRequest,
     ChatResponse,
@@ -25,7 +25,7 @@ from gateway.chat.loop_thread import LOOP_THREAD
 from gateway.chat.metering import reports
 from gateway.chat.serializers import UsageQuery
 from gateway.chat.service import (
-    MODEL,
+    MODELS,
     Route,
     failure_response,
     route_of,
@@ -47,7 +47,7 @@ class ChatView(GatewayView):
     """
 
     schema = None  # gateway.chat.openapi describes it
-    route: Route = MODEL
+    route: Route = MODELS
 
     @property
     def default_response_headers(self) -> dict[str, str]:

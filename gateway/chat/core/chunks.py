@@ -11,8 +11,8 @@ import orjson
 
 from gateway.chat.core import json_numbers
 from gateway.chat.core.errors import InvalidRequestError, UpstreamServiceError
-from gateway.chat.failures import failure_in, is_failure, replaces_answer
-from gateway.chat.metering.usage_tokens import Usage
+from gateway.chat.core.failures import failure_in, is_failure, replaces_answer
+from gateway.chat.core.usage_tokens import Usage
 
 MODEL_KEY = b'"model"'
 BACKSLASH = ord("\\")

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gateway.chat.core.formats import CONTRACT, ApiFormat
-from gateway.chat.metering.usage_tokens import Usage, estimate, prompt_length
-from gateway.chat.model_request import ModelRequest
-from gateway.chat.upstreams.base import Job
+from gateway.chat.core.model_request import ModelRequest
+from gateway.chat.core.usage_tokens import Usage, estimate, prompt_length
 from gateway.configuration.shapes import ModelEntry, Target
 from gateway.identity import Caller
 
@@ -41,18 +40,6 @@ class ChatContext:
     completion_characters: int = 0
     first_chunk_s: float | None = None
     duration_s: float = 0.0
-
-    def job(self, target: Target) -> Job:
-        self.usage = None
-        return Job(
-            self.request,
-            target,
-            self.endpoint.timeouts,
-            self.request_id,
-            ask_usage=self.endpoint.stream_usage,
-            thinking=self.endpoint.thinking,
-            report=self.report,
-        )
 
     def report(self, value: Mapping[str, Any]) -> None:
         """Record the usage that an upstream reports before the stream ends."""

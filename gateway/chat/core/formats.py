@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.chat.core import errors, json_numbers
-from gateway.chat.streaming.sse import frame
+from gateway.chat.core.sse import frame
 
 ERROR_TYPES = {
     401: "authentication_error",

@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from gateway.chat.core.context import ChatContext
-from gateway.chat.metering.usage_tokens import Usage
+from gateway.chat.core.usage_tokens import Usage
 from gateway.chat.models import ModelPrice, UsageRecord
 
 # Upper bounds in seconds; one more bucket counts what is above the last.

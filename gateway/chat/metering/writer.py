@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import Error, transaction
 
 from gateway.chat.core.context import ChatContext
-from gateway.chat.http_messages import ChatRequest
+from gateway.chat.core.http_messages import ChatRequest
 from gateway.chat.metering import usage
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.identity import Caller

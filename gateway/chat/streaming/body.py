@@ -16,7 +16,7 @@ from gateway.chat.core.errors import (
     UpstreamServiceError,
     look_up,
 )
-from gateway.chat.fallback import OpenedStream
+from gateway.chat.streaming.opened import OpenedStream
 from gateway.chat.streaming.timeouts import StreamTimeout
 from gateway.chat.streaming.transform import ChunkTransformer
 

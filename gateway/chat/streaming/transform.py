@@ -7,9 +7,9 @@ from typing import Any
 from gateway.chat.core import chunks, json_numbers
 from gateway.chat.core.chunks import Chunk, Template
 from gateway.chat.core.formats import ApiFormat
-from gateway.chat.metering.usage_tokens import Usage, text_length
-from gateway.chat.model_request import ModelRequest
-from gateway.chat.streaming.sse import DONE, frame
+from gateway.chat.core.model_request import ModelRequest
+from gateway.chat.core.sse import DONE, frame
+from gateway.chat.core.usage_tokens import Usage, text_length
 
 
 class ChunkTransformer:
@@ -121,10 +121,6 @@ class ChunkTransformer:
         if self._held is not None:
             held, self._held = self._held, None
             self._ready.append(self._rewrite(held))
-
-    @property
-    def has_begun(self) -> bool:
-        return self.chunks > 0
 
     @property
     def has_finished(self) -> bool:

@@ -17,17 +17,15 @@ from typing import Any
 
 import aiohttp
 
-from gateway.chat import failures, off_loop
-from gateway.chat.core import chunks
+from gateway.chat.core import chunks, failures, off_loop, usage_tokens
 from gateway.chat.core.errors import (
     ChatError,
     InvalidRequestError,
     UnsupportedRequestError,
     UpstreamServiceError,
 )
-from gateway.chat.metering import usage_tokens
-from gateway.chat.model_request import dump
-from gateway.chat.streaming.sse import DONE, MAX_EVENT_BYTES
+from gateway.chat.core.model_request import dump
+from gateway.chat.core.sse import DONE, MAX_EVENT_BYTES
 from gateway.chat.upstreams import http, messages
 from gateway.chat.upstreams.base import Job
 from gateway.chat.upstreams.turns import THINKING

@@ -12,7 +12,7 @@ import aiohttp
 import orjson
 
 from gateway.chat.core.errors import UnsupportedRequestError
-from gateway.chat.streaming.sse import DONE
+from gateway.chat.core.sse import DONE
 from gateway.chat.upstreams.base import Job
 
 # The pace is part of the upstream's model name: `echo-200ms` waits 200 ms before each word.

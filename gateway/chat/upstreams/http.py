@@ -17,8 +17,8 @@ from aiohttp.connector import Connection
 
 from gateway.chat.core import json_numbers
 from gateway.chat.core.errors import ChatError, UpstreamServiceError
-from gateway.chat.failures import MAX_CHARACTERS, failure_in
-from gateway.chat.streaming.sse import BYTE_ORDER_MARK, EventReader
+from gateway.chat.core.failures import MAX_CHARACTERS, failure_in
+from gateway.chat.core.sse import BYTE_ORDER_MARK, EventReader
 from gateway.chat.upstreams.base import Job
 from webhooks_core.network.certificates import client_context
 from webhooks_core.network.deadlines import within

@@ -7,7 +7,7 @@ from functools import partial
 
 import aiohttp
 
-from gateway.chat import off_loop
+from gateway.chat.core import off_loop
 from gateway.chat.upstreams import http
 from gateway.chat.upstreams.base import Job
 

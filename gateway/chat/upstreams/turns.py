@@ -10,7 +10,7 @@ from typing import Any
 
 from gateway.chat.core import json_numbers
 from gateway.chat.core.errors import InvalidValueError, UnsupportedRequestError
-from gateway.chat.model_request import MAX_VALUES
+from gateway.chat.core.model_request import MAX_VALUES
 from gateway.chat.upstreams.call_ids import replace_ids
 
 Block = dict[str, Any]

@@ -7,8 +7,8 @@ from decimal import Decimal
 
 import pytest
 
+from gateway.chat.core.usage_tokens import Usage
 from gateway.chat.metering import usage
-from gateway.chat.metering.usage_tokens import Usage
 from gateway.chat.models import (
     ModelEndpoint,
     ModelPrice,

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import requests
 
-from gateway.chat import fallback, model_request, off_loop
-from gateway.chat.core import json_numbers
+from gateway.chat import fallback
+from gateway.chat.core import json_numbers, model_request, off_loop
+from gateway.chat.core.model_request import ModelRequest
+from gateway.chat.core.sse import MAX_EVENT_BYTES, EventReader
 from gateway.chat.metering.body_bytes import SMALL_BYTES, BodyBudget, BodyBytes
-from gateway.chat.model_request import ModelRequest
-from gateway.chat.streaming.sse import MAX_EVENT_BYTES, EventReader
 from gateway.chat.streaming.transform import ChunkTransformer
 from gateway.chat.upstreams import anthropic, turns
 from gateway.errors import TooManyRequestsError, UnavailableError

@@ -9,11 +9,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.chat import failures
-from gateway.chat.core import formats, json_numbers
+from gateway.chat.core import failures, formats, json_numbers
 from gateway.chat.core.errors import SYNCHRONOUS, ChatError
-from gateway.chat.model_request import ModelRequest
-from gateway.chat.streaming.sse import EventReader
+from gateway.chat.core.model_request import ModelRequest
+from gateway.chat.core.sse import EventReader
 from gateway.chat.streaming.transform import ChunkTransformer
 from gateway.chat.upstreams import anthropic, messages
 from tests.gateway.chat.upstreams.anthropic_cases import CASES

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.chat.core.context import ChatContext
-from gateway.chat.metering.usage_tokens import Usage
+from gateway.chat.core.usage_tokens import Usage
 from gateway.chat.streaming import body
 from tests.gateway.chat.harness import MESSAGES
 from tests.gateway.chat.mock_upstream import (

@@ -10,9 +10,9 @@ import pytest
 import time_machine
 from django.db import OperationalError
 
+from gateway.chat.core.usage_tokens import MAX_TOKENS, Usage
 from gateway.chat.metering import usage
 from gateway.chat.metering.usage import CompletedRequest
-from gateway.chat.metering.usage_tokens import MAX_TOKENS, Usage
 from gateway.chat.models import (
     UsageBucket,
     UsageDay,

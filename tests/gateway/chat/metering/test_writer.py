@@ -165,7 +165,7 @@ def test_the_oldest_are_dropped_when_the_database_stays_away(monkeypatch):
     "gateway", "audit.policy_violation: a policy decision denies an action"
 )
 def test_a_denial_is_a_policy_decision_that_hides_whether_the_model_exists():
-    from gateway.chat.http_messages import ChatRequest
+    from gateway.chat.core.http_messages import ChatRequest
 
     async def body(_: Any) -> bytes:
         return b""

@@ -14,7 +14,7 @@ import pytest
 
 from config.serving import uvicorn_protocol
 from gateway.chat import asgi
-from gateway.chat.http_messages import ChatResponse
+from gateway.chat.core.http_messages import ChatResponse
 from gateway.chat.streaming import body as body_module
 from gateway.chat.upstreams import http
 from tests.gateway.chat.harness import ASGI, IDENTITY, MESSAGES, SHORT_CUT

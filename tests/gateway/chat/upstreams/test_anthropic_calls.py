@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.chat.streaming.sse import DONE
+from gateway.chat.core.sse import DONE
 from gateway.chat.upstreams.anthropic import Translation
 from tests.gateway.chat.harness import events_of
 from tests.gateway.chat.mock_upstream import answers

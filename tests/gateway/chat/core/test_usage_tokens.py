@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from gateway.chat.core import json_numbers
-from gateway.chat.metering.usage_tokens import (
+from gateway.chat.core.usage_tokens import (
     MAX_PARTS,
     MAX_TOKENS,
     Usage,

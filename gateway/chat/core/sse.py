@@ -7,7 +7,7 @@ from typing import Any
 
 from gateway.chat.core import json_numbers
 from gateway.chat.core.errors import UpstreamServiceError
-from gateway.chat.failures import is_failure, replaces_answer
+from gateway.chat.core.failures import is_failure, replaces_answer
 
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 MAX_ERROR_BYTES = 256 * 1024

@@ -1,0 +1,54 @@
+"""A stream of an upstream, up to its first chunk: until then its failure is an ordinary error."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from functools import partial
+
+from gateway.chat.core import off_loop
+from gateway.chat.core.errors import (
+    ChatError,
+    InvalidRequestError,
+    InvalidValueError,
+    UpstreamServiceError,
+)
+from gateway.chat.streaming.transform import ChunkTransformer
+
+
+@dataclass(slots=True)
+class OpenedStream:
+    """A stream whose first chunk has arrived; `fault` arrived with it, after it."""
+
+    transformer: ChunkTransformer
+    events: AsyncGenerator[list[bytes]]
+    fault: ChatError | None = None
+
+    async def read_first_chunk(self) -> None:
+        """Raises as Upstream's methods do: before the first chunk, a refusal is an invalid value."""
+        try:
+            await self._read_first_chunk()
+        except InvalidRequestError as error:
+            refusal = InvalidValueError(*error.args)
+            refusal.upstream = error.upstream
+            raise refusal from error
+
+    async def _read_first_chunk(self) -> None:
+        transformer = self.transformer
+        while transformer.chunks == 0:
+            payloads = await anext(self.events, None)
+            if payloads is None:
+                raise UpstreamServiceError("the stream ended before its first chunk")
+            try:
+                await self.feed(payloads)
+            except ChatError as error:
+                if transformer.chunks == 0:
+                    raise
+                self.fault = error
+            if transformer.is_done and transformer.chunks == 0:
+                raise UpstreamServiceError("the stream has no chunk")
+
+    async def feed(self, payloads: list[bytes]) -> None:
+        """Transform events. Raises as ChunkTransformer.feed() does."""
+        feed = partial(self.transformer.feed, payloads)
+        await off_loop.run(feed, size=off_loop.size_of(payloads))
