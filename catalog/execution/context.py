@@ -10,14 +10,21 @@ from catalog.conf import option
 from catalog.errors import ForbiddenError, ResultTooLargeError, UnauthenticatedError
 
 MOST_CHARACTERS = 10_000_000
+MOST_VALUES = 2_000_000  # each takes memory, a number and a null too
 
 
 class Budget:
-    """What one answer may still have: rows, and characters of text; each as often as it appears."""
+    """What one answer may still have: rows, values, and characters of text; each as often as it appears."""
 
-    def __init__(self, rows: int, characters: int = MOST_CHARACTERS) -> None:
+    def __init__(
+        self,
+        rows: int,
+        characters: int = MOST_CHARACTERS,
+        values: int = MOST_VALUES,
+    ) -> None:
         self.limit = self.left = rows
         self.characters_limit = self.characters_left = characters
+        self.values_limit = self.values_left = values
 
     @property
     def enough(self) -> int:
@@ -29,6 +36,12 @@ class Budget:
         if rows > self.left:
             raise ResultTooLargeError(self.limit)
         self.left -= rows
+
+    def spend_values(self, values: int) -> None:
+        """Take values of fields from the budget, or raise ResultTooLargeError."""
+        if values > self.values_left:
+            raise ResultTooLargeError(self.values_limit, "values")
+        self.values_left -= values
 
     def spend_text(self, characters: int) -> None:
         """Take characters from the budget, or raise ResultTooLargeError."""

@@ -86,10 +86,12 @@ class Instances:
 class Level:
     """One list of rows in the answer: its columns, what is below it and the loop that builds it.
 
-    `texts` counts how often an object answers the text of each column.
+    `values` counts the fields of an object, with those of its owners. `texts` counts how often it
+    answers the text of each column.
     """
 
     columns: list[str] = field(default_factory=list)
+    values: int = 0
     texts: Counter[int] = field(default_factory=Counter)
     has_long_text: bool = False
     below: list[OwnedBooks | KeyedOwners | Instances] = field(default_factory=list)
@@ -161,6 +163,7 @@ class Level:
             rows, weights = self.read(selection, budget, appearances, most)
         if is_list:
             budget.spend(sum(weights))
+        budget.spend_values(sum(weights) * self.values)
         if sort_key is not None:
             rows.sort(key=sort_key)
         return self.build(

@@ -129,6 +129,7 @@ class Compiler:
         """Return the source of the dict display of one object."""
         fields = self.fields(type_name, nodes)
         self.characters += CHARACTERS_PER_FIELD * len(fields)
+        level.values += len(fields)
         # Counts last, so that books that are loaded anyway are counted there.
         order = sorted(fields, key=lambda key: fields[key][0].name.value == "bookCount")
         object_type = self.object_type(type_name)

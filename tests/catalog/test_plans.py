@@ -315,6 +315,29 @@ def test_names_count_as_text_too(db, query):
 
 
 @pytest.mark.parametrize(
+    ("query", "values"),
+    [
+        ("{ getAllBooks { id pageCount } }", 4 * 2),
+        ("{ getAllBooks { id author { a: id b: id } } }", 4 * 4),
+        ("{ getAllBooks { id category { description } } }", 4 * 2 + 4),
+        ("{ getAllAuthors { bookCount books { id } } }", 1 * 2 + 4),
+        ("{ books { nodes { id name } } }", 4 * 2),
+        ("{ getAllBooks { ...F } getAllAuthors { id } } fragment F on Book { id }", 4 + 1),
+    ],
+)  # fmt: skip
+def test_every_value_counts_as_often_as_it_appears(db, query, values):
+    author, category = AuthorFactory.create(), CategoryFactory.create()
+    BookFactory.create_batch(4, author=author, category=category)
+    for executor in (planned, unplanned):
+        for limit, refused in ((values, False), (values - 1, True)):
+            context = Context(budget=Budget(100, values=limit))
+            body = executor.answer(GraphQLRequest(query), context).body
+            assert ("errors" in body) is refused
+    [error] = body["errors"]
+    assert error["extensions"] == {"code": "RESULT_TOO_LARGE", "limit": values - 1}
+
+
+@pytest.mark.parametrize(
     ("query", "categories"),
     [
         ("{ getAllBooks { category { description } } }", 1),
