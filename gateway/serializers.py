@@ -13,6 +13,7 @@ from drf_spectacular.utils import (
 )
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
 
 from gateway.chat.core import json_numbers
 from gateway.errors import PayloadTooLargeError
@@ -39,7 +40,7 @@ from webhooks_core.web.fields import (
 )
 from webhooks_core.web.json_schema import STRING, object_of
 from webhooks_core.web.json_values import is_longer
-from webhooks_core.web.pages import PageQuery
+from webhooks_core.web.pages import ItemsPagination, PageQuery, read_query
 
 MAX_DESCRIPTION = 1000
 MAX_SECRET = 256
@@ -153,8 +154,6 @@ class ChangeSerializer(serializers.Serializer[Any]):
     ]
 )
 class CreationSerializer(ChangeSerializer):
-    # It is partial: a missing url is the last error, not the first.
-
     secret = SecretField(
         required=False,
         allow_null=True,
@@ -176,10 +175,11 @@ class CreationSerializer(ChangeSerializer):
             raise ValidationError("secret must be more than whsec_ or spaces.")
         return secret
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if "url" not in attrs:
-            raise ValidationError("url is required.")
-        return attrs
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        fields = super().get_fields()
+        if "url" not in getattr(self, "initial_data", {"url"}):
+            fields["url"] = fields.pop("url")  # a missing url is the last error
+        return fields
 
 
 @extend_schema_serializer(examples=[response_example(SUBSCRIPTION)])
@@ -223,6 +223,17 @@ class ListQuery(PageQuery):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         default = 20 if "page" in self.initial_data else None
         return {"page_size": default, **attrs}
+
+
+class ListPagination(ItemsPagination):
+    """A page of a list, or all of it: see ListQuery."""
+
+    def paginate_queryset(
+        self, queryset: Any, request: Request, view: Any = None
+    ) -> Any:
+        query = read_query(ListQuery, request)
+        page, size = query["page"], query["page_size"]
+        return queryset[(page - 1) * size : page * size] if size else queryset
 
 
 @extend_schema_serializer(

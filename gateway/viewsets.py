@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
-from rest_framework.decorators import action
+from drf_spectacular.utils import extend_schema, extend_schema_view
+from rest_framework.mixins import RetrieveModelMixin
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
 
-from gateway import errors, ingest, subscriptions
+from gateway import errors, ingest
 from gateway.authentication import GatewayAuthentication
 from gateway.events import Origin
 from gateway.identity import Caller
@@ -24,19 +24,24 @@ from gateway.serializers import (
     DeliverySerializer,
     DocumentSerializer,
     ErrorSerializer,
+    ListPagination,
     ListQuery,
     SubscriptionCreatedSerializer,
     SubscriptionSerializer,
     request_example,
     response_example,
 )
-from gateway.throttles import CreateThrottle, IngestThrottle, TestThrottle
+from gateway.subscriptions import Subscriptions
+from gateway.throttles import CreateThrottle, IngestThrottle, PingThrottle
 from gateway.webhooks import EVENT_TYPES, INGEST_COMPLETED
+from webhooks_core.endpoints import Created
 from webhooks_core.models import Endpoint
 from webhooks_core.web.json_schema import BOOLEAN, described, object_of
-from webhooks_core.web.pages import PageQuery, read_query
+from webhooks_core.web.pages import PageQuery
+from webhooks_core.web.subscriptions import (
+    SubscriptionViewSet as BaseSubscriptionViewSet,
+)
 from webhooks_core.web.views import ProductAPIView
-from webhooks_core.web.viewsets import ProductViewSet
 
 
 @extend_schema(tags=["Gateway webhooks"])
@@ -56,77 +61,24 @@ class GatewayView(ProductAPIView):
     def origin(self) -> Origin:
         return Origin.of(self.caller, self.request)
 
-    def read_body(
-        self, serializer_class: type[serializers.Serializer[Any]], **options: Any
-    ) -> dict[str, Any]:
-        """Return the fields of the request's body. Raises ValidationError, or as get_body()."""
-        serializer = serializer_class(data=self.get_body(), **options)
-        serializer.is_valid(raise_exception=True)
-        return dict(serializer.validated_data)
 
-
-class SubscriptionViewSet(GatewayView, ProductViewSet):
-    """/v1/webhooks/subscriptions: the subscriptions of the caller's tenant."""
-
-    operation_prefix = "gateway_subscriptions"
-    conflicting_actions = ("partial_update", "destroy", "test")
-    serializer_class = SubscriptionSerializer
-    lookup_url_kwarg = "subscription_id"
-    example_id = SUBSCRIPTION["id"]
-
-    def get_throttles(self) -> list[Any]:
-        if self.action == "create":
-            return [CreateThrottle()]
-        return super().get_throttles()
-
-    def get_object(self) -> Endpoint:
-        subscription_id = self.kwargs["subscription_id"]
-        return subscriptions.find(self.caller.tenant, subscription_id)
-
-    @extend_schema(
+@extend_schema_view(
+    list=extend_schema(
         summary="List the tenant's subscriptions, newest first", parameters=[ListQuery]
-    )
-    def list(self, request: Request) -> Response:
-        page = read_query(ListQuery, request)
-        rows = subscriptions.of_tenant(self.caller.tenant, **page)
-        return self.get_paginated_response(self.get_serializer(rows, many=True).data)
-
-    @extend_schema(
+    ),
+    create=extend_schema(
         summary="Create a subscription; its secret is returned only here",
         request=CreationSerializer,
         responses={201: SubscriptionCreatedSerializer},
-    )
-    def create(self, request: Request) -> Response:
-        fields = self.read_body(CreationSerializer, partial=True)
-        created = subscriptions.create(tenant=self.caller.tenant, **fields)
-        CreateThrottle().count(request, self)
-        return Response(SubscriptionCreatedSerializer(created).data, status=201)
-
-    @extend_schema(summary="Describe a subscription")
-    def retrieve(self, request: Request, subscription_id: str) -> Response:
-        return Response(self.get_serializer(self.get_object()).data)
-
-    @extend_schema(
+    ),
+    retrieve=extend_schema(summary="Describe a subscription"),
+    partial_update=extend_schema(
         summary="Change url, event types, description or the active toggle",
         request=ChangeSerializer,
-    )
-    def partial_update(self, request: Request, subscription_id: str) -> Response:
-        subscription = self.get_object()
-        subscriptions.check_changeable(subscription)
-        fields = self.read_body(ChangeSerializer, partial=True)
-        updated = subscriptions.update(
-            tenant=self.caller.tenant, subscription=subscription, fields=fields
-        )
-        return Response(self.get_serializer(updated).data)
-
-    @extend_schema(summary="Delete a subscription; its pending deliveries fail")
-    def destroy(self, request: Request, subscription_id: str) -> Response:
-        subscription = self.get_object()
-        subscriptions.check_changeable(subscription)
-        subscriptions.delete(subscription)
-        return Response(status=204)
-
-    @extend_schema(
+        responses=SubscriptionSerializer,
+    ),
+    destroy=extend_schema(summary="Delete a subscription; its pending deliveries fail"),
+    test=extend_schema(
         summary="Queue a signed webhook.test for this subscription alone",
         request=None,
         responses={
@@ -136,25 +88,51 @@ class SubscriptionViewSet(GatewayView, ProductViewSet):
             )
         },
         examples=[response_example({"event_id": EVENT_ID, "queued": True})],
-    )
-    @action(detail=True, methods=["post"], throttle_classes=[TestThrottle])
-    def test(self, request: Request, subscription_id: str) -> Response:
-        event = subscriptions.send_test(
-            origin=self.origin, subscription_id=subscription_id
-        )
-        return Response({"event_id": event.public_id, "queued": True}, status=202)
-
-    @extend_schema(
+    ),
+    deliveries=extend_schema(
         summary="List what was sent to a subscription, newest first",
         parameters=[PageQuery],
         responses=DeliverySerializer(many=True),
-    )
-    @action(detail=True)
-    def deliveries(self, request: Request, subscription_id: str) -> Response:
-        rows = subscriptions.deliveries(
-            self.get_object(), **read_query(PageQuery, request)
-        )
-        return self.get_paginated_response(DeliverySerializer(rows, many=True).data)
+    ),
+)
+class SubscriptionViewSet(GatewayView, RetrieveModelMixin, BaseSubscriptionViewSet):
+    """/v1/webhooks/subscriptions: the subscriptions of the caller's tenant."""
+
+    operation_prefix = "gateway_subscriptions"
+    conflicting_actions = ("partial_update", "destroy", "test")
+    pagination_class = ListPagination
+    lookup_url_kwarg = "subscription_id"
+    example_id = SUBSCRIPTION["id"]
+    serializer_class = SubscriptionSerializer
+    request_serializers = {
+        "create": CreationSerializer,
+        "partial_update": ChangeSerializer,
+    }
+    response_serializers = {
+        "create": SubscriptionCreatedSerializer,
+        "partial_update": SubscriptionSerializer,
+        "deliveries": DeliverySerializer,
+    }
+    throttles = {"create": CreateThrottle, "test": PingThrottle}
+    test_status = 202
+
+    @property
+    def subscriptions(self) -> Subscriptions:
+        return Subscriptions(self.origin)
+
+    def get_object(self) -> Endpoint:
+        subscription = super().get_object()
+        is_changed = self.action in {"partial_update", "destroy"}
+        if is_changed and subscription.static_key is not None:
+            raise errors.ConflictError(
+                "This subscription is part of the gateway's configuration and read-only."
+            )
+        return subscription
+
+    def perform_create(self, serializer: BaseSerializer[Any]) -> Created:
+        created = super().perform_create(serializer)
+        CreateThrottle().count(self.request, self)
+        return created
 
 
 INGESTED = EVENT_TYPES[INGEST_COMPLETED]
@@ -187,8 +165,8 @@ class IngestView(GatewayView):
         ],
     )
     def post(self, request: Request) -> Response:
-        ingested = ingest.ingest(
-            origin=self.origin, **self.read_body(DocumentSerializer)
-        )
+        serializer = DocumentSerializer(data=self.get_body())
+        serializer.is_valid(raise_exception=True)
+        ingested = ingest.ingest(origin=self.origin, **serializer.validated_data)
         status = 201 if ingested.is_new else 200
         return Response(ingest.result(ingested.document), status=status)

@@ -13,9 +13,7 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.fields import empty
 
-from recording import subscriptions
 from recording.webhooks import EVENT_TYPES, SUMMARY_COMPLETED
-from webhooks_core.endpoints import Created
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.times import iso
 from webhooks_core.web.fields import (
@@ -123,23 +121,16 @@ class SubscriptionSerializer(serializers.Serializer[Any]):
         return super().to_internal_value({"url": "", **data})
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        current, url = self.instance, attrs["url"]
-        if current is None and not url:
+        if self.instance is None and not attrs["url"]:
             raise ValidationError("url is required.")
-        if current is None or url not in {"", current.url}:
-            subscriptions.check_url(url, trusted=bool(current and current.trusted))
         return attrs
-
-    def create(self, validated_data: dict[str, Any]) -> Created:
-        return subscriptions.create(**validated_data)
-
-    def update(self, instance: Endpoint, validated_data: dict[str, Any]) -> Endpoint:
-        return subscriptions.update(subscription=instance, **validated_data)
 
 
 @extend_schema_serializer(examples=[response({"item": SUBSCRIPTION})])
 class SubscriptionItemSerializer(serializers.Serializer[Any]):
-    item = SubscriptionSerializer(help_text="The subscription after the change.")
+    item = SubscriptionSerializer(
+        source="*", help_text="The subscription after the change."
+    )
 
 
 @extend_schema_serializer(

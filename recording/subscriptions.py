@@ -1,41 +1,23 @@
-"""Webhook subscriptions of an account: create, change, delete, test, list deliveries."""
+"""Webhook subscriptions of an account, what was sent to them, and samples of events."""
 
 from __future__ import annotations
 
-import re
+from contextlib import AbstractContextManager
 from typing import Any
 
 import orjson
 from django.contrib.auth.models import AbstractUser
-from django.db import transaction
-from django.db.models import QuerySet
 from django.utils import timezone
 
 from recording.accounts.locks import active_account
-from recording.errors import BadRequestError, NotFoundError, TooManyRequestsError
-from recording.webhooks import EVENT_TYPES, PING, PROFILE
-from webhooks_core import endpoints, profiles, publishing, replays
-from webhooks_core.endpoints import Created, QuotaExceededError
+from recording.errors import ERRORS, BadRequestError, NotFoundError
+from recording.webhooks import EVENT_TYPES, PROFILE, ping
+from webhooks_core import profiles, replays
 from webhooks_core.ids import public_id
 from webhooks_core.models import Delivery, Endpoint, Event
-from webhooks_core.network import url_access
-from webhooks_core.network.url_policy import UrlRefusedError
-from webhooks_core.profiles import EventContext
+from webhooks_core.profiles import EventContext, PingEvent
 from webhooks_core.times import iso
-
-ENDPOINT_ID = re.compile(r"ep_[0-9a-v]{26}")
-DELIVERY_ID = re.compile(r"dlv_[0-9a-v]{26}")
-
-DELIVERY_COLUMNS = (
-    "public_id",
-    "event__public_id",
-    "event__type",
-    "status",
-    "attempts",
-    "last_error",
-    "delivered_at",
-    "created_at",
-)
+from webhooks_core.web.subscriptions import SubscriptionService, is_id
 
 
 def owner_id(account: AbstractUser) -> str:
@@ -43,105 +25,52 @@ def owner_id(account: AbstractUser) -> str:
     return str(account.pk)
 
 
-def check_url(url: str, *, trusted: bool = False) -> None:
-    """Accept a URL to deliver to or raise BadRequestError. Asks the resolver: may take 2 s."""
-    try:
-        url_access.check_url(PROFILE, url, trusted=trusted)
-    except UrlRefusedError as error:
-        raise BadRequestError(f"{error}.") from error
+class Subscriptions(SubscriptionService):
+    """The subscriptions of an account.
 
-
-def find(account: AbstractUser, endpoint_id: str, *, lock: bool = False) -> Endpoint:
-    """Return a subscription of the account. Raises NotFoundError, also for another's."""
-    rows = Endpoint.objects.of(PROFILE, owner_id(account))
-    rows = rows.select_for_update() if lock else rows
-    # No query for a text that cannot be an id: PostgreSQL refuses a NUL.
-    if ENDPOINT_ID.fullmatch(endpoint_id):
-        subscription = rows.filter(public_id=endpoint_id).first()
-        if subscription is not None:
-            return subscription
-    raise NotFoundError("There is no such subscription.")
-
-
-def create(*, account: AbstractUser, url: str, event_types: list[str]) -> Created:
-    """Create a subscription to a URL that `check_url` accepted.
-
-    Raises TooManyRequestsError, or InactiveAccountError if the account was deleted or
-    switched off meanwhile.
+    `create` raises InactiveAccountError if the account was deleted or switched off meanwhile.
     """
-    try:
-        with active_account(account):
-            return endpoints.create(
-                profile=PROFILE,
-                owner=owner_id(account),
-                url=url,
-                event_types=event_types,
-            )
-    except QuotaExceededError as error:
-        quota = profiles.get(PROFILE).quota
-        raise TooManyRequestsError(
-            f"An account has at most {quota} subscriptions, disabled ones included; "
-            "delete one first."
-        ) from error
 
+    profile = PROFILE
+    errors = ERRORS
+    quota_error = (
+        "An account has at most {quota} subscriptions, disabled ones included; "
+        "delete one first."
+    )
 
-def update(
-    *,
-    account: AbstractUser,
-    subscription: Endpoint,
-    url: str,
-    event_types: list[str] | None = None,
-) -> Endpoint:
-    """Replace the event types unless they are None, and the url unless it is "".
+    def __init__(self, account: AbstractUser) -> None:
+        super().__init__(owner_id(account))
+        self.account = account
 
-    A new url is one that `check_url` accepted. Raises NotFoundError if the subscription
-    was deleted meanwhile.
-    """
-    with transaction.atomic():
-        current = find(account, subscription.public_id, lock=True)
-        fields: dict[str, Any] = {"url": url or current.url}
-        if event_types is not None:
-            fields["event_types"] = event_types
-        return endpoints.update(current, **fields)
+    def creating(self) -> AbstractContextManager[None]:
+        return active_account(self.account)
 
+    def changes(self, current: Endpoint, fields: dict[str, Any]) -> dict[str, Any]:
+        # An empty url keeps the current one. Every change counts as one, for `updated_at`.
+        return fields | {"url": fields["url"] or current.url}
 
-def delete(subscription: Endpoint) -> None:
-    """Delete a subscription. Raises NotFoundError when another call did so first."""
-    if not endpoints.delete(subscription):
-        raise NotFoundError("There is no such subscription.")
+    def ping(self, subscription: Endpoint) -> PingEvent:
+        return ping(subscription.public_id)
 
+    def resend(self, endpoint_id: str, delivery_id: str) -> Delivery:
+        """Queue the event of a delivery again; return the delivery that is sent.
 
-def send_test(*, account: AbstractUser, endpoint_id: str) -> Event:
-    """Queue a ping for this subscription alone, whatever its events; return the event.
-
-    The event of a disabled subscription is stored and never sent. Raises NotFoundError.
-    """
-    with transaction.atomic():
-        # Locked: a deletion comes before the ping or ends it.
-        current = find(account, endpoint_id, lock=True)
-        return publishing.publish_test(
-            current, event_type=PING, data={"endpoint_id": current.public_id}
-        )
-
-
-def resend(*, account: AbstractUser, endpoint_id: str, delivery_id: str) -> Delivery:
-    """Queue the event of a delivery again; return the delivery that is sent.
-
-    While one is pending, it is that one, due now. Raises NotFoundError, or BadRequestError when
-    nothing would be sent.
-    """
-    subscription = find(account, endpoint_id)
-    rows = Delivery.objects.filter(endpoint=subscription).select_related("endpoint")
-    is_id = DELIVERY_ID.fullmatch(delivery_id)
-    delivery = rows.filter(public_id=delivery_id).first() if is_id else None
-    if delivery is None:
-        raise NotFoundError("There is no such delivery.")
-    try:
-        return replays.replay(delivery)
-    except replays.NotSubscribedError as error:
-        raise BadRequestError(
-            "The subscription is disabled: nothing would be sent."
-        ) from error
+        While one is pending, it is that one, due now. Raises NotFoundError, or BadRequestError
+        when nothing would be sent.
+        """
+        subscription = self.find(endpoint_id)
+        rows = Delivery.objects.filter(endpoint=subscription).select_related("endpoint")
+        delivery = None
+        if is_id(delivery_id, profiles.get(PROFILE).delivery_prefix):
+            delivery = rows.filter(public_id=delivery_id).first()
+        if delivery is None:
+            raise NotFoundError("There is no such delivery.")
+        try:
+            return replays.replay(delivery)
+        except replays.NotSubscribedError as error:
+            raise BadRequestError(
+                "The subscription is disabled: nothing would be sent."
+            ) from error
 
 
 def recent_events(*, account: AbstractUser, event_type: str, limit: int) -> list[bytes]:
@@ -167,17 +96,3 @@ def _synthetic(account: AbstractUser, event_type: str) -> bytes:
         metadata={},
     )
     return orjson.dumps(profiles.get(PROFILE).envelope(context))
-
-
-def newest_first(account: AbstractUser) -> QuerySet[Endpoint]:
-    """Return the account's subscriptions, newest first."""
-    return Endpoint.objects.of(PROFILE, owner_id(account)).order_by("-id")
-
-
-def deliveries(
-    subscription: Endpoint, *, page: int, page_size: int
-) -> list[dict[str, Any]]:
-    """Return one page of delivery records, newest first (recording, "Delivery record")."""
-    rows = Delivery.objects.page(subscription, number=page, size=page_size)
-    endpoint_id = {"endpoint_id": subscription.public_id}
-    return [row | endpoint_id for row in rows.values(*DELIVERY_COLUMNS)]

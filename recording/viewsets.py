@@ -6,14 +6,17 @@ from typing import Any, cast
 
 from django.contrib.auth.models import AbstractUser
 from django.http import HttpResponse
-from drf_spectacular.utils import extend_schema, inline_serializer
+from drf_spectacular.utils import (
+    extend_schema,
+    extend_schema_view,
+    inline_serializer,
+)
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import BooleanField, CharField
-from rest_framework.throttling import BaseThrottle
+from rest_framework.serializers import BaseSerializer, BooleanField, CharField
 
-from recording import cors, errors, subscriptions
+from recording import cors, errors
 from recording.accounts.locks import InactiveAccountError
 from recording.authentication import BearerAuthentication, refused
 from recording.serializers import (
@@ -29,9 +32,14 @@ from recording.serializers import (
     SubscriptionSerializer,
     response,
 )
+from recording.subscriptions import Subscriptions, recent_events
 from recording.throttles import CreateThrottle, PingThrottle
+from webhooks_core.endpoints import Created
 from webhooks_core.web.pages import PageQuery, read_query
-from webhooks_core.web.viewsets import ProductViewSet
+from webhooks_core.web.subscriptions import (
+    SubscriptionViewSet as BaseSubscriptionViewSet,
+)
+from webhooks_core.web.views import ProductViewSet
 
 
 @extend_schema(tags=["Recording webhooks"])
@@ -56,48 +64,17 @@ class RecordingViewSet(ProductViewSet):
         return cast("AbstractUser", self.request.user)
 
 
-class SubscriptionViewSet(RecordingViewSet):
-    """/v1/webhooks and what is below it."""
-
-    lookup_url_kwarg = "endpoint_id"
-    example_id = ENDPOINT_ID
-    serializer_class = SubscriptionSerializer
-
-    def get_throttles(self) -> list[BaseThrottle]:
-        return (
-            [CreateThrottle()] if self.action == "create" else super().get_throttles()
-        )
-
-    def get_object(self) -> Any:
-        return subscriptions.find(self.account, self.kwargs["endpoint_id"])
-
-    @extend_schema(summary="List the account's subscriptions, newest first")
-    def list(self, request: Request) -> Response:
-        rows = subscriptions.newest_first(self.account)
-        return self.get_paginated_response(self.get_serializer(rows, many=True).data)
-
-    @extend_schema(
+@extend_schema_view(
+    list=extend_schema(summary="List the account's subscriptions, newest first"),
+    create=extend_schema(
         summary="Create a subscription; its secret is returned only here",
         responses={201: SubscriptionCreatedSerializer},
-    )
-    def create(self, request: Request) -> Response:
-        serializer = self.get_valid_serializer()
-        try:
-            created = serializer.save(account=self.account)
-        except InactiveAccountError as error:  # since the token was checked
-            raise refused(request.path) from error
-        return Response(SubscriptionCreatedSerializer(created).data, status=201)
-
-    @extend_schema(
+    ),
+    partial_update=extend_schema(
         summary="Replace the events, and the url unless it is omitted or empty",
         responses=SubscriptionItemSerializer,
-    )
-    def partial_update(self, request: Request, endpoint_id: str) -> Response:
-        serializer = self.get_valid_serializer(self.get_object())
-        serializer.save(account=self.account)
-        return Response({"item": serializer.data})
-
-    @extend_schema(
+    ),
+    destroy=extend_schema(
         summary="Delete a subscription and free its quota",
         responses={
             200: inline_serializer(
@@ -105,12 +82,8 @@ class SubscriptionViewSet(RecordingViewSet):
             )
         },
         examples=[response({"ok": True})],
-    )
-    def destroy(self, request: Request, endpoint_id: str) -> Response:
-        subscriptions.delete(self.get_object())
-        return Response({"ok": True})
-
-    @extend_schema(
+    ),
+    test=extend_schema(
         summary="Queue a signed webhook.ping for this subscription alone",
         request=None,
         responses=inline_serializer(
@@ -121,23 +94,40 @@ class SubscriptionViewSet(RecordingViewSet):
             },
         ),
         examples=[response({"event_id": EVENT_ID, "queued": True})],
-    )
-    @action(detail=True, methods=["post"], throttle_classes=[PingThrottle])
-    def test(self, request: Request, endpoint_id: str) -> Response:
-        event = subscriptions.send_test(account=self.account, endpoint_id=endpoint_id)
-        return Response({"event_id": event.public_id, "queued": True})
-
-    @extend_schema(
+    ),
+    deliveries=extend_schema(
         summary="List what was sent to a subscription, newest first",
         parameters=[PageQuery],
         responses=DeliverySerializer(many=True),
-    )
-    @action(detail=True)
-    def deliveries(self, request: Request, endpoint_id: str) -> Response:
-        subscription = self.get_object()
-        page = read_query(PageQuery, request)
-        rows = subscriptions.deliveries(subscription, **page)
-        return self.get_paginated_response(DeliverySerializer(rows, many=True).data)
+    ),
+)
+class SubscriptionViewSet(RecordingViewSet, BaseSubscriptionViewSet):
+    """/v1/webhooks and what is below it."""
+
+    lookup_url_kwarg = "endpoint_id"
+    example_id = ENDPOINT_ID
+    serializer_class = SubscriptionSerializer
+    response_serializers = {
+        "create": SubscriptionCreatedSerializer,
+        "partial_update": SubscriptionItemSerializer,
+        "deliveries": DeliverySerializer,
+    }
+    throttles = {"create": CreateThrottle, "test": PingThrottle}
+    patch_is_partial = False  # omitted events are an empty list
+
+    @property
+    def subscriptions(self) -> Subscriptions:
+        return Subscriptions(self.account)
+
+    def perform_create(self, serializer: BaseSerializer[Any]) -> Created:
+        try:
+            return super().perform_create(serializer)
+        except InactiveAccountError as error:  # since the token was checked
+            raise refused(self.request.path) from error
+
+    def destroy(self, request: Request, **options: str) -> Response:
+        super().destroy(request, **options)
+        return Response({"ok": True})
 
 
 class EventViewSet(RecordingViewSet):
@@ -154,7 +144,7 @@ class EventViewSet(RecordingViewSet):
     @action(detail=False)
     def samples(self, request: Request) -> HttpResponse:
         query = read_query(SampleQuery, request)
-        bodies = subscriptions.recent_events(
+        bodies = recent_events(
             account=self.account, event_type=query["event"], limit=query["limit"]
         )
         # The stored bytes, as they were signed and sent.

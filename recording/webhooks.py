@@ -129,6 +129,11 @@ def headers(context: SigningContext) -> dict[str, str]:
     }
 
 
+def ping(endpoint_id: str) -> PingEvent:
+    """Return the test event of a subscription."""
+    return PingEvent(PING, {"endpoint_id": endpoint_id})
+
+
 def profile(*, base_url: str, local: bool) -> WebhookProfile:
     """Return the profile that AppConfig.ready registers."""
     return WebhookProfile(
@@ -152,6 +157,6 @@ def profile(*, base_url: str, local: bool) -> WebhookProfile:
         event_prefix="evt_",
         delivery_prefix="dlv_",
         disable_after=20,
-        ping=lambda endpoint_id: PingEvent(PING, {"endpoint_id": endpoint_id}),
+        ping=ping,
         describe_owners=owners.describe,
     )

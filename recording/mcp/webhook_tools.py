@@ -9,7 +9,6 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from recording import subscriptions
 from recording.accounts.locks import InactiveAccountError
 from recording.authentication import refused
 from recording.mcp import calls
@@ -18,6 +17,7 @@ from recording.serializers import (
     SubscriptionCreatedSerializer,
     SubscriptionSerializer,
 )
+from recording.subscriptions import Subscriptions
 from recording.throttles import CreateThrottle, PingThrottle
 from recording.webhooks import EVENT_TYPES
 
@@ -92,10 +92,15 @@ class Resent(TypedDict):
     id: Annotated[str, Field(description="The delivery that is sent.")]
 
 
+def subscriptions() -> Subscriptions:
+    """Return the use cases for the account of the present request."""
+    return Subscriptions(calls.account())
+
+
 @calls.tool
 def list_webhooks() -> WebhookList:
     """List the account's webhooks, newest first, with their state."""
-    rows = subscriptions.newest_first(calls.account())
+    rows = subscriptions().all()
     return {"webhooks": SubscriptionSerializer(rows, many=True).data}  # type: ignore[typeddict-item]
 
 
@@ -107,7 +112,12 @@ def create_webhook(url: Url, events: Events) -> NewWebhook:
     person asked for it. Without events it receives nothing.
     """
     calls.check_throttle(CreateThrottle())
-    created = _save(SubscriptionSerializer(data={"url": url, "events": events}))
+    serializer = SubscriptionSerializer(data={"url": url, "events": events})
+    serializer.is_valid(raise_exception=True)
+    try:
+        created = subscriptions().create(**serializer.validated_data)
+    except InactiveAccountError as error:  # since the token was checked
+        raise refused("/mcp") from error
     return SubscriptionCreatedSerializer(created).data  # type: ignore[return-value]
 
 
@@ -116,24 +126,18 @@ def update_webhook(
     endpoint_id: EndpointId, events: Events | None = None, url: Url = ""
 ) -> Webhook:
     """Change a webhook's url, its events, or both. Another url enables a disabled webhook."""
-    current = subscriptions.find(calls.account(), endpoint_id)
+    current = subscriptions().find(endpoint_id)
     data = {"url": url} if events is None else {"url": url, "events": events}
     serializer = SubscriptionSerializer(current, data=data, partial=True)
-    return SubscriptionSerializer(_save(serializer)).data  # type: ignore[return-value]
-
-
-def _save(serializer: SubscriptionSerializer) -> Any:
     serializer.is_valid(raise_exception=True)
-    try:
-        return serializer.save(account=calls.account())
-    except InactiveAccountError as error:  # since the token was checked
-        raise refused("/mcp") from error
+    updated = subscriptions().update(current, **serializer.validated_data)
+    return SubscriptionSerializer(updated).data  # type: ignore[return-value]
 
 
 @calls.tool
 def delete_webhook(endpoint_id: EndpointId) -> Deleted:
     """Delete a webhook for good; what waits for it is not sent."""
-    subscriptions.delete(subscriptions.find(calls.account(), endpoint_id))
+    subscriptions().delete(subscriptions().find(endpoint_id))
     return {"ok": True}
 
 
@@ -141,7 +145,7 @@ def delete_webhook(endpoint_id: EndpointId) -> Deleted:
 def send_test_event(endpoint_id: EndpointId) -> Queued:
     """Queue a signed webhook.ping for this webhook alone; list_deliveries tells what came of it."""
     calls.check_throttle(PingThrottle())
-    event = subscriptions.send_test(account=calls.account(), endpoint_id=endpoint_id)
+    event = subscriptions().send_test(endpoint_id)
     return {"event_id": event.public_id, "queued": True}
 
 
@@ -150,8 +154,8 @@ def list_deliveries(
     endpoint_id: EndpointId, page: Page = 1, page_size: PageSize = 20
 ) -> DeliveryList:
     """List what was sent to a webhook, newest first; a page past the end is empty."""
-    subscription = subscriptions.find(calls.account(), endpoint_id)
-    rows = subscriptions.deliveries(subscription, page=page, page_size=page_size)
+    subscription = subscriptions().find(endpoint_id)
+    rows = subscriptions().deliveries(subscription, page=page, page_size=page_size)
     return {"deliveries": DeliverySerializer(rows, many=True).data}  # type: ignore[typeddict-item]
 
 
@@ -159,9 +163,7 @@ def list_deliveries(
 def resend_delivery(endpoint_id: EndpointId, delivery_id: DeliveryId) -> Resent:
     """Send the event of a delivery again, the same bytes; a pending one is sent now."""
     calls.check_throttle(PingThrottle())
-    delivery = subscriptions.resend(
-        account=calls.account(), endpoint_id=endpoint_id, delivery_id=delivery_id
-    )
+    delivery = subscriptions().resend(endpoint_id, delivery_id)
     return {"id": delivery.public_id}
 
 

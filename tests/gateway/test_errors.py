@@ -58,7 +58,7 @@ def test_what_is_unforeseen_is_500_and_tells_nothing(acme, monkeypatch, caplog):
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("hush")
 
-    monkeypatch.setattr("gateway.subscriptions.of_tenant", fail)
+    monkeypatch.setattr("gateway.subscriptions.Subscriptions.all", fail)
     answer = acme.call("GET", PATH)
     assert answer.status_code == 500
     assert answer.json() == {"detail": "Something went wrong on our side."}
@@ -75,7 +75,7 @@ def test_a_service_that_is_away_is_503_with_retry_after(
     def fail(*_: object, **__: object) -> None:
         raise error("hush")
 
-    monkeypatch.setattr("gateway.subscriptions.of_tenant", fail)
+    monkeypatch.setattr("gateway.subscriptions.Subscriptions.all", fail)
     answer = acme.call("GET", PATH)
     assert (answer.status_code, list(answer.json())) == (503, ["detail"])
     assert int(answer["Retry-After"]) > 0

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from gateway import subscriptions
 from gateway.viewsets import SubscriptionViewSet
 from gateway.webhooks import url_policy
 from tests.gateway.client import JSON, PATH, Api, nothing_happened
@@ -342,7 +341,7 @@ def test_in_production_loopback_is_refused(acme, monkeypatch):
 
 def test_what_is_deleted_meanwhile_is_404(acme, monkeypatch):
     subscription = acme.create()
-    row = subscriptions.find("acme", subscription["id"])
+    row = Endpoint.objects.get()
     endpoints.delete(row)
     monkeypatch.setattr(SubscriptionViewSet, "get_object", lambda _: row)
     assert acme.patch(subscription, 404, active=False)["detail"]

@@ -12,8 +12,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from recording import subscriptions
 from recording.errors import NotFoundError
+from recording.subscriptions import Subscriptions
 from tests.recording.conftest import OTHER_URL, URL, Api, error_of
 from webhooks_core import profiles
 from webhooks_core.models import Delivery, Endpoint, Event
@@ -277,27 +277,25 @@ def test_a_deleted_subscription_is_absent_and_its_pending_deliveries_failed(api)
 
 
 def test_of_two_deletions_at_once_the_second_finds_nothing(api):
-    subscription = subscriptions.find(api.user, api.create()["endpoint_id"])
-    subscriptions.delete(subscription)
+    subscription = Subscriptions(api.user).find(api.create()["endpoint_id"])
+    Subscriptions(api.user).delete(subscription)
     with pytest.raises(NotFoundError):
-        subscriptions.delete(subscription)
+        Subscriptions(api.user).delete(subscription)
 
 
 def test_an_update_of_what_was_deleted_meanwhile_changes_nothing(api):
-    subscription = subscriptions.find(api.user, api.create()["endpoint_id"])
-    subscriptions.delete(subscription)
+    subscription = Subscriptions(api.user).find(api.create()["endpoint_id"])
+    Subscriptions(api.user).delete(subscription)
     with pytest.raises(NotFoundError):
-        subscriptions.update(
-            account=api.user, subscription=subscription, url=OTHER_URL, event_types=[]
-        )
+        Subscriptions(api.user).update(subscription, url=OTHER_URL, event_types=[])
     assert Endpoint.objects.get().url == URL
 
 
 def test_a_subscription_disabled_meanwhile_is_enabled_by_the_new_url(api):
-    subscription = subscriptions.find(api.user, api.create()["endpoint_id"])
+    subscription = Subscriptions(api.user).find(api.create()["endpoint_id"])
     disable(subscription.public_id)
-    updated = subscriptions.update(
-        account=api.user, subscription=subscription, url=OTHER_URL, event_types=[]
+    updated = Subscriptions(api.user).update(
+        subscription, url=OTHER_URL, event_types=[]
     )
     assert (updated.status, updated.consecutive_failures) == (1, 0)
 

@@ -21,7 +21,12 @@ class PageQuery(serializers.Serializer[Any]):
 
 
 class ItemsPagination(BasePagination):
-    """The shape of a list; a page past the end has no items."""
+    """The shape of a list, which is complete; a page past the end has no items."""
+
+    def paginate_queryset(
+        self, queryset: Any, request: Request, view: Any = None
+    ) -> Any:
+        return queryset
 
     def get_paginated_response(self, data: Any) -> Response:
         return Response({"items": data})

@@ -1,4 +1,4 @@
-"""The base of every JSON view: one order of checks, one error shape per product."""
+"""The bases of every JSON view: one order of checks, one error shape per product."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
+from rest_framework.viewsets import GenericViewSet
 
 from webhooks_core.web.errors import ErrorHandler
+from webhooks_core.web.pages import ItemsPagination
 from webhooks_core.web.parsers import EncodedBody, StrictJSONParser, is_encoded
 from webhooks_core.web.renderers import IgnoreAccept, JSONRenderer
 
@@ -71,3 +73,17 @@ class ProductAPIView(APIView):
                 "The body is empty: send a JSON object, and its Content-Length."
             )
         return self.request.data
+
+
+class ProductViewSet(ProductAPIView, GenericViewSet[Any]):
+    """Routes actions to use cases. A product's `get_object` raises its own 404."""
+
+    pagination_class: type[ItemsPagination] | None = ItemsPagination
+
+    def get_valid_serializer(
+        self, instance: Any = None, **options: Any
+    ) -> BaseSerializer[Any]:
+        """Return the serializer of the request's body. Raises ValidationError, and as `get_body`."""
+        serializer = self.get_serializer(instance, data=self.get_body(), **options)
+        serializer.is_valid(raise_exception=True)
+        return serializer

@@ -38,6 +38,7 @@ from webhooks_core.models import (
     Event,
     OwnerRemoval,
 )
+from webhooks_core.network import url_access
 from webhooks_core.upkeep.sweep import sweep
 from webhooks_core.worker import notify
 
@@ -252,15 +253,10 @@ def test_a_dispatcher_goes_on_for_others_beside_a_deletion(api, stranger):
 @deleted
 @pytest.mark.django_db(transaction=True)
 def test_a_call_whose_account_was_deleted_meanwhile_creates_nothing(api, monkeypatch):
-    from recording import subscriptions
-
-    check = subscriptions.check_url
-
-    def delete_meanwhile(url, **options):
+    def delete_meanwhile(*_: object, **__: object):
         User.objects.filter(pk=api.user.pk).delete()
-        check(url, **options)
 
-    monkeypatch.setattr(subscriptions, "check_url", delete_meanwhile)
+    monkeypatch.setattr(url_access, "check_url", delete_meanwhile)
     response = api.post("webhooks", {"url": "https://93.184.216.34/"})
     error_of(response, 401, "unauthorized")
     assert 'error="invalid_token"' in response["WWW-Authenticate"]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from django.core.cache import cache
 
-from recording import subscriptions
+from recording.subscriptions import Subscriptions
 from tests.recording.conftest import OTHER_URL, URL
 from tests.recording.mcp.conftest import Client
 from webhooks_core.models import Delivery, Endpoint
+from webhooks_core.network import url_access
 
 NONE = "ep_" + "0" * 26
 
@@ -35,10 +36,10 @@ def test_a_webhook_lives_as_through_the_api(mcp):
 def test_omitted_events_stay_as_another_call_has_left_them(mcp, monkeypatch):
     endpoint_id = mcp.api.create()["endpoint_id"]
 
-    def change_events(url, **_):
+    def change_events(*_: object, **__: object):
         assert mcp.api.patch(f"webhooks/{endpoint_id}", {"events": ["webhook.ping"]})
 
-    monkeypatch.setattr(subscriptions, "check_url", change_events)
+    monkeypatch.setattr(url_access, "check_url", change_events)
     changed = mcp.call("update_webhook", endpoint_id=endpoint_id, url=OTHER_URL)
     assert (changed["url"], changed["events"]) == (OTHER_URL, ["webhook.ping"])
 
@@ -116,7 +117,7 @@ def test_another_accounts_webhook_is_not_found(mcp, stranger, theirs, tool, more
 
 
 def test_another_accounts_delivery_is_not_found(mcp, stranger, theirs):
-    subscriptions.send_test(account=stranger.user, endpoint_id=theirs)
+    Subscriptions(stranger.user).send_test(theirs)
     delivery_id = Delivery.objects.get().public_id
     mine = {"endpoint_id": mcp.api.create()["endpoint_id"]}
     refusal = mcp.refusal("resend_delivery", **mine, delivery_id=delivery_id)
