@@ -1,4 +1,4 @@
-"""Which errors of the database mean that it cannot be used now.
+"""Errors of the database that mean that it cannot be used now.
 
 The same rule as webhooks_core's: this package also works in a project without that one.
 """

@@ -14,7 +14,7 @@ MOST_VALUES = 2_000_000  # each takes memory, a number and a null too
 
 
 class Budget:
-    """What one answer may still have: rows, values, and characters of text; each as often as it appears."""
+    """The rows, values and characters of text that one answer may still have, each as often as it appears."""
 
     def __init__(
         self,

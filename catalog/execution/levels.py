@@ -14,7 +14,7 @@ from catalog.execution.statements import Rows, Selection, Statement
 from catalog.models import MODELS, Book, Owner, TypeName
 
 Items = Any  # a list of objects, or a dict by key of the owner
-PART = 100  # rows with long texts that are read at once
+PART = 100  # rows with long texts that are read together
 
 
 def keyed(type_name: TypeName, keys: Iterable[int]) -> Selection:

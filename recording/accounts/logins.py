@@ -1,4 +1,4 @@
-"""What all login views share: limits of rate and of hashes at once, and the second step."""
+"""What all login views share: limits of rate and of simultaneous hashes, and the second step."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SecondStepRequiredError(Exception):
 
 
 class LoginBusyError(OAuthError):
-    """The process checks as many passwords as it may at once."""
+    """The process checks as many passwords simultaneously as it may."""
 
     status_code = 503
     description = "Too many people are logging in at this moment."
@@ -44,7 +44,7 @@ class LoginBusyError(OAuthError):
 
 
 class LoginSlots:
-    """Runs a few logins at once, lets a few more wait, and refuses all others at once.
+    """Runs a few logins simultaneously, lets a few more wait, and refuses all others immediately.
 
     A password hash takes a processor for a third of a second, on purpose, and a web process has
     few threads: logins never occupy more than half of them.
@@ -73,7 +73,7 @@ def login_slots() -> LoginSlots:
 
 
 def limited(view: View) -> View:
-    """Limit how often, and how many at once, a login view checks passwords."""
+    """Limit how often, and how many simultaneously, a login view checks passwords."""
 
     @wraps(view)
     def limited_view(

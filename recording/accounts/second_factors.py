@@ -66,7 +66,7 @@ def use(account: Any, code: str, *, request: HttpRequest | None = None) -> bool:
 
 def _use_app(app: AuthenticatorApp, code: str) -> bool:
     now = timezone.now()
-    # Counted first, so that many guesses at once are as few as one after the other.
+    # Counted first, so that simultaneous guesses are as few as successive ones.
     if not app.claim_try(now):
         cool_off = int(settings.AXES_COOLOFF_TIME.total_seconds())
         raise CodesLockedError(retry_after=cool_off)

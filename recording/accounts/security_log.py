@@ -21,7 +21,7 @@ from recording.oauth.throttles import client_address
 
 Kind = SecurityEventKind
 
-# What programs and strangers can cause again and again: one row for a day.
+# Events that programs and strangers can cause again and again share one row for each day.
 COUNTED = {
     Kind.LOGIN_FAILED,
     Kind.LOCKED,
@@ -29,7 +29,7 @@ COUNTED = {
     Kind.TOKEN_REUSED,
     Kind.CODE_REPLAYED,
 }
-# What the owner of the account must know at once.
+# The owner of the account gets an e-mail about these immediately.
 MAILED = {
     Kind.PASSWORD_CHANGED,
     Kind.APP_ADDED,

@@ -55,7 +55,7 @@ class SessionUseMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        # What has not read the session is no use of it, and must not read it now.
+        # A request that has not read the session does not use it, and must not read it now.
         if request.session.is_loaded and SESSION_KEY in request.session:  # type: ignore[attr-defined]
             _note_use(request)
         return response

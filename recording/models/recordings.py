@@ -26,7 +26,7 @@ class Recording(models.Model):
     # As JSON, the document's with HTML as Markdown; null if it has no HTML.
     summaries = models.BinaryField(null=True)
     size = models.PositiveIntegerField(help_text="Bytes of the document.")
-    # Of the document, for lists.
+    # Copied from the document, for lists.
     title = models.TextField(blank=True, default="")
     recorded_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)

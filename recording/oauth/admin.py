@@ -18,7 +18,7 @@ from recording.oauth import grants
 from recording.oauth.models import AuthMethod
 from webhooks_core.admin.base import ReadOnlyAdmin
 
-# Of a client id, which may be an address. The page of the application shows it whole.
+# The list shows the beginning of a client id, which may be an address; the application's page shows it whole.
 MAX_ID_LENGTH = 20
 
 

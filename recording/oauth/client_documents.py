@@ -27,7 +27,7 @@ from webhooks_core.network.resolver import ThreadPerTask
 FETCH_FOR_S = 5.0
 MAX_LENGTH = 255  # of an address: the column of client ids
 
-# What a document sets of its client's row.
+# The columns of a client's row that its document sets.
 STORED = (
     "client_type",
     "registration_source",
@@ -45,7 +45,7 @@ NEEDED = {
 
 log = structlog.stdlib.get_logger(__name__)
 
-# More than the toolkit's cap on fetches at once: one that hangs in a resolver outlives its caller.
+# More than the toolkit's cap on simultaneous fetches: one that hangs in a resolver outlives its caller.
 _threads = ThreadPerTask(most=32)
 
 # Not in prometheus_client's own registry: /metrics has one of its own.

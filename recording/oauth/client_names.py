@@ -1,4 +1,4 @@
-"""Which names an application may show on the consent page. A pure function."""
+"""Names that an application may show on the consent page. A pure function."""
 
 from __future__ import annotations
 

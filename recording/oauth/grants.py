@@ -14,7 +14,9 @@ from oauth2_provider.models import AccessToken, RefreshToken
 from recording.accounts.locks import locked_account
 from recording.oauth.models import REFRESH_LIFETIME, Application, Grant, Rotation
 
-MAX_SIBLINGS = 4  # real clients refresh from a few processes at once, not from many
+MAX_SIBLINGS = (
+    4  # real clients refresh from a few processes simultaneously, not from many
+)
 
 
 def _revoke(members: Q) -> int:
@@ -59,7 +61,7 @@ def disconnect(user: Any, application: Application | None = None) -> bool:
 def is_alive(token: RefreshToken, *, now: datetime) -> bool:
     """Return True if a refresh token may be used: it is current, or was rotated just now.
 
-    Real clients refresh from several processes at once, so a token that was rotated stays
+    Real clients refresh from several processes simultaneously, so a token that was rotated stays
     valid for a leeway, as long as its connection has not ended.
     """
     if now - token.created >= REFRESH_LIFETIME:

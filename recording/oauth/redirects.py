@@ -1,4 +1,4 @@
-"""Which addresses a browser may be sent back to. Pure functions: no Django, no network."""
+"""Addresses to which a browser may be sent back. Pure functions: no Django, no network."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ PRESETS = {
     ),
 }
 
-# What we add to the query; a second one could make a client read the wrong one (RFC 9207).
+# Parameters that we add to the query: a second one could make a client read the wrong one (RFC 9207).
 RESERVED = frozenset({"code", "state", "iss", "error", "error_description"})
 
 

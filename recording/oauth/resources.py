@@ -1,4 +1,4 @@
-"""Which resource indicators mean the recording API (RFC 8707, RFC 9728)."""
+"""Resource indicators that mean the recording API (RFC 8707, RFC 9728)."""
 
 from __future__ import annotations
 

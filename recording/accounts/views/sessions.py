@@ -1,4 +1,4 @@
-"""The page of an account's web sessions: seen, ended one by one, or all others at once."""
+"""The page of an account's web sessions: seen, ended one by one, or all others together."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from recording.oauth.errors import (
 )
 from recording.oauth.models import Application
 from recording.oauth.throttles import client_address
-from recording.oauth.views.base import endpoint
+from recording.oauth.views.base import oauth_view
 
 CACHEABLE = {"Cache-Control": "max-age=300"}
 
@@ -24,14 +24,14 @@ class UnknownResourceError(UnknownAddressError):
     description = "There is no protected resource at this path."
 
 
-@endpoint("GET", "HEAD")
+@oauth_view("GET", "HEAD")
 def authorization_server(request: HttpRequest) -> HttpResponse:
     """GET /.well-known/oauth-authorization-server."""
     document = metadata.authorization_server(settings.BASE_URL)
     return respond(document, headers=CACHEABLE)
 
 
-@endpoint("GET", "HEAD")
+@oauth_view("GET", "HEAD")
 def protected_resource(request: HttpRequest, path: str = "") -> HttpResponse:
     """GET /.well-known/oauth-protected-resource, also with a path of the API behind it."""
     path = f"/{path}" if path else ""
@@ -41,7 +41,7 @@ def protected_resource(request: HttpRequest, path: str = "") -> HttpResponse:
     return respond(document, headers=CACHEABLE)
 
 
-@endpoint("POST", throttle="register")
+@oauth_view("POST", throttle="register")
 def register(request: HttpRequest) -> HttpResponse:
     """POST /oauth/register (RFC 7591 section 3)."""
     if request.content_type != "application/json":
@@ -56,14 +56,14 @@ def register(request: HttpRequest) -> HttpResponse:
     return respond(document, status=201)
 
 
-@endpoint("POST", throttle="token")
+@oauth_view("POST", throttle="token")
 def token(request: HttpRequest) -> HttpResponse:
     """POST /oauth/token (RFC 6749 section 3.2)."""
     application, form = _authenticated(request)
     return respond(token_endpoint.exchange(application, form))
 
 
-@endpoint("POST", throttle="token")
+@oauth_view("POST", throttle="token")
 def revoke(request: HttpRequest) -> HttpResponse:
     """POST /oauth/revoke (RFC 7009).
 

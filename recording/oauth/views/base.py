@@ -28,7 +28,7 @@ log = structlog.stdlib.get_logger("signpost.oauth")
 View = Callable[..., HttpResponse]
 
 
-def endpoint(*methods: str, throttle: str = "") -> Callable[[View], View]:
+def oauth_view(*methods: str, throttle: str = "") -> Callable[[View], View]:
     """Return a decorator for a view that scripts of any site may call.
 
     Every failure becomes JSON in the shape of RFC 6749 section 5.2.
@@ -39,7 +39,7 @@ def endpoint(*methods: str, throttle: str = "") -> Callable[[View], View]:
         @csrf_exempt
         @sensitive_post_parameters()
         @wraps(view)
-        def endpoint_view(request: HttpRequest, **kwargs: str) -> HttpResponse:
+        def respond_or_refuse(request: HttpRequest, **kwargs: str) -> HttpResponse:
             if request.method == "OPTIONS":
                 response = respond(status=204, headers={"Allow": ", ".join(allowed)})
                 return cors.with_cors(response, methods=methods)
@@ -53,7 +53,7 @@ def endpoint(*methods: str, throttle: str = "") -> Callable[[View], View]:
                 response = error_response(_oauth_error(error))
             return cors.with_cors(response)
 
-        return endpoint_view
+        return respond_or_refuse
 
     return decorate
 
