@@ -80,13 +80,6 @@ class Hostile:
             else:
                 self.behave(connection, self)
 
-    def pour(self, connection: socket.socket, data: bytes, *, pause: float = 0) -> None:
-        """Send the same again and again, until the other side or the test has had enough."""
-        while not self.stopped.is_set():
-            self.sent += connection.send(data)
-            if pause:
-                time.sleep(pause)
-
 
 def receive(connection: socket.socket) -> bytes:
     if data := connection.recv(65536):
@@ -111,24 +104,37 @@ def reset(connection: socket.socket) -> None:
 
 
 def answering(*parts: bytes, then: str = "close") -> Behaviour:
-    """Read the request, send bytes, and then close, reset, wait, or drip or pour for ever."""
+    """Read the request, send bytes, and then close, reset, or wait."""
 
     def behave(connection: socket.socket, server: Hostile) -> None:
         read_request(connection)
         server.heard += 1
-        for part in parts[:-1] if then in {"drip", "pour"} else parts:
+        for part in parts:
             connection.sendall(part)
-        if then == "drip":
-            server.pour(connection, parts[-1], pause=0.03)
-        elif then == "pour":
-            server.pour(connection, parts[-1])
-        elif then == "reset":
+        if then == "reset":
             until(lambda: has_read(connection), "the client to read")
             reset(connection)
         elif then == "wait":
             receive(connection)
 
     return behave
+
+
+def pouring(start: bytes, part: bytes, *, pause: float = 0) -> Behaviour:
+    """Read the request, send bytes, and then some again and again until the test ends."""
+    begin = answering(start)
+
+    def behave(connection: socket.socket, server: Hostile) -> None:
+        begin(connection, server)
+        while not server.stopped.is_set():
+            server.sent += connection.send(part)
+            time.sleep(pause)
+
+    return behave
+
+
+def dripping(start: bytes, part: bytes) -> Behaviour:
+    return pouring(start, part, pause=0.03)
 
 
 def has_read(connection: socket.socket) -> bool:
@@ -246,6 +252,9 @@ def in_turn(url: str, times: int, **fields: Any) -> list[AttemptResult]:
 
 
 OK = b"HTTP/1.1 200 OK\r\n"
+EMPTY = OK + b"Content-Length: 0\r\n\r\n"
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 NOT_HTTP = (Outcome.HTTP, None, "the answer was not valid HTTP")
 CLOSED = (Outcome.CONNECT, None, "the connection was closed without an answer")
 LATE = (Outcome.TIMEOUT, None, f"no answer within {PATIENCE_S:g} s")

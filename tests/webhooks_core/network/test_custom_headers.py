@@ -32,44 +32,14 @@ def test_custom_headers_travel_with_every_delivery_and_rest_encrypted():
     assert "abc" not in stored
 
 
-def test_no_custom_headers_means_none():
-    with receiver(204) as server:
-        target = EndpointFactory.create(url=server.url)
-        endpoints.set_custom_headers(target, {"X-Mine": "1"})
-        endpoints.set_custom_headers(target, {})
-        publish_event()
-        dispatch()
-    assert "X-Mine" not in server.requests[0].headers
+REFUSED = """
+    Host content-length Transfer-Encoding Connection Cookie Forwarded X-Forwarded-For
+    X-Tenant-Id x-principal-id X-Recording-Signature X-Gateway-Event X-Catalog-Signature
+    X-Plain-Anything webhook-id X_Tenant_Id x_forwarded_for traceparent Content-Type
+"""
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "Host",
-        "content-length",
-        "Transfer-Encoding",
-        "Connection",
-        "Cookie",
-        "Forwarded",
-        "X-Forwarded-For",
-        "X-Tenant-Id",
-        "x-principal-id",
-        "X-Recording-Signature",
-        "X-Gateway-Event",
-        "X-Catalog-Signature",
-        "X-Plain-Anything",
-        "webhook-id",
-        "X_Tenant_Id",
-        "x_forwarded_for",
-        "traceparent",
-        "Content-Type",
-        "",
-        "a b",
-        "Ä",
-        "X\r\nY",
-        "x" * 65,
-    ],
-)
+@pytest.mark.parametrize("name", [*REFUSED.split(), "", "a b", "Ä", "X\r\nY", "x" * 65])
 def test_headers_that_are_not_the_owner_s_to_set_are_refused(name):
     prefixes = [profile.header_prefix for profile in profiles.registered()]
     with pytest.raises(HeaderError):

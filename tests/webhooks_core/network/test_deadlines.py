@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -14,10 +14,10 @@ from webhooks_core.network.deadlines import Deadlines, within
 pytestmark = pytest.mark.spec("webhooks_core", "one deadline for an attempt")
 
 
-def run(work: Coroutine[Any, Any, Any]) -> Any:
+def run(work: Callable[[Deadlines], Coroutine[Any, Any, Any]]) -> Any:
     async def bounded() -> Any:
         async with asyncio.timeout(PATIENCE_S):
-            return await work
+            return await work(Deadlines(asyncio.get_running_loop()))
 
     return asyncio.run(bounded())
 
@@ -28,107 +28,83 @@ def this_task() -> asyncio.Task[Any]:
     return task
 
 
-def deadlines() -> Deadlines:
-    return Deadlines(asyncio.get_running_loop())
+async def wait(kept: Deadlines, seconds: float) -> None:
+    with kept.within(seconds):
+        await asyncio.Event().wait()
 
 
-def test_a_block_that_takes_too_long_raises_a_timeout():
-    async def work():
-        with deadlines().within(0.01):
-            await asyncio.Event().wait()
-
-    with pytest.raises(TimeoutError):
-        run(work())
+async def is_cancelled(task: asyncio.Task[None]) -> bool:
+    await asyncio.wait([task])
+    return task.cancelled()
 
 
-def test_a_block_that_ends_in_time_is_not_affected():
-    async def work():
-        kept = deadlines()
-        with kept.within(PATIENCE_S) as deadline:
-            await asyncio.sleep(0)
+def test_a_block_that_ends_in_time_is_not_affected_and_leaves_no_timer():
+    async def work(kept):
+        with kept.within(60) as deadline:
+            assert kept._timer
         deadline.until = 0  # it would have passed
-        await asyncio.sleep(0.3)  # nothing comes after it
-        return this_task().cancelling()
+        await asyncio.sleep(0.3)
+        return this_task().cancelling(), kept._timer
 
-    assert run(work()) == 0
+    assert run(work) == (0, None)
 
 
 def test_each_task_has_its_own_deadline():
-    async def wait(kept, seconds):
-        with kept.within(seconds):
+    async def sleep(kept):
+        with kept.within(60):
             await asyncio.sleep(0.4)
         return "done"
 
-    async def work():
-        kept = deadlines()
-        waits = [wait(kept, 0.05), wait(kept, 60)]
+    async def work(kept):
+        waits = wait(kept, 0.05), sleep(kept)
         return await asyncio.gather(*waits, return_exceptions=True)
 
-    short, long = run(work())
+    short, long = run(work)
     assert isinstance(short, TimeoutError)
     assert long == "done"
 
 
 def test_another_cancellation_remains_a_cancellation():
-    async def wait(kept):
-        with kept.within(60):
-            await asyncio.Event().wait()
-
-    async def work():
-        task = asyncio.ensure_future(wait(deadlines()))
+    async def work(kept):
+        task = asyncio.ensure_future(wait(kept, 60))
         await asyncio.sleep(0)
         task.cancel()
-        await asyncio.wait([task])
-        return task.cancelled()
+        return await is_cancelled(task)
 
-    assert run(work())
+    assert run(work)
 
 
 def test_a_cancellation_that_meets_the_deadline_is_not_swallowed():
-    async def wait(kept):
-        with kept.within(0.01) as deadline:
+    async def meet(kept):
+        with kept.within(60) as deadline:
             deadline.expire()
             this_task().cancel()
             await asyncio.Event().wait()
 
-    async def work():
-        task = asyncio.ensure_future(wait(deadlines()))
-        await asyncio.wait([task])
-        return task.cancelled()
+    async def work(kept):
+        return await is_cancelled(asyncio.ensure_future(meet(kept)))
 
-    assert run(work())
+    assert run(work)
 
 
 def test_an_error_of_the_block_itself_is_raised():
-    async def work():
-        with deadlines().within(60):
+    async def work(kept):
+        with kept.within(60):
             raise ConnectionResetError
 
     with pytest.raises(ConnectionResetError):
-        run(work())
+        run(work)
 
 
 def test_an_inner_deadline_ends_without_the_outer_one():
-    async def work():
-        kept = deadlines()
+    async def work(kept):
         with kept.within(60):
-            with pytest.raises(TimeoutError), kept.within(0.01):
-                await asyncio.Event().wait()
+            with pytest.raises(TimeoutError):
+                await wait(kept, 0.01)
             await asyncio.sleep(0)
         return "done"
 
-    assert run(work()) == "done"
-
-
-def test_without_an_open_deadline_there_is_no_timer():
-    async def work():
-        kept = deadlines()
-        with kept.within(60):
-            assert kept._timer
-        await asyncio.sleep(0.2)
-        return kept._timer
-
-    assert run(work()) is None
+    assert run(work) == "done"
 
 
 def test_a_deadline_outside_of_a_task_is_refused():
@@ -141,18 +117,10 @@ def test_a_deadline_outside_of_a_task_is_refused():
 
 
 def test_blocks_of_one_loop_share_a_timer_and_loops_share_none():
-    async def work():
-        with within(5) as one, within(5) as other:
+    async def work(_):
+        with within(5) as one, within(None) as other:
             assert one._deadlines is other._deadlines
+            await asyncio.sleep(0.15)  # the other one never ends by itself
             return one._deadlines
 
-    assert run(work()) is not run(work())
-
-
-def test_a_block_without_a_deadline_never_ends_by_itself():
-    async def work():
-        with within(None):
-            await asyncio.sleep(0.15)
-        return "done"
-
-    assert run(work()) == "done"
+    assert run(work) is not run(work)

@@ -10,6 +10,8 @@ import pytest
 
 from tests.running import PATIENCE_S
 from tests.webhooks_core.network.hostile import (
+    CHUNKED,
+    EMPTY,
     FINE,
     OK,
     Hostile,
@@ -24,7 +26,6 @@ from webhooks_core.network import pool, transport
 from webhooks_core.network.connection import KEPT_HEADER_BYTES, MAX_HINTS
 from webhooks_core.network.outcomes import Outcome
 
-EMPTY = OK + b"Content-Length: 0\r\n\r\n"
 HINT = b"HTTP/1.1 103 Early Hints\r\n\r\n"
 NO_CONTENT = b"HTTP/1.1 204 No Content\r\n"
 
@@ -43,43 +44,25 @@ def serving(*responses: bytes) -> Any:
 @pytest.mark.parametrize(
     ("first", "connections"),
     [
-        pytest.param(EMPTY, 1, id="a length"),
-        pytest.param(
-            OK + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
-            1,
-            id="chunks",
-        ),
-        pytest.param(b"HTTP/1.1 204 No Content\r\n\r\n", 1, id="no body"),
-        pytest.param(
-            b"HTTP/1.1 500 Oops\r\nContent-Length: 1\r\n\r\na", 1, id="failure"
-        ),
-        pytest.param(
-            OK + b"Connection: close\r\nContent-Length: 0\r\n\r\n", 2, id="closes"
-        ),
-        pytest.param(b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", 2, id="1.0"),
-        pytest.param(EMPTY + b"HTTP/1.1 500 Stray\r\n\r\n", 2, id="two responses"),
-        pytest.param(
-            OK + b"Content-Length: 20000\r\n\r\n" + b"a" * 17_000, 2, id="long"
-        ),
-        pytest.param(OK + b"Content-Length: 2\r\n\r\na", 2, id="incomplete"),
-        pytest.param(OK + b"\r\na", 2, id="no length"),
-        pytest.param(EMPTY + b"X", 2, id="stray bytes"),
-        pytest.param(HINT * MAX_HINTS + EMPTY, 1, id="hints"),
-        pytest.param(HINT * (MAX_HINTS + 1) + EMPTY, 2, id="too many hints"),
-        pytest.param(NO_CONTENT + b"Content-Length: 0\r\n\r\n", 1, id="204, length 0"),
-        pytest.param(NO_CONTENT + b"Content-Length: 3\r\n\r\n", 2, id="204, length 3"),
-        pytest.param(
-            NO_CONTENT + b"Transfer-Encoding: chunked\r\n\r\n", 2, id="204, chunks"
-        ),
-        pytest.param(
-            NO_CONTENT + b"A: " + b"b" * KEPT_HEADER_BYTES + b"\r\n\r\n",
-            2,
-            id="204, long headers",
-        ),
-        pytest.param(
-            b"HTTP/1.1 303 See\r\nContent-Length: 0\r\n\r\n", 2, id="redirect"
-        ),
-        pytest.param(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", 2, id="refusal"),
+        (EMPTY, 1),
+        (CHUNKED + b"1\r\na\r\n0\r\n\r\n", 1),
+        (NO_CONTENT + b"\r\n", 1),
+        (b"HTTP/1.1 500 Oops\r\nContent-Length: 1\r\n\r\na", 1),
+        (OK + b"Connection: close\r\nContent-Length: 0\r\n\r\n", 2),
+        (b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", 2),
+        (EMPTY + b"HTTP/1.1 500 Stray\r\n\r\n", 2),
+        (OK + b"Content-Length: 20000\r\n\r\n" + b"a" * 17_000, 2),
+        (OK + b"Content-Length: 2\r\n\r\na", 2),
+        (OK + b"\r\na", 2),
+        (EMPTY + b"X", 2),
+        (HINT * MAX_HINTS + EMPTY, 1),
+        (HINT * (MAX_HINTS + 1) + EMPTY, 2),
+        (NO_CONTENT + b"Content-Length: 0\r\n\r\n", 1),
+        (NO_CONTENT + b"Content-Length: 3\r\n\r\n", 2),
+        (NO_CONTENT + b"Transfer-Encoding: chunked\r\n\r\n", 2),
+        (NO_CONTENT + b"A: " + b"b" * KEPT_HEADER_BYTES + b"\r\n\r\n", 2),
+        (b"HTTP/1.1 303 See\r\nContent-Length: 0\r\n\r\n", 2),
+        (b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n", 2),
     ],
 )
 def test_a_connection_is_kept_if_it_can_serve_again(first, connections, monkeypatch):
@@ -145,15 +128,10 @@ def test_connections_are_kept_for_their_owner_alone_and_only_so_many(monkeypatch
     assert server.accepted == 4  # a, b, c, and b again, whose connection was the oldest
 
 
+CLOSING, IN_CHUNKS = b"Connection: close", b"Transfer-Encoding: chunked"
 RESPONSES = {
     "status": [b"200 OK", b"204 No Content", b"404 No", b"413 Large", b"500 Oops"],
-    "header": [
-        b"Content-Length: 0",
-        b"Content-Length: 2",
-        b"Transfer-Encoding: chunked",
-        b"Connection: close",
-        b"A: b",
-    ],
+    "header": [b"Content-Length: 0", b"Content-Length: 2", CLOSING, b"A: b", IN_CHUNKS],
     "body": [b"", b"ok", b"0\r\n\r\n", b"2\r\nok\r\n0\r\n\r\n"],
 }
 

@@ -16,8 +16,9 @@ from tests.running import PATIENCE_S
 from tests.webhooks_core.engine import dispatch, only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from tests.webhooks_core.network.hostile import (
+    CONTINUE,
+    EMPTY,
     NOT_HTTP,
-    OK,
     TIMEOUT_S,
     Hostile,
     answering,
@@ -33,9 +34,7 @@ from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.resolver import guarded_socket
 
 PUBLIC = "93.184.216.34"
-EMPTY = OK + b"Content-Length: 0\r\n\r\n"
 REFUSED = "the egress proxy did not connect (HTTP {})"
-CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n" * 3
 LATE = f"no connection within {TIMEOUT_S:g} s"
 
 
@@ -76,21 +75,14 @@ def test_the_proxy_connects_to_the_checked_address_and_tls_and_host_have_the_nam
     assert egress.asked == asked
 
 
-@pytest.mark.parametrize(
-    ("address", "outcome"),
-    [
-        ("10.0.0.1", Outcome.BLOCKED),
-        ("169.254.169.254", Outcome.BLOCKED),
-        ("127.0.0.1", Outcome.OK),
-    ],
-)
+@pytest.mark.parametrize("address", ["10.0.0.1", "169.254.169.254", "127.0.0.1"])
 def test_addresses_that_are_not_public_never_go_through_the_proxy(
-    egress, names, address, outcome
+    egress, names, address
 ):
     names["inside.example"] = [[address]]
     with receiver(204) as server:
-        url = server.url.replace("127.0.0.1", "inside.example")
-        assert post(url).outcome == outcome
+        outcome = post(server.url.replace("127.0.0.1", "inside.example")).outcome
+    assert outcome == (Outcome.OK if address == "127.0.0.1" else Outcome.BLOCKED)
     assert egress.asked == []
 
 
@@ -175,10 +167,10 @@ def test_failed_tunnels_leave_no_descriptor(egress):
         (b"", (Outcome.CONNECT, None, REFUSED.format(502))),
         (b"HTTP/1.1 403 No\r\n\r\n", (Outcome.CONNECT, None, REFUSED.format(403))),
         (
-            CONTINUE + b"HTTP/1.1 403 No\r\n\r\n",
+            3 * CONTINUE + b"HTTP/1.1 403 No\r\n\r\n",
             (Outcome.CONNECT, None, REFUSED.format(403)),
         ),
-        (CONTINUE, (None, None, proxy.NO_ANSWER)),
+        (3 * CONTINUE, (None, None, proxy.NO_ANSWER)),
         (None, (Outcome.CONNECT, None, LATE)),
         (b"HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", NOT_HTTP),
         (b"HTTP/1.1 407 No\r\n\r\n", (None, None, proxy.UNAUTHORIZED)),
@@ -248,19 +240,13 @@ def test_while_the_proxy_is_down_no_attempt_counts_and_nothing_is_lost(
     assert Endpoint.objects.get().consecutive_failures == 0
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "proxy:3128",
-        "https://proxy:3128",
-        "http://proxy",
-        "http://:3128",
-        "http://proxy:0",
-        "http://u:secret@proxy:x",
-        "http://u:secret@proxy:3128/path",
-        "http://[::1:3128",
-    ],
-)
+MALFORMED = """
+    proxy:3128 https://proxy:3128 http://proxy http://:3128 http://proxy:0
+    http://u:secret@proxy:x http://u:secret@proxy:3128/path http://[::1:3128
+"""
+
+
+@pytest.mark.parametrize("url", MALFORMED.split())
 def test_a_malformed_proxy_is_refused_without_its_password(url):
     with pytest.raises(ValueError, match=r"http://host:port") as caught:
         proxy.parse(url)

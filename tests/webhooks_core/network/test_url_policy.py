@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import socket
 import threading
+from contextlib import nullcontext
 from ipaddress import ip_network
+from itertools import product
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -30,16 +32,7 @@ def answers(*addresses: str) -> Any:
     """Return a getaddrinfo that knows one answer."""
 
     def resolve(host, port, **_):
-        return [
-            (
-                socket.AF_INET6 if ":" in address else socket.AF_INET,
-                socket.SOCK_STREAM,
-                6,
-                "",
-                (address, 0, 0, 0) if ":" in address else (address, 0),
-            )
-            for address in addresses
-        ]
+        return [(0, socket.SOCK_STREAM, 6, "", (address, 0)) for address in addresses]
 
     return resolve
 
@@ -60,27 +53,17 @@ def public_names(monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "https://hooks.example/in",
-        "https://hooks.example",
-        "https://hooks.example:8443/a/b?c=d&e=%20f",
-        "HTTPS://Hooks.Example/",
-        "https://hooks.example./",
-        "https://xn--bcher-kva.example/",
-        "https://8.8.8.8/",
-        "https://[2606:4700::1]/",
-        "https://[2606:4700:0:0:0:0:0:1]/",
-        "https://[2606:4700:0000::0001]:8443/in",
-        "https://[2606:4700:1::0:1]",
-        "https://[2606:4700::0ABC]/",
-        "https://[2606:4700::8.8.8.8]/",
-        "https://a_b.example/",
-        "https://hooks.example/a;b,c(d)!$'*+=:@~",
-        "https://hooks.example?token=1",
-    ],
-)
+ORDINARY = """
+    https://hooks.example/in https://hooks.example HTTPS://Hooks.Example/
+    https://hooks.example:8443/a/b?c=d&e=%20f https://hooks.example./ https://8.8.8.8/
+    https://xn--bcher-kva.example/ https://[2606:4700::1]/ https://[2606:4700:1::0:1]
+    https://[2606:4700:0:0:0:0:0:1]/ https://[2606:4700:0000::0001]:8443/in
+    https://[2606:4700::0ABC]/ https://[2606:4700::8.8.8.8]/ https://a_b.example/
+    https://hooks.example/a;b,c(d)!$'*+=:@~ https://hooks.example?token=1
+"""
+
+
+@pytest.mark.parametrize("url", ORDINARY.split())
 def test_ordinary_urls_are_accepted(url):
     STRICT.check(url)
 
@@ -164,65 +147,30 @@ def test_malformed_and_deceptive_urls_are_refused(_case, url):
             policy.check(url)
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "127.0.0.1",
-        "127.1",
-        "127.0.1",
-        "2130706433",
-        "0x7f.1",
-        "0x7f000001",
-        "0177.0.0.1",
-        "017700000001",
-        "0",
-        "0.0.0.0",  # noqa: S104 - nothing is bound
-        "10.0.0.1",
-        "169.254.169.254",
-        "0xa9fea9fe",
-        "192.88.99.1",
-        "224.0.0.1",
-        "255.255.255.255",
-        "localhost",
-        "localhost.",
-        "LOCALHOST",
-        "[::]",
-        "[::1]",
-        "[0:0:0:0:0:0:0:1]",
-        "[::127.0.0.1]",
-        "[::ffff:127.0.0.1]",
-        "[::ffff:7f00:1]",
-        "[::ffff:0:127.0.0.1]",
-        "[64:ff9b::7f00:1]",
-        "[64:ff9b::8.8.8.8]",
-        "[64:ff9b:1::1]",
-        "[2001:0:53aa:64c:0:0:0:1]",
-        "[2002:7f00:1::]",
-        "[fc00::1]",
-        "[fe80::1]",
-        "[fe80::1%251]",
-        "[fec0::1]",
-        "[ff02::1]",
-    ],
-)
+NOT_PUBLIC = """
+    127.0.0.1 127.1 127.0.1 2130706433 0x7f.1 0x7f000001 0177.0.0.1 017700000001 0
+    0.0.0.0 10.0.0.1 169.254.169.254 0xa9fea9fe 192.88.99.1 224.0.0.1 255.255.255.255
+    localhost localhost. LOCALHOST [::] [::1] [0:0:0:0:0:0:0:1] [::127.0.0.1]
+    [::ffff:127.0.0.1] [::ffff:7f00:1] [::ffff:0:127.0.0.1] [64:ff9b::7f00:1]
+    [64:ff9b::8.8.8.8] [64:ff9b:1::1] [2001:0:53aa:64c:0:0:0:1] [2002:7f00:1::]
+    [fc00::1] [fe80::1] [fe80::1%251] [fec0::1] [ff02::1]
+"""
+
+
+@pytest.mark.parametrize("host", NOT_PUBLIC.split())
 def test_hosts_that_are_not_public_are_refused_without_telling_an_address(host):
     with pytest.raises(UrlRefusedError) as caught:
         STRICT.check(f"https://{host}/")
     assert not any(letter.isdigit() for letter in str(caught.value))
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://localhost/",
-        "http://localhost:9000/in",
-        "http://LocalHost:9000/in",
-        "http://127.0.0.1:9000/",
-        "http://[::1]:9000/",
-        "http://[0:0:0:0:0:0:0:1]:9000/",
-        "http://[0000::0001]:9000/",
-    ],
-)
+THIS_MACHINE = """
+    localhost localhost:9000 LocalHost:9000 127.0.0.1:9000 [::1]:9000
+    [0:0:0:0:0:0:0:1]:9000 [0000::0001]:9000
+"""
+
+
+@pytest.mark.parametrize("url", [f"http://{host}/in" for host in THIS_MACHINE.split()])
 def test_this_machine_is_accepted_by_three_names_where_the_policy_says_so(url):
     LOCAL.check(url)
     with pytest.raises(UrlRefusedError):
@@ -234,11 +182,9 @@ def test_this_machine_is_accepted_by_three_names_where_the_policy_says_so(url):
     ["127.0.0.2", "127.1", "2130706433", "localhost.", "[::ffff:127.0.0.1]"],
 )
 def test_no_other_name_of_this_machine_is_accepted(host):
-    for scheme in ("http", "https"):
+    for policy, scheme in product((LOCAL, OPEN), ("http", "https")):
         with pytest.raises(UrlRefusedError):
-            LOCAL.check(f"{scheme}://{host}:9000/")
-        with pytest.raises(UrlRefusedError):
-            OPEN.check(f"{scheme}://{host}:9000/")
+            policy.check(f"{scheme}://{host}:9000/")
 
 
 @pytest.mark.parametrize(
@@ -265,36 +211,25 @@ def test_https_to_this_machine_stays_refused_where_only_http_is_local():
 
 
 @pytest.mark.parametrize(
-    "url",
+    ("policy", "host", "port"),
     [
-        "http://localhost:8000/v1/webhooks",
-        "http://127.0.0.1:8000/",
-        "http://[::1]:8000/",
-        "http://[0::1]:8000/",
-        "http://LOCALHOST:8000/",
-        "http://127.0.0.1:08000/",
+        *((LOCAL, host, "8000") for host in ("localhost", "127.0.0.1", "[::1]")),
+        *((LOCAL, host, "8000") for host in ("[0::1]", "LOCALHOST")),
+        (LOCAL, "127.0.0.1", "08000"),
+        *((STRICT, host, "443") for host in ("SIGNPOST.Example", "signpost.example.")),
     ],
 )
-def test_our_own_listener_is_refused_by_all_its_names(url):
+def test_our_own_listener_is_refused_by_all_its_names(policy, host, port):
+    scheme = "http" if policy is LOCAL else "https"
     with pytest.raises(UrlRefusedError, match="itself"):
-        LOCAL.check(url)
-    LOCAL.check(url.replace(":8000", ":8001").replace(":08000", ":8001"))
+        policy.check(f"{scheme}://{host}:{port}/v1/webhooks")
+    policy.check(f"{scheme}://{host}:8001/v1/webhooks")
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "https://signpost.example/",
-        "https://signpost.example:443/v1",
-        "https://SIGNPOST.Example/",
-        "https://signpost.example./",
-        "https://signpost.example.:443/",
-    ],
-)
-def test_our_public_name_is_refused_however_it_is_written(url):
+@pytest.mark.parametrize("host", ["signpost.example", "signpost.example."])
+def test_our_public_name_needs_no_port_to_be_refused(host):
     with pytest.raises(UrlRefusedError, match="itself"):
-        STRICT.check(url)
-    STRICT.check("https://signpost.example:444/")
+        STRICT.check(f"https://{host}/")
 
 
 def test_a_url_may_have_2048_characters_and_no_more():
@@ -335,35 +270,25 @@ def failing(error: Exception) -> Any:
     return resolve
 
 
-@pytest.mark.parametrize("code", [socket.EAI_NONAME, socket.EAI_NODATA])
-def test_a_name_that_does_not_exist_is_refused(monkeypatch, code):
-    monkeypatch.setattr(
-        socket, "getaddrinfo", failing(socket.gaierror(code, "unknown"))
-    )
-    with pytest.raises(UrlRefusedError, match="does not exist"):
-        STRICT.check("https://nowhere.example/")
-
-
 @pytest.mark.parametrize(
-    "error",
+    ("error", "refusal"),
     [
-        socket.gaierror(socket.EAI_AGAIN, "try again"),
-        socket.gaierror(socket.EAI_FAIL, "failed"),
-        OSError("no descriptors"),
-        TimeoutError("the resolver"),
+        (socket.gaierror(socket.EAI_NONAME, "unknown"), "does not exist"),
+        (socket.gaierror(socket.EAI_NODATA, "unknown"), "does not exist"),
+        (UnicodeEncodeError("idna", "", 0, 1, "a label is too long"), "malformed"),
+        (socket.gaierror(socket.EAI_AGAIN, "try again"), None),
+        (socket.gaierror(socket.EAI_FAIL, "failed"), None),
+        (OSError("no descriptors"), None),
+        (TimeoutError("the resolver"), None),
     ],
 )
-def test_a_resolver_that_fails_refuses_no_url(monkeypatch, error):
+def test_a_name_is_refused_only_if_it_cannot_exist(monkeypatch, error, refusal):
     monkeypatch.setattr(socket, "getaddrinfo", failing(error))
-    STRICT.check("https://hooks.example/")
-
-
-def test_a_label_that_is_too_long_is_malformed(monkeypatch):
-    monkeypatch.setattr(
-        socket, "getaddrinfo", failing(UnicodeEncodeError("idna", "", 0, 1, "long"))
+    refused = (
+        pytest.raises(UrlRefusedError, match=refusal) if refusal else nullcontext()
     )
-    with pytest.raises(UrlRefusedError, match="malformed"):
-        STRICT.check("https://" + "a" * 64 + ".example/")
+    with refused:
+        STRICT.check("https://hooks.example/")
 
 
 def test_a_resolver_that_hangs_delays_no_caller_and_leaves_no_queue(monkeypatch):
