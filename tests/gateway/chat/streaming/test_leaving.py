@@ -12,19 +12,16 @@ from unittest.mock import AsyncMock
 
 import pytest
 
-from config.serving import uvicorn_protocol
 from gateway.chat import asgi
 from gateway.chat.core.http_messages import ChatResponse
 from gateway.chat.streaming import body as body_module
 from gateway.chat.upstreams import http
 from tests.gateway.chat.harness import ASGI, IDENTITY, MESSAGES, SHORT_CUT
 from tests.gateway.chat.mock_upstream import (
-    COMPLETION,
     DONE,
     NEVER,
     STREAM,
     WHOLE_STREAM,
-    answers,
     chunk,
     event,
     head,
@@ -42,6 +39,7 @@ def raw_request(**fields: Any) -> bytes:
 
 
 @pytest.mark.parametrize("way", [SHORT_CUT, ASGI], indirect=True)
+@pytest.mark.parametrize("how", [socket.SHUT_RDWR, socket.SHUT_WR])
 @pytest.mark.parametrize(
     ("script", "fields", "seen"),
     [
@@ -54,7 +52,7 @@ def raw_request(**fields: Any) -> bytes:
     ],
 )
 def test_a_client_that_leaves_ends_the_upstreams_call(
-    gateway, upstream, script, fields, seen
+    gateway, upstream, script, fields, seen, how
 ):
     upstream.script = script
     with socket.create_connection(("127.0.0.1", gateway.port)) as client:
@@ -63,8 +61,9 @@ def test_a_client_that_leaves_ends_the_upstreams_call(
         received = b""
         while seen not in received:
             received += client.recv(10_000)
+        client.shutdown(how)
+        assert gateway.settled(lambda: upstream.hung_up)
 
-    assert gateway.settled(lambda: upstream.hung_up)
     assert gateway.settled(lambda: gateway.kept.ended)
     assert gateway.kept.ended[0].status == 499
     assert nothing_is_left(gateway, upstream)
@@ -81,33 +80,6 @@ def test_a_client_that_leaves_a_stream_ends_the_upstreams_call(gateway, upstream
     assert gateway.settled(lambda: upstream.hung_up)
     assert gateway.settled(lambda: gateway.kept.ended)
     assert gateway.kept.ended[0].status == 499
-    assert nothing_is_left(gateway, upstream)
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_a_client_that_only_ends_its_own_side_gets_the_whole_answer(
-    gateway, upstream, stream, monkeypatch
-):
-    delays = (0.01, 0.01, *uvicorn_protocol.PROBE_DELAYS_S[2:])
-    monkeypatch.setattr(uvicorn_protocol, "PROBE_DELAYS_S", delays)
-    probed = asyncio.Event()
-
-    async def late(request):
-        await probed.wait()
-        await (sends(*WHOLE_STREAM) if stream else answers(COMPLETION))(request)
-
-    upstream.script = late
-    with socket.create_connection(("127.0.0.1", gateway.port)) as client:
-        client.sendall(raw_request(stream=stream))
-        client.shutdown(socket.SHUT_WR)
-        beginning = client.recv(1) + client.recv(1)  # they are sent ahead
-        upstream.loop.set(probed)
-        response = beginning + b"".join(iter(lambda: client.recv(10_000), b""))
-    assert response.startswith(b"HTTP/1.1 200 OK\r\n")
-    assert (b'"stop"' if stream else b'"Hello"') in response
-    assert not upstream.hung_up
-    assert gateway.settled(lambda: gateway.kept.ended)
-    assert gateway.kept.ended[0].status == 200
     assert nothing_is_left(gateway, upstream)
 
 
