@@ -21,8 +21,7 @@ from benchmarks.deliveries.filling import (
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.claims import OpenClaims
 from webhooks_core.dispatch.queues import LeasedQueues
-from webhooks_core.dispatch.sql import delivery_rows
-from webhooks_core.models import Event
+from webhooks_core.models import Delivery, Event
 from webhooks_core.publishing import publish
 
 
@@ -102,7 +101,7 @@ def claim_once(*, all_queues: bool) -> tuple[float, int]:
     requests = claims.claim_due(timezone.now())
     took = time.perf_counter() - started
     claimed = [claims.pop(request.key).pk for request in requests]
-    delivery_rows.release(claimed, lease=lease.pk)
+    Delivery.objects.release(claimed, lease=lease.pk)
     queues.release(queue.pk for queue in queues.idle())
     leases.release(lease, attempts=0)
     return took, len(requests)

@@ -10,8 +10,8 @@ from django.db import models
 
 from tests.webhooks_core.factories import DispatcherLeaseFactory
 from webhooks_core.dispatch.shares import Owner
-from webhooks_core.dispatch.sql.attempt_rows import AttemptRow
-from webhooks_core.dispatch.sql.due_deliveries import ClaimLimit
+from webhooks_core.dispatch.sql.attempts import AttemptRow
+from webhooks_core.dispatch.sql.due import ClaimLimit
 from webhooks_core.models import (
     Attempt,
     Delivery,

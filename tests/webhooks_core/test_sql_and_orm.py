@@ -7,6 +7,7 @@ what they mean.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
@@ -32,14 +33,14 @@ from tests.webhooks_core.random_rows import (
     stored,
 )
 from webhooks_core import profiles, publishing
-from webhooks_core.database.statements import execute, ids
-from webhooks_core.dispatch import claims, leases, queues, results, signer
+from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.leases import LeaseLostError
-from webhooks_core.dispatch.queues import LEASED_COLUMNS, LeasedQueues, LeasedRow
 from webhooks_core.dispatch.shares import Owner
-from webhooks_core.dispatch.signer import Body
-from webhooks_core.dispatch.sql import attempt_rows, delivery_rows, due_deliveries
-from webhooks_core.dispatch.sql.due_deliveries import DueDelivery
+from webhooks_core.dispatch.sql import attempts as attempt_rows
+from webhooks_core.dispatch.sql import deliveries, due, endpoints, queues
+from webhooks_core.dispatch.sql.due import DueDelivery
+from webhooks_core.dispatch.sql.endpoints import Body
+from webhooks_core.dispatch.sql.queues import LEASED_COLUMNS, LeasedRow
 from webhooks_core.models import (
     Attempt,
     Delivery,
@@ -59,7 +60,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("plain", "shop")]
 
 
 def claim(given: Arguments) -> int:
-    return delivery_rows.claim(given.deliveries, lease=given.lease)
+    return deliveries.claim(given.deliveries, lease=given.lease)
 
 
 def claim_by_orm(given: Arguments) -> int:
@@ -74,23 +75,15 @@ def claimed_by_orm(given: Arguments) -> DeliveryQuerySet:
 
 
 def still_claimed(given: Arguments) -> set[int]:
-    return delivery_rows.still_claimed(given.deliveries, lease=given.lease)
+    return deliveries.still_claimed(given.deliveries, lease=given.lease)
 
 
 def still_claimed_by_orm(given: Arguments) -> set[int]:
     return set(claimed_by_orm(given).values_list("pk", flat=True))
 
 
-def release(given: Arguments) -> int:
-    return delivery_rows.release(given.deliveries, lease=given.lease)
-
-
-def release_by_orm(given: Arguments) -> int:
-    return claimed_by_orm(given).update(attempts=F("attempts") - 1, claimed_by=None)
-
-
 def deliver(given: Arguments) -> None:
-    delivery_rows.deliver(given.deliveries, lease=given.lease, at=given.at)
+    deliveries.deliver(given.deliveries, lease=given.lease, at=given.at)
 
 
 def deliver_by_orm(given: Arguments) -> None:
@@ -104,13 +97,13 @@ def deliver_by_orm(given: Arguments) -> None:
 
 def read_due(given: Arguments) -> list[DueDelivery]:
     """In the order of each queue: that of queues is free."""
-    due = due_deliveries.due_deliveries(given.limits, NOW)
-    return sorted(due, key=lambda row: row.queue)
+    rows = due.due_deliveries(given.limits, NOW)
+    return sorted(rows, key=lambda row: row.queue)
 
 
 def read_due_by_orm(given: Arguments) -> list[DueDelivery]:
     later = Case(When(next_attempt_at__gt=NOW, then="next_attempt_at"))
-    due: list[DueDelivery] = []
+    found: list[DueDelivery] = []
     for limit in sorted(given.limits):
         waiting = Delivery.objects.waiting().filter(endpoint=limit.queue)
         first = "event" if limit.in_order else "next_attempt_at"
@@ -118,12 +111,12 @@ def read_due_by_orm(given: Arguments) -> list[DueDelivery]:
         rows = waiting.order_by(first, "pk").values_list(
             *columns, "interruptions", "event__size", later
         )
-        due += map(DueDelivery._make, rows[: limit.room + 1])
-    return due
+        found += map(DueDelivery._make, rows[: limit.room + 1])
+    return found
 
 
 def read_endpoints(given: Arguments) -> dict[int, Row]:
-    return {pk: loaded(row) for pk, row in claims._endpoints(given.endpoints).items()}
+    return {pk: loaded(row) for pk, row in endpoints.by_pk(given.endpoints).items()}
 
 
 def read_endpoints_by_orm(given: Arguments) -> dict[int, Row]:
@@ -138,8 +131,7 @@ def loaded(endpoint: Endpoint) -> Row:
 
 
 def read_bodies(given: Arguments) -> dict[int, Body]:
-    due = [DueDelivery(0, "", pk, 0, 0, 0, 0, None) for pk in given.events]
-    return claims._bodies(due)
+    return endpoints.bodies(given.events)
 
 
 def read_bodies_by_orm(given: Arguments) -> dict[int, Body]:
@@ -150,14 +142,16 @@ def read_bodies_by_orm(given: Arguments) -> dict[int, Body]:
 
 
 def read_secrets(given: Arguments) -> dict[int, list[str]]:
-    rows = list(Endpoint.objects.filter(pk__in=given.endpoints))
-    signers = signer.signers(rows, given.at)
-    return {pk: signer._secrets for pk, signer in signers.items()}
+    values: dict[int, list[str]] = defaultdict(list)
+    for pk, secret in endpoints.secrets(given.endpoints, given.at):
+        values[pk].append(secret.decrypt())
+    return values
 
 
 def read_secrets_by_orm(given: Arguments) -> dict[int, list[str]]:
     rows = Endpoint.objects.filter(pk__in=given.endpoints)
-    return {row.pk: row.secrets(now=given.at) for row in rows}
+    values = {row.pk: row.secrets(now=given.at) for row in rows}
+    return {pk: secrets for pk, secrets in values.items() if secrets}
 
 
 def match(given: Arguments) -> list[Matching]:
@@ -220,31 +214,17 @@ def insert_attempts_by_orm(given: Arguments) -> None:
     )
 
 
-def clean(given: Arguments) -> None:
-    execute(results._CLEAN, given.at, ids(given.endpoints))
+def succeed(given: Arguments) -> None:
+    endpoints.succeed(given.endpoints, given.at)
 
 
-def clean_by_orm(given: Arguments) -> None:
+def succeed_by_orm(given: Arguments) -> None:
     Endpoint.objects.filter(pk__in=given.endpoints).update(
         last_attempt_at=given.at,
         consecutive_failures=0,
         timeouts=0,
         hanging_since=None,
     )
-
-
-def lock_endpoints(given: Arguments) -> set[int]:
-    with transaction.atomic():
-        return results._lock_endpoints(
-            [pk for pk in given.endpoints if pk in ENDPOINTS]
-        )
-
-
-def lock_endpoints_by_orm(given: Arguments) -> set[int]:
-    rows = Endpoint.objects.filter(pk__in=given.endpoints)
-    with transaction.atomic():
-        locked = rows.select_for_update(no_key=True, skip_locked=True)
-        return set(locked.values_list("pk", flat=True))
 
 
 def lock_lease(given: Arguments) -> bool:
@@ -266,19 +246,18 @@ def due_times() -> list[datetime]:
 
 
 def has_due(given: Arguments) -> list[bool]:
-    leased = LeasedQueues(DispatcherLease(pk=given.lease))
-    return [leased.has_due(at) for at in due_times()]
+    return [queues.has_due(given.lease, at) for at in due_times()]
 
 
 def has_due_by_orm(given: Arguments) -> list[bool]:
-    queues = EndpointQueue.objects
-    return [queues.due(at, lease=given.lease).exists() for at in due_times()]
+    rows = EndpointQueue.objects
+    return [rows.due(at, lease=given.lease).exists() for at in due_times()]
 
 
 def lease_queues(given: Arguments) -> set[LeasedRow]:
     lease = DispatcherLease(pk=given.lease)
     try:
-        rows = queues._lease(lease, given.at, given.room, without=given.without)
+        rows = queues.lease_due(lease, given.at, given.room, without=given.without)
     except LeaseLostError:
         return set()
     return set(rows)
@@ -288,11 +267,11 @@ def lease_queues_by_orm(given: Arguments) -> set[LeasedRow]:
     if not lock_lease_by_orm(given):
         return set()
     receiving = Exists(Endpoint.objects.receiving().filter(pk=OuterRef("pk")))
-    due = EndpointQueue.objects.due(given.at, lease=given.lease)
+    free = EndpointQueue.objects.due(given.at, lease=given.lease)
     for profile, owner in given.without:
-        due = due.exclude(endpoint__profile=profile, endpoint__owner=owner)
+        free = free.exclude(endpoint__profile=profile, endpoint__owner=owner)
     rows = set(
-        starmap(LeasedRow, due.values_list(*LEASED_COLUMNS, receiving)[: given.room])
+        starmap(LeasedRow, free.values_list(*LEASED_COLUMNS, receiving)[: given.room])
     )
     leased = EndpointQueue.objects.filter(pk__in=[row.pk for row in rows])
     leased.update(leased_by=given.lease, next_due_at=None)
@@ -312,7 +291,6 @@ Undo = Callable[[], AbstractContextManager[None]]
 PAIRS: list[tuple[Action, Action]] = [
     (claim, claim_by_orm),
     (still_claimed, still_claimed_by_orm),
-    (release, release_by_orm),
     (deliver, deliver_by_orm),
     (read_due, read_due_by_orm),
     (read_endpoints, read_endpoints_by_orm),
@@ -321,8 +299,7 @@ PAIRS: list[tuple[Action, Action]] = [
     (match, match_by_orm),
     (create_deliveries, create_deliveries_by_orm),
     (insert_attempts, insert_attempts_by_orm),
-    (clean, clean_by_orm),
-    (lock_endpoints, lock_endpoints_by_orm),
+    (succeed, succeed_by_orm),
     (lock_lease, lock_lease_by_orm),
     (has_due, has_due_by_orm),
     (lease_queues, lease_queues_by_orm),

@@ -13,7 +13,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from webhooks_core import profiles
-from webhooks_core.dispatch.signer import Body, signers
+from webhooks_core.dispatch.signer import signers
+from webhooks_core.dispatch.sql.endpoints import Body
 from webhooks_core.models import Attempt, Delivery, Endpoint
 from webhooks_core.network.outcomes import Outcome
 from webhooks_core.secrets import HIDDEN, SecretUnreadableError

@@ -1,35 +1,42 @@
 """Frequent statements as SQL: to compose one with the ORM takes several times its execution.
 
-`AMONG %s` is a condition on `ids()`: one parameter, however many there are. Times are adapted to the
-database; `as_time()` reads one.
+Times are adapted to the database; `as_time()` reads one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
 import orjson
 from django.db import connection
 
+# A condition on `ids()`: one parameter, however many there are.
 AMONG = {
     "postgresql": "= ANY(%s::bigint[])",
     "sqlite": "IN (SELECT value FROM json_each(%s))",
 }
+# One text, or one for each database.
+Statement = str | Mapping[str, str]
 
 
-def execute(sql: str, *values: object) -> int:
+def statement(sql: str) -> Mapping[str, str]:
+    """Return a statement for each database; `id {among}` in it is a condition on `ids()`."""
+    return {vendor: sql.format(among=among) for vendor, among in AMONG.items()}
+
+
+def execute(sql: Statement, *values: object) -> int:
     """Execute a statement; return the number of rows that it changed."""
     with connection.cursor() as cursor:
-        cursor.execute(composed(sql), [_parameter(value) for value in values])
+        cursor.execute(_text(sql), [_parameter(value) for value in values])
         return int(cursor.rowcount)
 
 
-def fetch(sql: str, *values: object) -> list[tuple[Any, ...]]:
+def fetch(sql: Statement, *values: object) -> list[tuple[Any, ...]]:
     """Return the rows of a query."""
     with connection.cursor() as cursor:
-        cursor.execute(composed(sql), [_parameter(value) for value in values])
+        cursor.execute(_text(sql), [_parameter(value) for value in values])
         rows: list[tuple[Any, ...]] = cursor.fetchall()
         return rows
 
@@ -46,7 +53,7 @@ def fetch_as_one(columns: str, sql: str, *values: object) -> list[list[Any]]:
     return rows
 
 
-def fetch_binary(sql: str, *values: object) -> list[tuple[Any, ...]]:
+def fetch_binary(sql: Statement, *values: object) -> list[tuple[Any, ...]]:
     """As fetch(), for rows with large binary columns, without times.
 
     PostgreSQL sends them in its binary format. In its text format, which Django always asks for,
@@ -64,13 +71,12 @@ def fetch_binary(sql: str, *values: object) -> list[tuple[Any, ...]]:
     ):
         cursor.format = psycopg.pq.Format.BINARY
         # A text of this project, no matter what the type checker can prove.
-        query: Any = composed(sql)
+        query: Any = _text(sql)
         return cursor.execute(query, values).fetchall()
 
 
-def composed(sql: str) -> str:
-    """Return the statement for the database of this thread."""
-    return sql.replace("AMONG %s", AMONG[connection.vendor])
+def _text(sql: Statement) -> str:
+    return sql if isinstance(sql, str) else sql[connection.vendor]
 
 
 def _parameter(value: Any) -> Any:
@@ -80,7 +86,7 @@ def _parameter(value: Any) -> Any:
 
 
 def ids(pks: Iterable[int]) -> str:
-    """Return ids as the one parameter of `AMONG`."""
+    """Return ids as the parameter of such a condition."""
     if connection.vendor == "sqlite":
         return orjson.dumps(list(pks)).decode()
     return array_literal(pks)

@@ -14,18 +14,19 @@ from django.db import transaction
 
 from webhooks_core import profiles, tracing
 from webhooks_core.database.clock import clock
-from webhooks_core.database.statements import composed, fetch_binary, ids
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.queues import LeasedQueues, QueueState
 from webhooks_core.dispatch.rate_limit import SECOND
 from webhooks_core.dispatch.shares import Shares
-from webhooks_core.dispatch.signer import Body, RequestSigner, signers
-from webhooks_core.dispatch.sql import delivery_rows
-from webhooks_core.dispatch.sql.due_deliveries import (
+from webhooks_core.dispatch.signer import RequestSigner, signers
+from webhooks_core.dispatch.sql import deliveries
+from webhooks_core.dispatch.sql import endpoints as endpoint_rows
+from webhooks_core.dispatch.sql.due import (
     ClaimLimit,
     DueDelivery,
     due_deliveries,
 )
+from webhooks_core.dispatch.sql.endpoints import Body
 from webhooks_core.endpoints import pending_failure
 from webhooks_core.models import Delivery, DispatcherLease, Endpoint
 from webhooks_core.network.connectivity import Connectivity
@@ -87,7 +88,7 @@ class OpenClaims:
         queue = self.queues[claim.due.queue]
         self._count.add(queue.owner, -1)
         self._bytes.add(queue.owner, -claim.due.size)
-        queue.claimed -= 1
+        queue.ended()
         return claim
 
     def claim_due(self, now: datetime) -> list[OutgoingRequest]:
@@ -134,10 +135,10 @@ class OpenClaims:
     def claim_suspect(self, now: datetime) -> list[OutgoingRequest]:
         """Claim one suspect that may be sent now; nothing else may be claimed until it ends."""
         for queue in self.queues.suspected():
-            queue.schedule(now)  # the next dispatcher looks for what else waits
+            queue.scheduled(now)  # the next dispatcher looks for what else waits
             if requests := self._claim_single(queue, now, isolated=True):
                 return requests
-            queue.suspects.clear()
+            queue.forget_suspects()
         return []
 
     def _claim_single(
@@ -152,7 +153,7 @@ class OpenClaims:
                 "public_id", flat=True
             )
             log.exception("endpoint claim failed", endpoint=ids.first())
-        queue.next_check_at = now + PAUSE_AFTER_ERROR
+        queue.check_at(now + PAUSE_AFTER_ERROR)
         return []
 
     def _claim_batch(
@@ -160,11 +161,12 @@ class OpenClaims:
     ) -> list[OutgoingRequest]:
         with transaction.atomic():
             leases.lock(self.lease)
-            endpoints = _endpoints([queue.pk for queue in queues])
+            # Read for every claim: a changed URL, a new secret or a deletion applies at once.
+            endpoints = endpoint_rows.by_pk([queue.pk for queue in queues])
             select = self._select_suspect if isolated else self._select_due
             due = select(self._claim_limits(queues, endpoints, now), now)
             claimed = self._claim_rows(due)
-            bodies = _bodies(claimed)
+            bodies = endpoint_rows.bodies({row.event_pk for row in claimed})
             parents = tracing.parents({row.pk: row.event_pk for row in claimed})
             signed = {row.queue: endpoints[row.queue] for row in claimed}
             signer_of = signers(list(signed.values()), now)
@@ -172,9 +174,7 @@ class OpenClaims:
                 _request(row, endpoints[row.queue], signer_of[row.queue], bodies)
                 for row in claimed
             ]
-        for row in claimed:
-            self._open_claim(row, endpoints[row.queue])
-        self._count_against_rates(claimed)
+        self._open_claims(claimed, endpoints)
         return tracing.trace(requests, parents)
 
     def release_unconfirmed(self, *, unrecorded: Iterable[int]) -> int:
@@ -186,7 +186,7 @@ class OpenClaims:
             Delivery.objects.claimed_by(self.lease.pk).values_list("pk", flat=True)
         )
         unconfirmed = stored.difference(self._open, unrecorded)
-        return delivery_rows.release(unconfirmed, lease=self.lease.pk)
+        return Delivery.objects.release(unconfirmed, lease=self.lease.pk)
 
     def _claim_limits(
         self,
@@ -202,14 +202,14 @@ class OpenClaims:
             if endpoint is None or not _is_served(endpoint):
                 has_more = endpoint is not None and _fail_what_may_not_wait(endpoint)
                 # A change that lets it receive again notifies.
-                queue.next_check_at = now if has_more else None
+                queue.check_at(now if has_more else None)
                 continue
             if probe_at := _probe_at(endpoint, now):
-                queue.next_check_at = probe_at
+                queue.check_at(probe_at)
                 continue
-            room = min(queue.capacity(endpoint, now), count.room(queue.owner))
+            room = min(queue.room(endpoint, now), count.room(queue.owner))
             if self.connectivity.is_offline and self._is_postponed(endpoint):
-                queue.not_before = now + SECOND
+                queue.postponed(now + SECOND)
                 room = min(room, queue.pk == trial)
             count.add(queue.owner, room)
             if room:
@@ -239,10 +239,10 @@ class OpenClaims:
                 continue  # behind one that cannot be claimed now
             queue = self.queues[due.queue]
             if due.later or room[due.queue] == 0 or not sizes.room(queue.owner):
-                queue.schedule(due.later or now)
+                queue.scheduled(due.later or now)
                 del room[due.queue]
             elif due.is_suspect:
-                queue.suspects.append(due)
+                queue.suspected(due)
                 if due.queue in in_order:
                     del room[due.queue]
             else:
@@ -251,14 +251,12 @@ class OpenClaims:
                 selected.append(due)
         for pk in room:
             if not unread[pk]:  # suspects took the place of others
-                self.queues[pk].schedule(now)
+                self.queues[pk].scheduled(now)
         return selected
 
     def _past_suspects(self, limit: ClaimLimit) -> ClaimLimit:
         """Forget what is known of a queue; return a limit that also reads its suspects."""
-        queue = self.queues[limit.queue]
-        known = len(queue.suspects)
-        queue.next_check_at, queue.suspects = None, []
+        known = self.queues[limit.queue].begin_selection()
         return limit._replace(room=limit.room + known)
 
     def _select_suspect(
@@ -266,7 +264,7 @@ class OpenClaims:
     ) -> list[DueDelivery]:
         """Return the first suspect of a queue, unless it is not the first one in strict order."""
         for limit in limits:
-            suspect = self.queues[limit.queue].suspects.pop(0)
+            suspect = self.queues[limit.queue].pop_suspect()
             if limit.in_order:
                 return [
                     due for due in due_deliveries([limit], now)[:1] if due == suspect
@@ -276,25 +274,23 @@ class OpenClaims:
 
     def _claim_rows(self, due: Sequence[DueDelivery]) -> list[DueDelivery]:
         pks = [row.pk for row in due]
-        if delivery_rows.claim(pks, lease=self.lease.pk) == len(pks):
+        if deliveries.claim(pks, lease=self.lease.pk) == len(pks):
             return list(due)
         # Another process may have failed some of them since.
-        claimed = delivery_rows.still_claimed(pks, lease=self.lease.pk)
+        claimed = deliveries.still_claimed(pks, lease=self.lease.pk)
         return [row for row in due if row.pk in claimed]
 
-    def _count_against_rates(self, claimed: Sequence[DueDelivery]) -> None:
-        """Count claims from now on: their commit may have taken a while."""
+    def _open_claims(
+        self, claimed: Sequence[DueDelivery], endpoints: Mapping[int, Endpoint]
+    ) -> None:
+        for due in claimed:
+            endpoint, owner = endpoints[due.queue], self.queues[due.queue].owner
+            self._open[due.pk] = Claim(due, endpoint, profiles.get(endpoint.profile))
+            self._count.add(owner, 1)
+            self._bytes.add(owner, due.size)
         now = clock.now()
-        for pk, count in Counter(row.queue for row in claimed).items():
-            if rate_window := self.queues[pk].rate_window:
-                rate_window.add(count, now)
-
-    def _open_claim(self, due: DueDelivery, endpoint: Endpoint) -> None:
-        self._open[due.pk] = Claim(due, endpoint, profiles.get(endpoint.profile))
-        queue = self.queues[due.queue]
-        self._count.add(queue.owner, 1)
-        self._bytes.add(queue.owner, due.size)
-        queue.claimed += 1
+        for pk, count in Counter(due.queue for due in claimed).items():
+            self.queues[pk].claimed(count, now)
 
 
 def _fail_what_may_not_wait(endpoint: Endpoint) -> bool:
@@ -314,31 +310,6 @@ def _probe_at(endpoint: Endpoint, now: datetime) -> datetime | None:
 
 def _is_served(endpoint: Endpoint) -> bool:
     return endpoint.is_receiving and profiles.get(endpoint.profile).enabled
-
-
-_COLUMNS = ", ".join(
-    field.attname
-    for field in Endpoint._meta.concrete_fields  # noqa: SLF001 - Django documents it
-    if field.name not in {"event_types", "description"}
-)
-_ENDPOINTS = f"SELECT {_COLUMNS} FROM webhooks_core_endpoint WHERE id AMONG %s"  # noqa: S608
-
-
-def _endpoints(pks: Sequence[int]) -> dict[int, Endpoint]:
-    # Read again for every claim: a changed URL, a new secret or a deletion applies at once.
-    rows = Endpoint.objects.raw(composed(_ENDPOINTS), [ids(pks)])
-    return {endpoint.pk: endpoint for endpoint in rows}
-
-
-_BODIES = "SELECT id, public_id, type, body FROM webhooks_core_event WHERE id AMONG %s"
-
-
-def _bodies(due: Sequence[DueDelivery]) -> dict[int, Body]:
-    """Read each event once, however many deliveries it has."""
-    if not due:
-        return {}
-    rows = fetch_binary(_BODIES, ids({row.event_pk for row in due}))
-    return {pk: Body(id_, kind, bytes(body)) for pk, id_, kind, body in rows}
 
 
 def _request(

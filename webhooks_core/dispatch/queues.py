@@ -7,23 +7,23 @@ takes room from another endpoint.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import starmap
-from typing import NamedTuple
 
-import orjson
-from django.db import connection, transaction
+from django.db import transaction
 
 from webhooks_core.database import limits
 from webhooks_core.database.clock import clock
-from webhooks_core.database.statements import as_time, execute, fetch, ids
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.rate_limit import RateWindow, is_too_early
 from webhooks_core.dispatch.shares import Owner
-from webhooks_core.dispatch.sql.due_deliveries import DueDelivery
+from webhooks_core.dispatch.sql import queues
+from webhooks_core.dispatch.sql.due import DueDelivery
+from webhooks_core.dispatch.sql.queues import LeasedRow
 from webhooks_core.models import DispatcherLease, Endpoint, EndpointQueue
+from webhooks_core.network.outcomes import Outcome
+from webhooks_core.network.transport import AttemptResult
 
 MAX_QUEUES = 2000
 # Beyond these, only queues of owners that do not fill whole batches are leased.
@@ -40,89 +40,148 @@ CLAIM_AHEAD_MS = 200
 class QueueState:
     """The state of a queue that a dispatcher has leased.
 
-    `window` is how many deliveries can be claimed at once: twice what may be in flight, and more
+    Its window is how many deliveries can be claimed at once: twice what may be in flight, and more
     for a receiver that accepts more within CLAIM_AHEAD_MS, since a claim costs the same for any
-    size. `next_check_at` is when the next delivery is due; None if none is known.
-
-    The queue of an endpoint with a rate or a strict order, or that hangs, is `exact`: it claims
-    nothing that cannot be sent at once. It has a `rate_window` if there is a rate; `not_before` then comes
-    from what this dispatcher, or the one before it, claimed a moment ago. `local_failures` counts,
-    in a row, attempts for which this machine had no port or address. `suspects` are due, and wait
-    until they can be sent alone. `unrecorded` results have not been written yet. While it
-    `awaits_record`, one of them decides what may be claimed next.
+    size. The queue of an endpoint with a rate or a strict order, or that hangs, is exact: it claims
+    nothing that cannot be sent at once. A suspect is due, and waits until it can be sent alone.
     """
 
     pk: int
     owner: Owner = ("", "")
-    window: int = 0
-    claimed: int = 0
-    next_check_at: datetime | None = None
-    exact: bool = False
-    rate_window: RateWindow | None = None
-    not_before: datetime | None = None
-    local_failures: int = 0
-    suspects: list[DueDelivery] = field(default_factory=list)
-    unrecorded: int = 0
-    awaits_record: bool = False
+    # From the endpoint's rate, and what this dispatcher or the one before claimed a moment ago.
+    _not_before: datetime | None = None
+    _window: int = field(default=0, init=False)
+    _open: int = field(default=0, init=False)
+    _next_check_at: datetime | None = field(default=None, init=False)
+    _is_exact: bool = field(default=False, init=False)
+    _rate: RateWindow | None = field(default=None, init=False)
+    _suspects: list[DueDelivery] = field(default_factory=list, init=False)
+    _unrecorded: int = field(default=0, init=False)
+    # A result that is not written yet decides what may be claimed next.
+    _awaits_record: bool = field(default=False, init=False)
+
+    @property
+    def claims(self) -> int:
+        """The number of open claims."""
+        return self._open
 
     @property
     def is_busy(self) -> bool:
-        return bool(self.claimed or self.unrecorded)
+        return bool(self._open or self._unrecorded)
 
     @property
-    def has_room(self) -> bool:
+    def has_suspects(self) -> bool:
+        return bool(self._suspects)
+
+    @property
+    def awaits_record(self) -> bool:
+        return self._awaits_record
+
+    @property
+    def next_check_at(self) -> datetime | None:
+        """When the next delivery is due; None if none is known."""
+        return self._next_check_at
+
+    @property
+    def next_claim_at(self) -> datetime | None:
+        """When a delivery is due and may be claimed; None if none is known."""
+        if self._next_check_at is None:
+            return None
+        return max(self._next_check_at, self._not_before or self._next_check_at)
+
+    def why_idle(self, now: datetime) -> str:
+        """Return why nothing is claimed from this queue now; "" if something may be."""
+        if self._next_check_at is None or self._next_check_at > now:
+            return "nothing is due"
+        if self._awaits_record:
+            return "a result is not written yet"
+        if is_too_early(self._not_before, now):
+            return "it is postponed"
         # More than half-full windows are left alone: fewer and larger claims cost less.
-        most = self.window - 1 if self.exact else self.window // 2
-        return not self.claimed or self.claimed <= most
+        most = self._window - 1 if self._is_exact else self._window // 2
+        return "its window is full" if self._open and self._open > most else ""
 
-    def is_due(self, now: datetime) -> bool:
-        return (
-            self.next_check_at is not None
-            and self.next_check_at <= now
-            and not self.awaits_record
-            and not is_too_early(self.not_before, now)
-        )
-
-    def capacity(self, endpoint: Endpoint, now: datetime) -> int:
+    def room(self, endpoint: Endpoint, now: datetime) -> int:
         """Update the window from an endpoint's limits; return how many more may be claimed."""
         rate = endpoint.rate_per_second
-        self.exact = endpoint.in_order or endpoint.is_hanging or rate is not None
-        if self.exact:
+        self._is_exact = endpoint.in_order or endpoint.is_hanging or rate is not None
+        if self._is_exact:
             # A result that is not written yet may have to be repeated before all others.
-            self.window = endpoint.in_flight - self.unrecorded
+            self._window = endpoint.in_flight - self._unrecorded
         else:
-            self.window = max(self.window, 2 * endpoint.in_flight)
-        room = max(self.window - self.claimed, 0)
+            self._window = max(self._window, 2 * endpoint.in_flight)
+        room = max(self._window - self._open, 0)
         if rate is None:
-            self.rate_window = None
+            self._rate = None
             return room
-        self.rate_window = self.rate_window or RateWindow()
-        remaining = self.rate_window.remaining(rate, now)
-        self.not_before = None if remaining else self.rate_window.next_free_at(now)
+        self._rate = self._rate or RateWindow()
+        remaining = self._rate.remaining(rate, now)
+        self._not_before = None if remaining else self._rate.next_free_at(now)
         return min(room, remaining)
 
     def release_not_before(self, now: datetime) -> datetime | None:
-        """Return the `not_before` for the dispatcher that leases this queue next."""
-        if self.rate_window and (empty_at := self.rate_window.empty_at(now)):
+        """Return before when the dispatcher that leases this queue next may claim nothing."""
+        if self._rate and (empty_at := self._rate.empty_at(now)):
             return empty_at
-        return self.not_before if is_too_early(self.not_before, now) else None
+        return self._not_before if is_too_early(self._not_before, now) else None
 
-    def schedule(self, at: datetime) -> None:
+    def check_at(self, at: datetime | None) -> None:
+        """Set when a delivery is due; None if none is."""
+        self._next_check_at = at
+
+    def scheduled(self, at: datetime) -> None:
         """Note that a delivery is due at a time."""
-        self.next_check_at = min(self.next_check_at or at, at)
+        self._next_check_at = min(self._next_check_at or at, at)
 
-    def widen(self, endpoint: Endpoint, duration_ms: int) -> None:
-        """Double the window, up to what a receiver with such a response time accepts ahead."""
-        ahead = endpoint.in_flight * CLAIM_AHEAD_MS // max(duration_ms, 1)
-        self.window = max(self.window, min(self.window * 2, ahead, MAX_WINDOW))
+    def postponed(self, until: datetime) -> None:
+        """Claim nothing before a time."""
+        self._not_before = until
 
-    def narrow(self) -> None:
-        self.window = 0
+    def claimed(self, count: int, now: datetime) -> None:
+        """Count claims, against the rate from now on: their commit may have taken a while."""
+        self._open += count
+        if self._rate:
+            self._rate.add(count, now)
 
-    def receive(self, *, is_ok: bool) -> None:
-        """Count a result that is not written yet."""
-        self.unrecorded += 1
-        self.awaits_record |= self.exact or not is_ok
+    def ended(self) -> None:
+        """Note that a claim has a result, or is released."""
+        self._open -= 1
+
+    def received(
+        self, result: AttemptResult, endpoint: Endpoint, now: datetime
+    ) -> None:
+        """Count a result that is not written yet, and adapt the window to its receiver.
+
+        A quick one gets twice the window, up to what it accepts ahead; a slow one the narrowest.
+        """
+        self._unrecorded += 1
+        self._awaits_record |= self._is_exact or result.outcome != Outcome.OK
+        if result.outcome is None or result.is_slow:
+            self._window = 0
+        elif not self.why_idle(now):
+            duration_ms = max(result.duration_ms, 1)
+            ahead = endpoint.in_flight * CLAIM_AHEAD_MS // duration_ms
+            self._window = max(self._window, min(2 * self._window, ahead, MAX_WINDOW))
+
+    def recorded(self) -> None:
+        """Note that all its results have been written."""
+        self._unrecorded, self._awaits_record = 0, False
+
+    def begin_selection(self) -> int:
+        """Forget what is known of due deliveries; return how many suspects there were."""
+        known = len(self._suspects)
+        self._next_check_at, self._suspects = None, []
+        return known
+
+    def suspected(self, due: DueDelivery) -> None:
+        """Note a suspect."""
+        self._suspects.append(due)
+
+    def pop_suspect(self) -> DueDelivery:
+        return self._suspects.pop(0)
+
+    def forget_suspects(self) -> None:
+        self._suspects = []
 
 
 class LeasedQueues:
@@ -147,18 +206,18 @@ class LeasedQueues:
         return [
             queue
             for queue in self._queues.values()
-            if not (queue.is_busy or queue.suspects)
+            if not (queue.is_busy or queue.has_suspects)
         ]
 
     def suspected(self) -> list[QueueState]:
         """Return the queues with suspects."""
-        return [queue for queue in self._queues.values() if queue.suspects]
+        return [queue for queue in self._queues.values() if queue.has_suspects]
 
     def forget_suspects(self, now: datetime) -> None:
         """Leave the remaining suspects, and what waits with them, to the next dispatcher."""
         for queue in self.suspected():
-            queue.suspects.clear()
-            queue.schedule(now)
+            queue.forget_suspects()
+            queue.scheduled(now)
 
     def lease_due(self, now: datetime, *, is_known: bool = False) -> int:
         """Lease free queues with work, and note new work in our own; return how many.
@@ -172,11 +231,9 @@ class LeasedQueues:
             with transaction.atomic():
                 leases.lock(self._lease)
         for row in leased:
-            if row.pk not in self._queues:
-                self._queues[row.pk] = row.state()
-            queue = self._queues[row.pk]
-            queue.next_check_at = now
-            if queue.claimed and not row.is_receiving:
+            queue = self._queues.setdefault(row.pk, _state(row))
+            queue.check_at(now)
+            if queue.claims and not row.is_receiving:
                 self._stopped.append(row.pk)
         return len(leased)
 
@@ -190,9 +247,9 @@ class LeasedQueues:
         leased: list[LeasedRow] = []
         if self._greedy:
             room = self._room(MAX_QUEUES, LEASE_BATCH)
-            leased = _lease(self._lease, now, room, without=self._greedy)
+            leased = queues.lease_due(self._lease, now, room, without=self._greedy)
         room = self._room(MAX_QUEUES_OF_ANY, LEASE_BATCH - len(leased))
-        rest = _lease(self._lease, now, room) if room else []
+        rest = queues.lease_due(self._lease, now, room) if room else []
         leased += rest
         is_full = len(rest) == room
         self._greedy = self._greedy | _greedy(leased) if is_full else frozenset()
@@ -203,48 +260,38 @@ class LeasedQueues:
 
     def has_due(self, now: datetime) -> bool:
         """Return True if lease_due() would find a queue; called many times a second."""
-        [(has_due,)] = fetch(_HAS_DUE, now, self._lease.pk)
-        return bool(has_due)
+        return queues.has_due(self._lease.pk, now)
 
     def next_at(self) -> datetime | None:
         """Return when the first delivery in our queues is due, as far as we know."""
-        times = [
-            max(queue.next_check_at, queue.not_before or queue.next_check_at)
-            for queue in self._queues.values()
-            if queue.next_check_at
-        ]
-        return min(times, default=None)
+        times = (queue.next_claim_at for queue in self._queues.values())
+        return min(filter(None, times), default=None)
 
     def due(self, now: datetime) -> list[QueueState]:
         """Return the queues with due work and room for it, the emptiest first."""
         return sorted(
-            (
-                queue
-                for queue in self._queues.values()
-                if queue.is_due(now) and queue.has_room
-            ),
-            key=lambda queue: (queue.claimed, queue.next_check_at),
+            (queue for queue in self._queues.values() if not queue.why_idle(now)),
+            key=lambda queue: (queue.claims, queue.next_check_at),
         )
 
     def mark_recorded(self, pks: Iterable[int]) -> None:
         """Note that all results of these queues have been written."""
         for pk in pks:
             if queue := self._queues.get(pk):
-                queue.unrecorded, queue.awaits_record = 0, False
+                queue.recorded()
 
     def reload(self, now: datetime) -> None:
         """Read from the database which queues are ours: a commit may have had no confirmation.
 
         The queue of a removed endpoint stays until its attempts have ended.
         """
-        rows = EndpointQueue.objects.filter(leased_by=self._lease.pk)
         busy = [pk for pk, queue in self._queues.items() if queue.is_busy]
         self._queues = {pk: self._queues[pk] for pk in busy} | {
-            row.pk: self._queues.get(row.pk) or row.state()
-            for row in starmap(LeasedRow, rows.values_list(*LEASED_COLUMNS))
+            row.pk: self._queues.get(row.pk) or _state(row)
+            for row in queues.leased(self._lease)
         }
         for queue in self._queues.values():
-            queue.next_check_at = now
+            queue.check_at(now)
 
     def release(self, pks: Iterable[int]) -> None:
         """Release queues, each with the time of its next delivery."""
@@ -264,28 +311,8 @@ class LeasedQueues:
             del self._queues[pk]
 
 
-# As EndpointQueueQuerySet.due: composing it with the ORM would double its cost.
-_HAS_DUE = (
-    "SELECT EXISTS (SELECT 1 FROM webhooks_core_endpointqueue"
-    " WHERE next_due_at <= %s AND (leased_by IS NULL OR leased_by = %s))"
-)
-
-
-class LeasedRow(NamedTuple):
-    """A queue that was just leased, and whose it is."""
-
-    pk: int
-    not_before: datetime | None
-    profile: str
-    owner: str
-    is_receiving: bool = True
-
-    def state(self) -> QueueState:
-        owner = (self.profile, self.owner)
-        return QueueState(self.pk, owner, not_before=self.not_before)
-
-
-LEASED_COLUMNS = ("pk", "not_before", "endpoint__profile", "endpoint__owner")
+def _state(row: LeasedRow) -> QueueState:
+    return QueueState(row.pk, (row.profile, row.owner), row.not_before)
 
 
 def _greedy(leased: Sequence[LeasedRow]) -> frozenset[Owner]:
@@ -294,83 +321,3 @@ def _greedy(leased: Sequence[LeasedRow]) -> frozenset[Owner]:
     return frozenset(
         owner for owner, count in counts.items() if 4 * count > len(leased)
     )
-
-
-def _lease(
-    lease: DispatcherLease, now: datetime, room: int, *, without: Collection[Owner] = ()
-) -> list[LeasedRow]:
-    """Lease the queues that are due first, except those of the owners in `without`.
-
-    Their due time is cleared before the deliveries are read: a commit in between sets it again.
-    """
-    is_postgresql = connection.vendor == "postgresql"
-    lease_queues = _lease_in_one_statement if is_postgresql else _lease_in_two
-    return lease_queues(lease, now, room, without)
-
-
-# As EndpointQuerySet.receiving.
-_RECEIVING = (
-    "endpoint.deleted_at IS NULL AND endpoint.active"
-    f" AND endpoint.status = {Endpoint.Status.ACTIVE:d} AND endpoint.paused_at IS NULL"
-)
-_DUE = f"""
-    SELECT queue.endpoint_id, queue.not_before, endpoint.profile, endpoint.owner, {_RECEIVING}
-    FROM webhooks_core_endpointqueue queue
-    JOIN webhooks_core_endpoint endpoint ON endpoint.id = queue.endpoint_id
-    WHERE queue.next_due_at <= %s AND (queue.leased_by IS NULL OR queue.leased_by = %s)
-    AND (endpoint.profile, endpoint.owner) NOT IN (
-        SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(%s)
-    )
-    ORDER BY queue.next_due_at LIMIT %s
-"""  # noqa: S608 - all constants
-_LEASE_DUE = (
-    "UPDATE webhooks_core_endpointqueue SET leased_by = %s, next_due_at = NULL"
-    " WHERE endpoint_id AMONG %s"
-)
-
-
-def _lease_in_two(
-    lease: DispatcherLease, now: datetime, room: int, without: Collection[Owner]
-) -> list[LeasedRow]:
-    with transaction.atomic():
-        leases.lock(lease)
-        rows = fetch(_DUE, now, lease.pk, orjson.dumps(list(without)).decode(), room)
-        execute(_LEASE_DUE, lease.pk, ids([row[0] for row in rows]))
-    return [LeasedRow(pk, as_time(not_before), *rest) for pk, not_before, *rest in rows]
-
-
-# The same in one round trip. The lease is locked before its queues, as where leases expire; one
-# that has expired gets no queue. The commit may return before it is on disk: the commit of the
-# claim that follows writes it too.
-_LEASE = """
-    WITH living AS (
-        SELECT id FROM webhooks_core_dispatcherlease WHERE id = %s AND ended_at IS NULL FOR UPDATE
-    ), due AS (
-        SELECT queue.endpoint_id FROM webhooks_core_endpointqueue queue, living
-        WHERE queue.next_due_at <= %s AND (queue.leased_by IS NULL OR queue.leased_by = living.id)
-        {without}
-        ORDER BY queue.next_due_at LIMIT %s FOR UPDATE OF queue SKIP LOCKED
-    )
-    UPDATE webhooks_core_endpointqueue queue SET leased_by = living.id, next_due_at = NULL
-    FROM due, living, webhooks_core_endpoint endpoint
-    WHERE queue.endpoint_id = due.endpoint_id AND endpoint.id = due.endpoint_id
-    RETURNING queue.endpoint_id, queue.not_before, endpoint.profile, endpoint.owner, {receiving},
-        set_config('synchronous_commit', 'off', true)
-"""
-_WITHOUT = """
-        AND NOT EXISTS (
-            SELECT 1 FROM webhooks_core_endpoint endpoint WHERE endpoint.id = queue.endpoint_id
-            AND (endpoint.profile, endpoint.owner) IN (SELECT * FROM unnest(%s::text[], %s::text[]))
-        )"""
-_LEASE_ANY, _LEASE_OTHERS = (
-    _LEASE.format(receiving=_RECEIVING, without=without) for without in ("", _WITHOUT)
-)
-
-
-def _lease_in_one_statement(
-    lease: DispatcherLease, now: datetime, room: int, without: Collection[Owner]
-) -> list[LeasedRow]:
-    owners = [list(part) for part in zip(*without, strict=True)]
-    sql = _LEASE_OTHERS if without else _LEASE_ANY
-    rows = fetch(sql, lease.pk, now, *owners, room)
-    return [LeasedRow._make(row[:-1]) for row in rows]

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import NamedTuple
 
 import structlog
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Case, F, IntegerField, When
 
 from webhooks_core import notifications, tracing
 from webhooks_core.database.clock import clock
-from webhooks_core.database.statements import execute, fetch, ids
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.attempt_details import details
 from webhooks_core.dispatch.claims import Claim, OpenClaims
 from webhooks_core.dispatch.decisions import Decision, decide
 from webhooks_core.dispatch.queues import LeasedQueues
 from webhooks_core.dispatch.rate_limit import SECOND
-from webhooks_core.dispatch.sql import attempt_rows, delivery_rows
-from webhooks_core.dispatch.sql.attempt_rows import AttemptRow
+from webhooks_core.dispatch.sql import attempts, deliveries, endpoints
+from webhooks_core.dispatch.sql.attempts import AttemptRow
 from webhooks_core.models import Delivery, DispatcherLease, Endpoint
 from webhooks_core.network.connectivity import Connectivity
 from webhooks_core.network.errors import NO_PORT
@@ -55,7 +54,9 @@ class ResultRecorder:
     connectivity: Connectivity
     unrecorded: list[EndedAttempt] = field(default_factory=list)
     attempts: int = 0
-    _reported: set[str] = field(default_factory=set)
+    _reported: set[str] = field(default_factory=set, init=False)
+    # Attempts in a row for which this machine had no port or address, by queue.
+    _without_port: Counter[int] = field(default_factory=Counter, init=False)
 
     @property
     def is_awaited(self) -> bool:
@@ -71,9 +72,7 @@ class ResultRecorder:
             claim = self.claims.pop(received.key)
             result = self._handle_local_failure(received)
             self.unrecorded.append((claim, result))
-            is_ok = result.outcome == Outcome.OK
-            self.queues[result.queue].receive(is_ok=is_ok)
-            self._adapt_window(claim.endpoint, result, now)
+            self.queues[result.queue].received(result, claim.endpoint, now)
             owner, url = claim.endpoint.owner, claim.endpoint.url
             outcome = result.outcome if result.proves_network else None
             is_network_back |= self.connectivity.record(owner, url, outcome, now)
@@ -84,29 +83,18 @@ class ResultRecorder:
 
         A missing port may be due to the receiver's address: in the end it is a failure.
         """
-        queue = self.queues[result.queue]
         if result.outcome is not None or not result.error:
-            queue.local_failures = 0
+            self._without_port.pop(result.queue, None)
             return result
         if result.error not in self._reported:
             self._reported.add(result.error)
             log.error("attempts not possible", reason=result.error)
         if result.error == NO_PORT:
-            queue.local_failures += 1
-            if queue.local_failures > MAX_LOCAL_FAILURES:
+            self._without_port[result.queue] += 1
+            if self._without_port[result.queue] > MAX_LOCAL_FAILURES:
                 return result._replace(outcome=Outcome.CONNECT)
-        queue.not_before = clock.now() + SECOND
+        self.queues[result.queue].postponed(clock.now() + SECOND)
         return result
-
-    def _adapt_window(
-        self, endpoint: Endpoint, result: AttemptResult, now: datetime
-    ) -> None:
-        """Give quick receivers wider windows, slow ones the narrowest."""
-        queue = self.queues[result.queue]
-        if result.outcome is None or result.is_slow:
-            queue.narrow()
-        elif queue.has_room and queue.is_due(now):
-            queue.widen(endpoint, result.duration_ms)
 
     def record(self) -> bool:
         """Write the unrecorded results, and schedule what follows; return False if none was written."""
@@ -118,10 +106,10 @@ class ResultRecorder:
         self.queues.mark_recorded({result.queue for _, result in ended} - left)
         for _, result in ended:
             if result.outcome is None:
-                self.queues[result.queue].schedule(now)
+                self.queues[result.queue].scheduled(now)
         for entry in recorded:
             if entry.retry_at:
-                self.queues[entry.result.queue].schedule(entry.retry_at)
+                self.queues[entry.result.queue].scheduled(entry.retry_at)
         self.attempts += len(recorded)
         return len(self.unrecorded) < len(ended)
 
@@ -149,15 +137,6 @@ class Recorded(NamedTuple):
     postponed: list[EndedAttempt]
 
 
-# What successes make of endpoints.
-_CLEAN = (
-    "UPDATE webhooks_core_endpoint SET last_attempt_at = %s, consecutive_failures = 0,"
-    " timeouts = 0, hanging_since = NULL WHERE id AMONG %s"
-)
-_LOCK_ENDPOINTS = (
-    "SELECT id FROM webhooks_core_endpoint WHERE id AMONG %s"
-    " ORDER BY id FOR NO KEY UPDATE SKIP LOCKED"
-)
 # What another failure makes of its time-outs in a row: a receiver that hangs must succeed first.
 KEPT_WHILE_HANGING = Case(
     When(hanging_since=None, then=0), default="timeouts", output_field=IntegerField()
@@ -216,12 +195,12 @@ def record_batch(
     with transaction.atomic():
         leases.lock(lease)
         claimed = _still_claimed(lease, ended)
-        locked = _lock_endpoints({result.queue for _, result in claimed})
+        locked = Endpoint.objects.lock_free({result.queue for _, result in claimed})
         recorded = _decide_all(
             [attempt for attempt in claimed if attempt[1].queue in locked], now
         )
         _count_failures(recorded, now)
-        delivery_rows.release(untried, lease=lease.pk)
+        Delivery.objects.release(untried, lease=lease.pk)
         _update_deliveries(lease, recorded, now)
         _insert_attempts(lease, recorded)
     postponed = [attempt for attempt in claimed if attempt[1].queue not in locked]
@@ -245,7 +224,7 @@ def _still_claimed(
     """Leave out what was not attempted, and what was recorded or freed before."""
     made = [attempt for attempt in ended if attempt[1].outcome is not None]
     pks = [claim.pk for claim, _ in made]
-    claimed = delivery_rows.still_claimed(pks, lease=lease.pk)
+    claimed = deliveries.still_claimed(pks, lease=lease.pk)
     return [(claim, result) for claim, result in made if claim.pk in claimed]
 
 
@@ -277,20 +256,10 @@ def _count_failures(recorded: Iterable[RecordedResult], now: datetime) -> None:
     for pk in clean:
         _notice_recovery(by_endpoint[pk][0])
     if clean:
-        execute(_CLEAN, now, ids(clean))
+        endpoints.succeed(clean, now)
     for pk in sorted(by_endpoint.keys() - set(clean)):
         for _, run in groupby(by_endpoint[pk], _kind):
             _count_run(pk, list(run), now)
-
-
-def _lock_endpoints(pks: Collection[int]) -> set[int]:
-    """Lock those endpoints that no other transaction locks; return them.
-
-    By id, as their removal does: the updates come in another order.
-    """
-    if connection.vendor != "postgresql" or not pks:  # SQLite has one writer
-        return set(pks)
-    return {pk for (pk,) in fetch(_LOCK_ENDPOINTS, ids(pks))}
 
 
 def _kind(entry: RecordedResult) -> tuple[bool, bool]:
@@ -302,7 +271,7 @@ def _count_run(pk: int, run: Sequence[RecordedResult], now: datetime) -> None:
     first, last = run[0], run[-1]
     if first.decision.is_delivered:
         _notice_recovery(first)
-        execute(_CLEAN, now, ids([pk]))
+        endpoints.succeed([pk], now)
         return
     failures = F("consecutive_failures") + len(run)
     timeouts = F("timeouts") + len(run) if first.has_timed_out else KEPT_WHILE_HANGING
@@ -341,7 +310,7 @@ def _update_deliveries(
             delivered.append(claim.pk)
         else:
             failed[result.queue, retry_at, decision.error].append(claim.pk)
-    delivery_rows.deliver(delivered, lease=lease.pk, at=now)
+    deliveries.deliver(delivered, lease=lease.pk, at=now)
     for (_, retry_at, error), pks in failed.items():
         if retry_at:
             Delivery.objects.reschedule(pks, lease=lease.pk, at=retry_at, error=error)
@@ -352,7 +321,7 @@ def _update_deliveries(
 def _insert_attempts(
     lease: DispatcherLease, recorded: Iterable[RecordedResult]
 ) -> None:
-    attempt_rows.insert(
+    attempts.insert(
         [
             AttemptRow(
                 delivery_id=claim.pk,

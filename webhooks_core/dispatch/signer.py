@@ -7,39 +7,23 @@ import hmac
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import NamedTuple
 
 import orjson
 
 from webhooks_core import profiles
-from webhooks_core.database.statements import fetch, ids
+from webhooks_core.dispatch.sql import endpoints as sql
+from webhooks_core.dispatch.sql.endpoints import Body
 from webhooks_core.models import Endpoint
 from webhooks_core.profiles import SigningContext
 from webhooks_core.secrets import EncryptedText
 from webhooks_core.signing.schemes import standard_key
 
 
-class Body(NamedTuple):
-    """What of an event is needed to send it."""
-
-    public_id: str
-    type: str
-    bytes: bytes
-
-
-# As EndpointSecretQuerySet.current.
-_SECRETS = (
-    "SELECT endpoint_id, value FROM webhooks_core_endpointsecret"
-    " WHERE endpoint_id AMONG %s AND (expires_at IS NULL OR expires_at > %s)"
-    " ORDER BY id DESC"
-)
-
-
 def signers(endpoints: Sequence[Endpoint], now: datetime) -> dict[int, RequestSigner]:
     """Return the signer of each endpoint, by its primary key, with the secrets of now."""
     secrets: dict[int, list[EncryptedText]] = {row.pk: [] for row in endpoints}
-    for pk, ciphertext in fetch(_SECRETS, ids(secrets), now):
-        secrets[pk].append(EncryptedText(ciphertext))
+    for pk, secret in sql.secrets(secrets, now):
+        secrets[pk].append(secret)
     return {row.pk: RequestSigner(row, secrets[row.pk]) for row in endpoints}
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from heapq import nlargest
 from itertools import chain
 from typing import Any, Self
 
 from django.db import models, transaction
-from django.db.models import Case, OuterRef, Q, Subquery, When
+from django.db.models import Case, F, OuterRef, Q, Subquery, When
 from django.utils import timezone
 
 from webhooks_core.database.clock import clock
@@ -155,7 +155,7 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
             When(in_order=True, then=Subquery(first)), default=Subquery(earliest)
         )
 
-    def claimed(self, pks: Sequence[int], *, lease: int) -> Self:
+    def claimed(self, pks: Collection[int], *, lease: int) -> Self:
         """Return those of `pks` that this lease still claims: the fencing token's check."""
         return self.filter(among(pks), claimed_by=lease, status=Delivery.Status.PENDING)
 
@@ -166,8 +166,14 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
             endpoint__in=queues, claimed_by=lease, status=Delivery.Status.PENDING
         )
 
+    def release(self, pks: Collection[int], *, lease: int) -> int:
+        """Release what was claimed and not attempted; return how many."""
+        return self.claimed(pks, lease=lease).update(
+            attempts=F("attempts") - 1, claimed_by=None
+        )
+
     def reschedule(
-        self, pks: Sequence[int], *, lease: int, at: datetime, error: str
+        self, pks: Collection[int], *, lease: int, at: datetime, error: str
     ) -> int:
         return self.claimed(pks, lease=lease).update(
             next_attempt_at=at, last_error=error, claimed_by=None

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Self
 
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import models
+from django.db import connection, models
 from django.db.models import Q
 from django.utils import timezone
 
+from webhooks_core.models.lookups import among
 from webhooks_core.retry import RetryPolicy
 from webhooks_core.secrets import EncryptedTextField
 
@@ -53,6 +54,17 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
         return self.filter(deleted_at=None).update(
             deleted_at=now, updated_at=now, slot=None, static_key=None
         )
+
+    def lock_free(self, pks: Collection[int]) -> set[int]:
+        """Lock those endpoints that no other transaction locks; return them.
+
+        By id, as their removal does: the updates come in another order.
+        """
+        if not connection.features.has_select_for_update_skip_locked:
+            return set(pks)  # SQLite has one writer
+        rows = self.filter(among(pks)).order_by("pk")
+        free = rows.select_for_update(no_key=True, skip_locked=True)
+        return set(free.values_list("pk", flat=True))
 
     def recover(self, *, pk: int, after: int) -> bool:
         """Reset the counter after `after` failures or more; return False if there were fewer."""

@@ -14,7 +14,7 @@ from tests.webhooks_core.engine import only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints
 from webhooks_core.admin import deliveries
-from webhooks_core.dispatch.sql import delivery_rows
+from webhooks_core.dispatch.sql.deliveries import claim
 from webhooks_core.models import Delivery, Endpoint
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
@@ -134,7 +134,7 @@ def test_what_does_not_wait_is_neither_retried_nor_cancelled(
     if state == "ended":
         Delivery.objects.all().fail(error="over")
     else:
-        delivery_rows.claim([only_delivery().pk], lease=1)
+        claim([only_delivery().pk], lease=1)
     before = Delivery.objects.values().get()
     address = f"{LIST}{only_delivery().pk}/{operation}/"
     assert (

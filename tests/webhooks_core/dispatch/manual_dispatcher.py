@@ -83,10 +83,10 @@ class ManualDispatcher:
         recorded = record_batch(self.lease, ended, now=now).results
         for entry in recorded:
             if entry.retry_at:
-                self.queues[entry.result.queue].schedule(entry.retry_at)
+                self.queues[entry.result.queue].scheduled(entry.retry_at)
         for claim, result in ended:
             if result.outcome is None:
-                self.queues[result.queue].schedule(now)
+                self.queues[result.queue].scheduled(now)
             owner, url = claim.endpoint.owner, claim.endpoint.url
             if self.connectivity.record(owner, url, result.outcome, now):
                 self.restore_network()

@@ -21,7 +21,7 @@ from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch import leases, results
 from webhooks_core.dispatch.claims import OpenClaims
 from webhooks_core.dispatch.queues import LeasedQueues
-from webhooks_core.dispatch.sql import delivery_rows
+from webhooks_core.dispatch.sql import deliveries
 from webhooks_core.models import (
     Attempt,
     Delivery,
@@ -35,7 +35,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 POINTS: dict[str, tuple[object, str]] = {
     "a queue is leased": (LeasedQueues, "lease_due"),
-    "deliveries are claimed": (delivery_rows, "claim"),
+    "deliveries are claimed": (deliveries, "claim"),
     "results are recorded": (results, "_insert_attempts"),
     "queues are released": (LeasedQueues, "release"),
     "the lease is renewed": (leases, "renew"),
@@ -204,7 +204,7 @@ def test_an_unconfirmed_claim_is_released_without_an_attempt(monkeypatch):
         assert lease is not None
         queues = LeasedQueues(lease)
         queues.lease_due(timezone.now())
-        delivery_rows.claim([Delivery.objects.get().pk], lease=lease.pk)
+        deliveries.claim([Delivery.objects.get().pk], lease=lease.pk)
         claims = OpenClaims(lease, queues)
         assert claims.release_unconfirmed(unrecorded=[]) == 1
     assert Delivery.objects.values_list("attempts", "claimed_by").get() == (0, None)

@@ -19,7 +19,7 @@ from tests.webhooks_core.factories import (
     publish_events,
 )
 from webhooks_core import endpoints
-from webhooks_core.dispatch.sql import delivery_rows
+from webhooks_core.dispatch.sql import deliveries
 from webhooks_core.models import (
     Attempt,
     Delivery,
@@ -202,7 +202,7 @@ def test_the_claims_of_a_dead_dispatcher_are_sent_again():
         publish_event()
         dead = DispatcherLeaseFactory.create(expired=True)
         EndpointQueue.objects.update(leased_by=dead.pk, next_due_at=None)
-        delivery_rows.claim([only_delivery().pk], lease=dead.pk)
+        deliveries.claim([only_delivery().pk], lease=dead.pk)
         assert dispatch() == 1
     delivery = only_delivery()
     assert delivery.status == Delivery.Status.DELIVERED

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from django.utils import timezone
 
 from webhooks_core.dispatch.queues import QueueState
 from webhooks_core.models import Endpoint
+from webhooks_core.network.outcomes import Outcome
+from webhooks_core.network.transport import AttemptResult
 
 pytestmark = pytest.mark.spec("webhooks_core", "a window for every endpoint")
 
@@ -24,7 +27,10 @@ pytestmark = pytest.mark.spec("webhooks_core", "a window for every endpoint")
 def test_a_window_grows_to_what_a_receiver_takes_in_a_fifth_of_a_second(
     duration_ms, windows
 ):
-    queue, endpoint = QueueState(1, window=8), Endpoint(max_in_flight=4)
+    queue, endpoint, now = QueueState(1), Endpoint(max_in_flight=4), timezone.now()
+    assert queue.room(endpoint, now) == 8
+    queue.check_at(now)
     for window in windows:
-        queue.widen(endpoint, duration_ms)
-        assert queue.window == window
+        result = AttemptResult(1, 1, now, Outcome.OK, 204, duration_ms=duration_ms)
+        queue.received(result, endpoint, now)
+        assert queue.room(endpoint, now) == window

@@ -11,8 +11,8 @@ from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, ok
 from tests.webhooks_core.factories import EndpointFactory, publish_events
 from webhooks_core.database.clock import clock
 from webhooks_core.dispatch.results import record_results
-from webhooks_core.dispatch.sql import attempt_rows
-from webhooks_core.dispatch.sql.attempt_rows import AttemptRow
+from webhooks_core.dispatch.sql import attempts
+from webhooks_core.dispatch.sql.attempts import AttemptRow
 from webhooks_core.models import Attempt, Delivery
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
@@ -45,7 +45,7 @@ def attempts_of(count: int) -> list[AttemptRow]:
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_attempts_are_stored_as_they_are(count):
     rows = attempts_of(count)
-    attempt_rows.insert(rows)
+    attempts.insert(rows)
     stored = Attempt.objects.order_by("pk")
     for row, attempt in zip(rows, stored, strict=True):
         expected = row._asdict() | {"details": orjson.loads(row.details)}
@@ -54,9 +54,9 @@ def test_attempts_are_stored_as_they_are(count):
 
 
 def test_more_attempts_than_a_statement_takes_are_stored(monkeypatch):
-    monkeypatch.setattr(attempt_rows, "_max_parameters", lambda: 25)
+    monkeypatch.setattr(attempts, "_max_parameters", lambda: 25)
     rows = attempts_of(5)
-    attempt_rows.insert(rows)
+    attempts.insert(rows)
     assert Attempt.objects.count() == 5
 
 
@@ -64,7 +64,7 @@ def test_an_attempt_that_is_stored_already_does_not_stop_the_others():
     rows = attempts_of(3)
     dispatcher = ManualDispatcher()
     requests = dispatcher.claim()
-    attempt_rows.insert(rows[:1])
+    attempts.insert(rows[:1])
     ended = [(dispatcher.claims.pop(it.key), ok(it)) for it in requests]
     record_results(dispatcher.lease, ended, now=clock.now())
     delivered = Delivery.objects.filter(status=Delivery.Status.DELIVERED)
