@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gateway.configuration.shapes import WebhookSettings
 from gateway.identity import SYSTEM
 from gateway.trace_ids import trace_id
 from webhooks_core.network.url_policy import UrlPolicy, own_listener
@@ -25,6 +24,9 @@ from webhooks_core.web.json_schema import (
     described,
     object_of,
 )
+
+if TYPE_CHECKING:  # the configuration needs the event types
+    from gateway.configuration.shapes import WebhookSettings
 
 PROFILE = "gateway"
 INGEST_COMPLETED = "ingest.completed"

@@ -21,7 +21,7 @@ from gateway.chat.models import (
     UsageRecord,
     UsageTotal,
 )
-from gateway.configuration.fields import as_key, is_base_url, resolve
+from gateway.configuration.rules import as_key, is_base_url, resolve
 from gateway.identity import is_name
 from webhooks_core.admin.base import ReadOnlyAdmin
 from webhooks_core.secrets import EncryptedText
@@ -107,8 +107,8 @@ class TargetForm(forms.ModelForm[ModelTarget]):
             return self.instance.api_key
         try:
             as_key(resolve(text, os.environ))
-        except ValidationError as error:
-            raise ValidationError(f"API key: {error.message}.") from error
+        except ValueError as error:
+            raise ValidationError(f"API key: {error}.") from error
         return EncryptedText.encrypt(text)
 
 

@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import structlog
-from django.core.exceptions import ValidationError
 from django.db import Error
 
 from gateway import configuration
 from gateway.chat.models import ModelEndpoint, ModelTarget
-from gateway.configuration.fields import REFERENCE, as_key
+from gateway.configuration.rules import REFERENCE, as_key
 from gateway.configuration.shapes import (
     ADAPTIVE,
     Allow,
@@ -101,8 +100,8 @@ def _key(row: ModelEndpoint, target: ModelTarget) -> str:
         raise KeyMissingError(f"{row.name}: {reference[1]} is not set")
     try:
         return as_key(text if reference is None else os.environ[reference[1]])
-    except ValidationError as error:
-        raise KeyMissingError(f"{row.name}: its key {error.message}") from error
+    except ValueError as error:
+        raise KeyMissingError(f"{row.name}: its key {error}") from error
 
 
 @dataclass(slots=True)

@@ -9,11 +9,10 @@ from pathlib import Path
 
 from django.conf import settings
 
-from gateway.configuration.serializers import ConfigurationSerializer
+from gateway.configuration.file import ConfigurationError, read, schema
 from gateway.configuration.shapes import Configuration
-from gateway.configuration.yaml import ConfigurationError, Document
 
-__all__ = ["Configuration", "ConfigurationError", "current", "load"]
+__all__ = ["Configuration", "ConfigurationError", "current", "load", "schema"]
 
 
 def current() -> Configuration:
@@ -32,7 +31,4 @@ def _loaded(path: str) -> Configuration:
 def load(path: Path, *, environ: Mapping[str, str] | None = None) -> Configuration:
     """Read a file; `environ` is what `${NAME}` refers to. Raises ConfigurationError."""
     # Outside the settings, only this reads the environment: the operator chooses the names.
-    context = {"environ": os.environ if environ is None else environ}
-    serializer = ConfigurationSerializer(partial=True, context=context)
-    configuration: Configuration = Document(path).read(serializer, Configuration())
-    return configuration
+    return read(path, os.environ if environ is None else environ)

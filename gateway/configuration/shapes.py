@@ -1,10 +1,21 @@
-"""The parts of a configuration: frozen dataclasses without Django."""
+"""The parts of a configuration: frozen dataclasses, by which pydantic reads the file.
+
+Code that makes one itself, as from a row of the admin, is not checked.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from typing import Annotated, Any, get_args
 
-# What an endpoint is for, and what its `supports` may name.
+from pydantic import AfterValidator, ConfigDict, Field, GetPydanticSchema, StrictBool
+from pydantic_core import core_schema
+
+from gateway.chat.upstreams.registry import KINDS
+from gateway.configuration import rules
+from gateway.configuration.rules import ApiKey, BaseURL, Name, OneOf, Text
+from gateway.webhooks import SUBSCRIBABLE
+
 INFERENCE_TYPES = ("chat", "embedding")
 SUPPORTS = (
     *("streaming", "tools", "vision", "audio"),
@@ -14,38 +25,72 @@ SUPPORTS = (
 # also unasked, or up to a number of tokens (models before Claude 4.6).
 THINKING = ADAPTIVE, UNASKED, BUDGET = ("adaptive", "unasked", "budget")
 
+Pause = Annotated[float, Field(strict=True, ge=0, le=3600)]
+Seconds = Annotated[float, Field(strict=True, ge=0.01, le=86_400)]
+# None is what a missing key means. The file cannot say it.
+NOT_NULL = GetPydanticSchema(lambda type_, handler: handler(get_args(type_)[0]))
+
+
+class FromFile:
+    """A mapping without unknown keys."""
+
+    __slots__ = ()
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
 
 @dataclass(frozen=True, slots=True)
-class StaticSubscription:
+class StaticSubscription(FromFile):
     """A subscription that the file declares: read-only everywhere else."""
 
-    tenant_id: str
-    url: str
-    secret: str = field(repr=False)
-    event_types: tuple[str, ...] = ()
-    description: str = ""
+    tenant_id: Name
+    url: rules.SubscribableURL
+    secret: rules.Secret = field(repr=False)
+    event_types: Annotated[
+        tuple[Annotated[str, OneOf(SUBSCRIBABLE)], ...], AfterValidator(rules.each_once)
+    ] = ()
+    description: Annotated[Text, Field(max_length=1000)] = ""
+
+
+def _in_order(webhooks: WebhookSettings) -> WebhookSettings:
+    if webhooks.max_backoff_s < webhooks.base_backoff_s:
+        raise ValueError("max_backoff_s is below base_backoff_s")
+    return webhooks
 
 
 @dataclass(frozen=True, slots=True)
-class WebhookSettings:
+class WebhookSettings(FromFile):
     """The keys under `webhooks` (gateway, "Configuration keys"); times in seconds."""
 
-    enabled: bool = True
-    max_attempts: int = 3
-    base_backoff_s: float = 0.5
-    max_backoff_s: float = 30.0
-    timeout_s: float = 10.0
-    subscriptions: tuple[StaticSubscription, ...] = ()
+    enabled: StrictBool = True
+    max_attempts: Annotated[int, Field(strict=True, ge=1, le=100)] = 3
+    base_backoff_s: Pause = 0.5
+    max_backoff_s: Pause = 30.0
+    # A run of the dispatcher ends its open requests well within the task's time-out.
+    timeout_s: Annotated[float, Field(strict=True, ge=0.1, le=60)] = 10.0
+    subscriptions: Annotated[
+        tuple[StaticSubscription, ...], rules.all_different("tenant_id", "url")
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """One server for a model's requests; `api_key` is empty when it needs none."""
+class Target(FromFile):
+    """One server for a model's requests; `api_key` is empty when it needs none.
 
-    base_url: str
-    model: str
-    api_key: str = field(default="", repr=False)
-    weight: int = 1
+    In the file, an empty `model` means the name of the entry.
+    """
+
+    base_url: BaseURL = ""
+    model: Text = ""
+    api_key: ApiKey = field(default="", repr=False)
+    weight: Annotated[int, Field(strict=True, ge=1, le=1000)] = 1
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedNames(FromFile):
+    """The tenants and principals that the file names."""
+
+    tenants: frozenset[Name] = frozenset()
+    principals: frozenset[rules.Principal] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,40 +108,91 @@ class Allow:
             or (tenant, principal) in self.principals
         )
 
+    @staticmethod
+    def __get_pydantic_core_schema__(_: Any, handler: Any) -> core_schema.CoreSchema:
+        names = handler.generate_schema(AllowedNames)
+        everyone = core_schema.literal_schema(["everyone"])
+        return core_schema.no_info_wrap_validator_function(
+            _allow,
+            names,
+            json_schema_input_schema=core_schema.union_schema([everyone, names]),
+        )
+
+
+def _allow(value: Any, read: Any) -> Allow:
+    if value == "everyone":
+        return Allow()
+    if not isinstance(value, dict) or not value:
+        raise ValueError("must be everyone, or name tenants or principals")
+    names: AllowedNames = read(value)
+    return Allow(everyone=False, tenants=names.tenants, principals=names.principals)
+
 
 @dataclass(frozen=True, slots=True)
-class Timeouts:
+class Timeouts(FromFile):
     """The times an upstream may take, in seconds; `total_s` None is no limit."""
 
-    connect_s: float = 5.0
-    first_byte_s: float = 60.0
-    idle_s: float = 60.0
-    total_s: float | None = 600.0
+    connect_s: Seconds = 5.0
+    first_byte_s: Seconds = 60.0
+    idle_s: Seconds = 60.0
+    total_s: Annotated[Seconds | None, NOT_NULL] = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class ModelEntry:
+class ModelEntry(FromFile):
     """An entry of `models`: a name that callers use, and its servers.
 
     `supports` None means everything. `strict_end` makes a stream without a finish reason a
     failure.
     """
 
-    name: str
-    upstream: str
-    targets: tuple[Target, ...]
-    inference_type: str = "chat"
-    supports: frozenset[str] | None = None
-    stream_usage: bool = True
-    allow: Allow = Allow()
+    name: Annotated[Text, Field(max_length=128)]
+    upstream: Annotated[str, OneOf(KINDS)]
+    targets: Annotated[tuple[Target, ...], AfterValidator(rules.not_empty)] = ()
+    inference_type: Annotated[str, OneOf(INFERENCE_TYPES)] = "chat"
+    supports: Annotated[frozenset[Annotated[str, OneOf(SUPPORTS)]] | None, NOT_NULL] = (
+        None
+    )
+    stream_usage: StrictBool = True
+    allow: Annotated[Allow, Field(json_schema_extra={"default": "everyone"})] = Allow()
     timeouts: Timeouts = Timeouts()
-    thinking: str = ADAPTIVE
-    strict_end: bool = False
+    thinking: Annotated[str, OneOf(THINKING)] = ADAPTIVE
+    strict_end: StrictBool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
+class DeclaredModel(ModelEntry):
+    """An entry as the file declares it; the keys of an only target may be among its own."""
+
+    base_url: BaseURL = ""
+    model: Text = ""
+    api_key: ApiKey = field(default="", repr=False)
+
+
+def _entry(declared: DeclaredModel) -> ModelEntry:
+    values = {each.name: getattr(declared, each.name) for each in fields(ModelEntry)}
+    only = [key for key in ("base_url", "model", "api_key") if getattr(declared, key)]
+    if declared.targets and only:
+        raise ValueError(f"has both targets and {', '.join(only)}")
+    targets = declared.targets or (
+        Target(declared.base_url, declared.model, declared.api_key),
+    )
+    if KINDS[declared.upstream].needs_base_url and not all(
+        target.base_url for target in targets
+    ):
+        raise ValueError("needs base_url" + " of each target" * bool(declared.targets))
+    targets = tuple(
+        replace(target, model=target.model or declared.name) for target in targets
+    )
+    return ModelEntry(**values | {"targets": targets})
+
+
+Declared = Annotated[ModelEntry, rules.read_as(DeclaredModel, _entry)]
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration(FromFile):
     """The content of the file."""
 
-    webhooks: WebhookSettings = WebhookSettings()
-    models: tuple[ModelEntry, ...] = ()
+    webhooks: Annotated[WebhookSettings, AfterValidator(_in_order)] = WebhookSettings()
+    models: Annotated[tuple[Declared, ...], rules.all_different("name")] = ()

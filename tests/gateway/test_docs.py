@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 
 import pytest
 from django.conf import settings
@@ -11,7 +12,7 @@ from django.core.management import get_commands
 from config import settings as settings_module
 from gateway import errors, ingest, keys, serializers, splitting
 from gateway.chat.upstreams.registry import KINDS
-from gateway.configuration import serializers as configuration
+from gateway.configuration import shapes
 from gateway.webhooks import EVENT_TYPES
 from tests.gateway.test_openapi import OPERATIONS
 from webhooks_core import profiles
@@ -42,11 +43,14 @@ def test_every_field_event_type_and_key_is_named():
             for item in EVENT_TYPES.values()
             for field in item.schema["properties"]
         ),
-        *configuration.WebhooksSerializer().fields,
-        *configuration.SubscriptionSerializer().fields,
-        *configuration.ModelSerializer().fields,
-        *configuration.TargetSerializer().fields,
-        *configuration.TimeoutsSerializer().fields,
+        *(
+            field.name
+            for shape in (
+                *(shapes.WebhookSettings, shapes.StaticSubscription),
+                *(shapes.DeclaredModel, shapes.Target, shapes.Timeouts),
+            )
+            for field in fields(shape)
+        ),
         *KINDS,
         *ingest.CONTENT_TYPES,
     }

@@ -1,0 +1,130 @@
+"""The file as YAML, and the place of everything that is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from django.core.exceptions import ImproperlyConfigured
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from gateway.configuration.shapes import Configuration
+
+Place = tuple[str | int, ...]
+# Where pydantic speaks of Python's types.
+TEXTS = {
+    "bool_type": "must be true or false",
+    "dataclass_type": "must be a mapping",
+    "frozen_set_type": "must be a list",
+    "tuple_type": "must be a list",
+}
+UNKNOWN = {"unexpected_keyword_argument", "invalid_key"}
+
+
+class ConfigurationError(ImproperlyConfigured):
+    """The file is not usable; the message names file, line and key of every fault."""
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a repeated key, and a scalar that does not fit its tag."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep=deep)
+        except (ValueError, LookupError, AttributeError) as error:
+            problem = f"a value does not fit its type {node.tag}"
+            raise yaml.MarkedYAMLError(None, None, problem, node.start_mark) from error
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
+        names = [str(key.value) for key, _ in node.value]
+        for number, name in enumerate(names):
+            if name in names[:number]:
+                mark = node.value[number][0].start_mark
+                raise yaml.MarkedYAMLError(None, None, f"{name} is given twice", mark)
+        return super().construct_mapping(node, deep=deep)
+
+
+@cache
+def _adapter() -> TypeAdapter[Configuration]:
+    return TypeAdapter(Configuration)
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of the file."""
+    return _adapter().json_schema()
+
+
+def read(path: Path, environ: Mapping[str, str]) -> Configuration:
+    """Return the content of a file. Raises ConfigurationError."""
+    root, content = _parsed(path)
+    if content is None:
+        return Configuration()
+    try:
+        return _adapter().validate_python(content, context={"environ": environ})
+    except ValidationError as errors:
+        faults = sorted(_fault(root, fault) for fault in errors.errors())
+        lines = (": ".join(filter(None, (f"{path}:{n}", *rest))) for n, *rest in faults)
+        raise ConfigurationError("\n".join(lines)) from None
+
+
+def _parsed(path: Path) -> tuple[yaml.Node | None, Any]:
+    try:
+        loader = _Loader(path.read_text(encoding="utf-8"))
+        root = loader.get_single_node()
+        return root, loader.construct_document(root) if root else None
+    except OSError as error:
+        reason = f": cannot be read: {error.strerror}"
+    except UnicodeDecodeError:
+        reason = ": is not UTF-8"
+    except yaml.MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        reason = f"{line}: is not YAML: {error.problem}"
+    except (yaml.YAMLError, RecursionError):
+        reason = ": is not YAML"
+    raise ConfigurationError(f"{path}{reason}")
+
+
+def _fault(root: Any, fault: ErrorDetails) -> tuple[int, str, str]:
+    """Return the line, the key and the text of a fault."""
+    place, text = fault["loc"], TEXTS.get(fault["type"], fault["msg"])
+    if fault["type"] in UNKNOWN:
+        text = f"unknown key; known are {', '.join(_known_keys(place[:-1]))}"
+    elif fault["type"] == "missing":
+        place, text = place[:-1], f"needs {place[-1]}"
+    text = re.sub(r"^\w+ should", "must", text.removeprefix("Value error, "))
+    key = "".join(f"[{at}]" if isinstance(at, int) else f".{at}" for at in place)
+    return _line(root, place), key.removeprefix("."), text
+
+
+def _line(node: Any, place: Place) -> int:
+    """Return the line of an item, or of the key of a value."""
+    key = node
+    for step in place:
+        if isinstance(node, yaml.SequenceNode):
+            key = node = node.value[int(step)]
+        else:
+            names = {str(name.value): (name, value) for name, value in node.value}
+            key, node = names.get(str(step), (node, node))  # a key may be no text
+    return int(key.start_mark.line) + 1
+
+
+def _known_keys(place: Place) -> Mapping[str, Any]:
+    part = _resolved(schema())
+    for step in place:
+        part = _resolved(
+            part["items"] if isinstance(step, int) else part["properties"][step]
+        )
+    return dict(part["properties"])
+
+
+def _resolved(part: dict[str, Any]) -> dict[str, Any]:
+    """Return the mapping or the list that a part of the schema is."""
+    part = part.get("anyOf", [part])[-1]
+    name = part.get("$ref", "").rpartition("/")[2]
+    return dict(schema()["$defs"][name] if name else part)

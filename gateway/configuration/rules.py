@@ -1,0 +1,165 @@
+"""Types and rules of the configuration's values. A rule raises ValueError with its reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from pydantic import (
+    AfterValidator,
+    Field,
+    GetPydanticSchema,
+    ValidationError,
+    ValidationInfo,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
+
+from gateway.identity import NAME
+from gateway.webhooks import url_policy
+from webhooks_core.signing.schemes import is_empty
+
+REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+BARE_REFERENCE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
+MAX_SECRET = 256
+
+
+def resolve(text: str, environ: Mapping[str, str]) -> str:
+    """Return a secret, or the value of the variable that `${NAME}` refers to."""
+    match = REFERENCE.fullmatch(text)
+    if BARE_REFERENCE.fullmatch(text):
+        # Not its name: a secret may look like one.
+        raise ValueError("must be written ${NAME}, with braces, to name a variable")
+    if match is None and "${" in text:
+        raise ValueError("is neither a text nor a whole ${NAME}")
+    if match is None:
+        return text
+    if not environ.get(match[1]):
+        raise ValueError(f"the environment variable {match[1]} is not set")
+    return environ[match[1]]
+
+
+def as_key(text: str) -> str:
+    """Return a key without the line break of the file that it comes from.
+
+    A key that cannot stand in a header is refused.
+    """
+    key = text.strip()
+    if not (key and key.isascii() and key.isprintable()):
+        raise ValueError("must be printable ASCII")
+    return key
+
+
+def is_base_url(url: str) -> bool:
+    """Return True if this is an http or https address without query and fragment."""
+    try:
+        parts = urlsplit(url)
+        is_host = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    is_plain = url.isprintable() and " " not in url
+    is_plain = is_plain and not (parts.query or parts.fragment)
+    return parts.scheme in {"http", "https"} and is_host and is_plain
+
+
+def _base_url(url: str) -> str:
+    if not is_base_url(url):
+        raise ValueError("must be an http or https address without a query")
+    return url.rstrip("/")
+
+
+def _subscribable_url(url: str) -> str:
+    """Check the syntax of a URL; its addresses are checked at each connection."""
+    url_policy(base_url=settings.BASE_URL, local=settings.LOCAL).check_syntax(url)
+    return url
+
+
+def _storable(text: str) -> str:
+    """Refuse a text that no database stores and no request can contain."""
+    if "\0" in text:
+        raise ValueError("must not hold a NUL")
+    return text
+
+
+def _resolved(text: str, info: ValidationInfo[Mapping[str, Mapping[str, str]]]) -> str:
+    return resolve(text, info.context["environ"])
+
+
+def _long_enough(secret: str) -> str:
+    minimum = settings.GATEWAY_MIN_SECRET_LENGTH
+    if not (secret.isascii() and secret.isprintable()):
+        raise ValueError("must be printable ASCII")
+    if not minimum <= len(secret) <= MAX_SECRET:
+        raise ValueError(f"must have {minimum} to {MAX_SECRET} characters")
+    if is_empty(secret):
+        raise ValueError("must be more than whsec_ or spaces")
+    return secret
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """Annotates a text that is one of a registry's names."""
+
+    known: Iterable[str]
+
+    def __get_pydantic_core_schema__(self, *_: Any) -> core_schema.CoreSchema:
+        return core_schema.literal_schema([*self.known])
+
+
+def read_as(source: Any, function: Callable[[Any], Any]) -> GetPydanticSchema:
+    """Annotate a type whose values are read as another type, and passed through `function`."""
+    return GetPydanticSchema(
+        lambda _, handler: core_schema.no_info_after_validator_function(
+            function, handler.generate_schema(source)
+        )
+    )
+
+
+def all_different(*keys: str) -> AfterValidator:
+    """Annotate a list whose items differ in the values of these keys."""
+
+    def check(items: Sequence[Any]) -> Sequence[Any]:
+        values = [[getattr(item, key) for key in keys] for item in items]
+        text = f"has the same {' and '.join(keys)} as an earlier one"
+        error = PydanticCustomError("repeated", text)
+        faults = [
+            InitErrorDetails(type=error, loc=(number,), input=None)
+            for number, value in enumerate(values)
+            if value in values[:number]
+        ]
+        if faults:
+            raise ValidationError.from_exception_data("", faults)
+        return items
+
+    return AfterValidator(check)
+
+
+def not_empty(targets: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not targets:
+        raise ValueError("needs at least one target")
+    return targets
+
+
+def each_once(items: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(items))
+
+
+Text = Annotated[
+    str, Field(strict=True, min_length=1, max_length=2048), AfterValidator(_storable)
+]
+Name = Annotated[str, Field(strict=True, pattern=f"^{NAME.pattern}$")]
+Principal = Annotated[
+    tuple[str, str],
+    read_as(
+        Annotated[str, Field(strict=True, pattern=f"^{NAME.pattern}/{NAME.pattern}$")],
+        lambda text: tuple(text.split("/")),
+    ),
+]
+BaseURL = Annotated[Text, AfterValidator(_base_url)]
+SubscribableURL = Annotated[Text, AfterValidator(_subscribable_url)]
+Reference = Annotated[Text, AfterValidator(_resolved)]
+ApiKey = Annotated[Reference, AfterValidator(as_key)]
+Secret = Annotated[Reference, AfterValidator(_long_enough)]
