@@ -13,7 +13,7 @@ from django.core.management import get_commands
 from django.core.management.base import DjangoHelpFormatter
 
 from config.command_line import CommandLine
-from config.demo.steps import Client, StepError, Steps
+from config.demo.steps import Instance, StepError
 from tests.docs.test_command_answers import ours
 from tests.docs.test_commands import options
 from tests.hostile import CONTROLS, is_printable
@@ -115,12 +115,12 @@ def test_no_command_passes_a_control_character_on(hostile, as_json, capsys, tmp_
 def test_the_demo_quotes_a_stranger_without_control_characters(hostile, httpserver):
     httpserver.expect_request("/x").respond_with_data(hostile.encode(), status=500)
     httpserver.expect_request("/y").respond_with_data(f'"{hostile}"'.encode())
-    client, said = Client(httpserver.url_for("").rstrip("/")), list[str]()
+    said: list[str] = []
+    instance = Instance(httpserver.url_for("").rstrip("/"), said.append, 0)
     for path in ("/x", "/y"):
         with pytest.raises(StepError) as refused:
-            client.call("GET", path)
+            instance.call("GET", path)
         assert is_printable(str(refused.value))
-    steps = Steps(said.append)
-    with steps.step("a step"):
-        steps.show("value", hostile)
+    with instance.step("a step"):
+        instance.show(value=hostile)
     assert is_printable("".join(said))

@@ -13,8 +13,8 @@ from django.db import Error as DatabaseError
 from environs import EnvError
 
 from config import environment
-from config.demo import catalogue, data, gateway, recording
-from config.demo.steps import Client, StepError, Steps
+from config.demo import data, round_trips
+from config.demo.steps import Instance, StepError
 from config.operations import service_errors
 from webhooks_core.management.argument_types import seconds
 
@@ -46,23 +46,11 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, url: str, user: str, **options: Any) -> None:
-        steps, client = Steps(self._say), Client(_origin(url))
+        instance = Instance(_origin(url), self._say, options["timeout"])
         try:
-            with steps.step(f"The instance at {client.url} answers"):
-                client.request("GET", "/healthz")
-            account = _account(user)
-            with recording.personal_token(steps, account) as client.token:
-                catalogue.run(steps, client)
-                recording.run(
-                    steps,
-                    client,
-                    user=account,
-                    failing=options["failing"],
-                    timeout_s=options["timeout"],
-                )
-            gateway.run(steps, client.url, timeout_s=options["timeout"])
-        except StepError as error:
-            raise CommandError(str(error)) from error
+            with instance.step(f"The instance at {instance.url} answers"):
+                instance.request("GET", "/healthz")
+            round_trips.run(instance, _account(user), failing=options["failing"])
         except DatabaseError as error:
             raise CommandError(service_errors.describe_database(error)) from error
         except KeyboardInterrupt:
