@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import orjson
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails, SchemaValidator, core_schema
 
-from recording.library import positions
 from recording.models.recordings import MAX_ID_LENGTH
 from recording.webhooks import SUMMARY_COMPLETED_SCHEMA
 from webhooks_core.web.json_values import check_values
@@ -20,7 +20,6 @@ MAX_BYTES = 64 * 1_048_576
 MAX_TITLE_LENGTH = 2000
 BOM = b"\xef\xbb\xbf"
 
-CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 ISO_8601 = re.compile(
     r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d([.,]\d+)?)?(Z|[+-]\d\d(:?\d\d)?)?)?",
     re.ASCII,
@@ -28,7 +27,7 @@ ISO_8601 = re.compile(
 
 
 class DocumentError(ValueError):
-    """A file that is not a recording; the message names line, column and field."""
+    """A file that is not a recording; the message names the field, or line and column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,135 +38,77 @@ class Document:
     ignored: tuple[str, ...]
 
 
-class FieldError(Exception):
-    """A wrong value; each reader around it adds its step to the path."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.path: deque[str | int] = deque()
-
-
-# ── Readers: each returns the accepted value or raises FieldError ───────────────────
-
-Reader = Callable[[Any, set[str]], Any]
-Rule = tuple[Callable[[Any], object], str]  # a condition, and the reason if it is false
-
-
-def _is_integer(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_time(text: str) -> bool:
-    # The library alone accepts other separators and a NUL at the end.
-    if not ISO_8601.fullmatch(text):
-        return False
+def _time(text: str) -> str:
     try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
+        # The library alone accepts other separators and a NUL at the end.
+        if ISO_8601.fullmatch(text) and datetime.fromisoformat(text):
+            return text
+    except ValueError:  # as of a month 13
+        pass
+    raise ValueError("must be an ISO 8601 time")
 
 
-def _at_most(length: int) -> Rule:
-    return (lambda text: len(text) <= length), f"is longer than {length} characters"
-
-
-TYPES: dict[str, Rule] = {
-    "string": ((lambda value: isinstance(value, str)), "must be a string"),
-    "integer": (_is_integer, "must be an integer of at most 64 bits"),
-    "number": (_is_number, "must be a number"),
-    "boolean": ((lambda value: isinstance(value, bool)), "must be true or false"),
-}
-IDENTIFIER: tuple[Rule, ...] = (
-    _at_most(MAX_ID_LENGTH),
-    (bool, "must not be empty"),
-    ((lambda text: not CONTROL.search(text)), "must not hold control characters"),
+STRING = core_schema.str_schema(strict=True)
+IDENTIFIER = core_schema.str_schema(
+    strict=True, min_length=1, max_length=MAX_ID_LENGTH, pattern=r"^[^\x00-\x1f\x7f]*$"
 )
-# What a field must fulfil in addition to its type in the event's schema, by path.
-RULES: dict[str, tuple[Rule, ...]] = {
+TYPES: dict[str, core_schema.CoreSchema] = {
+    "string": STRING,
+    "integer": core_schema.int_schema(strict=True),
+    "number": core_schema.union_schema(
+        [core_schema.int_schema(strict=True), core_schema.float_schema(strict=True)],
+        mode="left_to_right",
+        custom_error_type="number_type",
+        custom_error_message="must be a number",
+    ),
+    "boolean": core_schema.bool_schema(strict=True),
+}
+# Fields of which a file must fulfil more than their type in the event's schema, by path.
+FIELDS: dict[str, core_schema.CoreSchema] = {
     "audio_id": IDENTIFIER,
     "report_id": IDENTIFIER,
-    "title": (_at_most(MAX_TITLE_LENGTH),),
-    "duration_ms": ((lambda value: value >= 0, "must not be negative"),),
-    "recorded_at": (_at_most(64), (_is_time, "must be an ISO 8601 time")),
-    "transcript.language": (_at_most(MAX_ID_LENGTH),),
+    "title": core_schema.str_schema(strict=True, max_length=MAX_TITLE_LENGTH),
+    "duration_ms": core_schema.int_schema(strict=True, ge=0),
+    "recorded_at": core_schema.no_info_after_validator_function(_time, STRING),
+    "transcript.language": core_schema.str_schema(
+        strict=True, max_length=MAX_ID_LENGTH
+    ),
 }
 OPTIONAL = {"transcript.truncated"}  # the event always has it, a file need not
+TEXTS = {
+    "bool_type": "must be true or false",
+    "dict_type": "must be an object",
+    "int_type": "must be an integer of at most 64 bits",
+    "list_type": "must be an array",
+    "string_type": "must be a string",
+}
 
 
-def _reader(schema: Mapping[str, Any], path: str = "") -> Reader:
-    """Return the reader of a schema; `path` leads to it, without indexes."""
+def _validator(schema: Mapping[str, Any], path: str = "") -> core_schema.CoreSchema:
+    """Return what validates a part of the event's schema; `path` has no indexes."""
     match schema["type"]:
         case "object":
-            return _object(schema, path)
+            return _mapping(schema, f"{path}." if path else "")
         case "array":
-            return _array(_reader(schema["items"], path))
-        case type_:
-            return _value(TYPES[type_], *RULES.get(path, ()))
+            items = _validator(schema["items"], path)
+            return core_schema.list_schema(items, fail_fast=True)
+        case kind:
+            return FIELDS.get(path, TYPES[kind])
 
 
-def _value(*rules: Rule) -> Reader:
-    def read(value: Any, _: set[str]) -> Any:
-        for is_valid, reason in rules:
-            if not is_valid(value):
-                raise FieldError(reason)
-        return value
-
-    return read
-
-
-def _array(read_item: Reader) -> Reader:
-    def read(value: Any, ignored: set[str]) -> list[Any]:
-        if not isinstance(value, list):
-            raise FieldError("must be an array")
-        items: list[Any] = []
-        try:
-            for item in value:
-                items.append(read_item(item, ignored))  # noqa: PERF401 - its length is the index
-        except FieldError as error:
-            error.path.appendleft(len(items))
-            raise
-        return items
-
-    return read
+def _mapping(schema: Mapping[str, Any], prefix: str) -> core_schema.CoreSchema:
+    required = {name for name in schema["required"] if prefix + name not in OPTIONAL}
+    return core_schema.typed_dict_schema(
+        {
+            name: core_schema.typed_dict_field(
+                _validator(field, prefix + name), required=name in required
+            )
+            for name, field in schema["properties"].items()
+        }
+    )
 
 
-def _object(schema: Mapping[str, Any], path: str) -> Reader:
-    prefix = f"{path}." if path else ""
-    required = [name for name in schema["required"] if prefix + name not in OPTIONAL]
-    readers = {
-        name: _reader(field, prefix + name)
-        for name, field in schema["properties"].items()
-    }
-
-    def read(value: Any, ignored: set[str]) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            raise FieldError("must be an object")
-        for name in required:
-            if name not in value:
-                raise FieldError(f"lacks the field {name}")
-        ignored.update(prefix + name for name in value.keys() - readers.keys())
-        content = {}
-        try:
-            for name, read_field in readers.items():
-                if name in value:
-                    content[name] = read_field(value[name], ignored)
-        except FieldError as error:
-            error.path.appendleft(name)
-            raise
-        return content
-
-    return read
-
-
-read_recording = _reader(SUMMARY_COMPLETED_SCHEMA)
-
-
-# ── The file ────────────────────────────────────────────────────────────────────────
+RECORDING = SchemaValidator(_validator(SUMMARY_COMPLETED_SCHEMA))
 
 
 def read(raw: bytes) -> Document:
@@ -176,17 +117,34 @@ def read(raw: bytes) -> Document:
     Texts are kept to the letter, NUL included; fields that the spec does not define are left
     out and named in `ignored`.
     """
-    text = _decoded(raw)
-    value = _parsed(text)
-    ignored: set[str] = set()
+    value = _parsed(_decoded(raw))
     try:
-        content = read_recording(value, ignored)
-    except FieldError as error:
-        path = tuple(error.path)
-        place = _place(*positions.locate(text, path))
-        field = positions.name(path) or "the recording"
-        raise DocumentError(f"{place}: {field} {error}") from error
-    return Document(content, tuple(sorted(ignored)))
+        content = RECORDING.validate_python(value)
+    except ValidationError as errors:
+        raise DocumentError(_fault(errors.errors()[0])) from None
+    return Document(content, tuple(sorted({*_unknown(value, content)})))
+
+
+def _fault(error: ErrorDetails) -> str:
+    path, text = error["loc"], TEXTS.get(error["type"], error["msg"])
+    if error["type"] == "missing":
+        path, text = path[:-1], f"lacks the field {path[-1]}"
+    text = re.sub(r"^\w+ should", "must", text.removeprefix("Value error, "))
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return f"{''.join(steps).removeprefix('.') or 'the recording'} {text}"
+
+
+def _unknown(value: Any, content: Any, prefix: str = "") -> Iterator[str]:
+    """Yield the paths, without indexes, of what a file has and its content has not."""
+    if isinstance(content, dict):
+        for name, field in value.items():
+            if name not in content:
+                yield prefix + name
+            elif isinstance(field, dict | list):
+                yield from _unknown(field, content[name], f"{prefix}{name}.")
+    else:
+        for item, known in zip(value, content, strict=True):
+            yield from _unknown(item, known, prefix)
 
 
 def _decoded(raw: bytes) -> str:
@@ -201,7 +159,7 @@ def _decoded(raw: bytes) -> str:
         return raw.decode()
     except UnicodeDecodeError as error:
         before = raw[: error.start].decode()
-        place = _place(*positions.line_and_column(before, len(before)))
+        place = _place(before.count("\n") + 1, len(before) - before.rfind("\n"))
         raise DocumentError(f"{place}: the file is not UTF-8") from error
 
 

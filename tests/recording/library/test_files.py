@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recording.library import files, positions
+from recording.library import files
 from recording.library.files import DocumentError, read
 from recording.webhooks import SUMMARY_COMPLETED_SAMPLE, SUMMARY_COMPLETED_SCHEMA
 
@@ -138,17 +138,18 @@ WRONG_INSIDE: list[tuple[str, Any]] = [
     [(name, value) for name, values in WRONG.items() for value in values],
     ids=lambda value: repr(value)[:30],
 )
-@pytest.mark.spec("recording", "import errors name line, column and field")
+@pytest.mark.spec(
+    "recording", "import errors name the field; syntax errors name line and column"
+)
 def test_a_wrong_field_is_named(name, value):
     message = refused({"audio_id": "a", name: value})
-    assert message.startswith("line 1, column ")
-    assert f": {name} " in message
+    assert message.startswith(f"{name} must ")
 
 
 def test_a_wrong_field_inside_is_named():
     for name, fields in WRONG_INSIDE:
         message = refused({"audio_id": "a", **fields})
-        assert f": {name}" in message, (name, message)
+        assert message.startswith(name), (name, message)
 
 
 def test_a_number_of_more_than_64_bits_is_refused():
@@ -172,19 +173,7 @@ def test_times_are_kept_as_they_came(time):
 
 
 def test_a_missing_audio_id_is_named():
-    assert refused({}) == "line 1, column 1: the recording lacks the field audio_id"
-
-
-def test_line_and_column_are_those_of_the_value():
-    raw = b"""\xef\xbb\xbf{
-  "audio_id": "a",
-  "title": "\\"{[\xc3\xa9",
-  "summaries": [
-    {"label": "a", "content": "x", "format": "markdown"},
-    {"label": "b", "content": [{"format": 1}], "format": 7}
-  ]
-}"""
-    assert refused(raw) == ("line 6, column 31: summaries[1].content must be a string")
+    assert refused({}) == "the recording lacks the field audio_id"
 
 
 @pytest.mark.parametrize(
@@ -193,7 +182,7 @@ def test_line_and_column_are_those_of_the_value():
         ("empty", b"", "line 1, column 1: not JSON"),
         ("cut off", b'{"audio_id":\n "a"', "line 2, column"),
         ("a comma too much", b'{\n"audio_id": "a",\n}', "line 2, column 16: not JSON"),
-        ("not an object", b"[]", "line 1, column 1: the recording must be an object"),
+        ("not an object", b"[]", "the recording must be an object"),
         ("two documents", b"{}\n{}", "line 2, column 1: not JSON"),
         ("not UTF-8", b'{\n"audio_id": "\xff"}', "line 2, column 14: the file is not"),
         ("UTF-16", '{"audio_id": "a"}'.encode("utf-16"), "the file is not UTF-8"),
@@ -237,74 +226,15 @@ def test_unknown_fields_are_left_out_and_named_once():
         "transcript.segments.mood",
         "transcript.x",
     )
-    assert document.content == {
+    known = {
         "audio_id": "a",
         "transcript": {"text": "", "segments": [SEGMENT] * 3},
         "summaries": [SUMMARY],
     }
+    # As JSON: 0 stays 0 and is not 0.0.
+    assert orjson.dumps(document.content) == orjson.dumps(known)
 
 
 def test_of_a_field_named_twice_the_last_counts():
     raw = b'{"audio_id": 1,\n"audio_id": "a",\n"title": "t",\n"title": 5}'
-    assert refused(raw) == "line 4, column 10: title must be a string"
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-9, 9) | TEXT,
-    lambda inner: st.lists(inner) | st.dictionaries(TEXT, inner),
-    max_leaves=20,
-)
-
-
-def paths(value, path=()):
-    """Yield every path of a value with the value there."""
-    yield path, value
-    if isinstance(value, dict | list):
-        members = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, member in members:
-            yield from paths(member, (*path, key))
-
-
-@given(value=JSON, indent=st.booleans())
-def test_every_value_is_found_where_it_stands(value, indent):
-    option = orjson.OPT_INDENT_2 if indent else None
-    text = orjson.dumps(value, option=option).decode()
-    for path, member in paths(value):
-        line, column = positions.locate(text, path)
-        remainder = "\n".join(text.split("\n")[line - 1 :])[column - 1 :]
-        if isinstance(member, dict | list):
-            assert remainder.startswith("{" if isinstance(member, dict) else "[")
-        else:
-            assert remainder.startswith(orjson.dumps(member).decode())
-
-
-def test_values_deeper_than_a_recording_goes_are_found_too():
-    deep = b"[" * 50 + b'"]}"' + b"]" * 50
-    raw = b'{"audio_id": "a", "x": [%b, %b],\n"title": [%b]}' % (deep, deep, deep)
-    assert refused(raw) == "line 2, column 10: title must be a string"
-    path: positions.Path = ("x", 1, *[0] * 50)
-    line, column = positions.locate(raw.decode(), path)
-    assert raw.decode()[column - 1 :].startswith('"]}"')
-    assert line == 1
-
-
-def test_a_fault_at_the_end_of_a_long_file_is_found_in_few_steps(monkeypatch):
-    """No loop of ours goes through the segments: 600,000 took nine seconds."""
-    segment = {"speaker": "Ada", "start": 0, "end": 1, "text": 'a "b" [c] {d}'}
-    segments = [*[segment] * 20_000, segment | {"text": 7}]
-    steps: list[int] = []
-    end = positions._end
-
-    def counted(text, at):
-        steps.append(at)
-        return end(text, at)
-
-    monkeypatch.setattr(positions, "_end", counted)
-    raw = orjson.dumps(
-        {"audio_id": "a", "transcript": {"text": "t", "segments": segments}}
-    )
-    column = len(raw) - 4
-    assert refused(raw) == (
-        f"line 1, column {column}: transcript.segments[20000].text must be a string"
-    )
-    assert len(steps) < 20
+    assert refused(raw) == "title must be a string"
