@@ -1,4 +1,4 @@
-"""The state of one request that its resolvers share, and the limits of its answer."""
+"""The state of one request that its resolvers share."""
 
 from __future__ import annotations
 
@@ -7,47 +7,8 @@ from dataclasses import dataclass, field
 from django.utils.module_loading import import_string
 
 from catalog.conf import option
-from catalog.errors import ForbiddenError, ResultTooLargeError, UnauthenticatedError
-
-MOST_CHARACTERS = 10_000_000
-MOST_VALUES = 2_000_000  # each takes memory, a number and a null too
-
-
-class Budget:
-    """The rows, values and characters of text that one answer may still have, each as often as it appears."""
-
-    def __init__(
-        self,
-        rows: int,
-        characters: int = MOST_CHARACTERS,
-        values: int = MOST_VALUES,
-    ) -> None:
-        self.limit = self.left = rows
-        self.characters_limit = self.characters_left = characters
-        self.values_limit = self.values_left = values
-
-    @property
-    def enough(self) -> int:
-        """How many rows a query must fetch to show that there are too many."""
-        return self.left + 1
-
-    def spend(self, rows: int) -> None:
-        """Take rows from the budget, or raise ResultTooLargeError."""
-        if rows > self.left:
-            raise ResultTooLargeError(self.limit)
-        self.left -= rows
-
-    def spend_values(self, values: int) -> None:
-        """Take values of fields from the budget, or raise ResultTooLargeError."""
-        if values > self.values_left:
-            raise ResultTooLargeError(self.values_limit, "values")
-        self.values_left -= values
-
-    def spend_text(self, characters: int) -> None:
-        """Take characters from the budget, or raise ResultTooLargeError."""
-        if characters > self.characters_left:
-            raise ResultTooLargeError(self.characters_limit, "characters")
-        self.characters_left -= characters
+from catalog.errors import ForbiddenError, UnauthenticatedError
+from catalog.execution.limits import Budget
 
 
 @dataclass(slots=True)

@@ -55,7 +55,7 @@ class NoIntrospection(ValidationRule):
             self.report_error(GraphQLError("Introspection is switched off.", node))
 
 
-class Document:
+class ParsedDocument:
     """A valid document and the plans of its operations."""
 
     def __init__(
@@ -175,7 +175,7 @@ class Documents:
 
     def __init__(self, schema: GraphQLSchema, most_characters: int = 200_000) -> None:
         self.schema, self.most_characters = schema, most_characters
-        self.kept: OrderedDict[str, Document] = OrderedDict()
+        self.kept: OrderedDict[str, ParsedDocument] = OrderedDict()
         self.lock = Lock()
 
     @property
@@ -184,7 +184,7 @@ class Documents:
             len(text) + document.plan_characters for text, document in self.kept.items()
         )
 
-    def get(self, text: str) -> Document:
+    def get(self, text: str) -> ParsedDocument:
         """Return the document of this text, or raise RequestRefusedError."""
         with self.lock:
             if text in self.kept:
@@ -198,7 +198,7 @@ class Documents:
 
     def plan(
         self,
-        document: Document,
+        document: ParsedDocument,
         operation: OperationDefinitionNode,
         variables: dict[str, Any],
     ) -> Plan | None:
@@ -218,7 +218,7 @@ class Documents:
             characters -= len(text) + document.plan_characters
 
 
-def prepare(schema: GraphQLSchema, text: str) -> Document:
+def prepare(schema: GraphQLSchema, text: str) -> ParsedDocument:
     """Parse, measure and validate, in this order: what is too large is not validated."""
     ast = parse_text(text)
     measurement = Measurement(ast, schema)
@@ -236,7 +236,7 @@ def prepare(schema: GraphQLSchema, text: str) -> Document:
             error.message = error.message.partition(" Did you mean ")[0]
     if errors:
         raise RequestRefusedError("GRAPHQL_VALIDATION_FAILED", errors)
-    return Document(schema, ast, measurement)
+    return ParsedDocument(schema, ast, measurement)
 
 
 def parse_text(text: str) -> DocumentNode:

@@ -10,7 +10,7 @@ from django.db.models import Model, QuerySet
 from graphql import GraphQLResolveInfo, get_named_type
 
 from catalog.errors import ResultTooLargeError
-from catalog.execution.context import Budget
+from catalog.execution.limits import Budget
 from catalog.execution.plans import INSTANCE, is_planned, is_unsaved, objects_by_key
 from catalog.models import MODELS, TypeName
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from catalog.execution.context import Budget
+from catalog.execution.limits import Budget
 from catalog.execution.statements import Rows, Selection, Statement
 from catalog.models import MODELS, Book, Owner, TypeName
 

@@ -1,4 +1,4 @@
-"""Limits of a document, checked in one linear pass before it is validated.
+"""Limits of a document, checked in one linear pass before it is validated, and those of an answer.
 
 A fragment is measured once, however often it is spread: its totals are added at each spread.
 So a chain of fragments that doubles at every link costs as many steps as it has links.
@@ -28,7 +28,7 @@ from graphql import (
     get_nullable_type,
 )
 
-from catalog.errors import QueryTooComplexError
+from catalog.errors import QueryTooComplexError, ResultTooLargeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,3 +221,46 @@ def list_size(parent: object) -> int:
     if name.endswith("Connection"):
         return LIMITS.page_size
     return LIMITS.list_size
+
+
+# ── The answer ─────────────────────────────────────────────────────────────────────────
+
+MOST_CHARACTERS = 10_000_000
+MOST_VALUES = 2_000_000  # each takes memory, a number and a null too
+
+
+class Budget:
+    """The rows, values and characters of text that one answer may still have, each as often as it appears."""
+
+    def __init__(
+        self,
+        rows: int,
+        characters: int = MOST_CHARACTERS,
+        values: int = MOST_VALUES,
+    ) -> None:
+        self.limit = self.left = rows
+        self.characters_limit = self.characters_left = characters
+        self.values_limit = self.values_left = values
+
+    @property
+    def enough(self) -> int:
+        """How many rows a query must fetch to show that there are too many."""
+        return self.left + 1
+
+    def spend(self, rows: int) -> None:
+        """Take rows from the budget, or raise ResultTooLargeError."""
+        if rows > self.left:
+            raise ResultTooLargeError(self.limit)
+        self.left -= rows
+
+    def spend_values(self, values: int) -> None:
+        """Take values of fields from the budget, or raise ResultTooLargeError."""
+        if values > self.values_left:
+            raise ResultTooLargeError(self.values_limit, "values")
+        self.values_left -= values
+
+    def spend_text(self, characters: int) -> None:
+        """Take characters from the budget, or raise ResultTooLargeError."""
+        if characters > self.characters_left:
+            raise ResultTooLargeError(self.characters_limit, "characters")
+        self.characters_left -= characters

@@ -25,7 +25,7 @@ from catalog.error_counter import MASKED, NO_OPERATION, Failure, failures
 from catalog.errors import CatalogError
 from catalog.execution.completion import Completion
 from catalog.execution.context import Context
-from catalog.execution.documents import Document, Documents, RequestRefusedError
+from catalog.execution.documents import Documents, ParsedDocument, RequestRefusedError
 from catalog.execution.instances import with_instances
 from catalog.execution.plans import Fragments
 from catalog.outages import is_outage
@@ -98,7 +98,7 @@ class Execution:
         self.name: str | None = None
         self.cost: int | None = None
         self.is_planned = False
-        self.document: Document | None = None
+        self.document: ParsedDocument | None = None
         self.operation: OperationDefinitionNode | None = None
 
     def answer(self) -> Answer:
@@ -166,7 +166,10 @@ class Execution:
         return plan.run(variables, self.context.budget)
 
     def run_mutation(
-        self, document: Document, operation: OperationDefinitionNode, variables: Json
+        self,
+        document: ParsedDocument,
+        operation: OperationDefinitionNode,
+        variables: Json,
     ) -> Result:
         """Execute one field after another, each in a transaction of its own."""
         schema, fragments = self.executor.schema, document.fragments

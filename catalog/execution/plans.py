@@ -34,7 +34,6 @@ from graphql.execution.collect_fields import collect_fields, collect_sub_fields
 from graphql.execution.values import get_argument_values
 
 from catalog.execution.completion import Built
-from catalog.execution.context import Budget
 from catalog.execution.levels import (
     Instances,
     KeyedOwners,
@@ -43,6 +42,7 @@ from catalog.execution.levels import (
     compile_loop,
     keyed,
 )
+from catalog.execution.limits import Budget
 from catalog.execution.roots import ROOTS, Root
 from catalog.models import Owner, TypeName
 

@@ -13,7 +13,8 @@ from django.test.utils import CaptureQueriesContext
 from graphene_django import DjangoListField
 
 from catalog import models
-from catalog.execution.context import Budget, Context
+from catalog.execution.context import Context
+from catalog.execution.limits import Budget
 from catalog.execution.operations import Executor, GraphQLRequest
 from catalog.schema import contract
 from catalog.schema.connections import Query

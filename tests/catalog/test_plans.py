@@ -13,7 +13,8 @@ from django.db import OperationalError, connection
 from django.db.backends.utils import CursorWrapper
 from django.test.utils import CaptureQueriesContext
 
-from catalog.execution.context import Budget, Context
+from catalog.execution.context import Context
+from catalog.execution.limits import Budget
 from catalog.execution.operations import Executor, GraphQLRequest
 from catalog.execution.statements import Selection, Statement
 from catalog.models import Book, Category

@@ -15,7 +15,8 @@ from django.db import transaction
 from hypothesis import HealthCheck, Phase, event, given
 from hypothesis import settings as example_settings
 
-from catalog.execution.context import Budget, Context
+from catalog.execution.context import Context
+from catalog.execution.limits import Budget
 from catalog.execution.operations import Executor, GraphQLRequest
 from catalog.models import Author, Book, Category
 from catalog.schema.contract import schema
