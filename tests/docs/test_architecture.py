@@ -1,4 +1,4 @@
-"""The page about the architecture names files that exist."""
+"""The page about the architecture names files that exist, and tests stand where their subject does."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from tests.docs.samples import DOCS, ROOT
 
 PAGE = (DOCS / "architecture.md").read_text()
+PACKAGES = ("catalog", "config", "gateway", "recording", "webhooks_core")
 FILES = re.findall(r"`([\w/]+/[\w/.-]*\.\w+)`", PAGE)
 
 
@@ -19,3 +20,12 @@ def test_the_page_follows_five_paths_and_names_thirty_places():
     assert places.count("\n| ") - 1 >= 30
     assert len(re.findall(r"^1\. ", PAGE, re.MULTILINE)) == 5
     assert len(FILES) > 80
+
+
+def test_the_tests_of_a_package_are_in_the_folder_of_its_name():
+    folders = {
+        file.parent.relative_to(ROOT / "tests")
+        for package in PACKAGES
+        for file in (ROOT / "tests" / package).rglob("*.py")
+    }
+    assert [str(folder) for folder in folders if not (ROOT / folder).is_dir()] == []
