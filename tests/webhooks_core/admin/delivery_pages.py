@@ -41,3 +41,16 @@ def make(number) -> None:
         for delivery in deliveries
         for n in (1, 2)
     )
+
+
+def operate(client, delivery, name) -> str:
+    answer = client.post(f"{LIST}{delivery.pk}/{name}/", follow=True)
+    assert answer.status_code == 200
+    return str(answer.content.decode())
+
+
+def resend_chosen(client, *deliveries: Delivery, **more: int) -> str:
+    """Choose rows of the list and resend them; return the page with the messages."""
+    chosen = [delivery.pk for delivery in deliveries]
+    form = {"action": "resend_selected", "_selected_action": chosen, **more}
+    return str(client.post(LIST, form, follow=True).content.decode())

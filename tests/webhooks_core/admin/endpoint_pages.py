@@ -12,14 +12,8 @@ from tests.webhooks_core.factories import AttemptFactory, DeliveryFactory
 
 LIST = "/admin/webhooks_core/endpoint/"
 OPERATIONS = [
-    "send-test",
-    "enable",
-    "pause",
-    "resume",
-    "set-limits",
-    "set-trusted",
-    "rotate-secret",
-    "replay-failed",
+    *("send-test", "enable", "pause", "resume"),
+    *("set-limits", "set-trusted", "rotate-secret", "replay-failed"),
 ]
 
 

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
+
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
+from django.core.serializers import serialize
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from tests.factories import UserFactory
+from webhooks_core.models import (
+    Delivery,
+    DispatcherLease,
+    Endpoint,
+    EndpointSecret,
+    Event,
+)
 
 SCRIPT = "<script>alert(1)</script>"
 NOWHERE = "http://127.0.0.1:9/"
+MODELS = (Delivery, DispatcherLease, Endpoint, Event)
 
 
 def page(client, address, status=200) -> str:
@@ -30,3 +44,17 @@ def queries_of(client, address) -> list[str]:
     with CaptureQueriesContext(connection) as queries:
         page(client, address)
     return [query["sql"] for query in queries]
+
+
+@contextmanager
+def nothing_changes() -> Iterator[None]:
+    """Expect that what is done neither changes a row of the engine nor is logged."""
+
+    def stored() -> str:
+        tables = (each.objects.all() for each in (*MODELS, EndpointSecret))
+        return str(serialize("json", chain.from_iterable(tables)))
+
+    before = stored()
+    yield
+    assert stored() == before
+    assert not LogEntry.objects.exists()

@@ -7,9 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from tests.receiver import receiver
-from tests.webhooks_core.admin.looking import SCRIPT, looker, page, queries_of
-from tests.webhooks_core.engine import dispatch
+from tests.webhooks_core.admin.looking import SCRIPT, page
 from tests.webhooks_core.factories import (
     DispatcherLeaseFactory,
     EndpointFactory,
@@ -30,12 +28,12 @@ DASHBOARD = "/admin/webhooks_core/dispatcherlease/dashboard/"
 
 def test_an_idle_system_shows_that_nothing_is_overdue(admin_client):
     text = page(admin_client, DASHBOARD)
-    for expected in (
+    for words in (
         "nothing is overdue",
         "none at this moment",
         "No endpoint is failing",
     ):
-        assert expected in text
+        assert words in text
 
 
 def test_the_oldest_due_delivery_of_those_that_may_be_sent_is_shown(admin_client):
@@ -100,27 +98,9 @@ def test_the_endpoints_that_fail_most_come_first(admin_client):
     assert ">Disabled</span>" in text
 
 
-def test_the_dashboard_costs_the_same_queries_however_much_there_is(admin_client):
-    counts = []
-    for number in (1, 9):
-        with receiver(500) as target:
-            for _ in range(number):
-                EndpointFactory.create(url=target.url)
-                publish_event()
-            dispatch()
-        counts.append(len(queries_of(admin_client, DASHBOARD)))
-    assert counts[0] == counts[1]
-
-
-def test_dispatcher_leases_are_listed_and_never_edited(admin_client):
+def test_dispatcher_leases_are_listed(admin_client):
     lease = DispatcherLeaseFactory.create(host="alive")
-    assert "alive" in page(admin_client, "/admin/webhooks_core/dispatcherlease/")
-    address = f"/admin/webhooks_core/dispatcherlease/{lease.pk}/change/"
-    assert "alive" in page(admin_client, address)
-    assert admin_client.post(address, {"host": "x"}).status_code == 403
-
-
-def test_a_user_without_permission_sees_nothing(client):
-    looker(client)
-    page(client, DASHBOARD, 403)
-    assert "Webhooks dashboard" not in page(client, "/admin/")
+    for name in ("", f"{lease.pk}/change/"):
+        assert "alive" in page(
+            admin_client, f"/admin/webhooks_core/dispatcherlease/{name}"
+        )

@@ -33,13 +33,15 @@ def block(text, name) -> str:
     return unescape(match[1])
 
 
+def publish_data(data: dict[str, object]) -> None:
+    publish(profile="plain", owner="alice", event_type="thing.made", data=data)
+
+
 def test_input_from_outside_is_shown_escaped(admin_client):
     with receiver(500) as server:
         server.answer = SCRIPT.encode()
         EndpointFactory.create(url=f"{server.url}?{SCRIPT}")
-        publish(
-            profile="plain", owner="alice", event_type="thing.made", data={"x": SCRIPT}
-        )
+        publish_data({"x": SCRIPT})
         dispatch()
     assert bytes(Attempt.objects.get().response_body) == SCRIPT.encode()
     text = page(admin_client, change(only_delivery()))
@@ -99,9 +101,7 @@ def test_an_attempt_without_a_connection_sent_nothing(admin_client):
 
 def test_the_body_is_shown_exactly_and_formatted(admin_client):
     EndpointFactory.create()
-    publish(
-        profile="plain", owner="alice", event_type="thing.made", data={"b": 1, "a": "é"}
-    )
+    publish_data({"b": 1, "a": "é"})
     raw = bytes(Event.objects.get().body)
     text = page(admin_client, change(only_delivery()))
     assert block(text, "body") == raw.decode()
@@ -114,8 +114,7 @@ def test_the_body_is_shown_exactly_and_formatted(admin_client):
 
 def test_a_long_body_is_cut_on_the_page_and_complete_in_the_download(admin_client):
     EndpointFactory.create()
-    data = {"x": "z" * 100_000}
-    publish(profile="plain", owner="alice", event_type="thing.made", data=data)
+    publish_data({"x": "z" * 100_000})
     text = page(admin_client, change(only_delivery()))
     assert text.count("z") < 50_000
     assert f"--data-binary @{Event.objects.get().public_id}.json" in text
@@ -135,21 +134,15 @@ def test_a_body_that_is_not_json_is_shown_unchanged(admin_client, raw):
 
 def test_curl_sends_what_the_engine_would_send(admin_client):
     target = EndpointFactory.create()
-    publish(
-        profile="plain",
-        owner="alice",
-        event_type="thing.made",
-        data={"x": "it's $HOME"},
-    )
+    publish_data({"x": "it's $HOME"})
     command = block(page(admin_client, change(only_delivery())), "curl")
     words = shlex.split(command.replace("\\\n", " "))
     raw = bytes(Event.objects.get().body)
     assert words[-2:] == ["--data-raw", raw.decode()]
     sent = dict(word.split(": ", 1) for word in words if re.match(r"[\w-]+: ", word))
     (secret,) = target.secrets(now=timezone.now())
-    assert sent["X-Plain-Signature"] == timestamped_signature(
-        [secret], int(sent["X-Timestamp"]), raw
-    )
+    signature = timestamped_signature([secret], int(sent["X-Timestamp"]), raw)
+    assert sent["X-Plain-Signature"] == signature
     assert sent["X-Delivery"] == only_delivery().public_id
     assert words[words.index("--path-as-is") + 1] == target.url
 

@@ -8,10 +8,9 @@ from html import unescape
 
 import pytest
 
-from tests.webhooks_core.admin.looking import SCRIPT, looker, page, queries_of
-from tests.webhooks_core.factories import EndpointFactory, EventFactory, publish_event
+from tests.webhooks_core.admin.looking import SCRIPT, page, queries_of
+from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import profiles
-from webhooks_core.models import Event
 from webhooks_core.publishing import publish
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("plain")]
@@ -20,14 +19,9 @@ LIST = "/admin/webhooks_core/event/"
 CATALOGUE = f"{LIST}catalogue/"
 
 
-def test_the_list_costs_the_same_queries_however_long_and_reads_no_bodies(admin_client):
-    counts = []
-    for number in (10, 990):
-        Event.objects.bulk_create(EventFactory.build_batch(number))
-        queries = queries_of(admin_client, LIST)
-        assert not any('"body"' in sql for sql in queries)
-        counts.append(len(queries))
-    assert counts[0] == counts[1]
+def test_the_list_reads_no_bodies(admin_client):
+    publish_event()
+    assert not any('"body"' in sql for sql in queries_of(admin_client, LIST))
 
 
 def test_an_event_is_found_by_its_id_and_type(admin_client):
@@ -55,15 +49,12 @@ def test_an_event_and_its_deliveries_lead_to_one_another(admin_client):
     assert f'<a href="{address}">' in page(admin_client, there)
 
 
-def test_the_body_is_shown_escaped_and_cannot_be_edited(admin_client):
+def test_the_body_is_shown_escaped(admin_client):
     data = {"x": SCRIPT}
     published = publish(profile="plain", owner="a", event_type="thing.made", data=data)
-    address = f"{LIST}{published.pk}/change/"
-    text = page(admin_client, address)
+    text = page(admin_client, f"{LIST}{published.pk}/change/")
     assert SCRIPT not in text
     assert SCRIPT in unescape(text)
-    assert admin_client.post(address, {"type": "x"}).status_code == 403
-    assert admin_client.post(f"{LIST}{published.pk}/delete/").status_code == 403
 
 
 def test_the_catalogue_shows_every_type_of_every_product(admin_client):
@@ -92,9 +83,3 @@ def test_the_catalogue_shows_which_products_are_switched_off(admin_client, use_p
     text = page(admin_client, CATALOGUE)
     assert "Switched off" in text
     assert "tried again after never" not in text
-
-
-def test_a_user_without_permission_sees_nothing(client):
-    looker(client)
-    page(client, LIST, 403)
-    page(client, CATALOGUE, 403)
