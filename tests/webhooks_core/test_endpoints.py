@@ -12,7 +12,7 @@ from django.db import IntegrityError, connection
 from django.utils import timezone
 
 from tests.running import PATIENCE_S
-from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, failed
+from tests.webhooks_core.dispatch.stepped_dispatcher import SteppedDispatcher, failed
 from tests.webhooks_core.engine import only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints
@@ -124,14 +124,14 @@ class TestChangeOfUrl:
     def test_waiting_deliveries_of_an_enabled_endpoint_are_due_at_once(self, calls):
         target = EndpointFactory.create(url=URL)
         publish_event()
-        dispatcher = ManualDispatcher()
-        dispatcher.record([failed(request) for request in dispatcher.claim()])
-        dispatcher.leave()
+        dispatcher = SteppedDispatcher()
+        dispatcher.record(dispatcher.claim(), failed)
+        dispatcher.finish()
         Endpoint.objects.update(status=Endpoint.Status.DISABLED)
         calls.clear()
         endpoints.update(target, url=OTHER)
         assert calls == ["webhooks_core.tasks.dispatch"]
-        assert [request.url for request in ManualDispatcher().claim()] == [OTHER]
+        assert [request.url for request in SteppedDispatcher().claim()] == [OTHER]
 
 
 @at_once
@@ -152,11 +152,11 @@ class TestDeletion:
     def test_a_claimed_delivery_ends_with_its_attempt(self):
         target = EndpointFactory.create(url=URL)
         publish_event()
-        dispatcher = ManualDispatcher()
+        dispatcher = SteppedDispatcher()
         [request] = dispatcher.claim()
         endpoints.delete(target)
         assert only_delivery().status == Delivery.Status.PENDING
-        dispatcher.record([failed(request)])
+        dispatcher.record([request], failed)
         with time_machine.travel(timezone.now() + timedelta(seconds=61)):
             assert dispatcher.claim() == []
         assert (only_delivery().status, only_delivery().last_error) == (
@@ -244,7 +244,7 @@ class TestPause:
         target = EndpointFactory.create(url=URL)
         endpoints.pause(target)
         publish_event()
-        dispatcher = ManualDispatcher()
+        dispatcher = SteppedDispatcher()
         assert dispatcher.claim() == []
         assert only_delivery().status == Delivery.Status.PENDING
         endpoints.resume(target)

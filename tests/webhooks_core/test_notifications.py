@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 from django.db import transaction
 
-from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, failed, ok
+from tests.webhooks_core.dispatch.stepped_dispatcher import (
+    SteppedDispatcher,
+    failed,
+    ok,
+)
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints
 from webhooks_core.models import Delivery, Endpoint
@@ -25,10 +29,10 @@ def attempts(results) -> None:
     """Publish and answer as many events."""
     for _ in results:
         publish_event()
-    dispatcher = ManualDispatcher()
+    dispatcher = SteppedDispatcher()
     while claimed := dispatcher.claim():
-        dispatcher.record([results.pop(0)(request) for request in claimed])
-    dispatcher.leave()
+        dispatcher.record(claimed, *[results.pop(0) for _ in claimed])
+    dispatcher.finish()
 
 
 @pytest.mark.usefixtures("commits_at_once")

@@ -23,8 +23,8 @@ from tests.e2e.starting import STRANGE
 from tests.gateway.client import INGEST, Api
 from tests.receiver import receiver
 from tests.running import INHERITED, ROOT
-from tests.webhooks_core.dispatch.manual_dispatcher import (
-    ManualDispatcher,
+from tests.webhooks_core.dispatch.stepped_dispatcher import (
+    SteppedDispatcher,
     timed_out,
     untried,
 )
@@ -128,10 +128,10 @@ def test_only_attempts_that_were_made_have_spans(transactional_db, plain, spans)
     EndpointFactory.create()
     publish_event()
     publish_event()
-    dispatcher = ManualDispatcher()
+    dispatcher = SteppedDispatcher()
     one, other = dispatcher.claim()
     one.sign(0)
-    dispatcher.record([timed_out(one), untried(other)])
+    dispatcher.record([one, other], timed_out, untried)
     [attempt] = [span for span in spans() if span.name == "deliver"]
     assert attempt.attributes["signpost.outcome"] == "timeout"
     assert "http.response.status_code" not in attempt.attributes
@@ -143,7 +143,7 @@ def test_an_attempt_that_was_claimed_before_tracing_ended_is_sent(
     with receiver(204) as hook:
         EndpointFactory.create(url=hook.url)
         publish_event()
-        dispatcher = ManualDispatcher()
+        dispatcher = SteppedDispatcher()
         [request] = dispatcher.claim()
         tracing.switch_off()
         assert "traceparent" not in request.sign(0)

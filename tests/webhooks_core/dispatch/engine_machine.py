@@ -15,16 +15,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
 from tests.webhooks_core.dispatch.invariants import Invariants
-from tests.webhooks_core.dispatch.manual_dispatcher import (
+from tests.webhooks_core.dispatch.stepped_dispatcher import (
+    MonotonicClock,
+    SteppedDispatcher,
     failed,
     ok,
     timed_out,
     unreached,
     untried,
-)
-from tests.webhooks_core.dispatch.stepped_dispatcher import (
-    MonotonicClock,
-    SteppedDispatcher,
 )
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import endpoints, profiles

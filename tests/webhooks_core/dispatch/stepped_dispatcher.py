@@ -3,21 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.webhooks_core.dispatch.manual_dispatcher import untried
+from tests.running import PATIENCE_S
 from webhooks_core.dispatch import dispatcher, leases
 from webhooks_core.dispatch.dispatcher import Dispatcher
 from webhooks_core.models import DispatcherLease
 from webhooks_core.network.addresses import AllowedNetworks
+from webhooks_core.network.outcomes import Outcome
 from webhooks_core.network.transport import AttemptResult, OutgoingRequest
 from webhooks_core.upkeep import housekeeping
 
 Answer = Callable[[OutgoingRequest], AttemptResult]
+
+
+def _result(
+    request: OutgoingRequest, outcome: Outcome | None, code: int | None = None, **fields
+) -> AttemptResult:
+    now = datetime.now(UTC)
+    return AttemptResult(request.key, request.queue, now, outcome, code, **fields)
+
+
+def ok(request: OutgoingRequest) -> AttemptResult:
+    return _result(request, Outcome.OK, 204)
+
+
+def failed(
+    request: OutgoingRequest, code: int = 500, retry_after: float | None = None
+) -> AttemptResult:
+    error = f"HTTP {code}"
+    return _result(request, Outcome.HTTP, code, error=error, retry_after=retry_after)
+
+
+def timed_out(request: OutgoingRequest) -> AttemptResult:
+    return _result(request, Outcome.TIMEOUT, error="no answer within 1 s")
+
+
+def late_connection(request: OutgoingRequest) -> AttemptResult:
+    duration_ms = int(request.timeout_s * 1000)
+    return _result(request, Outcome.CONNECT, duration_ms=duration_ms)
+
+
+def unreached(request: OutgoingRequest) -> AttemptResult:
+    return _result(request, Outcome.DNS, error="the host name could not be resolved")
+
+
+def untried(request: OutgoingRequest) -> AttemptResult:
+    return _result(request, None)
+
+
+class DiedError(Exception):
+    """The process of a dispatcher has died."""
+
+
+def died(_: OutgoingRequest) -> AttemptResult:
+    """End the run in the middle; its lease is released as an expired one is."""
+    raise DiedError
 
 
 class MonotonicClock:
@@ -82,24 +127,40 @@ class FakeSender:
 
 
 class SteppedDispatcher:
-    """A dispatcher that works when it is told to, and waits for nothing."""
+    """A dispatcher that works when it is told to, and waits for nothing.
+
+    `on_submit` sees each batch of requests when it is submitted.
+    """
 
     def __init__(
-        self, on_submit: Callable[[SteppedDispatcher, list[OutgoingRequest]], None]
+        self,
+        on_submit: Callable[
+            [SteppedDispatcher, list[OutgoingRequest]], None
+        ] = lambda *_: None,
     ) -> None:
         lease = leases.acquire()
         assert lease is not None
         self.lease: DispatcherLease = lease
-        self.is_finishing = self._has_waited = False
-        self.sender = FakeSender(lambda requests: on_submit(self, requests))
+        self.is_finishing = self.is_stopped = False
+        self._is_running = self._has_waited = False
+        self._on_submit = on_submit
+        self._submitted: list[OutgoingRequest] = []
+        self.sender = FakeSender(self._submit)
         listener: Any = SimpleNamespace(wait=self._wait)
         sender: Any = self.sender
         self._dispatcher = Dispatcher(
-            lease, sender, listener, lambda: self._has_waited, timedelta(0), False
+            lease, sender, listener, self._stop, timedelta(0), False
         )
 
+    def _submit(self, requests: list[OutgoingRequest]) -> None:
+        self._submitted += requests
+        self._on_submit(self, requests)
+
     def _wait(self) -> None:
-        self._has_waited = True
+        self._has_waited = not self._is_running
+
+    def _stop(self) -> bool:
+        return self.is_stopped or self._has_waited
 
     @property
     def open(self) -> list[OutgoingRequest]:
@@ -122,7 +183,25 @@ class SteppedDispatcher:
         self._has_waited = False
         return goes_on
 
-    def finish(self, answer: Answer) -> None:
+    def claim(self) -> list[OutgoingRequest]:
+        """Do a round; return what has been submitted since the last call."""
+        self.work()
+        submitted, self._submitted = self._submitted, []
+        return submitted
+
+    def record(self, requests: Sequence[OutgoingRequest], *answers: Answer) -> None:
+        """Answer requests, all with the last answers, and do two rounds, which write the results."""
+        for number, request in enumerate(requests):
+            self.sender.answer(request, answers[min(number, len(answers) - 1)])
+        self.work()
+        self.work()
+
+    def run(self, answer: Answer) -> None:
+        """Do a whole run: all that is due, and then each suspect, gets this answer."""
+        self._is_running, self.sender.answer_all_with = True, answer
+        self._dispatcher.run(PATIENCE_S)
+
+    def finish(self, answer: Answer = untried) -> None:
         """End as at the end of a shift; what is open, and each suspect, gets this answer."""
         self.is_finishing, self.sender.answer_all_with = True, answer
         self._dispatcher.run(0)

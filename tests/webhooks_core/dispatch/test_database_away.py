@@ -14,14 +14,14 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
 from tests.receiver import receiver
-from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, ok
+from tests.webhooks_core.dispatch.stepped_dispatcher import ok
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
+from webhooks_core.dispatch import claims, leases, results
 from webhooks_core.dispatch import dispatcher as engine
-from webhooks_core.dispatch import leases, results
 from webhooks_core.dispatch.claims import OpenClaims
 from webhooks_core.dispatch.queues import LeasedQueues
-from webhooks_core.dispatch.sql import deliveries
+from webhooks_core.dispatch.sql import deliveries, due
 from webhooks_core.models import (
     Attempt,
     Delivery,
@@ -29,7 +29,7 @@ from webhooks_core.models import (
     Endpoint,
     EndpointQueue,
 )
-from webhooks_core.network.transport import OutgoingRequest
+from webhooks_core.network.connectivity import Connectivity
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
 
@@ -205,8 +205,8 @@ def test_an_unconfirmed_claim_is_released_without_an_attempt(monkeypatch):
         queues = LeasedQueues(lease)
         queues.lease_due(timezone.now())
         deliveries.claim([Delivery.objects.get().pk], lease=lease.pk)
-        claims = OpenClaims(lease, queues)
-        assert claims.release_unconfirmed(unrecorded=[]) == 1
+        opened = OpenClaims(lease, queues)
+        assert opened.release_unconfirmed(unrecorded=[]) == 1
     assert Delivery.objects.values_list("attempts", "claimed_by").get() == (0, None)
 
 
@@ -221,35 +221,42 @@ def test_counters_are_not_touched_by_results_that_were_recorded_already(outage_a
 
 
 def test_what_is_claimed_before_an_outage_of_the_next_claim_is_released(monkeypatch):
-    for _ in range(2):
-        EndpointFactory.create()
-    publish_event()
-    dispatcher = ManualDispatcher()
-    claimed: list[OutgoingRequest] = []
-    claim = OpenClaims._claim_batch
+    monkeypatch.setattr(engine, "DATABASE_PAUSE_S", 0.01)
+    real, singly = due.due_deliveries, [False, True]
 
-    def claim_one(self, queues, now, **options):
-        if len(queues) > 1:
+    def due_deliveries(limits, now):
+        if len(limits) > 1:
             raise ValueError("one of them cannot be claimed")
-        if claimed:
+        if singly and singly.pop(0):
             raise OperationalError("the connection is lost")
-        claimed.extend(claim(self, queues, now, **options))
-        return claimed
+        return real(limits, now)
 
-    monkeypatch.setattr(OpenClaims, "_claim_batch", claim_one)
-    with pytest.raises(OperationalError):
-        dispatcher.claim()
-    assert (len(claimed), len(dispatcher.claims)) == (1, 0)
-    assert dispatcher.claims.release_unconfirmed(unrecorded=[]) == 1
+    monkeypatch.setattr(claims, "due_deliveries", due_deliveries)
+    with receiver(204) as server:
+        for _ in range(2):
+            EndpointFactory.create(url=server.url)
+        publish_event()
+        assert dispatch() == 2
+    assert singly == []
+    assert list(Delivery.objects.values_list("attempts", "interruptions")) == 2 * [
+        (1, 0)
+    ]
 
 
 def test_an_attempt_ends_whose_endpoint_was_removed_before_an_outage():
     EndpointFactory.create()
     publish_event()
-    dispatcher = ManualDispatcher()
-    [request] = dispatcher.claim()
+    lease = leases.acquire()
+    assert lease is not None
+    leased, now = LeasedQueues(lease), timezone.now()
+    leased.lease_due(now)
+    opened, network = OpenClaims(lease, leased), Connectivity()
+    recorder = results.ResultRecorder(lease, leased, opened, network)
+    [request] = opened.claim_due(now)
     EndpointQueue.objects.all().delete()
-    dispatcher.queues.reload(timezone.now())
-    dispatcher.record([ok(request)])
-    dispatcher.queues.reload(timezone.now())
-    assert len(dispatcher.queues) == 0
+    leased.reload(now)
+    recorder.receive([ok(request)])
+    leased.reload(now)
+    assert recorder.record()
+    leased.reload(now)
+    assert len(leased) == 0

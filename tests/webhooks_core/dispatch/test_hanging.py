@@ -8,8 +8,8 @@ import pytest
 import time_machine
 from django.utils import timezone
 
-from tests.webhooks_core.dispatch.manual_dispatcher import (
-    ManualDispatcher,
+from tests.webhooks_core.dispatch.stepped_dispatcher import (
+    SteppedDispatcher,
     failed,
     late_connection,
     ok,
@@ -44,9 +44,9 @@ def hanging(clock) -> Endpoint:
     """An endpoint of which four attempts have timed out, and three deliveries are due."""
     target = EndpointFactory.create(url=URL, max_in_flight=2)
     publish_events(4)
-    dispatcher = ManualDispatcher()
-    dispatcher.record([timed_out(request) for request in dispatcher.claim()])
-    dispatcher.leave()
+    dispatcher = SteppedDispatcher()
+    dispatcher.record(dispatcher.claim(), timed_out)
+    dispatcher.finish()
     publish_events(3)
     target.refresh_from_db()
     return target
@@ -54,27 +54,27 @@ def hanging(clock) -> Endpoint:
 
 def test_time_outs_in_a_row_leave_one_probe_at_a_time(clock, hanging):
     assert (hanging.timeouts, hanging.hanging_since) == (4, timezone.now())
-    dispatcher = ManualDispatcher()
+    dispatcher = SteppedDispatcher()
     assert dispatcher.claim() == []
     clock.shift(2)
     probe = dispatcher.claim()
     assert len(probe) == 1
     assert dispatcher.claim() == []
-    dispatcher.record([ok(probe[0])])
+    dispatcher.record([probe[0]], ok)
     hanging.refresh_from_db()
     assert (hanging.timeouts, hanging.hanging_since) == (0, None)
     assert len(dispatcher.claim()) == 2  # all that is due
 
 
 def test_the_pauses_between_probes_grow_up_to_the_first_of_the_policy(clock, hanging):
-    dispatcher, pauses = ManualDispatcher(), []
+    dispatcher, pauses = SteppedDispatcher(), []
     publish_events(9)
     for _ in range(8):
         began = timezone.now()
         while not (probe := dispatcher.claim()):
             clock.shift(1)
         pauses.append((timezone.now() - began).total_seconds())
-        dispatcher.record([timed_out(probe[0])])
+        dispatcher.record([probe[0]], timed_out)
     assert pauses == [2, 4, 8, 16, 32, 60, 60, 60]
 
 
@@ -82,14 +82,14 @@ def test_a_retry_is_never_later_than_the_policy_says(clock, hanging):
     """With nothing else due, a delivery's attempts are where they would be anyway."""
     Delivery.objects.filter(attempts=0).delete()
     Delivery.objects.exclude(pk=Delivery.objects.order_by("pk")[0].pk).delete()
-    dispatcher, times = ManualDispatcher(), []
+    dispatcher, times = SteppedDispatcher(), []
     began = timezone.now()
     for _ in range(7):
         while not (probe := dispatcher.claim()):
             clock.shift(1)
         times.append((timezone.now() - began).total_seconds())
         began = timezone.now()
-        dispatcher.record([timed_out(probe[0])])
+        dispatcher.record([probe[0]], timed_out)
     assert times == [60, 300, *[900] * 5]
     assert Delivery.objects.values_list("status", "attempts").get() == (2, 8)
 
@@ -97,14 +97,14 @@ def test_a_retry_is_never_later_than_the_policy_says(clock, hanging):
 def test_another_failure_ends_a_row_of_time_outs_only_before_it_hangs(clock):
     target = EndpointFactory.create(url=URL, max_in_flight=4)
     publish_events(7)
-    dispatcher = ManualDispatcher()
+    dispatcher = SteppedDispatcher()
     requests = dispatcher.claim()
-    dispatcher.record([timed_out(request) for request in requests[:2]])
-    dispatcher.record([failed(requests[2])])
-    dispatcher.record([late_connection(request) for request in requests[3:5]])
+    dispatcher.record(requests[:2], timed_out)
+    dispatcher.record([requests[2]], failed)
+    dispatcher.record(requests[3:5], late_connection)
     target.refresh_from_db()
     assert (target.timeouts, target.hanging_since) == (2, None)
-    dispatcher.record([timed_out(requests[5]), failed(requests[6])])
+    dispatcher.record([requests[5], requests[6]], timed_out, failed)
     target.refresh_from_db()
     assert (target.timeouts, target.hanging_since) == (3, timezone.now())
     assert target.consecutive_failures == 7
@@ -112,11 +112,11 @@ def test_another_failure_ends_a_row_of_time_outs_only_before_it_hangs(clock):
 
 def test_the_limit_of_failures_disables_it_as_before(clock, hanging, use_profile):
     use_profile(disable_after=6)
-    dispatcher = ManualDispatcher()
+    dispatcher = SteppedDispatcher()
     for pause in (2, 4):
         clock.shift(pause)
         [probe] = dispatcher.claim()
-        dispatcher.record([timed_out(probe)])
+        dispatcher.record([probe], timed_out)
     hanging.refresh_from_db()
     assert hanging.is_disabled
 
@@ -127,28 +127,28 @@ def test_a_new_url_or_an_operator_ends_it(clock, hanging, change):
         endpoints.update(hanging, url=f"{URL}/new")
     else:
         endpoints.enable(hanging)
-    assert len(ManualDispatcher().claim()) == 3
+    assert len(SteppedDispatcher().claim()) == 3
 
 
 def test_waiting_for_a_probe_is_neither_a_repair_nor_lag(clock, hanging):
-    dispatcher = ManualDispatcher()
+    dispatcher = SteppedDispatcher()
     for pause in (2, 4, 8, 16):
         clock.shift(pause)
         [probe] = dispatcher.claim()
-        dispatcher.record([timed_out(probe)])
+        dispatcher.record([probe], timed_out)
         publish_events(1)
     assert dispatcher.claim() == []
-    dispatcher.leave()
+    dispatcher.finish()
     clock.shift(20)
     assert sweep().repaired_queues == 0
     assert stats.oldest_due(timezone.now()) == timedelta(0)
     assert stats.engine_stats().hanging == 1
     clock.shift(12)
-    assert len(ManualDispatcher().claim()) == 1
+    assert len(SteppedDispatcher().claim()) == 1
 
 
 def test_a_clock_that_is_set_back_does_not_delay_the_probe(clock, hanging):
     clock.shift(-3600)
     Delivery.objects.update(next_attempt_at=timezone.now())
     EndpointQueue.objects.update(next_due_at=timezone.now())
-    assert len(ManualDispatcher().claim()) == 1
+    assert len(SteppedDispatcher().claim()) == 1

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import timedelta
 
 import pytest
 import time_machine
 from django.utils import timezone
 
 from tests.receiver import receiver
-from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, failed, ok
+from tests.webhooks_core.dispatch.stepped_dispatcher import (
+    Answer,
+    DiedError,
+    SteppedDispatcher,
+    died,
+    failed,
+    ok,
+)
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
-from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.decisions import pause_after_interruption
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.models import Delivery, DispatcherLease, EndpointQueue
@@ -31,27 +36,21 @@ def clock():
         yield traveller
 
 
-def die(dispatcher: ManualDispatcher) -> None:
-    lease = DispatcherLease.objects.filter(pk=dispatcher.lease.pk)
-    lease.update(expires_at=timezone.now() - timedelta(seconds=1))
-    assert leases.expire_dead() == 1
-
-
 def make_suspects(*deliveries: Delivery) -> None:
     pks = [delivery.pk for delivery in deliveries]
     Delivery.objects.filter(pk__in=pks).update(attempts=2, interruptions=2)
 
 
-def run_until_death(poison: int) -> bool:
-    """Send all that is due, suspects last and alone; return True if the poisonous one was sent."""
-    dispatcher = ManualDispatcher()
-    while requests := dispatcher.claim_alone():
-        if poison in {request.key for request in requests}:
-            die(dispatcher)
-            return True
-        dispatcher.record([ok(request) for request in requests])
-    dispatcher.leave()
-    return False
+def run(answer: Answer, *, most: int = 100) -> list[list[int]]:
+    """Do a run, with at most so many batches of requests; return the keys of each."""
+    batches: list[list[int]] = []
+
+    def note(dispatcher: SteppedDispatcher, requests: list[OutgoingRequest]) -> None:
+        batches.append([request.key for request in requests])
+        dispatcher.is_stopped = len(batches) == most
+
+    SteppedDispatcher(note).run(answer)
+    return batches
 
 
 def test_a_delivery_that_kills_its_worker_takes_no_other_with_it(clock):
@@ -60,18 +59,17 @@ def test_a_delivery_that_kills_its_worker_takes_no_other_with_it(clock):
     for number in range(5):
         for _ in range(10):
             publish_event(f"owner {number}")
-    poison = Delivery.objects.order_by("pk")[20].pk
-    deaths = 0
+    poison, deaths = Delivery.objects.order_by("pk")[20].pk, 0
     while Delivery.objects.pending().exists():
-        deaths += run_until_death(poison)
+        try:
+            run(lambda request: (died if request.key == poison else ok)(request))
+        except DiedError:
+            deaths += 1
         clock.shift(61)
     assert deaths == 7
     killed = Delivery.objects.get(status=Delivery.Status.FAILED)
-    assert (killed.pk, killed.interruptions, killed.lone_interruptions) == (
-        poison,
-        7,
-        5,
-    )
+    assert killed.pk == poison
+    assert (killed.interruptions, killed.lone_interruptions) == (7, 5)
     others = Delivery.objects.exclude(pk=poison)
     assert others.filter(status=Delivery.Status.DELIVERED).count() == 49
     assert not others.filter(interruptions__gt=2).exists()
@@ -86,19 +84,11 @@ def test_the_pauses_of_a_suspect_grow():
 def test_suspects_are_claimed_one_by_one_and_hide_nothing_that_waits_behind_them():
     EndpointFactory.create(url=URL, max_in_flight=2)  # reads five at once
     publish_events(14)
-    make_suspects(*Delivery.objects.order_by("pk")[:12])
-    dispatcher, claimed = ManualDispatcher(), []
-    for _ in range(4):
-        claimed += dispatcher.claim()
-    assert [request.key for request in claimed] == [
-        delivery.pk for delivery in Delivery.objects.order_by("pk")[12:]
-    ]
-    dispatcher.record([ok(request) for request in claimed])
-    for _ in range(12):
-        [suspect] = dispatcher.claim_alone()
-        dispatcher.record([ok(suspect)])
-    assert dispatcher.claim_alone() == []
-    assert Delivery.objects.filter(status=Delivery.Status.DELIVERED).count() == 14
+    pks = list(Delivery.objects.order_by("pk").values_list("pk", flat=True))
+    make_suspects(*Delivery.objects.filter(pk__in=pks[:12]))
+    batches = run(ok)
+    assert [pk for batch in batches for pk in batch] == [*pks[12:], *pks[:12]]
+    assert all(len(batch) == 1 for batch in batches[-12:])
 
 
 def test_a_suspect_of_a_strict_order_keeps_the_later_ones_waiting(clock):
@@ -106,32 +96,23 @@ def test_a_suspect_of_a_strict_order_keeps_the_later_ones_waiting(clock):
     publish_events(2)
     first, second = Delivery.objects.order_by("pk")
     make_suspects(first)
-    dispatcher = ManualDispatcher()
-    assert dispatcher.claim() == []
-    [suspect] = dispatcher.claim_suspect()
-    assert suspect.key == first.pk
-    dispatcher.record([failed(suspect)])
-    assert dispatcher.claim_alone() == []
-    dispatcher.leave()
+    assert run(failed) == [[first.pk]]
+    assert run(ok) == []
     clock.shift(61)
-    successor = ManualDispatcher()
-    [suspect] = successor.claim_alone()
-    successor.record([ok(suspect)])
-    assert [request.key for request in successor.claim_alone()] == [second.pk]
+    assert run(ok) == [[first.pk]]
+    assert run(ok) == [[second.pk]]
 
 
 def test_what_a_dispatcher_leaves_of_suspects_is_due_for_the_next_one(clock):
     EndpointFactory.create(url=URL)
     publish_events(2)
-    make_suspects(*Delivery.objects.all())
-    dispatcher = ManualDispatcher()
-    [suspect] = dispatcher.claim_alone()
-    dispatcher.record([ok(suspect)])
-    dispatcher.leave()
+    first, second = Delivery.objects.order_by("pk")
+    make_suspects(first, second)
+    assert run(ok, most=1) == [[first.pk]]
     assert EndpointQueue.objects.get().next_due_at == timezone.now()
     clock.shift(10)
     assert sweep().repaired_queues == 0
-    assert len(ManualDispatcher().claim_alone()) == 1
+    assert run(ok) == [[second.pk]]
 
 
 @pytest.mark.django_db(transaction=True)

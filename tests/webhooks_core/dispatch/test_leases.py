@@ -13,7 +13,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from tests.receiver import receiver
-from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, failed, ok
+from tests.webhooks_core.dispatch.stepped_dispatcher import (
+    DiedError,
+    SteppedDispatcher,
+    died,
+    failed,
+    ok,
+)
 from tests.webhooks_core.engine import answer_after_release, dispatch, only_delivery
 from tests.webhooks_core.factories import (
     DispatcherLeaseFactory,
@@ -24,6 +30,8 @@ from tests.webhooks_core.factories import (
 from webhooks_core.database import limits
 from webhooks_core.dispatch import dispatcher as engine
 from webhooks_core.dispatch import leases
+from webhooks_core.dispatch.claims import OpenClaims
+from webhooks_core.dispatch.queues import LeasedQueues
 from webhooks_core.models import Attempt, Delivery, DispatcherLease, EndpointQueue
 from webhooks_core.worker import processes
 
@@ -110,7 +118,7 @@ def test_a_lease_lasts_as_long_as_it_is_renewed():
 def test_a_lease_without_a_slot_expires_too_when_its_process_dies():
     EndpointFactory.create(url=URL)
     publish_event()
-    dead = ManualDispatcher()
+    dead = SteppedDispatcher()
     dead.claim()
     leases.release_slot(dead.lease)
     with later(16):
@@ -123,7 +131,7 @@ def test_a_lease_from_before_the_clock_was_set_back_is_void():
     publish_event()
     with later(3600):
         EndpointQueue.objects.update(next_due_at=timezone.now())
-        ManualDispatcher().claim()
+        SteppedDispatcher().claim()
     assert DispatcherLease.objects.live().exists()
     assert leases.expire_dead() == 1
     assert not DispatcherLease.objects.live().exists()
@@ -134,12 +142,8 @@ def test_five_interruptions_fail_a_delivery_and_do_not_count_as_failures():
     publish_event()
     for _ in range(5):
         Delivery.objects.update(next_attempt_at=timezone.now())
-        dead = ManualDispatcher()
-        assert len(dead.claim_alone()) == 1
-        DispatcherLease.objects.filter(pk=dead.lease.pk).update(
-            expires_at=timezone.now() - timedelta(seconds=1)
-        )
-        assert leases.expire_dead() == 1
+        with pytest.raises(DiedError):
+            SteppedDispatcher().run(died)
     delivery = only_delivery()
     assert (delivery.status, delivery.attempts, delivery.interruptions) == (2, 5, 5)
     assert delivery.last_error == "interrupted: the worker died"
@@ -151,7 +155,7 @@ def test_five_interruptions_fail_a_delivery_and_do_not_count_as_failures():
 
 def test_an_interrupted_attempt_started_when_it_was_claimed():
     EndpointFactory.create(url=URL)
-    dead = ManualDispatcher()
+    dead = SteppedDispatcher()
     with later(10):
         publish_event()
         assert len(dead.claim()) == 1
@@ -167,15 +171,11 @@ def test_interruptions_do_not_shorten_the_retries():
     publish_event()
     for _ in range(4):
         Delivery.objects.update(next_attempt_at=timezone.now())
-        dead = ManualDispatcher()
-        dead.claim_alone()
-        leases.release(dead.lease, attempts=0)
+        with pytest.raises(DiedError):
+            SteppedDispatcher().run(died)
     for minutes in (1, 3, 10):
         with later(60 * minutes):
-            dispatcher = ManualDispatcher()
-            [request] = dispatcher.claim_alone()
-            dispatcher.record([failed(request)])
-            dispatcher.leave()
+            SteppedDispatcher().run(failed)
     delivery = only_delivery()
     assert (delivery.status, delivery.attempts, delivery.interruptions) == (2, 7, 4)
     assert delivery.last_error == "HTTP 500"
@@ -185,14 +185,16 @@ def test_a_dispatcher_whose_lease_has_expired_leases_and_claims_nothing():
     """No process would free a claim that it made now if it died again."""
     EndpointFactory.create(url=URL)
     publish_event()
-    stalled = ManualDispatcher()
-    stalled.queues.lease_due(timezone.now())
+    stalled = leases.acquire()
+    assert stalled is not None
+    queues = LeasedQueues(stalled)
+    queues.lease_due(timezone.now())
     with later(20):
         assert leases.expire_dead() == 1
         with pytest.raises(leases.LeaseLostError):
-            stalled.queues.lease_due(timezone.now())
+            queues.lease_due(timezone.now())
         with pytest.raises(leases.LeaseLostError):
-            stalled.claims.claim_due(timezone.now())
+            OpenClaims(stalled, queues).claim_due(timezone.now())
     assert EndpointQueue.objects.get().leased_by is None
     assert (only_delivery().claimed_by, only_delivery().attempts) == (None, 0)
 
@@ -200,17 +202,17 @@ def test_a_dispatcher_whose_lease_has_expired_leases_and_claims_nothing():
 def test_a_queue_has_one_lease_also_after_the_first_dispatcher_comes_back():
     EndpointFactory.create(url=URL)
     publish_event()
-    stalled = ManualDispatcher()
+    stalled = SteppedDispatcher()
     [request] = stalled.claim()
     with later(20):
-        successor = ManualDispatcher()
+        successor = SteppedDispatcher()
         [again] = successor.claim()
         assert again.key == request.key
         with pytest.raises(leases.LeaseLostError):
-            stalled.record([ok(request)])
-        stalled.queues.release([request.queue])
+            stalled.record([request], ok)
+        stalled.finish()
         assert EndpointQueue.objects.get().leased_by == successor.lease.pk
-        successor.record([ok(again)])
+        successor.record([again], ok)
     delivery = only_delivery()
     assert (delivery.status, delivery.attempts, delivery.interruptions) == (1, 2, 1)
 

@@ -12,8 +12,8 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from tests.receiver import receiver
-from tests.webhooks_core.dispatch.manual_dispatcher import (
-    ManualDispatcher,
+from tests.webhooks_core.dispatch.stepped_dispatcher import (
+    SteppedDispatcher,
     failed,
     ok,
     timed_out,
@@ -61,12 +61,12 @@ class TestFirstRequest:
 
     def test_an_endpoint_has_answered_unless_it_is_new_or_timed_out(self):
         EndpointFactory.create(url=URL, max_in_flight=3)
-        dispatcher, answered = ManualDispatcher(), []
+        dispatcher, answered = SteppedDispatcher(), []
         for result in (timed_out, failed, ok, timed_out, ok):
             events(1)
             [request] = dispatcher.claim()
             answered.append(request.has_answered)
-            dispatcher.record([result(request)])
+            dispatcher.record([request], result)
             Delivery.objects.all().delete()
         assert answered == [False, False, True, True, False]
 
@@ -118,11 +118,11 @@ class TestRate:
     def test_no_second_sees_more_than_the_rate(self, clock):
         EndpointFactory.create(url=URL, rate_per_second=3, max_in_flight=10)
         events(10)
-        dispatcher, claims = ManualDispatcher(), []
+        dispatcher, claims = SteppedDispatcher(), []
         for _ in range(40):
             claimed = dispatcher.claim()
             claims += [timezone.now()] * len(claimed)
-            dispatcher.record([ok(request) for request in claimed])
+            dispatcher.record(claimed, ok)
             clock.shift(0.1)
         assert len(claims) == 10
         for first, fourth in zip(claims, claims[3:], strict=False):
@@ -132,27 +132,27 @@ class TestRate:
     def test_below_the_rate_the_limit_decides_what_is_claimed(self, clock):
         EndpointFactory.create(url=URL, rate_per_second=100, max_in_flight=2)
         events(5)
-        dispatcher = ManualDispatcher()
+        dispatcher = SteppedDispatcher()
         first = dispatcher.claim()
         assert len(first) == 2
         assert dispatcher.claim() == []
-        dispatcher.record([ok(first[0])])
+        dispatcher.record([first[0]], ok)
         assert len(dispatcher.claim()) == 1  # nothing waits in the sender for its turn
 
     @pytest.mark.parametrize("how", ["leaves", "dies"])
     def test_the_rate_holds_across_two_dispatchers_in_a_row(self, clock, how):
         EndpointFactory.create(url=URL, rate_per_second=2, max_in_flight=10)
         events(6)
-        first = ManualDispatcher()
-        first.record([ok(request) for request in first.claim()])
+        first = SteppedDispatcher()
+        first.record(first.claim(), ok)
         if how == "leaves":
-            first.leave()
+            first.finish()
         else:
             DispatcherLease.objects.update(
                 expires_at=timezone.now() - timedelta(seconds=1)
             )
             assert leases.expire_dead() == 1
-        second = ManualDispatcher()
+        second = SteppedDispatcher()
         assert second.claim() == []
         clock.shift(0.9)
         assert second.claim() == []
@@ -162,21 +162,21 @@ class TestRate:
     def test_a_not_before_outlives_a_dispatcher_that_claimed_nothing(self, clock):
         EndpointFactory.create(url=URL, rate_per_second=1)
         events(2)
-        first, second = ManualDispatcher(), None
-        first.record([ok(request) for request in first.claim()])
-        first.leave()
-        second = ManualDispatcher()
+        first, second = SteppedDispatcher(), None
+        first.record(first.claim(), ok)
+        first.finish()
+        second = SteppedDispatcher()
         assert second.claim() == []
-        second.leave()
-        assert ManualDispatcher().claim() == []
+        second.finish()
+        assert SteppedDispatcher().claim() == []
 
     def test_a_clock_that_is_set_back_delays_nothing_for_longer_than_a_second(
         self, clock
     ):
         EndpointFactory.create(url=URL, rate_per_second=1)
         events(3)
-        dispatcher = ManualDispatcher()
-        dispatcher.record([ok(request) for request in dispatcher.claim()])
+        dispatcher = SteppedDispatcher()
+        dispatcher.record(dispatcher.claim(), ok)
         clock.shift(-3600)
         Delivery.objects.waiting().update(next_attempt_at=timezone.now())
         EndpointQueue.objects.update(next_due_at=timezone.now())
@@ -187,8 +187,8 @@ class TestRate:
     def test_without_a_rate_nothing_is_delayed(self, clock):
         target = EndpointFactory.create(url=URL, rate_per_second=1)
         events(3)
-        dispatcher = ManualDispatcher()
-        dispatcher.record([ok(request) for request in dispatcher.claim()])
+        dispatcher = SteppedDispatcher()
+        dispatcher.record(dispatcher.claim(), ok)
         endpoints.update(target, rate_per_second=None)
         clock.shift(1)
         assert len(dispatcher.claim()) == 2
@@ -208,29 +208,29 @@ class TestOrder:
     def test_one_follows_the_other_only_when_it_has_ended(self, clock):
         EndpointFactory.create(url=URL, in_order=True)
         first, second, third = events(3)
-        dispatcher = ManualDispatcher()
+        dispatcher = SteppedDispatcher()
         claimed = dispatcher.claim()
         assert sent_of(claimed) == [first]
         assert dispatcher.claim() == []
-        dispatcher.record([failed(claimed[0])])
+        dispatcher.record([claimed[0]], failed)
         assert dispatcher.claim() == []
         clock.shift(61)
         again = dispatcher.claim()
         assert sent_of(again) == [first]
-        dispatcher.record([ok(again[0])])
+        dispatcher.record([again[0]], ok)
         then = dispatcher.claim()
         assert sent_of(then) == [second]
-        dispatcher.record([ok(then[0])])
+        dispatcher.record([then[0]], ok)
         assert sent_of(dispatcher.claim()) == [third]
 
     def test_one_that_failed_for_good_lets_the_next_one_go(self, clock):
         EndpointFactory.create(url=URL, in_order=True)
         first, second = events(2)
-        dispatcher = ManualDispatcher()
+        dispatcher = SteppedDispatcher()
         for _ in range(3):
             claimed = dispatcher.claim()
             assert sent_of(claimed) == [first]
-            dispatcher.record([failed(claimed[0])])
+            dispatcher.record([claimed[0]], failed)
             clock.shift(301)
         Endpoint.objects.update(status=Endpoint.Status.ACTIVE)
         EndpointQueue.objects.update(next_due_at=timezone.now())
@@ -240,41 +240,44 @@ class TestOrder:
     def test_the_order_holds_when_another_dispatcher_continues(self, clock, how):
         EndpointFactory.create(url=URL, in_order=True)
         first, _ = events(2)
-        dispatcher = ManualDispatcher()
+        dispatcher = SteppedDispatcher()
         claimed = dispatcher.claim()
         if how == "leaves":
-            dispatcher.record([failed(claimed[0])])
-            dispatcher.leave()
+            dispatcher.record([claimed[0]], failed)
+            dispatcher.finish()
             clock.shift(61)
         else:
             DispatcherLease.objects.update(
                 expires_at=timezone.now() - timedelta(seconds=1)
             )
             leases.expire_dead()
-        assert sent_of(ManualDispatcher().claim()) == [first]
+        assert sent_of(SteppedDispatcher().claim()) == [first]
 
     def test_a_released_delivery_is_the_first_again(self, clock):
         EndpointFactory.create(url=URL, in_order=True)
         first, _ = events(2)
-        dispatcher = ManualDispatcher()
-        dispatcher.record([untried(request) for request in dispatcher.claim()])
+        dispatcher = SteppedDispatcher()
+        dispatcher.record(dispatcher.claim(), untried)
         assert sent_of(dispatcher.claim()) == [first]
 
     def test_a_replay_of_an_earlier_event_goes_first(self, clock):
         EndpointFactory.create(url=URL, in_order=True)
-        first, _ = events(2)
-        dispatcher = ManualDispatcher()
+        first, second, _ = events(3)
+        dispatcher = SteppedDispatcher()
         [claimed] = dispatcher.claim()
-        dispatcher.record([ok(claimed)])
+        dispatcher.record([claimed], ok)
         replays.replay(Delivery.objects.get(pk=claimed.key))
+        then = dispatcher.claim()
+        assert sent_of(then) == [second]  # it was claimed before the replay
+        dispatcher.record(then, ok)
         assert sent_of(dispatcher.claim()) == [first]
 
     def test_deliveries_behind_a_retry_are_neither_lost_nor_overdue(self, clock):
         EndpointFactory.create(url=URL, in_order=True)
         events(2)
-        dispatcher = ManualDispatcher()
-        dispatcher.record([failed(request) for request in dispatcher.claim()])
-        dispatcher.leave()
+        dispatcher = SteppedDispatcher()
+        dispatcher.record(dispatcher.claim(), failed)
+        dispatcher.finish()
         clock.shift(30)
         assert sweep().repaired_queues == 0
         assert stats.oldest_due(timezone.now()) == timedelta(0)
@@ -286,21 +289,21 @@ class TestOrder:
     def test_when_order_no_longer_counts_the_others_go_at_once(self, clock):
         target = EndpointFactory.create(url=URL, in_order=True)
         _, second, third = events(3)
-        dispatcher = ManualDispatcher()
-        dispatcher.record([failed(request) for request in dispatcher.claim()])
+        dispatcher = SteppedDispatcher()
+        dispatcher.record(dispatcher.claim(), failed)
         endpoints.update(target, in_order=False)
         assert sent_of(dispatcher.claim()) == [second, third]
 
     def test_when_order_begins_to_count_what_is_in_flight_ends_first(self, clock):
         target = EndpointFactory.create(url=URL, max_in_flight=2)
         events(5)
-        dispatcher = ManualDispatcher()
+        dispatcher = SteppedDispatcher()
         claimed = dispatcher.claim()
         assert len(claimed) == 4
         endpoints.update(target, in_order=True)
-        dispatcher.record([ok(request) for request in claimed[:3]])
+        dispatcher.record(claimed[:3], ok)
         assert dispatcher.claim() == []
-        dispatcher.record([ok(claimed[3])])
+        dispatcher.record([claimed[3]], ok)
         assert len(dispatcher.claim()) == 1
 
     def test_a_large_fan_out_makes_theirs_before_any_later_event(self, monkeypatch):

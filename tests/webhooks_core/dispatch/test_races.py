@@ -14,7 +14,11 @@ from django.utils import timezone
 
 from tests.running import PATIENCE_S, until
 from tests.threads import at_once, started
-from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, ok, untried
+from tests.webhooks_core.dispatch.stepped_dispatcher import (
+    SteppedDispatcher,
+    ok,
+    untried,
+)
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core import publishing, replays
 from webhooks_core.database import limits
@@ -43,11 +47,11 @@ pytestmark = [
 
 class TestLeaseThatExpiresWhileItsOwnerRecords:
     @pytest.fixture
-    def stalled(self) -> ManualDispatcher:
+    def stalled(self) -> SteppedDispatcher:
         """A dispatcher that claims a delivery, and whose lease is over."""
         EndpointFactory.create()
         publish_event()
-        dispatcher = ManualDispatcher()
+        dispatcher = SteppedDispatcher()
         self.request = dispatcher.claim()[0]
         over = timezone.now() - timedelta(seconds=1)
         DispatcherLease.objects.update(expires_at=over)
@@ -55,7 +59,7 @@ class TestLeaseThatExpiresWhileItsOwnerRecords:
 
     def test_the_result_counts_if_it_is_first(self, stalled):
         with transaction.atomic():
-            assert len(stalled.record([ok(self.request)])) == 1
+            stalled.record([self.request], ok)
             assert started(leases.expire_dead).result() == 0
         assert leases.expire_dead() == 1
         assert Attempt.objects.values_list("number", "outcome").get() == (1, "ok")
@@ -65,7 +69,7 @@ class TestLeaseThatExpiresWhileItsOwnerRecords:
     def test_the_interruption_counts_if_it_is_first(self, stalled):
         with transaction.atomic():
             assert leases.expire_dead() == 1
-            recording = started(stalled.record, [ok(self.request)])
+            recording = started(stalled.record, [self.request], ok)
         with pytest.raises(leases.LeaseLostError):
             recording.result()
         assert Attempt.objects.values_list("outcome").get() == ("interrupted",)
@@ -137,7 +141,7 @@ class TestDispatcherFrozenInsideATransaction:
         """One that is over, of a dispatcher with a claim."""
         EndpointFactory.create()
         publish_event()
-        dispatcher = ManualDispatcher()
+        dispatcher = SteppedDispatcher()
         dispatcher.claim()
         over = timezone.now() - timedelta(seconds=1)
         DispatcherLease.objects.update(expires_at=over)
@@ -216,7 +220,7 @@ class TestStrictOrder:
             quick = started(publish_event)
             assert not quick.done()
         assert quick.result().pk > slow.pk
-        [first] = ManualDispatcher().claim()
+        [first] = SteppedDispatcher().claim()
         assert Delivery.objects.get(pk=first.key).event == slow
 
     def test_one_that_is_rolled_back_leaves_the_way_free(self):
@@ -268,8 +272,8 @@ def publish_test(target: Endpoint) -> Event:
 
 def claim_and_release() -> int:
     """Claim what is due, and release it and its queues; return how much it was."""
-    dispatcher = ManualDispatcher()
+    dispatcher = SteppedDispatcher()
     claimed = dispatcher.claim()
-    dispatcher.record([untried(request) for request in claimed])
-    dispatcher.leave()
+    dispatcher.record(claimed, untried)
+    dispatcher.finish()
     return len(claimed)

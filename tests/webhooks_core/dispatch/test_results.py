@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from itertools import product
 
 import pytest
@@ -11,8 +12,8 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.webhooks_core.dispatch.manual_dispatcher import (
-    ManualDispatcher,
+from tests.webhooks_core.dispatch.stepped_dispatcher import (
+    SteppedDispatcher,
     failed,
     ok,
     timed_out,
@@ -29,6 +30,7 @@ pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
 
 URL = "http://127.0.0.1:9/hook"
 LIMIT = 3  # of the plain profile
+ANSWERS = {"S": ok, "F": failed}
 
 
 def counted_one_by_one(results: str, before: int = 0) -> tuple[int, int]:
@@ -52,14 +54,10 @@ def test_a_batch_counts_as_if_its_results_had_come_one_by_one(results):
     target = EndpointFactory.create(url=URL, max_in_flight=10)
     for _ in results:
         publish_event()
-    dispatcher = ManualDispatcher()
+    dispatcher = SteppedDispatcher()
     requests = dispatcher.claim()
-    dispatcher.record(
-        [
-            ok(request) if result == "S" else failed(request)
-            for request, result in zip(requests, results, strict=True)
-        ]
-    )
+    assert len(requests) == len(results)
+    dispatcher.record(requests, *[ANSWERS[result] for result in results])
     target.refresh_from_db()
     assert (target.status, target.consecutive_failures) == counted_one_by_one(results)
 
@@ -73,23 +71,19 @@ def test_a_batch_counts_as_if_its_results_had_come_one_by_one(results):
 @given(batches=st.lists(st.text("FS", min_size=1, max_size=4), max_size=4))
 def test_the_counter_does_not_depend_on_how_results_are_batched(batches):
     target = EndpointFactory.create(url=URL, max_in_flight=10, owner="bob")
-    dispatcher = ManualDispatcher()
+    dispatcher = SteppedDispatcher()
     for batch in batches:
         # What is claimed before the disabling still ends after it.
         Endpoint.objects.filter(pk=target.pk).update(status=Endpoint.Status.ACTIVE)
         for _ in batch:
             publish_event("bob")
         requests = dispatcher.claim()
-        dispatcher.record(
-            [
-                ok(request) if result == "S" else failed(request)
-                for request, result in zip(requests, batch, strict=True)
-            ]
-        )
+        assert len(requests) == len(batch)
+        dispatcher.record(requests, *[ANSWERS[result] for result in batch])
         target.refresh_from_db()
     _, count = counted_one_by_one("".join(batches))
     assert target.consecutive_failures == count
-    dispatcher.leave()
+    dispatcher.finish()
     endpoints.delete(target)
 
 
@@ -98,15 +92,15 @@ def test_an_endpoint_is_disabled_exactly_at_the_limit(use_profile):
     use_profile(disable_after=20)
     target = EndpointFactory.create(url=URL, max_in_flight=30)
     publish_events(21)
-    dispatcher = ManualDispatcher()
+    dispatcher = SteppedDispatcher()
     requests = dispatcher.claim()
-    dispatcher.record([failed(request) for request in requests[:19]])
+    dispatcher.record(requests[:19], failed)
     target.refresh_from_db()
     assert (target.status, target.consecutive_failures) == (1, 19)
-    dispatcher.record([timed_out(requests[19])])
+    dispatcher.record(requests[19:20], timed_out)
     target.refresh_from_db()
     assert (target.status, target.consecutive_failures) == (2, 20)
-    dispatcher.record([failed(requests[20])])
+    dispatcher.record(requests[20:], failed)
     target.refresh_from_db()
     assert (target.status, target.consecutive_failures) == (2, 21)
 
@@ -114,10 +108,10 @@ def test_an_endpoint_is_disabled_exactly_at_the_limit(use_profile):
 def test_a_success_that_arrives_after_the_disabling_does_not_enable():
     target = EndpointFactory.create(url=URL, max_in_flight=4)
     publish_events(4)
-    dispatcher = ManualDispatcher()
+    dispatcher = SteppedDispatcher()
     requests = dispatcher.claim()
-    dispatcher.record([failed(request) for request in requests[:3]])
-    dispatcher.record([ok(requests[3])])
+    dispatcher.record(requests[:3], failed)
+    dispatcher.record([requests[3]], ok)
     target.refresh_from_db()
     assert (target.status, target.consecutive_failures) == (2, 0)
     assert Delivery.objects.filter(status=Delivery.Status.DELIVERED).count() == 1
@@ -129,9 +123,9 @@ def test_every_attempt_moves_last_attempt_at_alone(result_of):
     target = EndpointFactory.create(url=URL)
     publish_event()
     with time_machine.travel(timezone.now() + timedelta(hours=1)):
-        dispatcher = ManualDispatcher()
+        dispatcher = SteppedDispatcher()
         [request] = dispatcher.claim()
-        dispatcher.record([result_of(request)])
+        dispatcher.record([request], result_of)
     before = target.updated_at
     target.refresh_from_db()
     assert target.updated_at == before
@@ -143,8 +137,8 @@ def test_without_a_limit_an_endpoint_is_never_disabled(use_profile):
     use_profile(disable_after=None)
     target = EndpointFactory.create(url=URL, max_in_flight=30)
     publish_events(30)
-    dispatcher = ManualDispatcher()
-    dispatcher.record([failed(request) for request in dispatcher.claim()])
+    dispatcher = SteppedDispatcher()
+    dispatcher.record(dispatcher.claim(), failed)
     target.refresh_from_db()
     assert (target.status, target.consecutive_failures) == (1, 30)
 
@@ -152,33 +146,30 @@ def test_without_a_limit_an_endpoint_is_never_disabled(use_profile):
 def test_a_claim_that_was_not_tried_leaves_no_trace():
     target = EndpointFactory.create(url=URL)
     publish_event()
-    dispatcher = ManualDispatcher()
+    dispatcher = SteppedDispatcher()
     [request] = dispatcher.claim()
-    assert only_delivery().attempts == 1
-    dispatcher.record([untried(request)])
+    dispatcher.record([request], untried)
+    [again] = dispatcher.claim()
+    assert again.key == request.key
     delivery = only_delivery()
-    assert (delivery.attempts, delivery.claimed_by, delivery.last_error) == (
-        0,
-        None,
-        "",
-    )
+    assert (delivery.attempts, delivery.interruptions) == (1, 0)
+    assert delivery.last_error == ""
     assert Attempt.objects.count() == 0
     target.refresh_from_db()
     assert target.consecutive_failures == 0
-    assert len(dispatcher.claim()) == 1
 
 
 def test_results_of_an_expired_lease_change_nothing():
     target = EndpointFactory.create(url=URL, max_in_flight=2)
     publish_event()
     publish_event()
-    late = ManualDispatcher()
+    late = SteppedDispatcher()
     first, second = late.claim()
     with time_machine.travel(timezone.now() + timedelta(seconds=20)):
         assert leases.expire_dead() == 1
     kept = list(Delivery.objects.order_by("pk").values())
     with pytest.raises(leases.LeaseLostError):
-        late.record([ok(first), failed(second)])
+        late.record([first, second], ok, failed)
     assert list(Delivery.objects.order_by("pk").values()) == kept
     target.refresh_from_db()
     assert target.consecutive_failures == 0
@@ -191,20 +182,12 @@ def test_a_retry_after_holds_for_the_delivery_that_got_it_alone(use_profile):
     publish_events(3)
     with time_machine.travel(timezone.now(), tick=False) as clock:
         clock.shift(1)
-        dispatcher = ManualDispatcher()
+        dispatcher = SteppedDispatcher()
         first, second, third = dispatcher.claim()
-        recorded = dispatcher.record(
-            [
-                failed(first, 503),
-                failed(second, 503, retry_after=17),
-                failed(third, 503),
-            ]
-        )
-        pauses = [
-            (entry.retry_at - timezone.now()).total_seconds()
-            for entry in recorded
-            if entry.retry_at
-        ]
+        asked = partial(failed, code=503, retry_after=17)
+        dispatcher.record([first, second, third], failed, asked, failed)
+        due = Delivery.objects.order_by("pk").values_list("next_attempt_at", flat=True)
+        pauses = [(at - timezone.now()).total_seconds() for at in due if at]
     assert pauses == [10, 17, 10]
 
 
@@ -212,23 +195,22 @@ def test_the_result_of_a_removed_delivery_does_not_affect_the_others():
     EndpointFactory.create(url=URL, max_in_flight=2)
     gone = publish_event()
     publish_event()
-    dispatcher = ManualDispatcher()
+    dispatcher = SteppedDispatcher()
     requests = dispatcher.claim()
     gone.delete()
-    [recorded] = dispatcher.record([ok(request) for request in requests])
-    assert recorded.claim.pk == only_delivery().pk
+    dispatcher.record(requests, ok)
     assert only_delivery().status == Delivery.Status.DELIVERED
 
 
 def test_the_last_failure_is_logged(caplog):
     EndpointFactory.create(url=URL)
     publish_event()
-    dispatcher = ManualDispatcher()
+    dispatcher = SteppedDispatcher()
     for minutes in (0, 2, 10):
         with time_machine.travel(timezone.now() + timedelta(minutes=minutes)):
             leases.renew(dispatcher.lease)
             [request] = dispatcher.claim()
-            dispatcher.record([failed(request)])
+            dispatcher.record([request], failed)
     assert only_delivery().status == Delivery.Status.FAILED
     assert [
         line.msg["event"]

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.receiver import receiver
-from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, ok
+from tests.webhooks_core.dispatch.stepped_dispatcher import SteppedDispatcher, ok
 from tests.webhooks_core.dispatch.test_sender import collect, request
 from tests.webhooks_core.engine import dispatch
 from tests.webhooks_core.factories import EndpointFactory, publish_event
 from webhooks_core.dispatch import claims, queues, sender
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.dispatch.shares import Shares
-from webhooks_core.models import Attempt, Delivery, Endpoint
+from webhooks_core.models import Attempt, Delivery, Endpoint, EndpointQueue
 
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
 
@@ -122,7 +122,7 @@ def test_one_owner_leaves_claims_for_another(monkeypatch, first):
     for owner in (first, "alice", "bob"):
         for _ in range(4):
             publish_event(owner)
-    dispatcher = ManualDispatcher()
+    dispatcher = SteppedDispatcher()
     dispatcher.claim()
     assert claimed_by_owner() == {"alice": 4, "bob": 4}
 
@@ -133,14 +133,14 @@ def test_an_owner_that_was_alone_has_left_claims_for_one_that_comes_later(monkey
     add_endpoints("bob", 1)
     for _ in range(4):
         publish_event("alice")
-    dispatcher = ManualDispatcher()
+    dispatcher = SteppedDispatcher()
     mine = [request for _ in range(5) for request in dispatcher.claim()]
     assert len(mine) == 12
     publish_event("bob")
     [request] = dispatcher.claim()
     assert request.owner == BOB
-    dispatcher.record([ok(request)])
-    dispatcher.record([ok(request) for request in mine])
+    dispatcher.record([request], ok)
+    dispatcher.record(mine, ok)
     assert len([*dispatcher.claim(), *dispatcher.claim()]) == 12  # alone again
 
 
@@ -151,7 +151,7 @@ def test_large_bodies_of_one_owner_leave_bytes_for_another(monkeypatch):
     add_endpoints("bob", 1)
     for _ in range(4):
         publish_event("alice")
-    dispatcher = ManualDispatcher()
+    dispatcher = SteppedDispatcher()
     assert len(dispatcher.claim()) == 6
     publish_event("bob")
     assert [request.owner for request in dispatcher.claim()] == [BOB]
@@ -163,7 +163,7 @@ def test_thousands_of_due_queues_of_one_owner_do_not_fill_every_batch(monkeypatc
     add_endpoints("bob", 1)
     publish_event("alice")
     publish_event("bob")
-    dispatcher = ManualDispatcher()
+    dispatcher = SteppedDispatcher()
     assert {request.owner for request in dispatcher.claim()} == {ALICE}
     second = Counter(request.owner for request in dispatcher.claim())
     assert second == {ALICE: 7, BOB: 1}
@@ -176,10 +176,11 @@ def test_an_owner_with_most_of_the_queues_leaves_some_for_others(monkeypatch):
     add_endpoints("alice", 40)
     add_endpoints("bob", 3)
     publish_event("alice")
-    dispatcher = ManualDispatcher()
+    dispatcher = SteppedDispatcher()
     for _ in range(3):
         dispatcher.claim()
-    assert len(dispatcher.queues) == 17  # one more at a time
+    leased = EndpointQueue.objects.filter(leased_by=dispatcher.lease.pk)
+    assert leased.count() == 17  # one more at a time
     publish_event("bob")
     assert Counter(request.owner for request in dispatcher.claim())[BOB] == 3
 

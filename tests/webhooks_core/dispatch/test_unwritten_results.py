@@ -2,142 +2,100 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Collection, Sequence
-from contextlib import closing
-from datetime import timedelta
-from typing import cast
-
 import pytest
 
-from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, failed, ok
+from tests.webhooks_core.dispatch.stepped_dispatcher import (
+    SteppedDispatcher,
+    failed,
+    ok,
+)
 from tests.webhooks_core.factories import EndpointFactory, publish_events
-from webhooks_core.dispatch import leases
-from webhooks_core.dispatch.dispatcher import Dispatcher
-from webhooks_core.dispatch.results import ResultRecorder
-from webhooks_core.dispatch.sender import Sender
-from webhooks_core.models import Delivery, Endpoint
-from webhooks_core.network.transport import AttemptResult, OutgoingRequest
-from webhooks_core.worker.listener import Listener
+from webhooks_core.dispatch import results
+from webhooks_core.models import Attempt, Endpoint, EndpointQueue
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("plain")]
+pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
 
 
-class Unhurried(ManualDispatcher):
-    """Receives results, and writes them only when the test calls record()."""
+class Noting(SteppedDispatcher):
+    """Notes how many requests it submits, and how many results were written before."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.recorder = ResultRecorder(
-            self.lease, self.queues, self.claims, self.connectivity
+        self.noted: list[tuple[int, int]] = []
+        super().__init__(
+            lambda _, requests: self.noted.append(
+                (len(requests), Attempt.objects.count())
+            )
         )
 
 
-def test_the_next_requests_are_claimed_before_successes_are_written():
-    EndpointFactory.create(max_in_flight=1)
+@pytest.mark.parametrize(
+    ("limits", "answer", "noted"),
+    [
+        ({}, ok, [(2, 0), (4, 0)]),  # the window has doubled
+        ({}, failed, [(2, 0), (2, 2)]),
+        ({"in_order": True}, ok, [(1, 0), (1, 1)]),
+        ({"rate_per_second": 100}, ok, [(1, 0), (1, 1)]),
+    ],
+)
+def test_only_successes_without_exact_limits_let_more_be_claimed_before_they_are_written(
+    limits, answer, noted
+):
+    EndpointFactory.create(max_in_flight=1, **limits)
     publish_events(6)
-    dispatcher = Unhurried()
-    first = dispatcher.claim()
-    dispatcher.recorder.receive([ok(request) for request in first])
-    second = dispatcher.claim()
-    assert (len(first), len(second)) == (2, 4)  # the window has doubled
-    assert not {request.key for request in first} & {request.key for request in second}
-    assert dispatcher.recorder.record()
-    assert Delivery.objects.filter(status=Delivery.Status.DELIVERED).count() == 2
-
-
-def test_nothing_is_claimed_before_a_failure_is_written():
-    EndpointFactory.create(max_in_flight=1)
-    publish_events(6)
-    dispatcher = Unhurried()
-    requests = dispatcher.claim()
-    dispatcher.recorder.receive([failed(request) for request in requests])
-    assert dispatcher.claim() == []
-    dispatcher.recorder.record()
-    assert len(dispatcher.claim()) == 2
-
-
-@pytest.mark.parametrize("limit", [{"in_order": True}, {"rate_per_second": 100}])
-def test_a_queue_that_claims_exactly_waits_for_every_result(limit):
-    EndpointFactory.create(max_in_flight=1, **limit)
-    publish_events(3)
-    dispatcher = Unhurried()
-    [first] = dispatcher.claim()
-    dispatcher.recorder.receive([ok(first)])
-    assert dispatcher.claim() == []
-    dispatcher.recorder.record()
-    assert len(dispatcher.claim()) == 1
+    dispatcher = Noting()
+    dispatcher.record(dispatcher.claim(), answer)
+    assert dispatcher.noted == noted
 
 
 def test_a_result_from_before_an_endpoint_became_strict_is_written_first():
-    endpoint = EndpointFactory.create(max_in_flight=1)
+    EndpointFactory.create(max_in_flight=1)
     publish_events(6)
-    dispatcher = Unhurried()
-    dispatcher.recorder.receive([ok(request) for request in dispatcher.claim()])
-    Endpoint.objects.filter(pk=endpoint.pk).update(in_order=True)
-    assert dispatcher.claim() == []
-    dispatcher.recorder.record()
-    assert len(dispatcher.claim()) == 1
-
-
-class OneByOne:
-    """A sender whose requests end one at a time, the oldest first; each is refused or accepted."""
-
-    def __init__(self, end: Callable[[OutgoingRequest], AttemptResult]) -> None:
-        self.requests: deque[OutgoingRequest] = deque()
-        self.claimed: list[int] = []
-        self._end = end
-
-    def submit(self, requests: Sequence[OutgoingRequest]) -> None:
-        self.requests += requests
-        self.claimed.append(len(requests))
-
-    def collect(self, *, wait_s: float) -> list[AttemptResult]:
-        return [self._end(self.requests.popleft())] if self.requests else []
-
-    def mark_reached(self) -> None:
-        """Nothing waits for this."""
-
-    def release_waiting(self, pks: Collection[int]) -> None:
-        """No queue is stopped here."""
-        assert not pks
+    dispatcher = Noting()
+    for request in dispatcher.claim():
+        dispatcher.sender.answer(request, ok)
+    dispatcher.work()  # receives them
+    Endpoint.objects.update(in_order=True)
+    dispatcher.work()
+    dispatcher.work()
+    assert dispatcher.noted == [(2, 0), (1, 2)]
 
 
 @pytest.mark.parametrize(
-    ("limits", "end"),
+    ("limits", "answer"),
     [({"rate_per_second": 10_000}, ok), ({"in_order": True}, ok), ({}, failed)],
 )
 def test_a_queue_claims_more_after_each_result_that_it_waits_for(
-    use_profile, limits, end
+    use_profile, limits, answer
 ):
     use_profile(disable_after=None)
     EndpointFactory.create(max_in_flight=4, **limits)
     publish_events(40)
-    lease = leases.acquire()
-    assert lease is not None
-    sender = OneByOne(end)
-    with closing(Listener()) as listener:
-        dispatcher = Dispatcher(
-            lease,
-            cast("Sender", sender),
-            listener,
-            stop=lambda: False,
-            linger=timedelta(0),
-            is_resident=False,
-        )
-        for _ in range(12):
-            dispatcher.work()
-    first, *others = sender.claimed
+    dispatcher = Noting()
+    dispatcher.work()
+    for _ in range(20):
+        for request in dispatcher.open[:1]:
+            dispatcher.sender.answer(request, answer)
+        dispatcher.work()
+    first, *others = [count for count, _ in dispatcher.noted]
     # A window of which more than half is left claims nothing, unless it claims exactly.
     assert sum(others) >= 8
     assert max(others) <= max(first // 2, 1)
 
 
-def test_a_queue_with_unwritten_results_is_not_released():
+def test_a_queue_with_unwritten_results_is_not_released(monkeypatch):
+    real, leased_by = results.record_results, []
+
+    def record_results(lease, ended, *, now):
+        leased_by.append(EndpointQueue.objects.get().leased_by)
+        return real(lease, ended, now=now)
+
+    monkeypatch.setattr(results, "record_results", record_results)
     EndpointFactory.create()
     publish_events(1)
-    dispatcher = Unhurried()
-    dispatcher.recorder.receive([ok(request) for request in dispatcher.claim()])
-    assert dispatcher.queues.idle() == []
-    dispatcher.recorder.record()
-    assert len(dispatcher.queues.idle()) == 1
+    dispatcher = SteppedDispatcher()
+    [request] = dispatcher.claim()
+    dispatcher.sender.answer(request, ok)
+    dispatcher.work()  # receives it
+    dispatcher.finish()
+    assert leased_by == [dispatcher.lease.pk]
+    assert EndpointQueue.objects.get().leased_by is None

@@ -8,7 +8,11 @@ import pytest
 import time_machine
 from django.utils import timezone
 
-from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, failed, ok
+from tests.webhooks_core.dispatch.stepped_dispatcher import (
+    SteppedDispatcher,
+    failed,
+    ok,
+)
 from tests.webhooks_core.engine import only_delivery
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core import endpoints, replays, tasks
@@ -41,10 +45,10 @@ def forget() -> None:
 def test_an_idle_system_needs_no_repair():
     EndpointFactory.create(url=URL)
     publish_event()
-    dispatcher = ManualDispatcher()
+    dispatcher = SteppedDispatcher()
     [request] = dispatcher.claim()
-    dispatcher.record([ok(request)])
-    dispatcher.leave()
+    dispatcher.record([request], ok)
+    dispatcher.finish()
     assert sweep() == SweepReport()
     assert not sweep()
 
@@ -67,7 +71,7 @@ def test_a_queue_that_missed_its_work_is_repaired_once_it_is_overdue(lost):
 def test_a_leased_queue_is_left_to_its_dispatcher():
     EndpointFactory.create(url=URL)
     publish_event()
-    dispatcher = ManualDispatcher()
+    dispatcher = SteppedDispatcher()
     dispatcher.claim()
     publish_event()
     forget()
@@ -79,10 +83,10 @@ def test_a_leased_queue_is_left_to_its_dispatcher():
 def test_deliveries_of_a_later_time_are_not_repaired():
     EndpointFactory.create(url=URL)
     publish_event()
-    dispatcher = ManualDispatcher()
+    dispatcher = SteppedDispatcher()
     [request] = dispatcher.claim()
-    dispatcher.record([failed(request)])
-    dispatcher.leave()
+    dispatcher.record([request], failed)
+    dispatcher.finish()
     forget()
     with later(seconds=50):
         assert sweep().repaired_queues == 0
@@ -129,7 +133,7 @@ def test_a_delivery_published_while_its_endpoint_ended_is_ended_too(use_profile,
         Endpoint.objects.update(active=False)
     with later(seconds=10):
         assert sweep().repaired_queues == 1
-        assert ManualDispatcher().claim() == []
+        assert SteppedDispatcher().claim() == []
     assert only_delivery().status == Delivery.Status.FAILED
     assert only_delivery().last_error == f"endpoint {ended}"
     assert EndpointQueue.objects.filter(endpoint=target).exists()
@@ -139,10 +143,10 @@ def test_dead_leases_expire_and_live_ones_do_not(settings):
     settings.WEBHOOK_DISPATCHERS = 2
     EndpointFactory.create(url=URL)
     publish_event()
-    dead = ManualDispatcher()
+    dead = SteppedDispatcher()
     dead.claim()
     with later(seconds=16):
-        live = ManualDispatcher()
+        live = SteppedDispatcher()
         assert DispatcherLease.objects.get(pk=dead.lease.pk).ended_at is not None
         assert sweep() == SweepReport()
         assert DispatcherLease.objects.get(pk=live.lease.pk).ended_at is None
@@ -156,7 +160,7 @@ def test_the_task_wakes_a_dispatcher_when_there_is_none(calls):
 
 
 def test_the_task_wakes_none_when_one_is_live(calls):
-    ManualDispatcher()
+    SteppedDispatcher()
     tasks.sweep()
     assert calls == []
 
@@ -165,10 +169,10 @@ def test_events_from_before_the_clock_was_set_back_are_due_at_once():
     EndpointFactory.create(url=URL)
     with later(hours=1):
         publish_event()
-        dispatcher = ManualDispatcher()
+        dispatcher = SteppedDispatcher()
         [request] = dispatcher.claim()
-        dispatcher.record([failed(request)])
-        dispatcher.leave()
+        dispatcher.record([request], failed)
+        dispatcher.finish()
         publish_event()
     retried, untried = Delivery.objects.order_by("pk")
     sweep()
@@ -212,10 +216,10 @@ def old(settings):
     target = EndpointFactory.create(url=URL, max_in_flight=3)
     with later(days=-40):
         publish_events(3)
-    dispatcher = ManualDispatcher()
+    dispatcher = SteppedDispatcher()
     first, second, third = dispatcher.claim()
-    dispatcher.record([ok(first), failed(second), failed(third)])
-    dispatcher.leave()
+    dispatcher.record([first, second, third], ok, failed, failed)
+    dispatcher.finish()
     Delivery.objects.filter(pk=second.key).fail(error="over")
     return target
 
@@ -259,11 +263,11 @@ def test_an_event_that_some_endpoints_have_yet_to_get_is_not_removed(old):
 
 def test_a_claimed_delivery_is_not_removed(old):
     with later(seconds=61):
-        dispatcher = ManualDispatcher()
+        dispatcher = SteppedDispatcher()
         [request] = dispatcher.claim()
         Endpoint.objects.update(status=Endpoint.Status.DISABLED)
         assert sweep().removed == 2
-        dispatcher.record([ok(request)])
+        dispatcher.record([request], ok)
         assert only_delivery().status == Delivery.Status.DELIVERED
         assert sweep().removed == 1
 
@@ -329,7 +333,7 @@ def test_retention_ends_when_a_dispatcher_is_wanted(old, monkeypatch):
     EndpointFactory.create(url=URL)
     publish_event()
     assert sweep().removed == 1  # work is due and no dispatcher is live
-    ManualDispatcher()
+    SteppedDispatcher()
     assert sweep().removed == 1
 
 
@@ -368,9 +372,9 @@ def test_an_event_is_as_old_as_its_latest_replay(old):
 
 
 def test_old_leases_are_removed():
-    dispatcher = ManualDispatcher()
-    dispatcher.leave()
-    live = ManualDispatcher()
+    dispatcher = SteppedDispatcher()
+    dispatcher.finish()
+    live = SteppedDispatcher()
     with later(days=31):
         DispatcherLease.objects.filter(pk=live.lease.pk).update(
             expires_at=timezone.now() + timedelta(seconds=9)

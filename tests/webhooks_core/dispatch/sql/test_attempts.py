@@ -7,10 +7,8 @@ from datetime import UTC, datetime
 import orjson
 import pytest
 
-from tests.webhooks_core.dispatch.manual_dispatcher import ManualDispatcher, ok
+from tests.webhooks_core.dispatch.stepped_dispatcher import SteppedDispatcher, ok
 from tests.webhooks_core.factories import EndpointFactory, publish_events
-from webhooks_core.database.clock import clock
-from webhooks_core.dispatch.results import record_results
 from webhooks_core.dispatch.sql import attempts
 from webhooks_core.dispatch.sql.attempts import AttemptRow
 from webhooks_core.models import Attempt, Delivery
@@ -62,10 +60,9 @@ def test_more_attempts_than_a_statement_takes_are_stored(monkeypatch):
 
 def test_an_attempt_that_is_stored_already_does_not_stop_the_others():
     rows = attempts_of(3)
-    dispatcher = ManualDispatcher()
+    dispatcher = SteppedDispatcher()
     requests = dispatcher.claim()
     attempts.insert(rows[:1])
-    ended = [(dispatcher.claims.pop(it.key), ok(it)) for it in requests]
-    record_results(dispatcher.lease, ended, now=clock.now())
+    dispatcher.record(requests, ok)
     delivered = Delivery.objects.filter(status=Delivery.Status.DELIVERED)
     assert (delivered.count(), Attempt.objects.count()) == (3, 3)
