@@ -14,6 +14,7 @@ from gateway.errors import UnauthorizedError
 from gateway.identity import Caller
 from gateway.keys import MISS, cached_caller, look_up
 from gateway.models import GatewayKey
+from tests.gateway.client import Api
 from webhooks_core.web import bearer
 
 pytestmark = pytest.mark.django_db
@@ -266,3 +267,16 @@ def test_a_key_that_cannot_be_is_not_made(fields, message):
     with pytest.raises(keys.KeyInputError, match=message):
         make(**fields)
     assert not GatewayKey.objects.exists()
+
+
+def test_every_principal_of_a_tenant_sees_its_subscriptions(acme):
+    subscription = acme.create()
+    other = Api(tenant="acme", principal="ben")
+    assert other.get(f"/{subscription['id']}")["id"] == subscription["id"]
+
+
+def test_a_gateway_key_opens_its_tenant_alone(acme, globex):
+    mine, theirs = acme.create(), globex.create()
+    api = Api(key=make().text)
+    assert [item["id"] for item in api.get()["items"]] == [mine["id"]]
+    api.get(f"/{theirs['id']}", 404)

@@ -313,46 +313,6 @@ def test_switched_off_webhooks_send_nothing_and_leave_the_api_working(
     assert subscriber.requests == []
 
 
-def test_deliveries_are_listed_newest_first_in_pages(acme):
-    subscription = acme.create()
-    for number in range(3):
-        acme.ingest(f"text {number}")
-    rows = acme.deliveries(subscription)
-    assert list(rows[0]) == [
-        "id",
-        "event_id",
-        "event_type",
-        "status",
-        "attempts",
-        "last_error",
-        "next_attempt_at",
-        "delivered_at",
-        "created_at",
-    ]
-    assert rows[0]["created_at"] > rows[1]["created_at"] > rows[2]["created_at"]
-    assert (rows[0]["status"], rows[0]["attempts"], rows[0]["last_error"]) == (
-        "attempting",
-        0,
-        "",
-    )
-    assert rows[0]["next_attempt_at"]
-    assert rows[0]["delivered_at"] is None
-    assert acme.deliveries(subscription, "?page=2&page_size=2") == rows[2:]
-    assert acme.deliveries(subscription, "?page=3&page_size=2") == []
-    for query in ("page=0", "page_size=x"):
-        acme.get(f"/{subscription['id']}/deliveries?{query}", 400)
-
-
-def test_the_list_of_deliveries_costs_the_same_whatever_its_length(
-    acme, django_assert_num_queries
-):
-    subscription = acme.create()
-    for number in range(5):
-        acme.ingest(f"text {number}")
-    with django_assert_num_queries(2):
-        acme.deliveries(subscription)
-
-
 @pytest.mark.spec("gateway", "Delivery semantics 3")
 @pytest.mark.spec(
     "gateway", "a slow or failing subscriber never delays or fails the request"

@@ -6,37 +6,11 @@ import pytest
 
 from gateway import keys
 from tests.gateway.client import PATH, Api
-from tests.threads import at_once
-from webhooks_core import endpoints
 from webhooks_core.models import Endpoint
 
 pytestmark = pytest.mark.django_db
 
 URL = "http://127.0.0.1:9/hook"
-
-
-def test_the_quota_is_per_tenant_and_freed_by_delete(acme, globex, monkeypatch):
-    subscriptions = [acme.create() for _ in range(100)]
-    response = acme.call("POST", PATH, {"url": URL})
-    assert (response.status_code, list(response.json())) == (429, ["detail"])
-    assert "100" in response.json()["detail"]
-    globex.create()
-    acme.call("DELETE", f"{PATH}/{subscriptions[0]['id']}")
-    acme.create()
-    assert Endpoint.objects.of("gateway", "acme").count() == 100
-
-
-@pytest.mark.django_db(transaction=True)
-def test_of_eight_creations_at_once_only_the_quota_succeeds(acme):
-    for _ in range(97):
-        endpoints.create(profile="gateway", owner="acme", url=URL, event_types=[])
-
-    def create() -> int:
-        api = Api(tenant="acme", principal="ada")
-        return int(api.call("POST", PATH, {"url": URL}).status_code)
-
-    assert sorted(at_once(8, create)) == [201] * 3 + [429] * 5
-    assert Endpoint.objects.of("gateway", "acme").count() == 100
 
 
 def test_throttles_count_per_key_and_say_when_to_come_back(settings):

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from gateway.viewsets import SubscriptionViewSet
-from gateway.webhooks import url_policy
-from tests.gateway.client import JSON, PATH, Api, nothing_happened
-from webhooks_core import endpoints, profiles
+from tests.gateway.client import JSON, PATH, nothing_happened
 from webhooks_core.models import Endpoint
 from webhooks_core.secrets import MASK
 from webhooks_core.times import iso
@@ -30,7 +26,6 @@ FIELDS = [
     "updated_at",
     "last_attempt_at",
 ]
-ABSENT = "whsub_" + "0" * 26
 
 
 @pytest.mark.spec("gateway", "POST /v1/webhooks/subscriptions: create")
@@ -152,12 +147,6 @@ def test_an_empty_patch_changes_nothing(acme):
     )
 
 
-def test_a_patch_with_an_unchanged_url_asks_no_resolver(acme, monkeypatch):
-    subscription = acme.create()
-    monkeypatch.setattr("webhooks_core.network.url_policy._resolve", None)
-    acme.patch(subscription, url=subscription["url"], active=False)
-
-
 def test_patch_refuses_a_secret(acme):
     subscription = acme.create()
     response = acme.patch(subscription, 400, secret="another", description="no")
@@ -181,24 +170,9 @@ def test_delete_answers_204_once(acme):
 BAD: list[tuple[str, dict[str, Any], str]] = [
     ("a url is needed", {}, "url is required."),
     ("not null", {"url": None}, "url must be a string."),
-    ("not a number", {"url": 7}, "url must be a string."),
     ("not empty", {"url": ""}, "url must not be empty."),
-    ("not relative", {"url": "/hook"}, "url"),
-    ("another scheme", {"url": "ftp://example.com/"}, "http"),
-    ("a user name", {"url": "http://u:p@127.0.0.1/"}, "user name"),
-    ("a fragment", {"url": f"{URL}#x"}, "fragment"),
-    ("port 0", {"url": "http://127.0.0.1:0/"}, "port 0"),
-    ("too long", {"url": f"{URL}/" + "x" * 2048}, "longer than 2048"),
-    ("NUL", {"url": f"{URL}/\x00"}, "characters"),
-    ("a private address", {"url": "http://10.0.0.1/"}, "public"),
-    ("cloud metadata", {"url": "http://169.254.169.254/"}, "public"),
-    ("a mapped private address", {"url": "http://[::ffff:10.0.0.1]/"}, "url "),
-    ("a decimal loopback", {"url": "http://2130706433/"}, "public"),
-    ("another loopback", {"url": "http://127.0.0.2:9/"}, "public"),
-    ("ourselves", {"url": "http://localhost:8000/v1/ingest"}, "itself"),
     ("event_types null", {"url": URL, "event_types": None}, "event_types must be"),
     ("event_types text", {"url": URL, "event_types": "x"}, "event_types must be"),
-    ("event_types numbers", {"url": URL, "event_types": [1]}, "event_types must be"),
     ("unknown type", {"url": URL, "event_types": ["x"]}, "unknown event type"),
     ("the test event", {"url": URL, "event_types": ["webhook.test"]}, "unknown event"),
     ("description null", {"url": URL, "description": None}, "description must be"),
@@ -238,117 +212,3 @@ def test_patch_refuses_bad_input_and_changes_nothing(acme, _case, body, words):
     assert response.status_code == 400
     assert words in response.json()["detail"]
     assert acme.get(f"/{subscription['id']}") == subscription | {"secret": MASK}
-
-
-MALFORMED = [
-    (b"", "empty"),
-    (b"{", "not JSON"),
-    (b'{"url": NaN}', "not JSON"),
-    (b'{"url": "\xff"}', "not JSON"),
-    (b'{"url": "\\ud800"}', "not JSON"),
-    (b"[" * 60_000, "not JSON"),
-    (b"[]", "must be a JSON object"),
-    (b"null", "must be a JSON object"),
-    (b'"text"', "must be a JSON object"),
-]
-
-
-@pytest.mark.parametrize(("body", "words"), MALFORMED)
-def test_a_malformed_body_is_400(acme, body, words):
-    subscription = acme.create()
-    for method, path in (("POST", PATH), ("PATCH", f"{PATH}/{subscription['id']}")):
-        response = acme.call(method, path, body)
-        assert response.status_code == 400
-        assert words in response.json()["detail"]
-    assert Endpoint.objects.count() == 1
-
-
-def test_a_body_over_64_kib_is_413(acme):
-    body = b'{"url": "' + b"x" * 65_536 + b'"}'
-    response = acme.call("POST", PATH, body)
-    assert (response.status_code, list(response.json())) == (413, ["detail"])
-    fits = b'{"url": "%s"}' % URL.encode()
-    padded = fits + b" " * (65_536 - len(fits))
-    assert acme.call("POST", PATH, padded).status_code == 201
-
-
-def test_an_encoded_body_is_415(acme):
-    headers = {"Content-Encoding": "gzip"}
-    response = acme.call("POST", PATH, {"url": URL}, headers=headers)
-    assert response.status_code == 415
-    assert "Content-Encoding" in response.json()["detail"]
-    assert nothing_happened()
-    identity = {"Content-Encoding": "identity"}
-    assert acme.call("POST", PATH, {"url": URL}, headers=identity).status_code == 201
-
-
-@pytest.mark.parametrize(
-    "media_type",
-    ["text/plain", "application/xml", "", "multipart/form-data; boundary=x"],
-)
-def test_another_media_type_is_415(acme, media_type):
-    response = acme.call("POST", PATH, {"url": URL}, content_type=media_type)
-    assert (response.status_code, list(response.json())) == (415, ["detail"])
-    assert nothing_happened()
-
-
-@pytest.mark.parametrize("media_type", [f"{JSON}; charset=utf-8", "Application/JSON"])
-def test_json_by_any_of_its_names_is_read(acme, media_type):
-    response = acme.call("POST", PATH, {"url": URL}, content_type=media_type)
-    assert response.status_code == 201
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "allowed"),
-    [
-        ("PUT", "", {"GET", "POST"}),
-        ("DELETE", "", {"GET", "POST"}),
-        ("POST", "/{id}", {"GET", "PATCH", "DELETE"}),
-        ("GET", "/{id}/test", {"POST"}),
-        ("POST", "/{id}/deliveries", {"GET"}),
-    ],
-)
-@pytest.mark.spec("gateway", "management paths carry /v1, chat /v2, the signature v1")
-def test_a_wrong_method_is_405_and_says_what_is_allowed(acme, method, path, allowed):
-    subscription = acme.create()
-    anonymous = Api(tenant="", principal="")
-    for api in (acme, anonymous):
-        response = api.call(method, PATH + path.format(id=subscription["id"]))
-        assert (response.status_code, list(response.json())) == (405, ["detail"])
-        assert (
-            allowed
-            <= set(response["Allow"].split(", "))
-            <= allowed | {"HEAD", "OPTIONS"}
-        )
-
-
-def test_in_production_loopback_is_refused(acme, monkeypatch):
-    strict = url_policy(base_url="https://signpost.example", local=False)
-    monkeypatch.setitem(
-        profiles._profiles,
-        "gateway",
-        replace(profiles.get("gateway"), url_policy=strict),
-    )
-    for url in (
-        URL,
-        "http://localhost/",
-        "https://[::1]/",
-        "https://signpost.example/",
-    ):
-        assert acme.call("POST", PATH, {"url": url}).status_code == 400
-    assert nothing_happened()
-
-
-def test_what_is_deleted_meanwhile_is_404(acme, monkeypatch):
-    subscription = acme.create()
-    row = Endpoint.objects.get()
-    endpoints.delete(row)
-    monkeypatch.setattr(SubscriptionViewSet, "get_object", lambda _: row)
-    assert acme.patch(subscription, 404, active=False)["detail"]
-    assert acme.call("DELETE", f"{PATH}/{subscription['id']}").status_code == 404
-
-
-def test_options_tell_the_methods_without_identity():
-    response = Api(key="nonsense").call("OPTIONS", PATH)
-    assert response.status_code == 204
-    assert "POST" in response["Allow"]

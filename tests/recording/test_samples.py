@@ -6,8 +6,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
+from tests.products.test_deliveries import WRONG_COUNTS
 from tests.recording.conftest import error_of
-from tests.recording.test_deliveries import WRONG_COUNTS
 from webhooks_core.models import Event
 from webhooks_core.publishing import publish
 

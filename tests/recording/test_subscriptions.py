@@ -2,20 +2,13 @@ from __future__ import annotations
 
 import base64
 import re
-import socket
 from datetime import timedelta
 
-import orjson
 import pytest
 import time_machine
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from recording.errors import NotFoundError
-from recording.subscriptions import Subscriptions
-from tests.recording.conftest import OTHER_URL, URL, Api, error_of
-from webhooks_core import profiles
+from tests.recording.conftest import OTHER_URL, URL, Api
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.publishing import publish
 
@@ -86,12 +79,6 @@ def test_a_subscription_without_events_receives_nothing(api, body):
     assert not Delivery.objects.exists()
 
 
-@pytest.mark.spec("recording", "events: duplicates collapse, order kept")
-def test_events_are_kept_once_each_in_the_order_given(api):
-    events = ["webhook.ping", "summary.completed", "webhook.ping"]
-    assert api.create(events=events)["events"] == ["webhook.ping", "summary.completed"]
-
-
 @pytest.mark.spec("recording", "webhook.ping is sent only through the test endpoint")
 def test_a_listed_ping_is_never_sent_by_an_event(api):
     api.create(events=["webhook.ping"])
@@ -99,13 +86,6 @@ def test_a_listed_ping_is_never_sent_by_an_event(api):
         profile="recording", owner=api.owner, event_type="webhook.ping", data={"x": 1}
     )
     assert not Delivery.objects.exists()
-
-
-def test_unknown_fields_are_ignored(api):
-    body = {"url": URL, "events": [], "secret": "mine", "status": 2}
-    created = api.post("webhooks", body).json()
-    assert created["status"] == 1
-    assert created["secret"] != "mine"
 
 
 # ── List ────────────────────────────────────────────────────────────────────────────
@@ -135,26 +115,6 @@ def test_the_list_shows_each_subscription_with_exactly_the_fields_of_the_spec(ap
     assert (oldest["status"], oldest["consecutive_failures"]) == (1, 0)
     assert TIME.fullmatch(oldest["created_at"])
     assert TIME.fullmatch(oldest["updated_at"])
-
-
-def test_an_account_without_subscriptions_has_an_empty_list(api):
-    assert api.get("webhooks").json() == {"items": []}
-
-
-def test_lists_show_only_the_account_s_own(api, stranger):
-    api.create()
-    assert stranger.get("webhooks").json() == {"items": []}
-
-
-def test_the_list_costs_the_same_queries_however_long(api):
-    counts = []
-    for _ in range(2):
-        api.create()
-        with CaptureQueriesContext(connection) as queries:
-            api.get("webhooks")
-        counts.append(len(queries))
-    assert counts[1] == 2  # the token and the list
-    assert counts[0] <= 3  # the token's first use is noted once an hour
 
 
 # ── Update ──────────────────────────────────────────────────────────────────────────
@@ -238,85 +198,13 @@ def test_what_waited_for_a_disabled_subscription_is_due_when_it_gets_a_new_url(a
     assert Delivery.objects.filter(next_attempt_at__lte=timezone.now()).exists()
 
 
-def test_an_identical_url_is_not_checked_again(api, monkeypatch):
-    endpoint_id = api.create()["endpoint_id"]
-
-    def resolve(_host, _port, **_options):
-        raise socket.gaierror(socket.EAI_NONAME, "gone meanwhile")
-
-    monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    response = api.patch(f"webhooks/{endpoint_id}", {"url": URL, "events": []})
-    assert response.status_code == 200
-
-
-def test_staff_s_trusted_subscription_may_move_within_the_allowed_networks(
-    api, settings
-):
-    settings.WEBHOOK_ALLOWED_TARGETS = ["10.1.0.0/16"]
-    endpoint_id = api.create()["endpoint_id"]
-    path, body = f"webhooks/{endpoint_id}", {"url": "https://10.1.2.3/"}
-    error_of(api.patch(path, body), 400, "bad_request")
-    Endpoint.objects.update(trusted=True)
-    assert api.patch(path, body).json()["item"]["url"] == "https://10.1.2.3/"
-
-
 # ── Delete ──────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.spec("recording", "DELETE answers 200 {ok: true}")
-def test_a_deleted_subscription_is_absent_and_its_pending_deliveries_failed(api):
-    endpoint_id = api.create()["endpoint_id"]
-    ready(api)
-    response = api.delete(f"webhooks/{endpoint_id}")
+def test_a_deletion_answers_ok(api):
+    response = api.delete(f"webhooks/{api.create()['endpoint_id']}")
     assert (response.status_code, response.json()) == (200, {"ok": True})
-    assert api.get("webhooks").json() == {"items": []}
-    assert Delivery.objects.get().status == Delivery.Status.FAILED
-    error_of(api.delete(f"webhooks/{endpoint_id}"), 404, "not_found")
-    ready(api, "aud_2")
-    assert Delivery.objects.count() == 1
-
-
-def test_of_two_deletions_at_once_the_second_finds_nothing(api):
-    subscription = Subscriptions(api.user).find(api.create()["endpoint_id"])
-    Subscriptions(api.user).delete(subscription)
-    with pytest.raises(NotFoundError):
-        Subscriptions(api.user).delete(subscription)
-
-
-def test_an_update_of_what_was_deleted_meanwhile_changes_nothing(api):
-    subscription = Subscriptions(api.user).find(api.create()["endpoint_id"])
-    Subscriptions(api.user).delete(subscription)
-    with pytest.raises(NotFoundError):
-        Subscriptions(api.user).update(subscription, url=OTHER_URL, event_types=[])
-    assert Endpoint.objects.get().url == URL
-
-
-def test_a_subscription_disabled_meanwhile_is_enabled_by_the_new_url(api):
-    subscription = Subscriptions(api.user).find(api.create()["endpoint_id"])
-    disable(subscription.public_id)
-    updated = Subscriptions(api.user).update(
-        subscription, url=OTHER_URL, event_types=[]
-    )
-    assert (updated.status, updated.consecutive_failures) == (1, 0)
-
-
-# ── Test ────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.spec("recording", "test: 200 {event_id, queued: true}")
-@pytest.mark.parametrize("events", [[], ["summary.completed"], ["webhook.ping"]])
-def test_a_ping_goes_to_that_subscription_alone_whatever_its_events(api, events):
-    tested = api.create(events=events)["endpoint_id"]
-    api.create(events=["webhook.ping", "summary.completed"])
-    response = api.post(f"webhooks/{tested}/test")
-    assert response.status_code == 200
-    assert list(response.json()) == ["event_id", "queued"]
-    assert response.json()["queued"] is True
-    delivery = Delivery.objects.select_related("event", "endpoint").get()
-    assert delivery.endpoint.public_id == tested
-    body = orjson.loads(delivery.event.body)
-    assert body["id"] == response.json()["event_id"] == delivery.event.public_id
-    assert (body["type"], body["data"]) == ("webhook.ping", {"endpoint_id": tested})
 
 
 @pytest.mark.spec("recording", "a disabled endpoint may be skipped without a record")
@@ -337,7 +225,3 @@ def test_times_are_utc_with_microseconds(api):
         api.create()
         [subscription] = api.get("webhooks").json()["items"]
     assert subscription["created_at"] == "2030-01-02T03:04:05.000006Z"
-
-
-def test_the_profile_is_registered():
-    assert profiles.get("recording").name == "recording"

@@ -1,4 +1,4 @@
-"""The mapping of exceptions works with and without the package's extra `redis`."""
+"""The statuses of exceptions, also without the package's extra `redis`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ import subprocess
 import sys
 
 import pytest
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
+from django.http import Http404
+from django.http.request import UnreadablePostError
+from rest_framework import exceptions
+
+from webhooks_core.web.exception_mapping import Failure, failure_of
+from webhooks_core.web.parsers import PayloadTooLarge
 
 PROGRAM = """
 import sys
@@ -29,3 +36,28 @@ def test_an_outage_is_a_503_with_and_without_redis(redis, statuses):
     command = [sys.executable, "-c", PROGRAM, redis]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.stdout.replace("\n", "") == statuses, run.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "failure"),
+    [
+        (Http404(), Failure(404)),
+        (exceptions.NotFound(), Failure(404)),
+        (exceptions.MethodNotAllowed("PUT"), Failure(405)),
+        (exceptions.ParseError("why"), Failure(400, "why")),
+        (
+            exceptions.ValidationError({"a": [{"b": "why"}], "c": "x"}),
+            Failure(400, "why"),
+        ),
+        (exceptions.UnsupportedMediaType("x"), Failure(415)),
+        (exceptions.Throttled(wait=3.2), Failure(429, headers={"Retry-After": "4"})),
+        (PayloadTooLarge("why"), Failure(413, "why")),
+        (RequestDataTooBig(), Failure(413)),
+        (TooManyFieldsSent(), Failure(400)),
+        (UnreadablePostError(), Failure(400)),
+        (exceptions.PermissionDenied(), None),
+        (RuntimeError(), None),
+    ],
+)
+def test_an_exception_means_a_status_and_a_message(error, failure):
+    assert failure_of(error) == failure

@@ -1,0 +1,233 @@
+"""The shape of every error, and the order in which faults are reported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import InterfaceError, OperationalError
+from django.http.request import UnreadablePostError
+from django.test import Client
+from redis.exceptions import ConnectionError as RedisConnectionError
+
+from gateway import errors as gateway
+from recording import errors as recording
+from tests.products.product import GATEWAY, PRODUCTS, RECORDING, URL
+from webhooks_core.web.errors import response
+from webhooks_core.web.parsers import StrictJSONParser
+from webhooks_core.web.subscriptions import SubscriptionService
+
+pytestmark = pytest.mark.django_db
+
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"]
+SAMPLES = "/v1/webhook-events/samples"
+HANDLERS: dict[str, Any] = {"recording": recording.HANDLER, "gateway": gateway.HANDLER}
+ADDRESSES = [
+    (product.name, tail) for product in PRODUCTS.values() for tail in product.routes
+]
+
+
+@pytest.mark.parametrize(("product", "tail"), ADDRESSES, indirect=["product"])
+@pytest.mark.spec("recording", "wrong method 405 method_not_allowed, before 401")
+@pytest.mark.spec("recording", "order: 401 before object, media type and body")
+@pytest.mark.spec("gateway", "management paths carry /v1, chat /v2, the signature v1")
+def test_the_method_is_checked_first_then_the_identity(product, mine, tail):
+    allowed = product.routes[tail]
+    address = tail.format(id=product.absent)
+    for method in METHODS:
+        for caller in (mine, mine.without_identity()):
+            if method in allowed and caller is mine:
+                continue
+            response = caller.call(
+                method, f"{address}?page=x", b"[[[", content_type="text/plain"
+            )
+            status = 401 if method in allowed else 405
+            assert response.status_code == status
+            if method == "HEAD":
+                assert response.content == b""
+            else:
+                product.error(response, status)
+            if status == 405:
+                assert set(response["Allow"].split(", ")) == allowed | {"OPTIONS"}
+
+
+@pytest.mark.parametrize(("product", "tail"), ADDRESSES, indirect=["product"])
+def test_options_lists_the_methods_without_an_identity(product, mine, tail):
+    address = tail.format(id=product.absent)
+    response = mine.without_identity().call("OPTIONS", address)
+    assert (response.status_code, response.content) == (204, b"")
+    assert set(response["Allow"].split(", ")) == product.routes[tail] | {"OPTIONS"}
+
+
+def test_head_responds_as_get_without_a_body(mine):
+    mine.create()
+    response, head = mine.call("GET"), mine.call("HEAD")
+    assert (head.status_code, head.content) == (200, b"")
+    assert head["Content-Type"] == response["Content-Type"]
+
+
+@pytest.mark.spec("recording", "order: object 404 before 415 and malformed body")
+@pytest.mark.spec("recording", "order: 415 before malformed body, body before fields")
+def test_the_object_then_the_media_type_then_the_body_then_the_fields(product, mine):
+    absent, present = f"/{product.absent}", f"/{mine.new_id()}"
+    for body in (b"[[[", b"x" * 70_000):
+        response = mine.call("PATCH", absent, body, content_type="text/plain")
+        product.error(response, 404)
+        product.error(mine.call("PATCH", absent, body), 404)
+    product.error(mine.call("GET", f"{absent}/deliveries?page=0"), 404)
+    for method, address in (("POST", ""), ("PATCH", present)):
+        response = mine.call(method, address, b"[[[", content_type="text/plain")
+        product.error(response, 415)
+        response = mine.call(method, address, b'{"url": ')
+        assert "JSON" in product.error(response, 400)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/v1", "/v1/", "/v1/nothing", "/v1/webhooks/", "/v1/webhooks//test"),
+        *("/v1/webhooks/x/test/", "/v1/webhooks/x/y", "/v1/webhook-events"),
+        *(f"{SAMPLES}/", "/v1/%00", "/v1/%ff", "/v1/ingested"),
+    ],
+)
+@pytest.mark.spec("recording", "unknown address under /v1 404")
+@pytest.mark.spec(
+    "recording",
+    "recording data is read-only through the interface",
+    "webhook paths carry /v1, OAuth paths no version",
+)
+def test_an_unknown_address_under_v1_is_recording_s_404(api, client, path):
+    for method in ("GET", "POST", "DELETE", "OPTIONS"):
+        for caller in (client, api.client):
+            headers = {"Authorization": f"Bearer {api.token}"}
+            RECORDING.error(caller.generic(method, path, headers=headers), 404)
+            RECORDING.error(caller.generic(method, path), 404)
+
+
+@pytest.mark.parametrize("rest", ["/no/such/thing", "/"])
+@pytest.mark.parametrize(
+    "prefix",
+    ["/v1/ingest", GATEWAY.path, "/v1/chat", "/v1/embeddings", "/v1/usage", "/v2"],
+)
+def test_an_unknown_address_below_the_gateway_s_is_its_404(client, prefix, rest):
+    response = client.get(prefix + rest)
+    assert GATEWAY.error(response, 404) == "There is nothing at this address."
+
+
+def test_the_address_of_an_unnamed_model_is_chats_and_asks_who_calls(client):
+    response = client.get("/v1/models/")
+    assert (response.status_code, list(response.json())) == (401, ["error"])
+
+
+@pytest.mark.parametrize("accept", ["text/html", "application/xml", "x", "*/*;q=0"])
+@pytest.mark.spec("recording", "Accept is ignored")
+def test_accept_and_format_do_not_matter(product, mine, accept):
+    headers = {"Accept": accept}
+    if product is RECORDING:
+        headers["Authorization"] = f"Bearer {mine.api.token}"
+    response = mine.call("GET", "?format=xml", headers=headers)
+    assert (response.status_code, response["Content-Type"]) == (200, "application/json")
+
+
+# ── Our own faults ──────────────────────────────────────────────────────────────────
+
+
+def fail_with(monkeypatch, error):
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(SubscriptionService, "all", fail)
+
+
+@pytest.mark.parametrize(
+    "kind", [OperationalError, InterfaceError, RedisConnectionError]
+)
+@pytest.mark.spec("recording", "503 unavailable with Retry-After")
+def test_a_service_that_is_away_is_503_and_logged(
+    product, mine, monkeypatch, caplog, kind
+):
+    fail_with(monkeypatch, kind("could not connect to 10.0.0.5"))
+    response = mine.call("GET")
+    assert "10.0.0.5" not in product.error(response, 503)
+    assert int(response["Retry-After"]) > 0
+    assert "dependency unavailable" in caplog.text
+
+
+@pytest.mark.spec("recording", "500 internal, no detail leaks")
+def test_the_unforeseen_is_500_and_leaks_nothing(product, mine, monkeypatch, caplog):
+    fail_with(monkeypatch, RuntimeError("the secret is whsec_abc"))
+    response = mine.call("GET")
+    assert product.error(response, 500) == "Something went wrong on our side."
+    assert response["X-Request-Id"]
+    assert "whsec_abc" in caplog.text
+
+
+@pytest.mark.parametrize("kind", [OperationalError, RuntimeError])
+def test_a_failure_in_the_middle_of_a_write_leaves_nothing(mine, monkeypatch, kind):
+    def fail(*_args: object, **_options: object) -> None:
+        raise kind("boom")
+
+    monkeypatch.setattr("webhooks_core.endpoints.EndpointQueue.objects.create", fail)
+    assert mine.call("POST", "", {"url": URL}).status_code in {500, 503}
+    assert not mine.endpoints.exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(RuntimeError("x"), 500), (OperationalError("x"), 503)]
+)
+def test_a_crash_before_the_view_has_the_shape_too(
+    product, monkeypatch, settings, error, status
+):
+    monkeypatch.setattr(Broken, "error", error)
+    settings.MIDDLEWARE = [f"{__name__}.Broken"]
+    client = Client(raise_request_exception=False)
+    product.error(client.get(product.path), status)
+    assert client.get("/nothing")["Content-Type"].startswith("text/html")
+
+
+class Broken:
+    """A middleware that fails."""
+
+    error: Exception = RuntimeError("x")
+
+    def __init__(self, get_response) -> None:
+        pass
+
+    def __call__(self, request) -> None:
+        raise self.error
+
+
+def test_a_host_that_is_not_ours_is_400(product, client):
+    response = client.get(product.path, headers={"Host": "evil.example"})
+    assert "evil" not in product.error(response, 400)
+
+
+def test_a_client_that_goes_away_while_sending_is_400(product, mine, monkeypatch):
+    def fail(*_args: object) -> None:
+        raise UnreadablePostError("reset by peer")
+
+    monkeypatch.setattr(StrictJSONParser, "parse", fail)
+    product.error(mine.call("POST", "", {"url": URL}), 400)
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [(name, status) for name, handler in HANDLERS.items() for status in handler.kinds],
+)
+def test_every_kind_has_a_status_and_a_sentence_of_its_own(name, status):
+    error = HANDLERS[name].kinds[status]()
+    assert error.status_code == status
+    assert error.detail[0].isupper()
+    assert error.detail[-1] in ".>"
+    assert "\n" not in error.detail
+
+
+def test_a_detail_of_the_gateway_may_be_any_json():
+    error = gateway.BadRequestError(["one", "two"])
+    assert response(error).content == b'{"detail": ["one", "two"]}'
+
+
+@pytest.mark.spec("recording", "errors: HTTP status and code")
+def test_the_codes_are_those_of_the_spec():
+    codes = {status: kind().code for status, kind in recording.ERRORS.items()}
+    assert codes == RECORDING.codes

@@ -1,0 +1,232 @@
+"""The OpenAPI document and the page of each product: complete, and true of the code."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any
+
+import jsonschema
+import pytest
+from django.conf import settings
+from django.core.management import get_commands
+
+from config.operations.api_docs import openapi
+from gateway import errors as gateway
+from gateway import ingest, keys, splitting
+from gateway import serializers as gateway_serializers
+from gateway.chat.upstreams.registry import KINDS
+from gateway.configuration import shapes
+from gateway.serializers import MAX_METADATA_DEPTH
+from recording import errors as recording
+from recording import serializers as recording_serializers
+from recording.library import event_data
+from tests.fuzzing import DESCRIBED, DOCUMENT, assert_as_described, bounded
+from tests.gateway.client import INGEST
+from tests.products.product import GATEWAY, PRODUCTS, RECORDING, of_account
+from webhooks_core import profiles
+from webhooks_core.web.parsers import MAX_BODY_BYTES
+
+ALWAYS = {401, 500, 503}
+BODY = {400, 413, 415}
+HOOKS, HOOK = RECORDING.path, f"{RECORDING.path}/{{endpoint_id}}"
+SUBSCRIPTIONS, SUBSCRIPTION = GATEWAY.path, f"{GATEWAY.path}/{{subscription_id}}"
+OPERATIONS = {
+    "recording": {
+        ("GET", HOOKS): {200},
+        ("POST", HOOKS): {201, 429} | BODY,
+        ("PATCH", HOOK): {200, 404} | BODY,
+        ("DELETE", HOOK): {200, 404},
+        ("POST", f"{HOOK}/test"): {200, 404, 429},
+        ("GET", f"{HOOK}/deliveries"): {200, 400, 404},
+        ("GET", "/v1/webhook-events/samples"): {200, 400},
+    },
+    "gateway": {
+        ("GET", SUBSCRIPTIONS): {200, 400},
+        ("POST", SUBSCRIPTIONS): {201, 429} | BODY,
+        ("GET", SUBSCRIPTION): {200, 404},
+        ("PATCH", SUBSCRIPTION): {200, 404, 409} | BODY,
+        ("DELETE", SUBSCRIPTION): {204, 404, 409},
+        ("POST", f"{SUBSCRIPTION}/test"): {202, 404, 409, 429},
+        ("GET", f"{SUBSCRIPTION}/deliveries"): {200, 400, 404},
+        ("POST", INGEST): {200, 201, 429} | BODY,
+    },
+}
+SECURITY: dict[str, Any] = {
+    "recording": [{"recordingBearer": []}],
+    "gateway": [{"gatewayKey": []}, {"gatewayTenant": [], "gatewayPrincipal": []}],
+}
+ERRORS: dict[str, Any] = {"recording": recording.ERRORS, "gateway": gateway.ERRORS}
+PAGES = {
+    name: (settings.BASE_DIR / "docs" / f"{name}.md").read_text() for name in PRODUCTS
+}
+EACH = [
+    (name, method, path)
+    for name, operations in OPERATIONS.items()
+    for method, path in operations
+]
+
+
+def assert_valid(value, schema):
+    jsonschema.validate(value, schema | {"components": DOCUMENT["components"]})
+
+
+def test_the_file_is_what_the_code_says():
+    assert (
+        openapi().encode() == (settings.BASE_DIR / "docs/api/openapi.json").read_bytes()
+    )
+
+
+def test_the_operations_are_all_that_there_are():
+    described = {
+        (method.upper(), path)
+        for path, operations in DOCUMENT["paths"].items()
+        if path.startswith(("/v1/webhook", INGEST))
+        for method in operations
+    }
+    assert described == {(method, path) for _, method, path in EACH}
+
+
+@pytest.mark.parametrize(("name", "method", "path"), EACH)
+def test_an_operation_names_every_status_with_an_example(name, method, path):
+    operation = DOCUMENT["paths"][path][method.lower()]
+    statuses = {int(status) for status in operation["responses"]}
+    assert statuses == OPERATIONS[name][method, path] | ALWAYS
+    assert operation["security"] == SECURITY[name]
+    for status, response in operation["responses"].items():
+        assert response["description"]
+        if status != "204":
+            content = response["content"]["application/json"]
+            [example] = content["examples"].values()
+            assert_valid(example["value"], content["schema"])
+    assert f"| {method} | `{path}` |" in PAGES[name]
+
+
+def test_the_outgoing_events_are_described_with_examples():
+    for name in PRODUCTS:
+        for event_type in profiles.get(name).event_types.values():
+            post = DOCUMENT["webhooks"][event_type.name]["post"]
+            content = post["requestBody"]["content"]["application/json"]
+            [example] = content["examples"].values()
+            assert example["value"]["type"] == event_type.name
+            assert_valid(example["value"], content["schema"])
+            assert_valid(event_type.sample, dict(event_type.schema))
+
+
+def test_every_error_fits_the_one_shape():
+    for name, errors in ERRORS.items():
+        schema = DOCUMENT["components"]["schemas"][f"{name.title()}Error"]
+        for kind in errors.values():
+            assert_valid(kind().body, schema)
+
+
+# ── The pages ───────────────────────────────────────────────────────────────────────
+
+
+def test_the_tables_of_errors_are_the_code_s():
+    row = re.compile(r"^\| (\d{3}) \|(?: `(\w+)` \|)?", re.MULTILINE)
+    codes = {(int(status), code) for status, code in row.findall(PAGES["recording"])}
+    assert codes == {(status, kind.code) for status, kind in recording.ERRORS.items()}
+    assert {int(row) for row, _ in row.findall(PAGES["gateway"])} == {*gateway.ERRORS}
+
+
+def test_every_field_event_type_and_key_is_named():
+    names: dict[str, list[Any]] = {
+        "recording": [
+            recording_serializers.SubscriptionSerializer().fields,
+            recording_serializers.SubscriptionCreatedSerializer().fields,
+            recording_serializers.DeliverySerializer().fields,
+        ],
+        "gateway": [
+            gateway_serializers.SubscriptionSerializer().fields,
+            gateway_serializers.DeliverySerializer().fields,
+            *(
+                [field.name for field in dataclasses.fields(shape)]
+                for shape in (
+                    *(shapes.WebhookSettings, shapes.StaticSubscription),
+                    *(shapes.DeclaredModel, shapes.Target, shapes.Timeouts),
+                )
+            ),
+            KINDS,
+            ingest.CONTENT_TYPES,
+        ],
+    }
+    for product, groups in names.items():
+        types = profiles.get(product).event_types
+        published = [
+            item.schema["properties"]
+            for name, item in types.items()
+            if name != "webhook.ping"
+        ]
+        for group in (*groups, types, *published):
+            assert not [name for name in group if f"`{name}`" not in PAGES[product]]
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_every_command_and_setting_exists(name):
+    known = get_commands()
+    named = set(re.findall(r"manage\.py (\w+)", PAGES[name]))
+    assert named <= known.keys()
+    assert named >= {
+        "recording": {"import_recording"},
+        "gateway": {command for command, app in known.items() if app == "gateway"},
+    }.get(name, set())
+    variables = set(re.findall(r"`((?:GATEWAY|WEBHOOK)_\w+)`", PAGES["gateway"]))
+    assert variables
+    assert not [variable for variable in variables if not hasattr(settings, variable)]
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_the_numbers_are_the_code_s(name):
+    profile = profiles.get(name)
+    attempts = f"{profile.retry.max_attempts} attempts of {profile.timeout_s:g} seconds"
+    phrases = {
+        "recording": (
+            f"After {profile.disable_after} failed attempts in a row",
+            f"{event_data.TARGET:,} bytes",
+        ),
+        "gateway": (
+            f"up to {attempts}",
+            "0.5 s and 1 s apart",
+            f"within {keys.CACHE_S:g} seconds",
+            f"{settings.GATEWAY_INGEST_MAX_BYTES:,} bytes of UTF-8",
+            f"at most {splitting.MAX_CHARACTERS:,} characters",
+            f"{ingest.MAX_METADATA_BYTES:,} bytes and {MAX_METADATA_DEPTH} levels",
+        ),
+    }
+    shared = (f"at most {profile.quota} subscriptions", f"{MAX_BODY_BYTES // 1024} KiB")
+    for phrase in (*shared, *phrases[name]):
+        assert phrase in PAGES[name]
+
+
+# ── Generated calls ─────────────────────────────────────────────────────────────────
+
+
+def existing(caller):
+    """Return the id of a subscription that exists."""
+    row = caller.endpoints.first()
+    return row.public_id if row else caller.new_id()
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("no_resolver")
+@DESCRIBED.include(path_regex=r"^/v1/webhook(?!s/subscriptions)").parametrize()
+@bounded
+def test_a_response_of_recording_is_as_documented(api, case):
+    caller = of_account(api)
+    token = {"Authorization": f"Bearer {api.token}"}
+    assert_as_described(case, existing=lambda: existing(caller), headers=token)
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("no_resolver")
+@DESCRIBED.include(
+    path_regex=r"^/v1/(webhooks/subscriptions|ingest|usage)"
+).parametrize()
+@bounded
+def test_a_response_of_the_gateway_is_as_documented(case):
+    caller = GATEWAY.caller("acme")
+    identity = {"X-Tenant-Id": "acme", "X-Principal-Id": "ada"}
+    assert_as_described(case, existing=lambda: existing(caller), headers=identity)
