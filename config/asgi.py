@@ -13,7 +13,6 @@ import sys
 
 from django.conf import settings
 
-from config.operations import stream_probe
 from config.serving import middleware_checks
 from config.serving.bodies import Bodies, Receive
 from config.serving.wsgi_bridge import Scope, Send, WSGIBridge, WSGIBridgeWithTurns
@@ -63,13 +62,10 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     elif (
         scope["type"] == "http"
         and serves(scope["path"])
-        and middleware_checks.passes_middleware(scope)
+        and (headers := middleware_checks.security_headers(scope)) is not None
     ):
         service = runtime.current().service
-        headers = middleware_checks.security_headers(scope)
         await chat.respond(service, scope, receive, send, headers)
-    elif stream_probe.serves(scope) and middleware_checks.has_one_allowed_host(scope):
-        await stream_probe.respond(scope, send)
     elif scope["type"] == "http" and scope["path"] == "/mcp":
         await mcp(scope, receive, send)
     elif scope["type"] == "http":

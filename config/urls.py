@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 from catalog.views import graphql
-from config.operations import api_docs, health, home, metrics
+from config.operations import api_docs, health, home, metrics, stream_probe
 from recording.accounts.views import (
     pages,
     passwords,
@@ -76,6 +76,7 @@ urlpatterns = [
     path("docs", api_docs.page),
     path("openapi.json", api_docs.document, name="openapi"),
     path("healthz", health.healthz),
+    path("healthz/stream", stream_probe.stream),
     path("readyz", health.readyz),
     path("metrics", metrics.metrics),
     path("admin/", admin.site.urls),

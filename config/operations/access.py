@@ -5,10 +5,10 @@ from __future__ import annotations
 import hmac
 
 from django.conf import settings
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest
 
 from config.environment import is_loopback
-from config.serving import middleware_checks
 
 # A proxy sends these; then the peer's address does not identify the client.
 _PROXY_HEADERS = ("FORWARDED", "VIA", "X_REAL_IP")
@@ -33,12 +33,11 @@ def is_local(request: HttpRequest) -> bool:
         or name.startswith("HTTP_X_FORWARDED_")
         for name in request.META
     )
-    has_loopback_peer = is_loopback(request.META.get("REMOTE_ADDR", ""))
-    return (
-        has_loopback_peer
-        and not is_proxied
-        and middleware_checks.has_allowed_host(request)
-    )
+    try:
+        request.get_host()
+    except DisallowedHost:
+        return False
+    return not is_proxied and is_loopback(request.META.get("REMOTE_ADDR", ""))
 
 
 def _has_token(request: HttpRequest) -> bool:

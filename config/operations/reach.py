@@ -52,10 +52,16 @@ def failed(message: str) -> Verdict:
 def examine() -> Iterator[Finding]:
     """Send every probe; stop after the first one to which nothing answers."""
     with own_requests.session() as session:
-        for name, probe in PROBES.items():
+        session.headers["Authorization"] = "Bearer doctor"
+        for name, (path, read) in PROBES.items():
             try:
-                for verdict in probe(session):
-                    yield Finding(name, *verdict)
+                url = settings.BASE_URL + path()
+                with session.get(
+                    url, timeout=TIMEOUT_S, allow_redirects=False, stream=True
+                ) as response:
+                    url = url.partition("?")[0]
+                    for level, message in read(response):
+                        yield Finding(name, level, message.format(url=url))
             except (requests.RequestException, ValueError) as error:
                 yield Finding(name, Level.FAILED, unreachable(error))
                 if isinstance(error, requests.ConnectionError):
@@ -85,84 +91,73 @@ def unreachable(error: BaseException) -> str:
     return f"{base} sends no valid response ({type(error).__name__})."
 
 
-def _get(session: requests.Session, path: str, **options: object) -> requests.Response:
-    return session.get(
-        settings.BASE_URL + path,
-        timeout=TIMEOUT_S,
-        allow_redirects=False,
-        **options,  # type: ignore[arg-type]
-    )
+def _verdict(
+    response: requests.Response, *, is_right: bool, remedy: str = ""
+) -> Verdict:
+    if is_right:
+        return ok("{url} answers.")
+    remedy = remedy or ", and not as Signpost does: the proxy replaces or misses it."
+    return failed(f"{{url}} is answered {response.status_code}{remedy}")
 
 
-def _address(session: requests.Session) -> Iterator[Verdict]:
-    url, response = f"{settings.BASE_URL}/healthz", _get(session, "/healthz")
+def _address(response: requests.Response) -> Iterator[Verdict]:
+    remedy = ", and not as Signpost does: BASE_URL or the proxy leads elsewhere."
     if response.status_code in {502, 503, 504}:
-        yield failed(
-            f"{url} is answered {response.status_code} by the proxy: start the web server, or "
-            "correct the address that the proxy passes requests to."
+        remedy = (
+            " by the proxy: start the web server, or correct the address that the proxy passes "
+            "requests to."
         )
-    elif response.status_code != 200 or response.text != '{"status": "ok"}':
-        yield failed(
-            f"{url} is answered {response.status_code}, and not as Signpost does: BASE_URL or "
-            "the proxy leads elsewhere."
-        )
-    else:
-        yield ok(f"{url} answers.")
+    is_ours = (response.status_code, response.text) == (200, '{"status": "ok"}')
+    yield _verdict(response, is_right=is_ours, remedy=remedy)
 
 
-def _page(session: requests.Session) -> Iterator[Verdict]:
-    path = settings.LOGIN_URL
-    response, url = _get(session, path), settings.BASE_URL + path
-    if urljoin(url, response.headers.get("Location")) == url and response.is_redirect:
+def _page(response: requests.Response) -> Iterator[Verdict]:
+    target = urljoin(response.url, response.headers.get("Location"))
+    if response.is_redirect and target == response.url:
         yield failed(
-            f"{url} redirects to itself: behind a proxy that overwrites X-Forwarded-Proto "
+            "{url} redirects to itself: behind a proxy that overwrites X-Forwarded-Proto "
             "set TRUST_X_FORWARDED_PROTO=true; otherwise have the proxy send it."
         )
-        return
-    yield _expected(response, url, is_right="csrfmiddlewaretoken" in response.text)
+    else:
+        is_ours = response.status_code == 200 and "csrfmiddlewaretoken" in response.text
+        yield _verdict(response, is_right=is_ours)
 
 
-def _static(session: requests.Session) -> Iterator[Verdict]:
-    path = staticfiles_storage.url("admin/css/base.css")
-    response, url = _get(session, path), settings.BASE_URL + path
-    media_type = response.headers.get("Content-Type", "").lower()
-    is_css = media_type.startswith("text/css")
-    yield _expected(response, url, is_right=is_css and bool(response.content))
+def _static(response: requests.Response) -> Iterator[Verdict]:
+    is_css = response.headers.get("Content-Type", "").lower().startswith("text/css")
+    is_ours = response.status_code == 200 and is_css and bool(response.content)
+    yield _verdict(response, is_right=is_ours)
 
 
-def _api(session: requests.Session) -> Iterator[Verdict]:
-    path, headers = "/v1/webhooks", {"Authorization": "Bearer doctor"}
-    response, url = _get(session, path, headers=headers), f"{settings.BASE_URL}{path}"
+def _api(response: requests.Response) -> Iterator[Verdict]:
     challenge = response.headers.get("WWW-Authenticate", "")
     if response.status_code == 401 and "invalid_token" not in challenge:
         yield failed(
-            f"{url} received no Authorization header: let the proxy pass it on."
+            "{url} received no Authorization header: let the proxy pass it on."
         )
     else:
-        is_ours = response.text.startswith('{"error"')
-        yield _expected(response, url, is_right=is_ours, status=401)
+        is_ours = response.status_code == 401 and response.text.startswith('{"error"')
+        yield _verdict(response, is_right=is_ours)
 
 
-def _stream(session: requests.Session) -> Iterator[Verdict]:
-    url = settings.BASE_URL + stream_probe.PATH
-    with _get(session, stream_probe.address(), stream=True) as response:
-        if response.status_code != 200:
-            yield failed(
-                f"{url} is answered {response.status_code}: give this command and the web "
-                "servers the same SECRET_KEY, and serve with `manage.py web`."
-            )
-            return
-        lines = response.iter_lines(chunk_size=1)
-        seen = orjson.loads(next(lines, b""))
-        if not isinstance(seen, dict):
-            raise requests.exceptions.InvalidJSONError
-        began = time.monotonic()
-        is_piecewise = [*lines] and time.monotonic() - began > stream_probe.PAUSE_S / 2
-    if is_piecewise:
-        yield ok(f"{url} arrives piece by piece.")
+def _stream(response: requests.Response) -> Iterator[Verdict]:
+    if response.status_code != 200:
+        remedy = (
+            ": give this command and the web servers the same SECRET_KEY, and serve with "
+            "`manage.py web`."
+        )
+        yield _verdict(response, is_right=False, remedy=remedy)
+        return
+    lines = response.iter_lines(chunk_size=1)
+    seen = orjson.loads(next(lines, b""))
+    if not isinstance(seen, dict):
+        raise requests.exceptions.InvalidJSONError
+    began = time.monotonic()
+    if [*lines] and time.monotonic() - began > stream_probe.PAUSE_S / 2:
+        yield ok("{url} arrives piece by piece.")
     else:
         yield failed(
-            f"{url} arrives in one piece: switch off buffering in the proxy "
+            "{url} arrives in one piece: switch off buffering in the proxy "
             "(nginx: `proxy_buffering off`)."
         )
     if seen.get("x_forwarded_proto") and not seen.get("is_trusted"):
@@ -172,21 +167,12 @@ def _stream(session: requests.Session) -> Iterator[Verdict]:
         )
 
 
-def _expected(
-    response: requests.Response, url: str, *, is_right: bool, status: int = 200
-) -> Verdict:
-    if response.status_code == status and is_right:
-        return ok(f"{url} answers.")
-    return failed(
-        f"{url} is answered {response.status_code}, and not as Signpost does: the proxy "
-        "replaces or misses it."
-    )
-
-
-PROBES: dict[str, Callable[[requests.Session], Iterator[Verdict]]] = {
-    "address": _address,
-    "page": _page,
-    "static file": _static,
-    "API": _api,
-    "stream": _stream,
+Path = Callable[[], str]
+Read = Callable[[requests.Response], Iterator[Verdict]]
+PROBES: dict[str, tuple[Path, Read]] = {
+    "address": (lambda: "/healthz", _address),
+    "page": (lambda: settings.LOGIN_URL, _page),
+    "static file": (lambda: staticfiles_storage.url("admin/css/base.css"), _static),
+    "API": (lambda: "/v1/webhooks", _api),
+    "stream": (stream_probe.address, _stream),
 }

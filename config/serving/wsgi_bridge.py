@@ -237,7 +237,8 @@ class Call:
     def next_part(self) -> tuple[bytes, bool]:
         """Return the next part, and True if it is the last.
 
-        A response that is complete in memory is one part: no thread waits for a slow reader.
+        A response that is complete in memory is one part: no thread waits for a slow reader. An
+        empty part of a streaming one flushes what is before it.
         """
         is_streaming = getattr(self._result, "streaming", True)  # Django's attribute
         parts: list[bytes] = []
@@ -245,7 +246,7 @@ class Call:
         for part in self._parts:
             parts.append(part)
             size += len(part)
-            if is_streaming and size >= PART_BYTES:
+            if is_streaming and (size >= PART_BYTES or (size and not part)):
                 return b"".join(parts), False
         return b"".join(parts), True
 

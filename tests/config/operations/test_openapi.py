@@ -20,8 +20,8 @@ from webhooks_core.verifying.verification import Received, verify
 from webhooks_core.web import openapi
 
 OURS = DESCRIBED.include(path_regex=r"^/(healthz|readyz|metrics|openapi.json)")
-# Pages for people, and GraphQL, which describes itself.
-NOT_DESCRIBED = ("accounts/", "admin/", "docs", "graphql")
+# Pages for people, GraphQL, which describes itself, and what only `doctor` requests.
+NOT_DESCRIBED = ("accounts/", "admin/", "docs", "graphql", "healthz/stream")
 
 
 def addresses(patterns: Iterable[Any], prefix: str = "/") -> Iterator[str]:

@@ -149,7 +149,8 @@ def test_the_stream_needs_an_allowed_host(instance):
 
 
 def test_another_secret_key_fails_with_the_remedy(instance, monkeypatch):
-    monkeypatch.setattr(stream_probe, "address", lambda: stream_probe.PATH)
+    unsigned = (lambda: stream_probe.PATH, reach.PROBES["stream"][1])
+    monkeypatch.setitem(reach.PROBES, "stream", unsigned)
     assert "same SECRET_KEY" in found()["stream"][1]
 
 
