@@ -5,19 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from config.operations.health import CHECKS
-from webhooks_core.web.json_schema import AND_OTHERS, STRING, described, object_of
+from webhooks_core.web.json_schema import (
+    AND_OTHERS,
+    STRING,
+    body,
+    described,
+    object_of,
+    one_of,
+    operation,
+    parameter,
+)
 
-TAG = "Operation"
-RESULT = {"type": "string", "enum": ["ok", "failed"]}
 CHECK = object_of(
     ["status"],
-    status=described("Whether it passed.", RESULT),
+    status=described("Whether it passed.", one_of("ok", "failed")),
     detail=described("Why not."),
 )
 READINESS = object_of(
     status=described(
         "`degraded`: it serves, but something is wrong.",
-        {"type": "string", "enum": ["ok", "degraded", "unavailable"]},
+        one_of("ok", "degraded", "unavailable"),
     ),
     checks=described(
         "One for each check.",
@@ -30,12 +37,59 @@ NOT_READY = {
     "status": "unavailable",
     "checks": PASSED | {"database": {"status": "failed"}},
 }
-ALL = {
-    "name": "all",
-    "in": "query",
-    "schema": STRING,
-    "allowEmptyValue": True,
-    "description": "Count faults of workers and a backlog too.",
+ALL = parameter("all", "Count faults of workers and a backlog too.", required=False)
+FIGURES = body(
+    STRING,
+    media_type="text/plain",
+    description="Figures, in the format that `Accept` asks for.",
+)
+FIGURES["content"]["application/openmetrics-text"] = {"schema": STRING}
+HEALTHZ = object_of(status=described("Always `ok`.", {"const": "ok"}))
+DOCUMENT = object_of(["openapi"], openapi=described("The version of OpenAPI."))
+TAGS = ["Operation"]
+PATHS = {
+    "/healthz": operation(
+        "operation_healthz",
+        "Does this process answer",
+        {200: body(HEALTHZ, {"example": {"status": "ok"}}, description="It answers.")},
+        tags=TAGS,
+    ),
+    "/readyz": operation(
+        "operation_readyz",
+        "Can it work, and does anybody deliver",
+        {
+            200: body(
+                READINESS, {"example": READY}, description="This machine can serve."
+            ),
+            503: body(
+                READINESS,
+                {"example": NOT_READY},
+                description="It cannot, or with `all` nobody delivers.",
+            ),
+        },
+        parameters=[ALL | {"allowEmptyValue": True}],
+        tags=TAGS,
+    ),
+    "/metrics": operation(
+        "operation_metrics",
+        "Figures for Prometheus",
+        {
+            200: FIGURES,
+            401: body(
+                STRING,
+                media_type="text/plain",
+                description="Needs METRICS_TOKEN or a staff session.",
+            ),
+        },
+        security=[{"metricsToken": []}, {}],
+        tags=TAGS,
+    ),
+    "/openapi.json": operation(
+        "operation_document",
+        "This document",
+        {200: body(DOCUMENT | AND_OTHERS, description="The document.")},
+        tags=TAGS,
+    ),
 }
 
 
@@ -46,68 +100,5 @@ def add_operation(result: dict[str, Any], **_: Any) -> dict[str, Any]:
         "scheme": "bearer",
         "description": "METRICS_TOKEN.",
     }
-    result["paths"] |= {
-        "/healthz": {"get": _healthz()},
-        "/readyz": {"get": _readyz()},
-        "/metrics": {"get": _metrics()},
-        "/openapi.json": {"get": _document()},
-    }
+    result["paths"] |= {path: {"get": described} for path, described in PATHS.items()}
     return result
-
-
-def _operation(name: str, summary: str, **more: Any) -> dict[str, Any]:
-    names = {"operationId": f"operation_{name}", "summary": summary, "tags": [TAG]}
-    return names | {"security": [{}]} | more
-
-
-def _json(description: str, schema: dict[str, Any], example: Any) -> dict[str, Any]:
-    media = {"schema": schema, "examples": {"example": {"value": example}}}
-    return {"description": description, "content": {"application/json": media}}
-
-
-def _text(description: str) -> dict[str, Any]:
-    return {"description": description, "content": {"text/plain": {"schema": STRING}}}
-
-
-def _healthz() -> dict[str, Any]:
-    schema = object_of(status=described("Always `ok`.", {"const": "ok"}))
-    ok = _json("It answers.", schema, {"status": "ok"})
-    return _operation("healthz", "Does this process answer", responses={"200": ok})
-
-
-def _readyz() -> dict[str, Any]:
-    responses = {
-        "200": _json("This machine can serve.", READINESS, READY),
-        "503": _json("It cannot, or with `all` nobody delivers.", READINESS, NOT_READY),
-    }
-    summary = "Can it work, and does anybody deliver"
-    return _operation("readyz", summary, parameters=[ALL], responses=responses)
-
-
-def _metrics() -> dict[str, Any]:
-    figures = _text("Figures, in the format that `Accept` asks for.")
-    figures["content"]["application/openmetrics-text"] = {"schema": STRING}
-    return _operation(
-        "metrics",
-        "Figures for Prometheus",
-        security=[{"metricsToken": []}, {}],
-        responses={
-            "200": figures,
-            "401": _text("Needs METRICS_TOKEN or a staff session."),
-        },
-    )
-
-
-def _document() -> dict[str, Any]:
-    document = {
-        "description": "The document.",
-        "content": {
-            "application/json": {
-                "schema": object_of(
-                    ["openapi"], openapi=described("The version of OpenAPI.")
-                )
-                | AND_OTHERS
-            }
-        },
-    }
-    return _operation("document", "This document", responses={"200": document})

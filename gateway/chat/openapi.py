@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
 
 from gateway import errors
 from gateway.chat.core.errors import EndpointNotFoundError
-from gateway.chat.metering import reports
 from gateway.chat.serializers import UsageQuery
 from gateway.serializers import response_example
 from webhooks_core.web.json_schema import (
@@ -17,12 +16,15 @@ from webhooks_core.web.json_schema import (
     INTEGER,
     STRING,
     array_of,
+    body,
     described,
     object_of,
+    operation,
+    parameter,
     ref,
 )
 
-TAG = "Gateway chat"
+TAGS = ["Gateway chat"]
 DAY = {"type": "string", "format": "date"}
 GROUPS = {
     "day": described("The day in UTC.", DAY),
@@ -30,47 +32,30 @@ GROUPS = {
     "model": described("The name of the model endpoint."),
 }
 SUMS = {
-    **{
-        name: described(text, INTEGER)
-        for name, text in zip(
-            reports.COUNTS,
-            (
-                "Requests that reached an upstream.",
-                "Those of them that failed.",
-                "Tokens of the prompts.",
-                "Tokens of the responses.",
-                "Requests whose tokens were estimated: the upstream named none.",
-            ),
-            strict=True,
-        )
-    },
+    "requests": described("Requests that reached an upstream.", INTEGER),
+    "failures": described("Those of them that failed.", INTEGER),
+    "prompt_tokens": described("Tokens of the prompts.", INTEGER),
+    "completion_tokens": described("Tokens of the responses.", INTEGER),
+    "estimated_requests": described(
+        "Requests whose tokens were estimated: the upstream named none.", INTEGER
+    ),
     "cost": described("A decimal, in the currency of the prices."),
 }
-TOTAL = {
-    "requests": 3,
-    "failures": 0,
-    "prompt_tokens": 27,
-    "completion_tokens": 6,
-    "estimated_requests": 0,
-    "cost": "0.000007650",
-}
+USAGE = object_of(
+    **{
+        "from": described("The first day.", DAY),
+        "to": described("The last day, included.", DAY),
+    },
+    items=described("One for each group.", array_of(object_of([], **GROUPS, **SUMS))),
+    total=described("Sums of all items.", object_of([], **SUMS)),
+)
+TOTAL = dict(zip(SUMS, (3, 0, 27, 6, 0, "0.000007650"), strict=True))
 DESCRIBE_USAGE = extend_schema(
     operation_id="gateway_usage",
-    tags=[TAG],
+    tags=TAGS,
     summary="What the tenant has used, summed by day, principal and model",
     parameters=[UsageQuery],
-    responses={
-        200: object_of(
-            **{
-                "from": described("The first day.", DAY),
-                "to": described("The last day, included.", DAY),
-            },
-            items=described(
-                "One for each group.", array_of(object_of([], **GROUPS, **SUMS))
-            ),
-            total=described("Sums of all items.", object_of([], **SUMS)),
-        )
-    },
+    responses={200: USAGE},
     examples=[
         response_example(
             {"from": "2026-11-01", "to": "2026-11-20", "items": [], "total": TOTAL}
@@ -78,9 +63,8 @@ DESCRIBE_USAGE = extend_schema(
     ],
 )
 
-OBJECT = {"type": "object"}
+OBJECTS = array_of({"type": "object"})
 TIMESTAMP = r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d P[SD]T$"
-TEXT_OR_NULL = {"type": ["string", "null"]}
 TOKENS = described(
     "What the request used, as the upstream counts.",
     object_of(
@@ -90,71 +74,63 @@ TOKENS = described(
     )
     | AND_OTHERS,
 )
-# Of a completion and of a chunk. Everything else is the upstream's.
-COMPLETION = {
-    "id": described("The upstream's id of the response."),
-    "object": described("The kind of this object."),
-    "created": described("Unix time in seconds.", INTEGER),
-    "model": described("The name of the model endpoint."),
-    "usage": TOKENS,
-}
-SCHEMAS: dict[str, dict[str, Any]] = {
-    "GatewayChatRequest": object_of(
-        ["model"],
-        model=STRING | {"description": "Name of the model endpoint."},
-        stream={
-            "type": ["boolean", "null"],
-            "default": False,
-            "description": "True for server-sent events in place of one response.",
-        },
-        messages=array_of(OBJECT)
-        | {"description": "The conversation, each with `role` and `content`."},
-    )
-    | {"description": "Every other field goes to the upstream as it is."},
-    "GatewayChatCompletion": object_of(
+
+
+def _completion(choices: str) -> dict[str, Any]:
+    """Return the schema of a completion or of a chunk. Everything else is the upstream's."""
+    return AND_OTHERS | object_of(
         ["choices"],
-        choices=described("The responses, each with a `message`.", array_of(OBJECT)),
-        **COMPLETION,
+        choices=described(choices, OBJECTS),
+        id=described("The upstream's id of the response."),
+        object=described("The kind of this object."),
+        created=described("Unix time in seconds.", INTEGER),
+        model=described("The name of the model endpoint."),
+        usage=TOKENS,
     )
-    | AND_OTHERS,
-    "GatewayChatChunk": object_of(
-        ["choices"],
-        choices=described("The parts, each with a `delta`.", array_of(OBJECT)),
-        **COMPLETION,
-    )
-    | AND_OTHERS,
-    "GatewayChatErrorChunk": object_of(
-        request_id=described("The id of the request, as in the logs."),
-        error=described(
-            "Why the stream ended early.",
-            object_of(
-                status_code=described("The status it would have had.", INTEGER),
-                content=described(
-                    "The failure.",
-                    object_of(
-                        error=described("A text."),
-                        timestamp=described(
-                            "`YYYY-MM-DD HH:MM:SS` and the abbreviation of the zone, in the US "
-                            "Pacific time zone.",
-                            {"type": "string", "pattern": TIMESTAMP},
-                        ),
-                    ),
-                ),
-            ),
+
+
+CHAT = object_of(
+    ["model"],
+    model=described("Name of the model endpoint."),
+    stream=described(
+        "True for server-sent events in place of one response.",
+        {"type": ["boolean", "null"], "default": False},
+    ),
+    messages=described("The conversation, each with `role` and `content`.", OBJECTS),
+)
+FAILURE = object_of(
+    error=described("A text."),
+    timestamp=described(
+        "`YYYY-MM-DD HH:MM:SS` and the abbreviation of the zone, in the US Pacific time zone.",
+        STRING | {"pattern": TIMESTAMP},
+    ),
+)
+ERROR_CHUNK = object_of(
+    request_id=described("The id of the request, as in the logs."),
+    error=described(
+        "Why the stream ended early.",
+        object_of(
+            status_code=described("The status it would have had.", INTEGER),
+            content=described("The failure.", FAILURE),
         ),
     ),
+)
+OPENAI_ERROR = object_of(
+    ["message", "type"],
+    message=described("What is wrong, for people."),
+    type=described("The kind of the error, for programs."),
+    param=described("The field that is wrong, or null.", {"type": ["string", "null"]}),
+    code=described("A more exact kind, or null.", {}),
+)
+SCHEMAS = {
+    "GatewayChatRequest": described(
+        "Every other field goes to the upstream as it is.", CHAT
+    ),
+    "GatewayChatCompletion": _completion("The responses, each with a `message`."),
+    "GatewayChatChunk": _completion("The parts, each with a `delta`."),
+    "GatewayChatErrorChunk": ERROR_CHUNK,
     "GatewayOpenAIError": object_of(
-        error=described(
-            "As OpenAI describes it.",
-            object_of(
-                ["message", "type"],
-                message=described("What is wrong, for people."),
-                type=described("The kind of the error, for programs."),
-                param=described("The field that is wrong, or null.", TEXT_OR_NULL),
-                code=described("A more exact kind, or null.", {}),
-            )
-            | AND_OTHERS,
-        )
+        error=described("As OpenAI describes it.", OPENAI_ERROR | AND_OTHERS)
     ),
 }
 MESSAGES = [
@@ -165,7 +141,7 @@ CHATS = {
     "Chat": {"model": "echo", "messages": MESSAGES, "temperature": 0.2},
     "Stream": {"model": "echo", "messages": MESSAGES, "stream": True},
 }
-EMBED = {"Texts": {"model": "embed", "input": ["Ships give way to ferries."]}}
+TEXTS_TO_EMBED = {"model": "embed", "input": ["Ships give way to ferries."]}
 MODEL = object_of(
     id=described("The name for requests."),
     object=described("Always `model`.", {"const": "model"}),
@@ -181,27 +157,11 @@ EMBEDDING = object_of(
     model=described("The name of the model endpoint."),
     input=described("A text, or an array of texts, as OpenAI takes it.", {}),
 )
-EMBEDDINGS = (
-    object_of(
-        ["data"],
-        data=described("One item for each text, with `embedding`.", array_of(OBJECT)),
-        usage=TOKENS,
-    )
-    | AND_OTHERS
+EMBEDDINGS = AND_OTHERS | object_of(
+    ["data"],
+    data=described("One item for each text, with `embedding`.", OBJECTS),
+    usage=TOKENS,
 )
-NAME = {
-    "name": "model",
-    "in": "path",
-    "required": True,
-    "schema": STRING,
-    "description": "The name of the model endpoint.",
-    "example": "echo",
-}
-
-SECURITY: list[dict[str, list[str]]] = [
-    {"gatewayKey": []},
-    {"gatewayTenant": [], "gatewayPrincipal": []},
-]
 FAILURES = {
     400: "The request is not valid, or the endpoint cannot serve it.",
     401: errors.UnauthorizedError().detail,
@@ -214,104 +174,100 @@ FAILURES = {
 }
 
 
+def _operation(
+    name: str,
+    summary: str,
+    schema: Any,
+    statuses: Sequence[int] = tuple(FAILURES),
+    *,
+    error: str = "GatewayOpenAIError",
+    **fields: Any,
+) -> dict[str, Any]:
+    failures = {
+        status: body(ref(error), description=FAILURES[status]) for status in statuses
+    }
+    return operation(
+        f"gateway_{name}",
+        summary,
+        {200: body(schema, description=summary)} | failures,
+        tags=TAGS,
+        security=[{"gatewayKey": []}, {"gatewayTenant": [], "gatewayPrincipal": []}],
+        **fields,
+    )
+
+
+def _chat(name: str, text: str, error: str, *, last: str, end: str = "") -> Any:
+    """Describe an address of chat; an error after a stream's first chunk is its last event."""
+    described_chat = _operation(
+        name,
+        "Complete a chat, at once or as a stream",
+        ref("GatewayChatCompletion"),
+        error=error,
+        requestBody=body(ref("GatewayChatRequest"), CHATS, required=True),
+    )
+    data: dict[str, Any] = {
+        "contentMediaType": "application/json",
+        "contentSchema": {"anyOf": [ref("GatewayChatChunk"), ref(last)]},
+    }
+    if end:
+        data = {"anyOf": [data, {"const": end}]}
+    events = described(
+        "Server-sent events: the shape of each one.",
+        object_of(data=described(text, STRING | data)),
+    )
+    content = described_chat["responses"]["200"]["content"]
+    content["text/event-stream"] = {"schema": events}
+    return {"post": described_chat}
+
+
+PATHS = {
+    "/v2/chat/completions": _chat(
+        "chat",
+        "A chunk, or at the end the error chunk.",
+        "GatewayError",
+        last="GatewayChatErrorChunk",
+    ),
+    "/v1/chat/completions": _chat(
+        "openai_chat",
+        "A chunk, an error or `[DONE]`.",
+        "GatewayOpenAIError",
+        last="GatewayOpenAIError",
+        end="[DONE]",
+    ),
+    "/v1/embeddings": {
+        "post": _operation(
+            "embeddings",
+            "Embed texts",
+            EMBEDDINGS,
+            requestBody=body(EMBEDDING, {"Texts": TEXTS_TO_EMBED}, required=True),
+        )
+    },
+    "/v1/models": {
+        "get": _operation(
+            "models",
+            "List the models that the caller may use",
+            MODELS,
+            (401, 429, 500, 503),
+        )
+    },
+    "/v1/models/{model}": {
+        "get": _operation(
+            "model",
+            "Describe a model that the caller may use",
+            MODEL,
+            (401, 404, 429, 500, 503),
+            parameters=[
+                parameter("model", "The name of the model endpoint.", example="echo")
+                | {"in": "path"}
+            ],
+        )
+    },
+}
+
+
 def add_chat(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """Put chat's addresses into the document (a drf-spectacular hook)."""
     shapes = result["components"].get("schemas", {}) | SCHEMAS
     result["components"]["schemas"] = dict(sorted(shapes.items()))
-    result["paths"] |= {
-        "/v2/chat/completions": _chat(
-            "chat",
-            "GatewayError",
-            _events("A chunk, or at the end the error chunk.", "GatewayChatErrorChunk"),
-        ),
-        "/v1/chat/completions": _chat(
-            "openai_chat",
-            "GatewayOpenAIError",
-            _events(
-                "A chunk, an error or `[DONE]`.", "GatewayOpenAIError", end="[DONE]"
-            ),
-        ),
-        "/v1/embeddings": _post(
-            "embeddings", "Embed texts", EMBEDDING, _json(EMBEDDINGS), EMBED
-        ),
-        "/v1/models": _get(
-            "models",
-            "List the models that the caller may use",
-            MODELS,
-            statuses=(401, 429, 500, 503),
-        ),
-        "/v1/models/{model}": _get(
-            "model",
-            "Describe a model that the caller may use",
-            MODEL,
-            statuses=(401, 404, 429, 500, 503),
-            parameters=[NAME],
-        ),
-    }
+    result["paths"] |= PATHS
     return result
-
-
-def _events(text: str, error: str, *, end: str = "") -> dict[str, Any]:
-    """Return the media type of a stream; an error after its first chunk is its last event."""
-    data: dict[str, Any] = {
-        "contentMediaType": "application/json",
-        "contentSchema": {"anyOf": [ref("GatewayChatChunk"), ref(error)]},
-    }
-    if end:
-        data = {"anyOf": [data, {"const": end}]}
-    schema = object_of(data=described(text, STRING | data))
-    description = "Server-sent events: the shape of each one."
-    return {"text/event-stream": {"schema": described(description, schema)}}
-
-
-def _chat(name: str, error: str, events: dict[str, Any]) -> dict[str, Any]:
-    return _post(
-        name,
-        "Complete a chat, at once or as a stream",
-        ref("GatewayChatRequest"),
-        _json(ref("GatewayChatCompletion")) | events,
-        CHATS,
-        error=error,
-    )
-
-
-def _post(
-    name: str, summary: str, body: Any, content: Any, examples: Any, **more: Any
-) -> dict[str, Any]:
-    media = {
-        "schema": body,
-        "examples": {key: {"value": value} for key, value in examples.items()},
-    }
-    request = {"required": True, "content": {"application/json": media}}
-    return {"post": _operation(name, summary, content, requestBody=request, **more)}
-
-
-def _get(name: str, summary: str, schema: Any, **more: Any) -> dict[str, Any]:
-    return {"get": _operation(name, summary, _json(schema), **more)}
-
-
-def _operation(
-    name: str,
-    summary: str,
-    content: Any,
-    *,
-    error: str = "GatewayOpenAIError",
-    statuses: Iterable[int] = FAILURES,
-    **more: Any,
-) -> dict[str, Any]:
-    failures = {
-        str(status): {"description": FAILURES[status], "content": _json(ref(error))}
-        for status in statuses
-    }
-    return {
-        "operationId": f"gateway_{name}",
-        "summary": summary,
-        "tags": [TAG],
-        "security": SECURITY,
-        "responses": {"200": {"description": summary, "content": content}, **failures},
-        **more,
-    }
-
-
-def _json(schema: Any) -> dict[str, Any]:
-    return {"application/json": {"schema": schema}}

@@ -2,92 +2,116 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from recording.oauth import client_names, errors, metadata
 from recording.oauth.clients import GRANT_TYPES, MAX_REDIRECTS, RESPONSE_TYPES, SCOPE
-from recording.oauth.metadata import AUTH_METHODS
+from recording.oauth.metadata import AUTH_METHODS, RESOURCE_METADATA
 from recording.oauth.parameters import FORM
 from recording.oauth.views.api import UnknownResourceError
 from webhooks_core.web.json_schema import (
     BOOLEAN,
     INTEGER,
     STRING,
+    URI,
     array_of,
+    body,
     described,
     object_of,
+    one_of,
+    operation,
+    parameter,
     ref,
 )
 
 BASE = "https://signpost.example"
 CLIENT_ID = "pVs5Lw3mT0c8Xn2Rb7Yk1Qz9Jd4Hf6GaUe"
 REDIRECT = "http://127.0.0.1:8765/callback"  # allowed on every instance
-URI = {"type": "string", "format": "uri"}
-CODE, S256, BEARER = {"const": "code"}, {"const": "S256"}, {"const": "Bearer"}
+SCOPES = one_of(SCOPE)
+SERVER = metadata.authorization_server(BASE)
+RESOURCE = metadata.protected_resource(BASE, "/v1/webhooks")
+# By the names of both metadata documents, whose values are the examples.
+METADATA_TEXTS = {
+    "issuer": "The address of this server.",
+    "authorization_endpoint": "Where the browser goes for consent.",
+    "token_endpoint": "Where codes and refresh tokens are traded.",
+    "registration_endpoint": "Where applications register.",
+    "response_types_supported": "The response types.",
+    "response_modes_supported": "How the code comes back.",
+    "grant_types_supported": "The grants.",
+    "code_challenge_methods_supported": "The methods of PKCE.",
+    "client_id_metadata_document_supported": (
+        "Whether a client id may be the address of a document."
+    ),
+    "token_endpoint_auth_methods_supported": (
+        "How clients authenticate at the token endpoint."
+    ),
+    "revocation_endpoint": "Where connections end.",
+    "revocation_endpoint_auth_methods_supported": "How clients authenticate there.",
+    "authorization_response_iss_parameter_supported": (
+        "Whether the redirect names the issuer (RFC 9207)."
+    ),
+    "service_documentation": "A page for developers.",
+    "resource": "The address that tokens are for.",
+    "authorization_servers": "Whose tokens it accepts.",
+    "scopes_supported": "The scopes.",
+    "bearer_methods_supported": "Where a request holds its token.",
+    "resource_name": "A name for people.",
+    "resource_documentation": "A page for developers.",
+}
 
 
-def _one_of(*values: str) -> dict[str, Any]:
-    return {"type": "string", "enum": [*values]}
+def _schema_of(document: Mapping[str, Any], **texts: str) -> dict[str, Any]:
+    """Return the schema of a metadata document; `texts` are for this one alone."""
+    texts = METADATA_TEXTS | texts
+    return object_of(
+        **{
+            name: described(texts[name], _type_of(value))
+            for name, value in document.items()
+        }
+    )
 
 
-SCOPES, TEXTS = _one_of(SCOPE), array_of(STRING)
+def _type_of(value: Any) -> dict[str, Any]:
+    if isinstance(value, list):
+        return array_of(_type_of(value[0]))
+    if isinstance(value, bool):
+        return BOOLEAN
+    return URI if value.startswith(BASE) else STRING
+
+
 CREDENTIALS = {
     "client_id": described("The id from the registration."),
     "client_secret": described("Of a client that registered `client_secret_post`."),
 }
-METADATA = {
-    "client_name": described("The name on the consent page.")
-    | {"maxLength": client_names.MAX_LENGTH},
+REGISTRATION = {
+    "client_name": described(
+        "The name on the consent page.", STRING | {"maxLength": client_names.MAX_LENGTH}
+    ),
     "token_endpoint_auth_method": described(
-        "How it authenticates; `none` for a public client.", _one_of(*AUTH_METHODS)
+        "How it authenticates; `none` for a public client.", one_of(*AUTH_METHODS)
     ),
     "grant_types": described(
-        "The grants that it uses.", array_of(_one_of(*GRANT_TYPES))
+        "The grants that it uses.", array_of(one_of(*GRANT_TYPES))
     ),
     "response_types": described(
-        "The only one is `code`.", array_of(_one_of(*RESPONSE_TYPES))
+        "The only one is `code`.", array_of(one_of(*RESPONSE_TYPES))
     ),
     "scope": described("The only scope.", SCOPES),
-    "redirect_uris": described("Where the browser may be sent back.", array_of(URI))
-    | {"minItems": 1, "maxItems": MAX_REDIRECTS},
+    "redirect_uris": described(
+        "Where the browser may be sent back.",
+        array_of(URI) | {"minItems": 1, "maxItems": MAX_REDIRECTS},
+    ),
 }
-SCHEMAS: dict[str, dict[str, Any]] = {
+SCHEMAS = {
     "OAuthError": object_of(
         error=described("A code of RFC 6749, RFC 7591 or RFC 8707."),
         error_description=described("What is wrong, for people."),
     ),
-    "OAuthServer": object_of(
-        issuer=described("The address of this server.", URI),
-        authorization_endpoint=described("Where the browser goes for consent.", URI),
-        token_endpoint=described("Where codes and refresh tokens are traded.", URI),
-        registration_endpoint=described("Where applications register.", URI),
-        scopes_supported=described("The scopes.", TEXTS),
-        response_types_supported=described("The response types.", TEXTS),
-        response_modes_supported=described("How the code comes back.", TEXTS),
-        grant_types_supported=described("The grants.", TEXTS),
-        code_challenge_methods_supported=described("The methods of PKCE.", TEXTS),
-        client_id_metadata_document_supported=described(
-            "Whether a client id may be the address of a document.", BOOLEAN
-        ),
-        token_endpoint_auth_methods_supported=described(
-            "How clients authenticate at the token endpoint.", TEXTS
-        ),
-        revocation_endpoint=described("Where connections end.", URI),
-        revocation_endpoint_auth_methods_supported=described(
-            "How clients authenticate there.", TEXTS
-        ),
-        authorization_response_iss_parameter_supported=described(
-            "Whether the redirect names the issuer (RFC 9207).", BOOLEAN
-        ),
-        service_documentation=described("A page for developers.", URI),
-    ),
-    "OAuthResource": object_of(
-        resource=described("The address that tokens are for.", URI),
-        authorization_servers=described("Whose tokens it accepts.", array_of(URI)),
-        scopes_supported=described("The scopes that it asks for.", TEXTS),
-        bearer_methods_supported=described("Where a request holds its token.", TEXTS),
-        resource_name=described("A name for people."),
-        resource_documentation=described("A page for developers.", URI),
+    "OAuthServer": _schema_of(SERVER),
+    "OAuthResource": _schema_of(
+        RESOURCE, scopes_supported="The scopes that it asks for."
     ),
     "OAuthClient": object_of(
         [
@@ -98,17 +122,15 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         client_id_issued_at=described("Unix time in seconds.", INTEGER),
         client_secret=described("Only of a confidential client. Shown only here."),
         client_secret_expires_at=described("It does not expire.", {"const": 0}),
-        **METADATA,
+        **REGISTRATION,
     ),
     "OAuthToken": object_of(
         access_token=described("For the header `Authorization: Bearer …`."),
-        token_type=described("Always `Bearer`.", BEARER),
+        token_type=described("Always `Bearer`.", {"const": "Bearer"}),
         expires_in=described("Seconds until the access token ends.", INTEGER),
         refresh_token=described("For a new pair; each rotation replaces it."),
         scope=described("The scope of the access token.", SCOPES),
-        email=described(
-            "Of the account, or empty. Do not use it for authorization.",
-        ),
+        email=described("Of the account, or empty. Do not use it for authorization."),
     ),
 }
 REGISTRATION_EXAMPLE = {
@@ -140,28 +162,22 @@ TOKEN_EXAMPLE = {
 }
 
 
-def _content(media_type: str, schema: Any, example: Any = None) -> dict[str, Any]:
-    media = {"schema": schema}
-    if example:
-        media["examples"] = {"example": {"value": example}}
-    return {"content": {media_type: media}}
-
-
 def _json(name: str, example: Any) -> dict[str, Any]:
-    return _content("application/json", ref(name), example)
+    return body(ref(name), {"example": example})
 
 
 def _page(description: str) -> dict[str, Any]:
-    return {"description": description} | _content("text/html", STRING)
+    return body(STRING, media_type="text/html", description=description)
 
 
 def _form(example: Any = None, **fields: Any) -> dict[str, Any]:
-    return {"required": True} | _content(FORM, object_of([], **fields), example)
+    examples = {"example": example} if example else None
+    return body(object_of([], **fields), examples, media_type=FORM, required=True)
 
 
-def _errors(*kinds: type[errors.OAuthError]) -> dict[str, Any]:
+def _errors(*kinds: type[errors.OAuthError]) -> dict[int, Any]:
     return {
-        str(kind.status_code): {"description": kind.description}
+        kind.status_code: {"description": kind.description}
         | _json(
             "OAuthError",
             {"error": kind.error, "error_description": kind.description},
@@ -179,41 +195,29 @@ POST_ERRORS = GET_ERRORS | _errors(
 )
 CLIENT_ERRORS = POST_ERRORS | _errors(errors.InvalidClientError)
 PAGES = {
-    "302": {"description": "To the login, and back here afterwards."},
-    "303": {"description": "To the application: a code, or an error of RFC 6749."},
-    "400": _page("Nobody is sent to an address that was not registered."),
-    "429": _page(errors.TooManyRequestsError.description),
-    "500": _page(errors.ServerError.description),
-    "503": _page(errors.UnavailableError.description),
+    302: {"description": "To the login, and back here afterwards."},
+    303: {"description": "To the application: a code, or an error of RFC 6749."},
+    400: _page("Nobody is sent to an address that was not registered."),
+    429: _page(errors.TooManyRequestsError.description),
+    500: _page(errors.ServerError.description),
+    503: _page(errors.UnavailableError.description),
 }
+CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+CHALLENGE_TEXT = "SHA-256 of the verifier in base64url (RFC 7636)."
+REDIRECT_TEXT = "Exactly as registered; a loopback port may differ."
+RESOURCE_TEXT = "What the token is for (RFC 8707)."
 AUTHORIZE_PARAMETERS = [
-    {
-        "name": name,
-        "in": "query",
-        "required": name not in {"scope", "state", "resource"},
-        "schema": schema,
-        "example": example,
-        "description": text,
-    }
-    for name, schema, example, text in (
-        ("response_type", CODE, "code", "Always `code`."),
-        ("client_id", STRING, CLIENT_ID, "The id, or the address of a document."),
-        (
-            "redirect_uri",
-            URI,
-            REDIRECT,
-            "Exactly as registered; a loopback port may differ.",
-        ),
-        (
-            "code_challenge",
-            STRING,
-            "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
-            "SHA-256 of the verifier in base64url (RFC 7636).",
-        ),
-        ("code_challenge_method", S256, "S256", "Always `S256`."),
-        ("scope", SCOPES, SCOPE, "The only scope; it is the default."),
-        ("state", STRING, "xyz", "Comes back unchanged."),
-        ("resource", URI, f"{BASE}/v1/webhooks", "What the token is for (RFC 8707)."),
+    parameter(name, text, schema, example=example)
+    | {"required": name not in {"scope", "state", "resource"}}
+    for name, text, schema, example in (
+        ("response_type", "Always `code`.", {"const": "code"}, "code"),
+        ("client_id", "The id, or the address of a document.", STRING, CLIENT_ID),
+        ("redirect_uri", REDIRECT_TEXT, URI, REDIRECT),
+        ("code_challenge", CHALLENGE_TEXT, STRING, CHALLENGE),
+        ("code_challenge_method", "Always `S256`.", {"const": "S256"}, "S256"),
+        ("scope", "The only scope; it is the default.", SCOPES, SCOPE),
+        ("state", "Comes back unchanged.", STRING, "xyz"),
+        ("resource", RESOURCE_TEXT, URI, f"{BASE}/v1/webhooks"),
     )
 ]
 
@@ -222,22 +226,15 @@ def _operation(
     name: str,
     summary: str,
     response: dict[str, Any],
-    failures: dict[str, Any],
+    failures: Mapping[int, Any],
     *,
-    status: str = "200",
+    status: int = 200,
     **fields: Any,
 ) -> dict[str, Any]:
-    responses = failures | {status: {"description": summary} | response}
-    return {
-        "operationId": f"oauth_{name}",
-        "summary": summary,
-        "tags": ["OAuth"],
-        "security": [{}],
-        "responses": dict(sorted(responses.items())),
-    } | fields
+    responses = {**failures, status: {"description": summary} | response}
+    return operation(f"oauth_{name}", summary, responses, tags=["OAuth"], **fields)
 
 
-RESOURCE = _json("OAuthResource", metadata.protected_resource(BASE, "/v1/webhooks"))
 # A public client identifies itself in the body only.
 AUTHENTICATED: list[dict[str, list[str]]] = [{"oauthClient": []}, {}]
 PATHS = {
@@ -245,33 +242,27 @@ PATHS = {
         "get": _operation(
             "server",
             "Where and how applications connect (RFC 8414)",
-            _json("OAuthServer", metadata.authorization_server(BASE)),
+            _json("OAuthServer", SERVER),
             GET_ERRORS,
         )
     },
-    "/.well-known/oauth-protected-resource": {
+    RESOURCE_METADATA: {
         "get": _operation(
             "resource",
             "Which server's tokens the recording API takes (RFC 9728)",
-            RESOURCE,
+            _json("OAuthResource", RESOURCE),
             GET_ERRORS,
         )
     },
-    "/.well-known/oauth-protected-resource/{path}": {
+    f"{RESOURCE_METADATA}/{{path}}": {
         "get": _operation(
             "resource_at",
             "The same for an address of the recording API",
-            RESOURCE,
+            _json("OAuthResource", RESOURCE),
             GET_ERRORS | _errors(UnknownResourceError),
             parameters=[
-                {
-                    "name": "path",
-                    "in": "path",
-                    "required": True,
-                    "schema": STRING,
-                    "description": "The path of a protected address.",
-                    "example": "mcp",
-                }
+                parameter("path", "The path of a protected address.", example="mcp")
+                | {"in": "path"}
             ],
         )
     },
@@ -281,12 +272,11 @@ PATHS = {
             "Register an application (RFC 7591)",
             _json("OAuthClient", CLIENT_EXAMPLE),
             POST_ERRORS,
-            status="201",
-            requestBody={"required": True}
-            | _content(
-                "application/json",
-                object_of(["redirect_uris"], **METADATA),
-                REGISTRATION_EXAMPLE,
+            status=201,
+            requestBody=body(
+                object_of(["redirect_uris"], **REGISTRATION),
+                {"example": REGISTRATION_EXAMPLE},
+                required=True,
             ),
         )
     },
@@ -303,7 +293,7 @@ PATHS = {
             "The decision, sent by that page's form alone",
             _page("The form is not this session's (CSRF)."),
             PAGES,
-            status="403",
+            status=403,
             parameters=AUTHORIZE_PARAMETERS,
             requestBody=_form(
                 allow=described("Present when the account allows it."),
@@ -320,12 +310,12 @@ PATHS = {
             CLIENT_ERRORS,
             requestBody=_form(
                 CODE_EXAMPLE,
-                grant_type=described("What is traded.", _one_of(*GRANT_TYPES)),
+                grant_type=described("What is traded.", one_of(*GRANT_TYPES)),
                 code=described("The code of the redirect; a minute, once."),
                 redirect_uri=described("As in the authorization."),
                 code_verifier=described("43 to 128 characters (RFC 7636)."),
                 refresh_token=described("Of the grant `refresh_token`."),
-                resource=described("What the token is for (RFC 8707)."),
+                resource=described(RESOURCE_TEXT),
                 scope=described("The only scope.", SCOPES),
                 **CREDENTIALS,
             ),

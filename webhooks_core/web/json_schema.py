@@ -1,8 +1,8 @@
-"""Helpers for JSON Schemas of event types and the OpenAPI document."""
+"""Helpers for JSON Schemas of event types, and for hand-written parts of the OpenAPI document."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 STRING = {"type": "string"}
@@ -10,6 +10,7 @@ INTEGER = {"type": "integer"}
 NUMBER = {"type": "number"}
 BOOLEAN = {"type": "boolean"}
 DATE_TIME = {"type": "string", "format": "date-time"}
+URI = {"type": "string", "format": "uri"}
 
 # For an object with properties that another system defines.
 AND_OTHERS: dict[str, Any] = {"additionalProperties": {}}
@@ -36,3 +37,36 @@ def array_of(items: Any) -> dict[str, Any]:
 def ref(name: str) -> dict[str, str]:
     """Return a reference to a component of the document."""
     return {"$ref": f"#/components/schemas/{name}"}
+
+
+def one_of(*values: str) -> dict[str, Any]:
+    return {"type": "string", "enum": [*values]}
+
+
+def body(
+    schema: Any,
+    examples: Mapping[str, Any] | None = None,
+    *,
+    media_type: str = "application/json",
+    **fields: Any,
+) -> dict[str, Any]:
+    """Return the body of a request or a response, with examples by their names."""
+    media = {"schema": schema}
+    if examples:
+        media["examples"] = {name: {"value": value} for name, value in examples.items()}
+    return fields | {"content": {media_type: media}}
+
+
+def parameter(name: str, text: str, schema: Any = STRING, **fields: Any) -> Any:
+    """Return a parameter, by default a required one of the query."""
+    names = {"name": name, "in": "query", "required": True}
+    return names | {"schema": schema, "description": text} | fields
+
+
+def operation(
+    name: str, summary: str, responses: Mapping[int, Any], **fields: Any
+) -> dict[str, Any]:
+    """Return an operation, by default one that needs no credentials."""
+    names = {"operationId": name, "summary": summary, "security": [{}]}
+    by_status = {str(status): responses[status] for status in sorted(responses)}
+    return names | {"responses": by_status} | fields
