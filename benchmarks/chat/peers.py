@@ -19,7 +19,7 @@ import requests
 from django.conf import settings
 
 from benchmarks.chat.load import Server
-from webhooks_core.worker import processes
+from benchmarks.deliveries.process_tree import descendants
 
 PEERS = Path("var") / "bench-peers"
 START_S = 90.0
@@ -160,7 +160,7 @@ def litellm(folder: Path, upstream: Server) -> Iterator[Server | None]:
     }
     with process(command, port, log=folder / "litellm.log", **environment) as pid:
         headers = {"Authorization": f"Bearer {key}"}
-        pids = tuple(processes.descendants(pid))
+        pids = tuple(descendants(pid))
         yield Server("litellm", port, "/v1/chat/completions", headers, pids)
 
 

@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 from django.conf import settings
 
 from benchmarks.deliveries.environments import BenchError
-from webhooks_core.worker import processes
+
+# setpriv(1): the program is killed when this process ends, also when it is killed.
+_ENDING_WITH_US = ("setpriv", "--pdeathsig", "KILL")
 
 
 class Worker:
@@ -27,15 +28,13 @@ class Worker:
         self._log = log
         with log.open("ab") as out:
             self._process = subprocess.Popen(  # noqa: S603 - programs of the group bench
-                [sys.executable, *module, *command[1:]],
+                [*_ENDING_WITH_US, sys.executable, *module, *command[1:]],
                 env=dict(environment),
                 cwd=settings.BASE_DIR,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                # Also when this command is killed.
-                preexec_fn=partial(processes.exit_with_parent, os.getpid()),  # noqa: PLW1509 - one thread
             )
 
     @property
@@ -43,7 +42,7 @@ class Worker:
         return self._process.pid
 
     def pids(self) -> list[int]:
-        return processes.descendants(self.pid)
+        return descendants(self.pid)
 
     def signal(self, number: int) -> None:
         """Send a signal to the process and its descendants."""
@@ -75,3 +74,16 @@ def _cpu_of(pid: int) -> float:
         return 0.0
     # With those of its children that have ended: workers are renewed now and then.
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def descendants(pid: int) -> list[int]:
+    """Return a process of this machine and, on Linux, all its descendants."""
+    pids = [pid]
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children = task.read_text().split()
+        except OSError:
+            continue  # it has ended
+        for child in children:
+            pids += descendants(int(child))
+    return pids

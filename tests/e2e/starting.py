@@ -30,8 +30,9 @@ from tests.running import (
 )
 
 READY = "Signpost is ready"
-# With WORKERS=1: the supervisor, the web server, the cluster, its sentinel, worker, monitor, pusher.
-EVERYBODY = 7
+# With WORKERS=1: the supervisor, the web server, and six of the cluster: its watchdog, main process,
+# sentinel, worker, monitor and pusher.
+EVERYBODY = 8
 
 # `manage.py` for each list of words, in one process: its imports cost more than a command that
 # refuses. A line behind each command's output tells its exit status.

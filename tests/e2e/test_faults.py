@@ -100,7 +100,8 @@ def is_delivered(data: Path, event: str) -> bool:
 
 
 def worker_of(instance: Running) -> int:
-    [sentinel] = instance.children(instance.child("qcluster"))
+    [main] = instance.children(instance.child("qcluster"))
+    [sentinel] = instance.children(main)
     # After the workers come the monitor and the pusher.
     workers = instance.children(sentinel)[:-2]
     return max(workers, key=lambda pid: status_field(pid, "Threads"))

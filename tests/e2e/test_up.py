@@ -132,7 +132,7 @@ def test_no_demo_leaves_an_empty_database_empty_and_demo_fills_it_later(data):
 def test_on_ipv6_with_a_closed_standard_input_it_serves_until_ctrl_c_is_heard_once(
     data,
 ):
-    """A killed sentinel does not end it, and the stop answers a request in progress."""
+    """A killed process of the cluster does not end it, and the stop answers a request in progress."""
     port = free_port("::1")
     arguments = ("manage.py", "up", "--host", "::1", "--port", str(port), "--no-demo")
     with running(*arguments, environment=variables(data), closed_stdin=True) as it:
@@ -141,11 +141,11 @@ def test_on_ipv6_with_a_closed_standard_input_it_serves_until_ctrl_c_is_heard_on
         assert answers(url_of(it) + "/admin/login/")
 
         before = it.family()
-        [sentinel] = it.children(it.child("qcluster"))
-        os.kill(sentinel, signal.SIGKILL)
+        [main] = it.children(it.child("qcluster"))
+        os.kill(main, signal.SIGKILL)
         until(
             lambda: len(it.family()) == EVERYBODY and it.family() != before,
-            "a new sentinel with its children",
+            "new processes of the cluster",
         )
         assert answers(url_of(it) + "/admin/login/")
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+from contextlib import suppress
 
 import pytest
 
@@ -46,8 +49,13 @@ def kill_part(up: Running, victim: str) -> None:
     """Return when what was killed, and what dies with it, is gone."""
     word = WORDS.get(victim, "")
     doomed = {pid for pid in up.family() if word in command_line(pid)}
-    kill([up.child(word)] if word else doomed)
+    killed = up.child(word) if word else up.pid
+    children = up.children(killed)
+    kill([killed] if word else doomed)
     # Children that die with a parent do so before the others go on.
+    for pid in children:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
     until(lambda: not doomed & set(up.family()), "the end of the killed")
 
 

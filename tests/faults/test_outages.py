@@ -12,7 +12,7 @@ import pytest
 from tests.faults.rigged import ANSWERED, POINTS
 from tests.faults.site import DatabaseAwayError
 from tests.running import until
-from webhooks_core.worker.cluster.watchdog import FAILED_STARTS
+from webhooks_core.worker.watchdog import FAILED_STARTS
 
 pytestmark = [
     pytest.mark.slow,
@@ -103,7 +103,7 @@ def test_a_cluster_that_has_worked_waits_for_redis_as_long_as_it_takes(
         ledger.wait_until_delivered()
         redis_server.kill()
         ledger.publish(EVENTS)
-        before = cluster.output.count(failed_start := "the sentinel ended with 1")
+        before = cluster.output.count(failed_start := "the cluster ended with 1")
         # Its pushers would take a minute to give up.
         os.kill(cluster.children()[0], signal.SIGKILL)
         until(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import cache
+from typing import Any
 
 import structlog
 from django.db import connection, transaction
@@ -19,7 +21,11 @@ from webhooks_core.models import DispatcherLease, EndpointQueue, EngineState
 DISPATCH = "webhooks_core.tasks.dispatch"
 # If no dispatcher has started within this time, the task is queued again.
 WAKE_AGAIN_AFTER = timedelta(seconds=5)
-QUICK = {"socket_connect_timeout": 0.25, "socket_timeout": 0.5, "retry": None}
+QUICK: dict[str, Any] = {
+    "socket_connect_timeout": 0.25,
+    "socket_timeout": 0.5,
+    "retry": None,
+}
 
 # One statement and one commit, which need not be on disk when it returns: the sweep repairs what
 # a crash of the server loses. Queues that are due earlier anyway need no notification.
@@ -54,28 +60,25 @@ class _Notification:
             notify(endpoint_ids, at=at)
 
 
+_last = threading.local()  # the notification of this thread's last transaction
+
+
 def notify_on_commit(
     endpoint_ids: Sequence[int], *, at: datetime | None = None
 ) -> None:
     """Notify once the caller's transaction has committed; an error then does not fail the caller.
 
-    One transaction sends one notification. If a savepoint is rolled back, so is a notification
-    that it created; one from before it remains, and may name too many queues.
+    One transaction sends one notification, and one more after the rollback of a savepoint: that
+    may have taken the first one with it.
     """
-    pending = _pending()
-    notification = pending or _Notification()
-    notification.add(endpoint_ids, at)
-    if pending is None:
-        transaction.on_commit(notification.send, robust=True)
-
-
-def _pending() -> _Notification | None:
-    """Return the notification that the open transaction is to send."""
-    for _, hook, _ in reversed(transaction.get_connection().run_on_commit):
-        owner = getattr(hook, "__self__", None)
-        if isinstance(owner, _Notification):
-            return owner
-    return None
+    # A commit and every rollback put a new list here.
+    hooks = transaction.get_connection().run_on_commit
+    is_open = bool(hooks) and getattr(_last, "hooks", None) is hooks
+    if not is_open:
+        _last.hooks, _last.notification = hooks, _Notification()
+    _last.notification.add(endpoint_ids, at)
+    if not is_open:
+        transaction.on_commit(_last.notification.send, robust=True)
 
 
 def recall_on_commit(endpoint_ids: Sequence[int]) -> None:
@@ -154,8 +157,13 @@ def _broker() -> Broker:
 
     The stock one is created for every task and blocks for seconds if Redis is unavailable.
     """
+    return connect(**QUICK)
+
+
+def connect(**options: Any) -> Broker:
+    """Return a new broker; if it is Redis, its connections have these options."""
     broker = get_broker()
     pool = getattr(broker.connection, "connection_pool", None)
     if pool is not None and not Conf.DJANGO_REDIS:  # whose pool the cache shares
-        pool.connection_kwargs.update(QUICK)
+        pool.connection_kwargs.update(options)
     return broker

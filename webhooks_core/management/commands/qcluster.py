@@ -13,7 +13,7 @@ from django_q.management.commands.qcluster import Command as StockCommand
 
 from webhooks_core.management.argument_types import seconds
 from webhooks_core.worker import processes
-from webhooks_core.worker.cluster.watchdog import ClusterFailedError, Watchdog
+from webhooks_core.worker.watchdog import ClusterFailedError, Watchdog
 
 # Longer than SQLite waits for a lock, shorter than half a minute.
 UNRESPONSIVE_AFTER_S = 25
@@ -31,8 +31,8 @@ class Command(StockCommand):  # type: ignore[misc]
             type=seconds(1, 86_400 * 365),
             default=UNRESPONSIVE_AFTER_S,
             metavar="SECONDS",
-            help="restart the processes if a worker was idle for this time and not even a "
-            "heartbeat reached it (default: %(default)s)",
+            help="restart the processes if a worker was free for this time and not even a "
+            "heartbeat got through (default: %(default)s)",
         )
         parser.add_argument(
             "--exit-with-parent",
@@ -54,7 +54,6 @@ class Command(StockCommand):  # type: ignore[misc]
             processes.exit_with_parent(exit_with_parent)
         if cluster_name:
             os.environ["Q_CLUSTER_NAME"] = cluster_name
-        processes.kill_children_on_exit()
         # Another project may lack these settings.
         log.info(
             "task cluster starts",
