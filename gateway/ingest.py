@@ -7,10 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import html_to_markdown
 import orjson
 from django.db import IntegrityError, transaction
-from html_to_markdown import ConversionOptions
 
 from gateway import events, splitting
 from gateway.chat.core import json_numbers
@@ -19,7 +17,7 @@ from gateway.models import Chunk, Document
 from gateway.webhooks import INGEST_COMPLETED
 from webhooks_core.ids import public_id
 from webhooks_core.times import iso
-from webhooks_core.web import html_limits
+from webhooks_core.web import markdown
 
 PLAIN, MARKDOWN, HTML = "text/plain", "text/markdown", "text/html"
 CONTENT_TYPES = (PLAIN, MARKDOWN, HTML)
@@ -92,19 +90,10 @@ def _save(document: Document, parts: Iterable[str], origin: Origin) -> None:
 
 
 def _readable(text: str, content_type: str) -> str:
-    """Return the text to split: HTML as Markdown, unless it is too complex or fails to convert."""
+    """Return the text to split: HTML as Markdown, unless it is too complex or has no text."""
     if content_type != HTML:
         return text
-    if not html_limits.is_convertible(text, longest=MAX_HTML_CHARACTERS):
-        return text
-    try:
-        converted = html_to_markdown.convert(
-            text, ConversionOptions(extract_metadata=False)
-        )
-    except Exception:  # noqa: BLE001 - a converter may fail on any HTML
-        return text
-    markdown = (converted.content or "").replace("\x00", "\ufffd")
-    return text if converted.warnings or not markdown.strip() else markdown
+    return markdown.from_html(text, longest=MAX_HTML_CHARACTERS) or text
 
 
 def result(document: Document) -> dict[str, Any]:

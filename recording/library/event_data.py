@@ -7,10 +7,10 @@ from typing import Any
 
 import orjson
 
-from recording.library import html
 from recording.models import Recording
 from recording.webhooks import SUMMARY_COMPLETED
 from webhooks_core.profiles import EventContext, plain_envelope
+from webhooks_core.web import markdown
 
 # The target size of a body in bytes (recording, "Payload size").
 TARGET = 1_048_576
@@ -113,7 +113,7 @@ def as_markdown(summary: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return an HTML summary as Markdown; any other, or one that fails to convert, unchanged."""
     if summary["format"] != "html":
         return summary
-    content = html.from_html(summary["content"])
+    content = markdown.from_html(summary["content"])
     if content is None:
         return summary
     return {**summary, "content": content, "format": "markdown"}

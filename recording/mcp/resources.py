@@ -9,8 +9,8 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import ResourceSecurity
 
 from recording.library import event_data, reading
-from recording.library.html import escaped
 from recording.mcp import calls, pages
+from webhooks_core.web.markdown_lines import escaped
 
 TEMPLATE = "recording://{audio_id}"
 CUT = "\n\n(Cut here: the tools get_summary and get_transcript return the rest.)"

@@ -307,15 +307,6 @@ def test_html_that_cannot_be_read_is_split_as_it_is(acme, html):
     assert response.json()["chunk_count"] == Chunk.objects.count() > 0
 
 
-def test_html_that_breaks_the_converter_is_split_as_it_is(acme, monkeypatch):
-    def fail(*_: Any) -> None:
-        raise RuntimeError("broken")
-
-    monkeypatch.setattr("html_to_markdown.convert", fail)
-    assert acme.ingest("<p>A</p>", content_type="text/html").status_code == 201
-    assert Chunk.objects.get().text == "<p>A</p>"
-
-
 def test_html_of_megabytes_is_split_as_it_is(acme, monkeypatch):
     monkeypatch.setattr("gateway.ingest.MAX_HTML_CHARACTERS", 8)
     acme.ingest("<p>A</p>", content_type="text/html")

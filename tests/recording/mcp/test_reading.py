@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from recording.library import html, importing
+from recording.library import importing
 from recording.mcp import pages
 from tests.recording.mcp.conftest import Client, store
+from webhooks_core.web import markdown
 
 SEGMENTS = [
     {"speaker": "Ada", "start": float(n), "end": n + 0.9, "text": f"Word {n}."}
@@ -155,15 +156,15 @@ def test_a_summary_of_html_comes_as_markdown(mcp):
 
 def test_html_is_converted_by_its_import_and_by_no_reader(mcp, monkeypatch):
     good = {"label": "a", "format": "html", "content": "<p>A <b>bold</b> plan"}
-    bad = {"label": "b", "format": "html", "content": "<i>" * 200 + "harbour"}
+    bad = {"label": "b", "format": "html", "content": "<ul>" * 200 + "harbour"}
     converted: list[str] = []
-    real = html.from_html
+    real = markdown.from_html
 
     def count(text):
         converted.append(text)
         return real(text)
 
-    monkeypatch.setattr(html, "from_html", count)
+    monkeypatch.setattr(markdown, "from_html", count)
     audio_id = store(mcp.api, summaries=[good, bad])
     assert converted == [good["content"], bad["content"]]
     formats = [
