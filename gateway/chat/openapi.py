@@ -89,7 +89,7 @@ def _completion(choices: str) -> dict[str, Any]:
     )
 
 
-CHAT = object_of(
+CHAT = AND_OTHERS | object_of(
     ["model"],
     model=described("Name of the model endpoint."),
     stream=described(
@@ -152,7 +152,7 @@ MODELS = object_of(
     object=described("Always `list`.", {"const": "list"}),
     data=described("The models.", array_of(MODEL)),
 )
-EMBEDDING = object_of(
+EMBEDDING = AND_OTHERS | object_of(
     ["model"],
     model=described("The name of the model endpoint."),
     input=described("A text, or an array of texts, as OpenAI takes it.", {}),

@@ -129,8 +129,18 @@ def undescribed(schema: Any, where: str) -> Iterator[str]:
 
 def bodies(operation: dict[str, Any]) -> Iterator[Any]:
     for holder in (operation.get("requestBody", {}), *operation["responses"].values()):
-        for content in holder.get("content", {}).values():
-            yield content["schema"]
+        yield from holder.get("content", {}).values()
+
+
+def test_every_example_fits_its_schema():
+    count = 0
+    for operations in (*DOCUMENT["paths"].values(), *DOCUMENT["webhooks"].values()):
+        for operation in operations.values():
+            for body in bodies(operation):
+                for example in body.get("examples", {}).values():
+                    assert_valid(example["value"], body["schema"], operation["summary"])
+                    count += 1
+    assert count > 100
 
 
 def test_every_field_and_parameter_is_described():
@@ -147,8 +157,8 @@ def test_every_field_and_parameter_is_described():
                 for parameter in operation.get("parameters", ())
                 if not parameter.get("description")
             ]
-            for schema in bodies(operation):
-                missing += undescribed(schema, name)
+            for body in bodies(operation):
+                missing += undescribed(body["schema"], name)
     assert missing == []
 
 

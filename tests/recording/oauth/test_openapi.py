@@ -1,13 +1,13 @@
-"""The OpenAPI document of OAuth is complete, and true of real responses and of fuzzed calls."""
+"""The OpenAPI document of OAuth is complete, and true of fuzzed calls."""
 
 from __future__ import annotations
 
-import jsonschema
 import pytest
 from schemathesis.specs.openapi import checks
 
 from config import errors
 from recording.oauth.metadata import RESOURCE_METADATA
+from tests.documented import assert_valid
 from tests.fuzzing import DESCRIBED, DOCUMENT, assert_as_described, bounded
 from tests.recording.oauth.flows import basic
 
@@ -36,44 +36,6 @@ def test_every_operation_names_every_status():
         for method, operation in operations.items()
     }
     assert ours == OPERATIONS
-
-
-def examples():
-    for method, path in OPERATIONS:
-        operation = DOCUMENT["paths"][path][method]
-        request = operation.get("requestBody", {"content": {}})
-        for response in (request, *operation["responses"].values()):
-            for media in response.get("content", {}).values():
-                for example in media.get("examples", {}).values():
-                    yield example["value"], media["schema"]
-
-
-def assert_valid(value, schema):
-    jsonschema.validate(value, schema | {"components": DOCUMENT["components"]})
-
-
-def test_every_example_fits_its_schema():
-    pairs = list(examples())
-    assert len(pairs) > 20
-    for value, schema in pairs:
-        assert_valid(value, schema)
-
-
-def test_every_response_of_a_connection_fits_its_schema(client, app):
-    def shape(method, path, status="200"):
-        response = DOCUMENT["paths"][path][method]["responses"][status]
-        return response["content"]["application/json"]["schema"]
-
-    for path in ("/.well-known/oauth-authorization-server", RESOURCE_METADATA):
-        assert_valid(client.get(path).json(), shape("get", path))
-    tokens = app.tokens()
-    assert_valid(tokens, shape("post", "/oauth/token"))
-    registered = client.post(
-        "/oauth/register",
-        {"redirect_uris": [app.redirect], "client_name": "Minutes"},
-        content_type="application/json",
-    )
-    assert_valid(registered.json(), shape("post", "/oauth/register", "201"))
 
 
 @pytest.mark.slow
