@@ -11,11 +11,13 @@ import sys
 from collections.abc import (
     Awaitable,
     Callable,
+    Generator,
     Hashable,
     Iterable,
-    Iterator,
     MutableMapping,
 )
+from contextlib import suppress
+from functools import partial
 from typing import IO, Any
 
 from config.serving.bodies import Bodies, Body, ClientGoneError, Message, Receive
@@ -26,6 +28,8 @@ from webhooks_core.web.thread_pool import ThreadPool
 Scope = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
 Environ = dict[str, Any]
+Part = tuple[list[Message], bool]
+Parts = Generator[Part, None, None]
 WSGIApplication = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
 # Collected before a part is passed to the event loop.
@@ -59,24 +63,21 @@ class WSGIBridge:
         except ClientGoneError:
             return
         except TimeoutError:
-            headers = [(b"connection", b"close")]
-            await send(
-                {"type": "http.response.start", "status": 408, "headers": headers}
-            )
+            await send(_head(408, [(b"connection", b"close")]))
             await send(_part(b"", more=False))
             return
         with body:
             env = environ(scope, body.file, body.length)
-            call = Call(self._application, env)
-            head, first, is_all = await self._begin(call, env)
-            if is_all:
-                await send(head)
-                await send(_part(first, more=False))
+            parts = responses(self._application, env)
+            messages, is_last = await self._begin(parts, env)
+            if is_last:
+                for message in messages:
+                    await send(message)
             else:
-                await self._stream(call, (head, _part(first, more=True)), receive, send)
+                await self._stream(parts, messages, receive, send)
 
-    async def _begin(self, call: Call, env: Environ) -> tuple[Message, bytes, bool]:
-        return await self._pool.run(call.begin)
+    async def _begin(self, parts: Parts, env: Environ) -> Part:
+        return await self._pool.run(partial(next, parts))
 
     async def _receive_body(self, scope: Scope, receive: Receive) -> Body:
         """Return the body of a request; of one that is too large, only the length.
@@ -91,29 +92,27 @@ class WSGIBridge:
         return await self._bodies.receive(receive, limit=limit)
 
     async def _stream(
-        self, call: Call, begun: Iterable[Message], receive: Receive, send: Send
+        self, parts: Parts, messages: list[Message], receive: Receive, send: Send
     ) -> None:
-        """Send what has begun, then each other part once the client has accepted the last one.
+        """Send each part once the client has accepted the one before.
 
         A thread makes one part at a time, so that none waits for a client. Raises TimeoutError for
         a client that does not read.
         """
-        gone = asyncio.create_task(_disconnected(receive))
+        gone, is_last = asyncio.create_task(_disconnected(receive)), False
         try:
             with within(RESPONSE_S):
-                with within(STALL_S):
-                    for message in begun:
-                        await _pass_on(message, send)
-                is_all = False
-                while not is_all and not gone.done():
-                    part, is_all = await self._pool.run(call.next_part)
+                while not gone.done():
                     with within(STALL_S):
-                        await _pass_on(_part(part, more=not is_all), send)
+                        await _send_all(messages, send)
+                    if is_last:
+                        return
+                    messages, is_last = await self._pool.run(partial(next, parts))
         except ClientGoneError:
             return
         finally:
             gone.cancel()
-            await self._pool.run(call.close)
+            await self._pool.run(partial(_close, parts))
 
     def close(self) -> None:
         self._pool.close()
@@ -135,10 +134,10 @@ class WSGIBridgeWithTurns(WSGIBridge):
         self._account_key = account_key
         self._accounts: dict[int, Hashable] = {}  # by the hash of a token
 
-    async def _begin(self, call: Call, env: Environ) -> tuple[Message, bytes, bool]:
+    async def _begin(self, parts: Parts, env: Environ) -> Part:
         token = hash(env.get("HTTP_AUTHORIZATION"))
         async with self._turns.of(self._accounts.get(token, token)):
-            result = await super()._begin(call, env)
+            result = await super()._begin(parts, env)
         if self._account_key in env:
             if len(self._accounts) >= MAX_TOKENS:
                 self._accounts.clear()
@@ -146,13 +145,14 @@ class WSGIBridgeWithTurns(WSGIBridge):
         return result
 
 
-async def _pass_on(message: Message, send: Send) -> None:
+async def _send_all(messages: Iterable[Message], send: Send) -> None:
     """Give the server a part of the response. Raises ClientGoneError.
 
     uvloop refuses to write to a connection that is closed, before uvicorn knows that it is.
     """
     try:
-        await send(message)
+        for message in messages:
+            await send(message)
     except RuntimeError as error:
         raise ClientGoneError from error
 
@@ -191,6 +191,7 @@ def environ(scope: Scope, body: IO[bytes], length: int) -> Environ:
         "SERVER_PORT": str(port or 0),
         "REMOTE_ADDR": peer,
         "REMOTE_PORT": str(peer_port),
+        "CONTENT_LENGTH": str(length),
         "wsgi.version": (1, 0),
         "wsgi.url_scheme": scope.get("scheme", "http"),
         "wsgi.input": body,
@@ -199,73 +200,59 @@ def environ(scope: Scope, body: IO[bytes], length: int) -> Environ:
         "wsgi.multiprocess": True,
         "wsgi.run_once": False,
     }
-    for raw_name, raw_value in scope["headers"]:
-        if b"_" in raw_name:
-            continue
-        name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
-        key = name.upper().replace("-", "_")
-        key = key if key == "CONTENT_TYPE" else f"HTTP_{key}"
-        env[key] = f"{env[key]},{value}" if key in env else value
-    env["CONTENT_LENGTH"] = str(length)
+    for raw_name, value in scope["headers"]:
+        name = raw_name.decode("latin-1").upper().replace("-", "_")
+        if b"_" not in raw_name and name != "CONTENT_LENGTH":
+            key = name if name == "CONTENT_TYPE" else f"HTTP_{name}"
+            text = value.decode("latin-1")
+            env[key] = f"{env[key]},{text}" if key in env else text
     # Without Host, Django would use SERVER_NAME.
     env.setdefault("HTTP_HOST", "")
     return env
 
 
-class Call:
-    """One call of the application; its methods run in a thread of the pool."""
+def responses(application: WSGIApplication, env: Environ) -> Parts:
+    """Call an application; yield the messages of its response in parts, True beside the last.
 
-    def __init__(self, application: WSGIApplication, env: Environ) -> None:
-        self._application, self._environ = application, env
-        self._head: Message = {}
-        self._result: Iterable[bytes] = ()
-        self._parts: Iterator[bytes] = iter(())
+    A response that is complete in memory is one part: no thread waits for a slow reader. An
+    empty part of a streaming one flushes what is before it.
+    """
+    messages: list[Message] = []
 
-    def begin(self) -> tuple[Message, bytes, bool]:
-        """Return the head, the first part, and True if that is the whole response."""
-        self._result = self._application(self._environ, self._start_response)
-        try:
-            self._parts = iter(self._result)
-            first, is_all = self.next_part()
-        except BaseException:
-            self.close()
-            raise
-        if is_all:
-            self.close()
-        return self._head, first, is_all
+    def start_response(
+        status: str, headers: list[tuple[str, str]], _: Any = None
+    ) -> None:
+        encoded = [
+            (name.encode("latin-1"), value.encode("latin-1")) for name, value in headers
+        ]
+        messages[:] = [_head(int(status.partition(" ")[0]), encoded)]
 
-    def next_part(self) -> tuple[bytes, bool]:
-        """Return the next part, and True if it is the last.
-
-        A response that is complete in memory is one part: no thread waits for a slow reader. An
-        empty part of a streaming one flushes what is before it.
-        """
-        is_streaming = getattr(self._result, "streaming", True)  # Django's attribute
-        parts: list[bytes] = []
-        size = 0
-        for part in self._parts:
-            parts.append(part)
+    result = application(env, start_response)
+    is_streaming = getattr(result, "streaming", True)  # Django's attribute
+    collected: list[bytes] = []
+    size = 0
+    try:
+        for part in result:
+            collected.append(part)
             size += len(part)
             if is_streaming and (size >= PART_BYTES or (size and not part)):
-                return b"".join(parts), False
-        return b"".join(parts), True
-
-    def _start_response(
-        self, status: str, headers: list[tuple[str, str]], _: Any = None
-    ) -> None:
-        self._head = {
-            "type": "http.response.start",
-            "status": int(status.partition(" ")[0]),
-            "headers": [
-                (name.encode("latin-1"), value.encode("latin-1"))
-                for name, value in headers
-            ],
-        }
-
-    def close(self) -> None:
-        close = getattr(self._result, "close", None)
-        if close is not None:
+                yield [*messages, _part(b"".join(collected), more=True)], False
+                messages, collected, size = [], [], 0
+    finally:
+        if close := getattr(result, "close", None):
             close()
+    yield [*messages, _part(b"".join(collected), more=False)], True
+
+
+def _close(parts: Parts) -> None:
+    with suppress(
+        ValueError
+    ):  # a thread makes a part: the end of that part closes the response
+        parts.close()
+
+
+def _head(status: int, headers: list[tuple[bytes, bytes]]) -> Message:
+    return {"type": "http.response.start", "status": status, "headers": headers}
 
 
 def _part(body: bytes, *, more: bool) -> Message:
