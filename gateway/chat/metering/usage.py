@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
@@ -153,12 +154,13 @@ def write(requests: Sequence[CompletedRequest]) -> None:
         )
 
 
-def prune(days: int) -> int:
-    """Delete the records that are older than so many days; return how many.
+def prune() -> int:
+    """Delete the records that are older than CHAT_USAGE_RETENTION_DAYS; return how many.
 
     A batch at a time, so that no writer waits long. Days, totals and histograms stay.
     """
-    end, deleted = timezone.now() - timedelta(days=days), 0
+    kept, deleted = timedelta(days=settings.CHAT_USAGE_RETENTION_DAYS), 0
+    end = timezone.now() - kept
     while True:
         old = UsageRecord.objects.filter(created_at__lt=end).order_by("created_at")
         count, _ = UsageRecord.objects.filter(

@@ -10,8 +10,7 @@ from functools import partial
 from typing import Any
 
 import structlog
-from django.conf import settings
-from django.db import Error, transaction
+from django.db import transaction
 
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.http_messages import ChatRequest
@@ -30,7 +29,6 @@ BATCH = 1000
 # How many are kept without a database; then the oldest are lost, counted and logged.
 KEPT = 100_000
 CLOSING_S = 10.0
-PRUNE_EVERY_S = 3600.0
 
 REASON = "not_found_or_forbidden"
 
@@ -44,14 +42,12 @@ class UsageWriter:
     in_thread: InThread
     write: Callable[[Sequence[CompletedRequest]], None] = usage.write
     write_denial: Callable[..., Any] = record_denial
-    prune: Callable[[], Any] = lambda: usage.prune(settings.CHAT_USAGE_RETENTION_DAYS)
     lost: int = 0
     _completed: deque[CompletedRequest] = field(default_factory=deque)
     _denials: deque[dict[str, Any]] = field(default_factory=deque)
     _has_work: asyncio.Event = field(default_factory=asyncio.Event)
     _task: asyncio.Task[None] | None = None
     _is_stopping: bool = False
-    _pruned_at: float = float("-inf")
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._run())
@@ -87,18 +83,6 @@ class UsageWriter:
             if not await self.flush():
                 self._has_work.set()
                 await asyncio.sleep(RETRY_S)
-            await self._prune()
-
-    async def _prune(self) -> None:
-        """Delete old records, once an hour at most."""
-        now = asyncio.get_running_loop().time()
-        if self._is_stopping or now - self._pruned_at < PRUNE_EVERY_S:
-            return
-        self._pruned_at = now
-        try:
-            await self.in_thread(self.prune)
-        except Error as error:
-            log.warning("old usage not deleted", error=type(error).__name__)
 
     async def flush(self) -> bool:
         """Write all that is kept; return False if the database is unavailable."""

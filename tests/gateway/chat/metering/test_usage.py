@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import time_machine
 from django.db import OperationalError
+from django.utils.module_loading import import_string
+from django_q.models import Schedule
 
 from gateway.chat.core.usage_tokens import MAX_TOKENS, Usage
 from gateway.chat.metering import usage
@@ -196,11 +198,14 @@ def test_the_number_of_statements_does_not_grow_with_the_batch(
 
 
 @pytest.mark.django_db
-def test_old_records_are_deleted_and_sums_stay(monkeypatch):
+def test_old_records_are_deleted_every_hour_and_sums_stay(monkeypatch, settings):
+    settings.CHAT_USAGE_RETENTION_DAYS = 30
     monkeypatch.setattr(usage, "PRUNED", 2)
     write = [ended(at=NOON - timedelta(days=age)) for age in (1, 29, 31, 32, 33)]
     usage.write(write)
     with time_machine.travel(NOON, tick=False):
-        assert usage.prune(30) == 3
+        row = Schedule.objects.get(func="gateway.chat.metering.usage.prune")
+        assert row.schedule_type == Schedule.HOURLY
+        assert import_string(row.func)() == 3
     assert UsageRecord.objects.count() == 2
     assert UsageDay.objects.count() == 5

@@ -28,7 +28,6 @@ class Sink:
         self.failures = list(failures)
         self.batches: list[list[CompletedRequest]] = []
         self.denials: list[Any] = []
-        self.pruned = 0
 
     def write(self, batch: Any) -> None:
         if self.failures:
@@ -39,12 +38,7 @@ class Sink:
         self.denials.append(denial)
 
     def writer(self) -> UsageWriter:
-        return UsageWriter(
-            here, write=self.write, write_denial=self.deny, prune=self.prune
-        )
-
-    def prune(self) -> None:
-        self.pruned += 1
+        return UsageWriter(here, write=self.write, write_denial=self.deny)
 
 
 def test_the_writer_writes_in_batches_and_at_the_end():
@@ -79,7 +73,6 @@ def test_what_the_database_does_not_take_now_is_written_later(monkeypatch, error
 
     asyncio.run(run())
     assert [batch.request_id for batch in sink.batches[0]] == ["0", "1", "2"]
-    assert sink.pruned == 1
 
 
 def test_what_the_database_refuses_does_not_block_what_follows():
@@ -196,33 +189,6 @@ def test_a_denial_is_a_policy_decision_that_hides_whether_the_model_exists():
         "not_found_or_forbidden",
     )
     assert (decision.request_id, decision.trace_id) == ("req-7", trace)
-
-
-@pytest.mark.parametrize("failure", [OperationalError, InterfaceError])
-def test_records_that_cannot_be_deleted_now_stay_and_nothing_stops(
-    monkeypatch, failure
-):
-    monkeypatch.setattr(module, "EVERY_S", 0.0)
-
-    class Stubborn(Sink):
-        def prune(self) -> None:
-            self.pruned += 1
-            raise failure("locked, or the connection broke")
-
-    sink = Stubborn()
-
-    async def run() -> None:
-        writer = sink.writer()
-        writer.start()
-        for _ in range(2):
-            writer._keep(writer._completed, ended())
-            async with asyncio.timeout(PATIENCE_S):
-                while not (sink.pruned and not writer._completed):  # noqa: ASYNC110
-                    await asyncio.sleep(0.01)
-        await writer.stop()
-
-    asyncio.run(run())
-    assert (sink.pruned, sum(map(len, sink.batches))) == (1, 2)
 
 
 def test_stopping_waits_for_a_database_that_hangs_no_longer_than_it_may(monkeypatch):
