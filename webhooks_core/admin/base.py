@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from heapq import nlargest
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
@@ -47,8 +47,7 @@ class CappedPaginator(Paginator[Any]):
     @property
     def matches(self) -> Matches | None:
         """Return the matches that NewestChangeList has attached to the rows."""
-        matches: Matches | None = vars(self.object_list).get("matches")
-        return matches
+        return getattr(self.object_list, "matches", None)
 
     @cached_property
     def count(self) -> int:
@@ -89,9 +88,9 @@ class NewestChangeList(ChangeList):
         ids = [] if has_nul else self.model_admin.newest(self, rows)
         self.is_cut = self.is_cut or len(ids) == LISTED_AT_MOST
         root = self.apply_select_related(self.root_queryset)
-        queryset = root.filter(among(ids)).order_by(*rows.query.order_by)
-        vars(queryset)["matches"] = Matches(root.order_by(*NEWEST_FIRST), ids)
-        return queryset
+        matching: Any = root.filter(among(ids)).order_by(*rows.query.order_by)
+        matching.matches = Matches(root.order_by(*NEWEST_FIRST), ids)
+        return cast("QuerySet[Any]", matching)
 
 
 def newest_ids(rows: QuerySet[Any]) -> list[int]:

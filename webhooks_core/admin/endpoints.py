@@ -20,7 +20,7 @@ from webhooks_core import endpoints, profiles, publishing, replays
 from webhooks_core.admin import display, health, owners
 from webhooks_core.admin.base import RefusedError
 from webhooks_core.admin.filters import HealthFilter, ProductFilter
-from webhooks_core.admin.health import Day, Health
+from webhooks_core.admin.health import Health
 from webhooks_core.admin.rotation import RotationAdmin, static_source
 from webhooks_core.conf import webhook_settings
 from webhooks_core.endpoints import LimitError
@@ -85,7 +85,7 @@ class EndpointAdmin(RotationAdmin):
         rows = list(changelist.result_list)
         days = health.days(rows, now=timezone.now())
         for endpoint in rows:
-            vars(endpoint)["day"] = days[endpoint.pk]
+            endpoint.day = days[endpoint.pk]
         owners.attach(rows, site=self.admin_site, request=request)
         return changelist
 
@@ -99,14 +99,13 @@ class EndpointAdmin(RotationAdmin):
 
     @admin.display(description="success, p95")
     def success(self, obj: Endpoint) -> SafeString | None:
-        day = _day(obj)
-        if (share := day.success) is None:
+        if (share := obj.day.success) is None:
             return None
-        return format_html("{}<br>{}", share, day.p95 or "")
+        return format_html("{}<br>{}", share, obj.day.p95 or "")
 
     @admin.display(description="24 h")
     def chart(self, obj: Endpoint) -> SafeString:
-        return render_to_string("admin/webhooks_core/chart.html", {"day": _day(obj)})
+        return render_to_string("admin/webhooks_core/chart.html", {"day": obj.day})
 
     # The page.
 
@@ -256,11 +255,6 @@ def _count_suspended(endpoint: Endpoint) -> int:
 def _count_replayable(endpoint: Endpoint, since: datetime) -> int:
     """Count failed deliveries, up to one more than may be replayed at once."""
     return replays.failed_since(endpoint, since)[: REPLAYED_AT_ONCE + 1].count()
-
-
-def _day(endpoint: Endpoint) -> Day:
-    day: Day = vars(endpoint)["day"]
-    return day
 
 
 def limits_of(endpoint: Endpoint) -> str:

@@ -28,13 +28,14 @@ def attach(rows: Iterable[Row], *, site: AdminSite, request: HttpRequest) -> Non
     owners = {profile: _describe(profile, owners) for profile, owners in ids.items()}
     for row in rows:
         if owner := owners[row.profile].get(row.owner):
-            vars(row)["owner_name"] = _linked_name(owner, site, request)
+            row.owner_name = _linked_name(owner, site, request)
 
 
 def label(row: Row) -> str:
     """Return the attached name with the owner's id, which the search finds, or the id alone."""
-    name: SafeString | None = vars(row).get("owner_name")
-    return format_html("{} ({})", name, row.owner) if name else row.owner
+    if not row.owner_name:
+        return row.owner
+    return format_html("{} ({})", row.owner_name, row.owner)
 
 
 @admin.display(description="product, owner")

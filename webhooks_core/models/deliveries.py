@@ -34,7 +34,12 @@ class EventQuerySet(models.QuerySet["Event"]):
 
 
 class Event(models.Model):
-    """A stored fact; `body` is the exact bytes that are signed and sent."""
+    """A stored fact; `body` is the exact bytes that are signed and sent.
+
+    `owner_name` is attached by the admin.
+    """
+
+    owner_name = ""
 
     public_id = models.CharField(max_length=40)
     profile = models.CharField(max_length=32)

@@ -91,7 +91,10 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
 
 
 class Endpoint(models.Model):
-    """A URL that an owner wants events sent to."""
+    """A URL that an owner wants events sent to; `owner_name` and `day` are attached by the admin."""
+
+    owner_name = ""
+    day: Any = None
 
     class Status(models.IntegerChoices):
         ACTIVE = 1
