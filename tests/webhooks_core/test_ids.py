@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -43,12 +42,6 @@ def test_ids_of_one_moment_differ_and_their_end_is_random():
         public_ids = [ids.public_id("") for _ in range(2000)]
     assert len({public_id[-14:] for public_id in public_ids}) == 2000
     assert len({public_id[:11] for public_id in public_ids}) == 1
-
-
-def test_threads_make_different_ids():
-    with ThreadPoolExecutor(8) as pool:
-        public_ids = list(pool.map(lambda _: ids.public_id("evt_"), range(4000)))
-    assert len(set(public_ids)) == 4000
 
 
 def test_a_time_is_written_in_utc_with_microseconds():

@@ -26,7 +26,6 @@ from webhooks_core.models import (
     Attempt,
     Delivery,
     DispatcherLease,
-    Endpoint,
     EndpointQueue,
 )
 from webhooks_core.network.connectivity import Connectivity
@@ -208,16 +207,6 @@ def test_an_unconfirmed_claim_is_released_without_an_attempt(monkeypatch):
         opened = OpenClaims(lease, queues)
         assert opened.release_unconfirmed(unrecorded=[]) == 1
     assert Delivery.objects.values_list("attempts", "claimed_by").get() == (0, None)
-
-
-def test_counters_are_not_touched_by_results_that_were_recorded_already(outage_at):
-    with receiver(500, 204) as server:
-        target = EndpointFactory.create(url=server.url, max_in_flight=1)
-        publish_event()
-        with outage_at("results are recorded", kept=True):
-            dispatch()
-    target.refresh_from_db()
-    assert Endpoint.objects.get().consecutive_failures == 1
 
 
 def test_what_is_claimed_before_an_outage_of_the_next_claim_is_released(monkeypatch):

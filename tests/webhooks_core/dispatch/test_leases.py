@@ -51,6 +51,7 @@ def test_there_are_as_many_leases_as_slots(settings):
     assert second is not None
     assert {first.slot, second.slot} == {0, 1}
     assert leases.acquire() is None
+    assert engine.dispatch() == 0
     leases.release_slot(first)
     third = leases.acquire()
     assert third is not None

@@ -25,7 +25,6 @@ from webhooks_core import endpoints, publishing, replays
 from webhooks_core.dispatch import leases
 from webhooks_core.endpoints import LimitError
 from webhooks_core.models import (
-    Attempt,
     Delivery,
     DispatcherLease,
     Endpoint,
@@ -193,16 +192,6 @@ class TestRate:
         clock.shift(1)
         assert len(dispatcher.claim()) == 2
 
-    @pytest.mark.django_db(transaction=True)
-    def test_a_dispatcher_sends_all_of_it_in_time(self):
-        with receiver(204) as server:
-            EndpointFactory.create(url=server.url, rate_per_second=2)
-            events(5)
-            assert dispatch() == 5
-        began = Attempt.objects.order_by("started_at")
-        times = list(began.values_list("started_at", flat=True))
-        assert times[-1] - times[0] > timedelta(seconds=1.8)
-
 
 class TestOrder:
     def test_one_follows_the_other_only_when_it_has_ended(self, clock):
@@ -316,15 +305,6 @@ class TestOrder:
         while publishing.continue_fan_out():
             pass
         assert Delivery.objects.filter(event=first).count() == 6
-
-    @pytest.mark.django_db(transaction=True)
-    def test_a_dispatcher_sends_one_after_another(self):
-        with receiver(204, delay=0.01) as server:
-            EndpointFactory.create(url=server.url, in_order=True, max_in_flight=8)
-            wanted = [event.public_id for event in publish_events(12)]
-            assert dispatch() == 12
-        assert server.peak == 1
-        assert [one.headers["X-Event"] for one in server.requests] == wanted
 
 
 @pytest.mark.parametrize(
