@@ -16,6 +16,7 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
 from gateway.chat.core import json_numbers
+from gateway.configuration.rules import MAX_SECRET, check_secret
 from gateway.errors import PayloadTooLargeError
 from gateway.events import is_deeper
 from gateway.ingest import (
@@ -29,7 +30,6 @@ from webhooks_core.endpoints import Created
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.network.url_policy import UrlPolicy
 from webhooks_core.secrets import MASK
-from webhooks_core.signing.schemes import is_empty
 from webhooks_core.web.fields import (
     CountField,
     StrictBooleanField,
@@ -43,7 +43,6 @@ from webhooks_core.web.json_values import is_longer
 from webhooks_core.web.pages import ItemsPagination, PageQuery, read_query
 
 MAX_DESCRIPTION = 1000
-MAX_SECRET = 256
 MAX_TITLE = 255
 TITLE_ERROR = f"title must have at most {MAX_TITLE} characters, and no NUL."
 MAX_METADATA_DEPTH = 32
@@ -162,18 +161,10 @@ class CreationSerializer(ChangeSerializer):
     )
 
     def validate_secret(self, secret: str | None) -> str | None:
-        minimum = settings.GATEWAY_MIN_SECRET_LENGTH
-        if secret is None:
-            return None
-        if not minimum <= len(secret) <= MAX_SECRET:
-            raise ValidationError(
-                f"secret must have {minimum} to {MAX_SECRET} characters."
-            )
-        if not (secret.isascii() and secret.isprintable()):
-            raise ValidationError("secret must be printable ASCII.")
-        if is_empty(secret):
-            raise ValidationError("secret must be more than whsec_ or spaces.")
-        return secret
+        try:
+            return None if secret is None else check_secret(secret)
+        except ValueError as error:
+            raise ValidationError(f"secret {error}.") from error
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         fields = super().get_fields()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -60,13 +61,15 @@ def schema() -> dict[str, Any]:
     return _adapter().json_schema()
 
 
-def read(path: Path, environ: Mapping[str, str]) -> Configuration:
-    """Return the content of a file. Raises ConfigurationError."""
+def load(path: Path, *, environ: Mapping[str, str] | None = None) -> Configuration:
+    """Read a file; `environ` is what `${NAME}` refers to. Raises ConfigurationError."""
     root, content = _parsed(path)
     if content is None:
         return Configuration()
+    # Outside the settings, only this reads the environment: the operator chooses the names.
+    context = {"environ": os.environ if environ is None else environ}
     try:
-        return _adapter().validate_python(content, context={"environ": environ})
+        return _adapter().validate_python(content, context=context)
     except ValidationError as errors:
         faults = sorted(_fault(root, fault) for fault in errors.errors())
         lines = (": ".join(filter(None, (f"{path}:{n}", *rest))) for n, *rest in faults)

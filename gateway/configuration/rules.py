@@ -65,6 +65,18 @@ def is_base_url(url: str) -> bool:
     return parts.scheme in {"http", "https"} and is_host and is_plain
 
 
+def check_secret(secret: str) -> str:
+    """Return a secret for signatures that a subscriber or the file chose."""
+    minimum = settings.GATEWAY_MIN_SECRET_LENGTH
+    if not minimum <= len(secret) <= MAX_SECRET:
+        raise ValueError(f"must have {minimum} to {MAX_SECRET} characters")
+    if not (secret.isascii() and secret.isprintable()):
+        raise ValueError("must be printable ASCII")
+    if is_empty(secret):
+        raise ValueError("must be more than whsec_ or spaces")
+    return secret
+
+
 def _base_url(url: str) -> str:
     if not is_base_url(url):
         raise ValueError("must be an http or https address without a query")
@@ -86,17 +98,6 @@ def _storable(text: str) -> str:
 
 def _resolved(text: str, info: ValidationInfo[Mapping[str, Mapping[str, str]]]) -> str:
     return resolve(text, info.context["environ"])
-
-
-def _long_enough(secret: str) -> str:
-    minimum = settings.GATEWAY_MIN_SECRET_LENGTH
-    if not (secret.isascii() and secret.isprintable()):
-        raise ValueError("must be printable ASCII")
-    if not minimum <= len(secret) <= MAX_SECRET:
-        raise ValueError(f"must have {minimum} to {MAX_SECRET} characters")
-    if is_empty(secret):
-        raise ValueError("must be more than whsec_ or spaces")
-    return secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,4 +163,4 @@ BaseURL = Annotated[Text, AfterValidator(_base_url)]
 SubscribableURL = Annotated[Text, AfterValidator(_subscribable_url)]
 Reference = Annotated[Text, AfterValidator(_resolved)]
 ApiKey = Annotated[Reference, AfterValidator(as_key)]
-Secret = Annotated[Reference, AfterValidator(_long_enough)]
+Secret = Annotated[Reference, AfterValidator(check_secret)]
