@@ -46,31 +46,27 @@ def verdicts(language: str, requests: Sequence[Request]) -> list[Any]:
 
 def _python(requests: Sequence[Request]) -> list[Any]:
     found = list[Any]()
-    for secret, headers, body, now, tolerance_s, prefixes in requests:
+    for one in requests:
         options: dict[str, Any] = {
-            "now": now,
-            "tolerance_s": tolerance_s,
-            "prefixes": prefixes,
+            "tolerance_s": one.tolerance_s,
+            "prefixes": one.prefixes,
         }
         try:
-            found.append(verify(secret, headers, body, **options))
+            found.append(
+                verify(one.secret, one.headers, one.body, now=one.now, **options)
+            )
         except SignatureError as error:
             found.append(str(error))
     return found
 
 
+def _options(one: Request) -> dict[str, Any]:
+    return {"toleranceS": one.tolerance_s, "prefixes": one.prefixes}
+
+
 def _node(requests: Sequence[Request]) -> list[Any]:
     given = [
-        (
-            one.secret,
-            one.headers,
-            one.body.hex(),
-            {
-                "now": one.now,
-                "toleranceS": one.tolerance_s,
-                "prefixes": one.prefixes,
-            },
-        )
+        (one.secret, one.headers, one.body.hex(), {"now": one.now} | _options(one))
         for one in requests
     ]
     done = subprocess.run(

@@ -1,3 +1,5 @@
+"""The command that receives and shows webhooks."""
+
 from __future__ import annotations
 
 import json
@@ -11,12 +13,9 @@ from typing import Any
 import pytest
 import requests
 
-from tests import signatures
-from tests.hostile import CONTROLS, is_printable
 from tests.running import PATIENCE_S, Running, environment, free_port, running
+from tests.signatures import sha256_signature
 from webhooks_core.management.commands.webhooks_listen import Command
-from webhooks_core.verifying import terminal
-from webhooks_core.verifying.verification import Received, verify
 
 pytestmark = pytest.mark.slow
 
@@ -24,185 +23,14 @@ SECRET = "whsec_c2VjcmV0"
 BODY = b'{"id":"evt_1","type":"summary.completed","data":{"title":"\xc3\x84rger"}}'
 
 
-def received(body: bytes = BODY, *, at: float = 1_000, **headers: Any) -> Received:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Received(path="/hook", headers=named, body=body, at=at)
-
-
-def recording(
-    body: bytes = BODY, *, timestamp: int = 1_000, secret: str = SECRET
-) -> dict[str, Any]:
+def fresh(secret: str = SECRET) -> dict[str, Any]:
+    """Return the headers of a request that is signed now."""
+    now = int(time.time())
     return {
-        "x_recording_event": "summary.completed",
-        "x_recording_delivery": "dlv_1",
-        "x_recording_timestamp": str(timestamp),
-        "x_recording_signature": signatures.sha256_signature(secret, timestamp, body),
+        "X-Recording-Delivery": "dlv_1",
+        "X-Recording-Timestamp": str(now),
+        "X-Recording-Signature": sha256_signature(secret, now, BODY),
     }
-
-
-def gateway(
-    body: bytes = BODY, *, timestamp: int = 1_000, secret: str = SECRET
-) -> dict[str, Any]:
-    return {
-        "x_gateway_event": "ingest.completed",
-        "x_gateway_delivery": "evt_1",
-        "x_gateway_timestamp": str(timestamp),
-        "x_gateway_signature": signatures.timestamped_signature(
-            [secret], timestamp, body
-        ),
-    }
-
-
-def catalog(
-    body: bytes = BODY, *, timestamp: int = 1_000, secret: str = SECRET
-) -> dict[str, Any]:
-    return {
-        "x_catalog_event": "book.created",
-        "x_catalog_delivery": "dlv_1",
-        "x_catalog_signature": signatures.timestamped_signature(
-            [secret], timestamp, body
-        ),
-    }
-
-
-@pytest.mark.parametrize(
-    ("_case", "message", "secrets", "verified", "words"),
-    [
-        (
-            "recording",
-            received(**recording()),
-            [SECRET],
-            True,
-            "recording signature verified",
-        ),
-        (
-            "gateway",
-            received(**gateway()),
-            [SECRET],
-            True,
-            "gateway signature verified",
-        ),
-        (
-            "catalog",
-            received(**catalog()),
-            [SECRET],
-            True,
-            "catalog signature verified",
-        ),
-        ("other catalog secret", received(**catalog()), ["x"], False, "no signature"),
-        ("any secret", received(**recording()), ["x", SECRET], True, "verified"),
-        ("no secret", received(**recording()), [], None, "not checked"),
-        ("other secret", received(**recording()), ["x"], False, "no signature"),
-        ("other body", received(b"{}", **recording()), [SECRET], False, "no signature"),
-        ("old", received(at=1_301, **recording()), [SECRET], False, "too far from now"),
-        ("old gateway", received(at=1_301, **gateway()), [SECRET], False, "too far"),
-        (
-            "no timestamp",
-            received(**recording() | {"x_recording_timestamp": ""}),
-            [SECRET],
-            False,
-            "not a unix time",
-        ),
-        (
-            "no scheme",
-            received(**recording() | {"x_recording_signature": "00"}),
-            [SECRET],
-            False,
-            "is not sha256=",
-        ),
-        (
-            "malformed gateway",
-            received(**gateway() | {"x_gateway_signature": "v1=00"}),
-            [SECRET],
-            False,
-            "is not t=",
-        ),
-        ("unsigned", received(), [SECRET], False, "not signed"),
-    ],
-)
-def test_the_verification_says_which_part_of_a_signature_fails(
-    _case, message, secrets, verified, words
-):
-    verification = verify(message, secrets=secrets, tolerance_s=300)
-    assert verification.is_verified is verified
-    assert words in verification.message
-
-
-def test_a_product_of_another_project_is_verified_by_its_own_profile(shop):
-    value = signatures.timestamped_signature([SECRET], 1_000, BODY)
-    named: dict[str, Any] = {
-        "x_shop_signature": value,
-        "x_shop_event": "sold",
-        "x_shop_delivery": "d",
-    }
-    verification = verify(received(**named), secrets=[SECRET], tolerance_s=300)
-    assert (verification.is_verified, verification.message) == (
-        True,
-        "shop signature verified",
-    )
-    assert (received(**named).event_type, received(**named).delivery_id) == (
-        "sold",
-        "d",
-    )
-    unsigned = verify(received(), secrets=[SECRET], tolerance_s=300)
-    assert "X-Shop-Signature" in unsigned.message
-
-
-def test_names_come_from_the_headers_and_the_body():
-    message = received(**recording())
-    assert (message.event_type, message.event_id, message.delivery_id) == (
-        "summary.completed",
-        "evt_1",
-        "dlv_1",
-    )
-    assert received().event_type == "summary.completed"
-
-
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"a"', b"1", b"\xff", b'{"id":1}'])
-def test_a_body_that_is_no_envelope_has_no_names(body):
-    message = received(body)
-    assert (message.event_type, message.event_id, message.delivery_id) == ("", "", "")
-
-
-@pytest.mark.parametrize("hostile", [*CONTROLS, "\ud800"])
-def test_no_received_text_reaches_the_terminal_as_a_control_sequence(hostile):
-    message = received(
-        json.dumps({"id": hostile, "type": hostile}).encode(),
-        x_recording_event=hostile,
-        x_recording_signature=hostile,
-    )
-    verification = verify(message, secrets=[SECRET], tolerance_s=300)
-    for text in (
-        terminal.one_line(message, verification, 204),
-        terminal.body(message),
-        terminal.body(received(hostile.encode("utf-8", "surrogatepass"))),
-        terminal.as_json(message, verification, 204),
-    ):
-        assert hostile not in text
-        assert is_printable(text)
-        text.encode()
-
-
-def test_a_body_is_indented_and_kept_readable():
-    assert '\n  "id": "evt_1",\n' in terminal.body(received())
-    assert "Ärger" in terminal.body(received())
-
-
-def test_a_long_body_is_cut_with_a_note():
-    shown = terminal.body(received(b"x" * (terminal.MAX_SHOWN + 7)))
-    assert shown.endswith("… 7 more characters")
-
-
-@pytest.mark.parametrize("depth", [300, 2_000, 1_000_000])
-def test_a_deeply_nested_body_is_shown_unformatted(depth):
-    assert terminal.body(received(b"[" * depth + b"]" * depth)).startswith("[[[[[")
-
-
-# ── The command ─────────────────────────────────────────────────────────────────────
-
-
-def as_sent(headers: dict[str, str]) -> dict[str, str]:
-    return {name.replace("_", "-"): value for name, value in headers.items()}
 
 
 class Listener:
@@ -211,10 +39,9 @@ class Listener:
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
 
-    def post(self, **headers: str) -> int:
-        return requests.post(
-            self.url + "/hook", BODY, headers=as_sent(headers), timeout=PATIENCE_S
-        ).status_code
+    def post(self, headers: dict[str, str] | None = None) -> int:
+        url = self.url + "/hook"
+        return requests.post(url, BODY, headers=headers, timeout=PATIENCE_S).status_code
 
     def raw(self, request: bytes) -> bytes:
         """Send bytes and return the answer until the end of the connection."""
@@ -250,17 +77,13 @@ def listen() -> Iterator[Callable[..., Listener]]:
         yield listen
 
 
-def fresh(secret: str = SECRET) -> dict[str, Any]:
-    return recording(timestamp=int(time.time()), secret=secret)
-
-
 def test_an_event_is_shown_with_its_ids_its_verification_and_its_body(listen):
     listener = listen("--secret", "x", "--secret", SECRET)
-    assert listener.post(**fresh()) == 204
+    assert listener.post(fresh()) == 204
     listener.process.wait_for("recording signature verified")
     assert "✔ summary.completed  evt_1  dlv_1" in listener.process.output
     assert '  "type": "summary.completed",' in listener.process.output
-    assert listener.post(**fresh(secret="other")) == 204
+    assert listener.post(fresh(secret="other")) == 204
     listener.process.wait_for("✘ summary.completed")
     assert listener.process.end() == 0
 
@@ -279,7 +102,7 @@ def test_json_is_one_object_a_line_and_an_answer_can_be_late(listen):
         "--json", "--delay", "2", WEBHOOK_LISTEN_SECRETS=f"other,{SECRET}"
     )
     began = time.monotonic()
-    assert listener.post(**fresh()) == 204
+    assert listener.post(fresh()) == 204
     assert time.monotonic() - began > 1.9
     listener.process.wait_for('"verified"')
     record = json.loads(next(line for line in listener.process.lines if line[0] == "{"))
@@ -326,7 +149,7 @@ def listener_of_module() -> Iterator[Listener]:
 
 
 def test_an_ascii_terminal_is_no_error(listener_of_module):
-    listener_of_module.post(**fresh())
+    listener_of_module.post(fresh())
     listener_of_module.process.wait_for("\\xc4rger")
 
 
@@ -338,15 +161,17 @@ def test_a_broken_connection_does_not_affect_the_next_one(listener_of_module):
     assert "Traceback" not in listener.process.output
 
 
+REFUSED = "'99' is not a status from 200 to 599"
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--status", "99"), "'99' is not a status from 200 to 599"),
+        (("--status", "99"), REFUSED),
         (("--status", "no"), "'no' is not a status"),
         (("--port", "65536"), "'65536' is not a whole number"),
         (("--delay", "-1"), "'-1' is not a number of seconds"),
         (("--delay", "nan"), "'nan' is not a number of seconds"),
-        (("--delay", "soon"), "'soon' is not a number of seconds"),
         (("--host", "192.0.2.1"), "cannot listen on 192.0.2.1 port 9000"),
     ],
 )
@@ -354,16 +179,12 @@ def test_an_invalid_option_is_one_clear_line(capsys, options, words):
     with pytest.raises(SystemExit) as exit_:
         Command().run_from_argv(["manage.py", "webhooks_listen", *options])
     assert exit_.value.code != 0
-    assert_is_refusal(capsys.readouterr().err, words)
+    assert words in capsys.readouterr().err
 
 
 def test_a_refused_command_line_has_no_traceback():
     arguments = ("manage.py", "webhooks_listen", "--status", "99")
     with running(*arguments, environment=environment()) as process:
         assert process.status() != 0
-        assert_is_refusal(process.output, "'99' is not a status from 200 to 599")
-
-
-def assert_is_refusal(output: str, words: str) -> None:
-    assert words in output
-    assert "Traceback" not in output
+        assert REFUSED in process.output
+        assert "Traceback" not in process.output

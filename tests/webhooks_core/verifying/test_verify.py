@@ -24,42 +24,36 @@ AT = 1_790_000_000
 BODY = '{"id":"evt_1","text":"Grüße"}'.encode()
 
 
-def request(scheme: str, *, secret=SECRET, timestamp: object = AT, body=BODY, edit=str):
-    """Return what was signed rightly, with a header that `edit` may have changed."""
-    if scheme == "recording":
-        headers = {
-            "x-recording-signature": edit(sha256_signature(secret, AT, BODY)),
-            "x-recording-timestamp": str(timestamp),
-        }
-    else:
-        older = (
-            [make()] if edit is str else []
-        )  # whose digest an edit would leave sound
-        value = timestamped_signature([*older, secret], AT, BODY)
-        headers = {
-            "x-gateway-signature": edit(value.replace(f"t={AT}", f"t={timestamp}"))
-        }
+def received(headers: dict[str, str], body: bytes = BODY) -> Received:
     return Received(path="/", headers=headers, body=body, at=AT + 5.0)
 
 
+def request(scheme: str, *, secret=SECRET, timestamp: object = AT, body=BODY, edit=str):
+    """Return what was signed rightly, with a header that `edit` may have changed."""
+    if scheme == "recording":
+        signature = edit(sha256_signature(secret, AT, BODY))
+        headers = {"x-recording-timestamp": str(timestamp)}
+        return received(headers | {"x-recording-signature": signature}, body)
+    older = [make()] if edit is str else []  # whose digest an edit would leave sound
+    value = timestamped_signature([*older, secret], AT, BODY)
+    value = edit(value.replace(f"t={AT}", f"t={timestamp}"))
+    return received({"x-gateway-signature": value}, body)
+
+
 def parts(received, *secrets: str, **more) -> list[str]:
-    return [
-        str(fault.part)
-        for fault in diagnose(received, secrets=secrets or (SECRET,), **more)
-    ]
+    faults = diagnose(received, secrets=secrets or (SECRET,), **more)
+    return [str(fault.part) for fault in faults]
 
 
 both = pytest.mark.parametrize("scheme", ["recording", "gateway"])
 
 
 def test_a_product_of_another_project_is_diagnosed_by_its_own_profile(shop):
-    value = timestamped_signature([SECRET], AT, BODY)
-    headers = {"x-shop-signature": value}
-    received = Received(path="/", headers=headers, body=BODY, at=AT + 5.0)
-    assert parts(received) == []
-    assert parts(replace(received, body=BODY + b"\n")) == ["body"]
-    assert parts(replace(received, headers={})) == ["header"]
-    [fault] = diagnose(replace(received, headers={}), secrets=[SECRET])
+    sold = received({"x-shop-signature": timestamped_signature([SECRET], AT, BODY)})
+    assert parts(sold) == []
+    assert parts(replace(sold, body=BODY + b"\n")) == ["body"]
+    [fault] = diagnose(replace(sold, headers={}), secrets=[SECRET])
+    assert fault.part == "header"
     assert "X-Shop-Signature" in fault.message
     assert "X-Catalog-Signature" in fault.message
 
@@ -67,17 +61,11 @@ def test_a_product_of_another_project_is_diagnosed_by_its_own_profile(shop):
 def test_products_that_share_a_prefix_are_told_apart_by_what_fits(shop):
     shared = replace(shop, header_prefix="X-Gateway", signature_scheme="sha256")
     profiles.register(shared)
-    by_shop = {
-        "x-gateway-signature": sha256_signature(SECRET, AT, BODY),
-        "x-gateway-timestamp": str(AT),
-    }
-    received = Received(path="/", headers=by_shop, body=BODY, at=AT)
-    assert parts(received) == []
-    verification = verify(received, secrets=[SECRET], tolerance_s=300)
-    assert (verification.is_verified, verification.message) == (
-        True,
-        "shop signature verified",
-    )
+    signature = sha256_signature(SECRET, AT, BODY)
+    headers = {"x-gateway-signature": signature, "x-gateway-timestamp": str(AT)}
+    assert parts(received(headers)) == []
+    verification = verify(received(headers), secrets=[SECRET], tolerance_s=300)
+    assert verification == (True, "shop signature verified")
 
 
 @both
@@ -86,15 +74,11 @@ def test_a_genuine_request_has_no_fault(scheme):
     assert parts(request(scheme), make(), SECRET, tolerance_s=300) == []
 
 
+BARE = SECRET.removeprefix("whsec_")
+
+
 @both
-@pytest.mark.parametrize(
-    "given",
-    [
-        SECRET + "\n",
-        SECRET.removeprefix("whsec_"),
-        f" {SECRET.removeprefix('whsec_')} ",
-    ],
-)
+@pytest.mark.parametrize("given", [SECRET + "\n", BARE, f" {BARE} "])
 def test_the_secret_is_blamed(scheme, given):
     assert parts(request(scheme), given) == ["secret"]
 
@@ -108,8 +92,7 @@ def test_the_timestamp_is_blamed(scheme, timestamp):
 @both
 @pytest.mark.parametrize("age", [301, -301])
 def test_an_old_timestamp_is_blamed_when_age_counts(scheme, age):
-    received = request(scheme)
-    late = Received(path="/", headers=received.headers, body=BODY, at=AT + age)
+    late = replace(request(scheme), at=AT + age)
     assert parts(late, tolerance_s=300) == ["timestamp"]
     assert parts(late) == []
 
@@ -149,24 +132,23 @@ def test_the_header_is_blamed(scheme, edit):
 
 
 def test_a_bare_digest_is_blamed_on_the_header():
-    received = request("recording", edit=lambda value: value.removeprefix("sha256="))
-    assert parts(received) == ["header"]
+    bare = request("recording", edit=lambda value: value.removeprefix("sha256="))
+    assert parts(bare) == ["header"]
 
 
 @both
 def test_all_faults_are_reported_together(scheme):
-    received = request(scheme, body=BODY + b"\n")
-    late = replace(received, at=AT + 301.0)
+    late = replace(request(scheme, body=BODY + b"\n"), at=AT + 301.0)
     assert parts(late, SECRET + " ", tolerance_s=300) == ["secret", "body", "timestamp"]
 
 
 @both
 @pytest.mark.parametrize("empty", ["", " ", "whsec_"])
 def test_an_empty_secret_is_a_fault_also_beside_one_that_fits(scheme, empty):
-    for received in (request(scheme), request(scheme, secret=empty)):
+    for signed in (request(scheme), request(scheme, secret=empty)):
         for given in ([empty], [SECRET, empty], [empty, SECRET]):
-            assert diagnose(received, secrets=given) == [("secret", "is empty")]
-            verification = verify(received, secrets=given, tolerance_s=0)
+            assert diagnose(signed, secrets=given) == [("secret", "is empty")]
+            verification = verify(signed, secrets=given, tolerance_s=0)
             assert not verification.is_verified
             assert verification.message.endswith("refused: a secret is empty")
 
@@ -178,12 +160,10 @@ def test_an_unexplained_signature_leaves_secret_and_body(scheme):
     assert parts(request(scheme, timestamp=AT + 1)) == ["secret", "body"]
 
 
-def test_no_message_contains_a_secret():
-    for faults in (
-        diagnose(request("recording"), secrets=[SECRET + "\n"]),
-        diagnose(request("recording"), secrets=[make()]),
-    ):
-        assert SECRET.removeprefix("whsec_") not in str(faults)
+@pytest.mark.parametrize("given", [SECRET + "\n", "whsec_other"])
+def test_no_message_contains_a_secret(given):
+    faults = diagnose(request("recording"), secrets=[given])
+    assert given.strip().removeprefix("whsec_") not in str(faults)
 
 
 # ── The command ─────────────────────────────────────────────────────────────────────
@@ -205,12 +185,8 @@ def file(tmp_path):
     return path
 
 
-HEADERS = (
-    "-H",
-    f"X-Recording-Timestamp: {AT}",
-    "-H",
-    f"x-recording-signature: {sha256_signature(SECRET, AT, BODY)}",
-)
+SIGNATURE = f"x-recording-signature: {sha256_signature(SECRET, AT, BODY)}"
+HEADERS = ("-H", f"X-Recording-Timestamp: {AT}", "-H", SIGNATURE)
 
 
 def test_the_exit_status_shows_whether_the_signature_is_genuine(file):
@@ -231,17 +207,14 @@ def test_the_exit_status_shows_whether_the_signature_is_genuine(file):
         ((), "no secret"),
         (("--secret", "s", "-H", "nonsense"), "is not `Name: value`"),
         (("--secret", "s", "--delivery", "dlv_1"), "there is no delivery"),
+        (("--secret", "s"), "cannot read"),
     ],
 )
 def test_unusable_arguments_exit_with_2(db, file, options, output):
+    if output == "cannot read":
+        file.unlink()
     with pytest.raises(CommandError, match=output) as raised:
         run(file, *options)
-    assert raised.value.returncode == 2
-
-
-def test_a_missing_file_exits_with_2(tmp_path):
-    with pytest.raises(CommandError, match="cannot read") as raised:
-        run(tmp_path / "nowhere", "--secret", "s")
     assert raised.value.returncode == 2
 
 
@@ -253,19 +226,15 @@ def delivered(transactional_db, plain, tmp_path):
         publish_event()
         dispatch()
     (got,) = server.requests
-    options = (
-        "--delivery",
-        only_delivery().public_id,
-        "-H",
-        f"X-Plain-Signature: {got.headers['X-Plain-Signature']}",
-    )
+    header = f"X-Plain-Signature: {got.headers['X-Plain-Signature']}"
     path = tmp_path / "got"
     path.write_bytes(got.body)
-    return path, options
+    return path, ("--delivery", only_delivery().public_id, "-H", header)
 
 
 def test_a_real_delivery_verifies_with_its_endpoints_secret(delivered):
-    assert run(*[delivered[0]], *delivered[1])[0] == 0
+    path, options = delivered
+    assert run(path, *options) == (0, "The signature holds.\n")
 
 
 def test_compared_with_a_delivery_every_change_is_reported_exactly(delivered):
@@ -275,10 +244,8 @@ def test_compared_with_a_delivery_every_change_is_reported_exactly(delivered):
     assert "differ from byte 11 on" in run(path, *options)[1]
     code, output = run(path, *options, "--secret", make())
     assert code == 1
-    assert [line.partition(":")[0] for line in output.splitlines()] == [
-        "secret",
-        "body",
-    ]
+    blamed = [line.partition(":")[0] for line in output.splitlines()]
+    assert blamed == ["secret", "body"]
 
 
 def test_a_timestamp_that_no_attempt_has_is_reported(delivered):

@@ -1,0 +1,120 @@
+"""What a receiver reads in a request, whether its signature is genuine, and how a terminal shows it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from tests.hostile import CONTROLS, is_printable
+from tests.signatures import sha256_signature, timestamped_signature
+from webhooks_core.verifying import terminal
+from webhooks_core.verifying.verification import Received, verify
+
+SECRET = "whsec_c2VjcmV0"
+BODY = b'{"id":"evt_1","type":"summary.completed","data":{"title":"\xc3\x84rger"}}'
+AT = 1_000
+
+
+def named(product: str, event: str, signature: str) -> dict[str, str]:
+    parts = {"event": event, "delivery": "dlv_1", "signature": signature}
+    return {f"x-{product}-{name}": value for name, value in parts.items()}
+
+
+SHA256 = sha256_signature(SECRET, AT, BODY)
+TIMESTAMPED = timestamped_signature([SECRET], AT, BODY)
+SIGNED = {
+    "recording": named("recording", "summary.completed", SHA256)
+    | {"x-recording-timestamp": str(AT)},
+    "gateway": named("gateway", "ingest.completed", TIMESTAMPED),
+    "catalog": named("catalog", "book.created", TIMESTAMPED),
+    "shop": named("shop", "sold", TIMESTAMPED),
+    "": {},
+}
+
+
+def received(
+    product: str = "", *, body: bytes = BODY, at: float = AT, **changed: str
+) -> Received:
+    """Return the request of a product, with some of its headers changed."""
+    headers = {f"x-{product}-{name}": value for name, value in changed.items()}
+    return Received(path="/hook", headers=SIGNED[product] | headers, body=body, at=at)
+
+
+def names(message: Received) -> tuple[str, str, str]:
+    return message.event_type, message.event_id, message.delivery_id
+
+
+@pytest.mark.parametrize(
+    ("message", "secrets", "verified", "words"),
+    [
+        (received("recording"), [SECRET], True, "recording signature verified"),
+        (received("gateway"), [SECRET], True, "gateway signature verified"),
+        (received("catalog"), [SECRET], True, "catalog signature verified"),
+        (received("shop"), [SECRET], True, "shop signature verified"),
+        (received("catalog"), ["x"], False, "no signature fits"),
+        (received("recording"), ["x", SECRET], True, "verified"),
+        (received("recording"), [], None, "not checked"),
+        (received("recording"), ["x"], False, "no signature fits"),
+        (received("recording", body=b"{}"), [SECRET], False, "no signature fits"),
+        (received("recording", at=1_301), [SECRET], False, "too far from now"),
+        (received("gateway", at=1_301), [SECRET], False, "too far from now"),
+        (received("recording", timestamp=""), [SECRET], False, "not a unix time"),
+        (received("recording", signature="00"), [SECRET], False, "is not sha256="),
+        (received("gateway", signature="v1=00"), [SECRET], False, "is not t="),
+        (received(), [SECRET], False, "not signed: no X-"),
+        (received(), [SECRET], False, "X-Shop-Signature"),
+    ],
+)
+@pytest.mark.usefixtures("shop")
+def test_the_verification_says_which_part_of_a_signature_fails(
+    message: Received, secrets: Sequence[str], verified: bool | None, words: str
+):
+    verification = verify(message, secrets=secrets, tolerance_s=300)
+    assert verification.is_verified is verified
+    assert words in verification.message
+
+
+@pytest.mark.usefixtures("shop")
+def test_names_come_from_the_headers_and_the_body():
+    assert names(received("recording")) == ("summary.completed", "evt_1", "dlv_1")
+    assert names(received("shop")) == ("sold", "evt_1", "dlv_1")
+    assert names(received()) == ("summary.completed", "evt_1", "")
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"a"', b"1", b"\xff", b'{"id":1}'])
+def test_a_body_that_is_no_envelope_has_no_names(body):
+    assert names(received(body=body)) == ("", "", "")
+
+
+@pytest.mark.parametrize("hostile", [*CONTROLS, "\ud800"])
+def test_no_received_text_reaches_the_terminal_as_a_control_sequence(hostile):
+    body = json.dumps({"id": hostile, "type": hostile}).encode()
+    message = received("recording", body=body, event=hostile, signature=hostile)
+    verification = verify(message, secrets=[SECRET], tolerance_s=300)
+    for text in (
+        terminal.one_line(message, verification, 204),
+        terminal.body(message),
+        terminal.body(received(body=hostile.encode("utf-8", "surrogatepass"))),
+        terminal.as_json(message, verification, 204),
+    ):
+        assert hostile not in text
+        assert is_printable(text)
+        text.encode()
+
+
+def test_a_body_is_indented_and_kept_readable():
+    assert '\n  "id": "evt_1",\n' in terminal.body(received())
+    assert "Ärger" in terminal.body(received())
+
+
+def test_a_long_body_is_cut_with_a_note():
+    shown = terminal.body(received(body=b"x" * (terminal.MAX_SHOWN + 7)))
+    assert shown.endswith("… 7 more characters")
+
+
+@pytest.mark.parametrize("depth", [300, 2_000, 1_000_000])
+def test_a_deeply_nested_body_is_shown_unformatted(depth):
+    nested = received(body=b"[" * depth + b"]" * depth)
+    assert terminal.body(nested).startswith("[[[[[")
