@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import random
 import socket
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -23,8 +26,10 @@ from tests.webhooks_core.network.hostile import (
 )
 from webhooks_core.dispatch.sender import Sender
 from webhooks_core.network import pool, transport
+from webhooks_core.network.addresses import AllowedNetworks
 from webhooks_core.network.connection import KEPT_HEADER_BYTES, MAX_HINTS
 from webhooks_core.network.outcomes import Outcome
+from webhooks_core.network.request_head import Origin
 
 HINT = b"HTTP/1.1 103 Early Hints\r\n\r\n"
 NO_CONTENT = b"HTTP/1.1 204 No Content\r\n"
@@ -187,3 +192,30 @@ def test_a_kept_connection_that_ends_within_a_response_is_a_failure_and_not_repe
     assert [result.outcome for result in results] == [Outcome.OK, Outcome.CONNECT]
     assert not results[1].is_repeated
     assert server.accepted == 1
+
+
+class Clock:
+    """A loop of which only the time and the timer are used."""
+
+    now = 0.0
+    tick: Callable[[], None]
+
+    def time(self) -> float:
+        return self.now
+
+    def call_later(self, _: float, tick: Callable[[], None]) -> None:
+        self.tick = tick
+
+
+def test_the_timer_closes_what_was_kept_long_enough_and_nothing_else():
+    clock, closed, route = Clock(), list[float](), (Origin("a", 443, True), ("", ""))
+    connections = pool.Connections(AllowedNetworks(), cast("Any", clock))
+    for at in (0.0, 1.0):
+        clock.now = at
+        end = partial(closed.append, at)
+        kept = SimpleNamespace(status_code=200, is_reusable=True, abort=end)
+        connections.keep(route, cast("Any", kept))
+    for now, expected in ((15.5, [0.0]), (16.5, [0.0, 1.0])):
+        clock.now = now
+        clock.tick()
+        assert closed == expected
