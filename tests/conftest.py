@@ -105,8 +105,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    seed = config.option.random_order
-    items[:] = deal(items) if seed is None else shuffled(items, seed)
+    """Begin with the slow tests, which wait beside quick ones; a quick one can end a run."""
+    if (seed := config.option.random_order) is None:
+        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    else:
+        items[:] = shuffled(items, seed)
 
 
 def shuffled(items: list[pytest.Item], seed: int) -> list[pytest.Item]:
@@ -115,29 +118,6 @@ def shuffled(items: list[pytest.Item], seed: int) -> list[pytest.Item]:
     files = [list(tests) for _, tests in groupby(items, lambda item: item.path)]
     chance.shuffle(files)
     return [item for tests in files for item in chance.sample(tests, len(tests))]
-
-
-def deal(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Deal slow tests out, file by file, so that every worker begins with some.
-
-    xdist gives each worker as many tests in a row. Those that wait do so beside quick ones, and no
-    worker is left with slow ones at the end.
-    """
-    slow: dict[Path, list[pytest.Item]] = {}
-    quick: list[pytest.Item] = []
-    for item in items:
-        is_slow = item.get_closest_marker("slow") is not None
-        (slow.setdefault(item.path, []) if is_slow else quick).append(item)
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    piles: list[list[pytest.Item]] = [[] for _ in range(workers)]
-    for tests in sorted(slow.values(), key=len, reverse=True):
-        min(piles, key=len).extend(tests)
-    share = -(-len(items) // workers)
-    for pile in piles:
-        room = share - len(pile)
-        pile.extend(quick[:room])
-        del quick[:room]
-    return [item for pile in piles for item in pile]
 
 
 def pytest_collection_finish() -> None:
