@@ -5,11 +5,13 @@ import re
 import runpy
 import subprocess
 import sys
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from config.cookies import PrefixedCookieStorage
 from config.environment import database
 from tests.deploy_check import PRODUCTION
 from tests.docs.samples import DOCS
@@ -134,34 +136,56 @@ def test_a_configuration_that_is_not_there_ends_a_command_with_a_clear_error():
     assert "Traceback" not in done.stderr
 
 
+LAX: dict[str, Any] = {
+    "COOKIE_PREFIX": "",
+    "SESSION_COOKIE_NAME": "sessionid",
+    "CSRF_COOKIE_NAME": "csrftoken",
+    "SESSION_COOKIE_SECURE": False,
+    "CSRF_COOKIE_SECURE": False,
+    "SECURE_HSTS_SECONDS": 0,
+    "SECURE_HSTS_INCLUDE_SUBDOMAINS": False,
+    "SECURE_HSTS_PRELOAD": False,
+    "RECORDING_RATES": {"create": "", "test": "", "mcp": ""},
+}
+STRICT = LAX | {
+    "COOKIE_PREFIX": "__Host-",
+    "SESSION_COOKIE_NAME": "__Host-sessionid",
+    "CSRF_COOKIE_NAME": "__Host-csrftoken",
+    "SESSION_COOKIE_SECURE": True,
+    "CSRF_COOKIE_SECURE": True,
+    "SECURE_HSTS_SECONDS": 31_536_000,
+    "RECORDING_RATES": {"create": "60/hour", "test": "120/hour", "mcp": "300/minute"},
+}
+CHOSEN = {
+    "SECURE_HSTS_SECONDS": 60,
+    "SECURE_HSTS_INCLUDE_SUBDOMAINS": True,
+    "SECURE_HSTS_PRELOAD": True,
+}
+
+
 @pytest.mark.parametrize(
-    ("given", "rates"),
+    ("given", "expected"),
     [
-        (
-            PRODUCTION,
-            "{'create': '60/hour', 'test': '120/hour', 'mcp': '300/minute'}",
-        ),
+        ({}, LAX),
+        (PRODUCTION, STRICT),
+        (PRODUCTION | {name: str(it) for name, it in CHOSEN.items()}, STRICT | CHOSEN),
         (
             PRODUCTION | {"RECORDING_TEST_RATE": ""},
-            "{'create': '60/hour', 'test': '', 'mcp': '300/minute'}",
+            STRICT | {"RECORDING_RATES": STRICT["RECORDING_RATES"] | {"test": ""}},
         ),
-        ({}, "{'create': '', 'test': '', 'mcp': ''}"),
     ],
-    ids=["production", "production without a limit", "local"],
 )
-def test_creating_testing_and_mcp_are_limited_in_production_alone(given, rates):
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "from config import settings as s; print(s.RECORDING_RATES)",
-        ],
-        env={"PATH": os.environ["PATH"]} | given,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == rates
+def test_cookies_hsts_and_rates_are_strict_in_production_alone(given, expected):
+    with (
+        patch.dict(os.environ, given, clear=True),
+        patch("config.operations.logs.configure"),
+    ):
+        values = runpy.run_path("config/settings.py")
+    assert {name: values[name] for name in expected} == expected
+
+
+def test_the_cookie_of_messages_has_the_prefix_of_the_others(settings):
+    assert PrefixedCookieStorage.cookie_name == f"{settings.COOKIE_PREFIX}messages"
 
 
 def test_a_command_ends_with_every_fault_at_once_and_no_traceback():

@@ -80,13 +80,9 @@ def test_an_unavailable_database_is_a_finding_and_no_error(db):
     assert levels["database"] == levels["secrets"] == levels["schedule"] == ["failed"]
 
 
-def test_a_missing_schedule_is_a_failure(sound):
-    Schedule.objects.all().delete()
-    assert run()[1]["schedule"] == ["failed"]
-
-
-def test_a_missing_engine_state_is_a_failure(sound):
-    EngineState.objects.all().delete()
+@pytest.mark.parametrize("model", [Schedule, EngineState])
+def test_a_missing_schedule_or_engine_state_is_a_failure(sound, model):
+    model.objects.all().delete()
     assert run()[1]["schedule"] == ["failed"]
 
 
@@ -125,17 +121,15 @@ def test_production_needs_its_static_files(sound, settings, tmp_path):
     assert message("static") == "Static files are collected."
 
 
-def test_production_reports_failed_system_checks(sound, settings):
-    settings.LOCAL = False
-    settings.DEBUG = True
-    assert "signpost.E004" in message("settings")
-
-
-def test_a_silenced_check_is_no_finding(sound, settings):
-    settings.LOCAL = False
-    settings.SILENCED_SYSTEM_CHECKS = ["signpost.E004"]
-    settings.DEBUG = True
-    assert "signpost.E004" not in message("settings")
+@pytest.mark.parametrize(
+    ("silenced", "is_found"), [([], True), (["signpost.E004"], False)]
+)
+def test_production_reports_the_system_checks_that_are_not_silenced(
+    sound, settings, silenced, is_found
+):
+    settings.LOCAL, settings.DEBUG = False, True
+    settings.SILENCED_SYSTEM_CHECKS = silenced
+    assert ("signpost.E004" in message("settings")) is is_found
 
 
 def test_a_missing_folder_for_temporary_files_is_a_failure(

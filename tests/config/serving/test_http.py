@@ -23,21 +23,6 @@ from tests.tools import needs
 HEAD = b"POST /here HTTP/1.1\r\nHost: x\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 NEXT = b"GET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-JAVA = """
-import java.net.URI;
-import java.net.http.*;
-
-public class Ask {
-    public static void main(String[] args) throws Exception {
-        var client = HttpClient.newHttpClient();
-        for (var text : new String[] {"first", "second"}) {
-            var body = HttpRequest.BodyPublishers.ofString(text);
-            var request = HttpRequest.newBuilder(URI.create(args[0])).POST(body).build();
-            System.out.println(client.send(request, HttpResponse.BodyHandlers.ofString()).body());
-        }
-    }
-}
-"""
 
 
 @dataclass
@@ -225,19 +210,6 @@ def test_an_unsupported_upgrade_is_ignored(echo, offer, rest, size):
 def test_a_thousand_offers_in_one_packet_are_answered(echo):
     offer = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"
     assert echo.exchange(offer * 1000 + NEXT).count(b"HTTP/1.1 200 OK") == 1001
-
-
-@pytest.mark.slow
-@needs("java")
-@pytest.mark.timeout(120)
-def test_javas_client_is_answered_with_its_default_settings(echo, tmp_path):
-    file = tmp_path / "Ask.java"
-    file.write_text(JAVA)
-    command = ["java", str(file), echo.url + "/here"]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert run.stderr == ""
-    requests = [json.loads(line) for line in run.stdout.splitlines()]
-    assert [request["body"] for request in requests] == ["first", "second"]
 
 
 @needs("curl")
