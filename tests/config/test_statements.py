@@ -41,10 +41,10 @@ ELSEWHERE = f"import django\ndjango.setup()\n{SHOW}"
 
 @pytest.fixture
 def web() -> Iterator[Client]:
-    """A client of a web process whose statements may take a fifth of a second."""
+    """A client of a web process whose statements may take a second."""
     options = connections.settings["default"]["OPTIONS"]
     before = dict(options)
-    statements.limit(0.2)
+    statements.limit(1.0)
     connection.close()
     yield Client(raise_request_exception=False)
     options.clear()
