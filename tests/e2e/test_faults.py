@@ -1,4 +1,4 @@
-"""Processes that are killed or stopped while events wait or are on their way."""
+"""An instance that is killed or stopped while an event is on its way."""
 
 from __future__ import annotations
 
@@ -20,13 +20,11 @@ import requests
 from tests.e2e.starting import (
     READY,
     Instance,
-    hurry,
     is_refused,
     start,
     wait_for_everybody,
-    web_server,
 )
-from tests.running import PATIENCE_S, Running, free_port, status_field, until
+from tests.running import PATIENCE_S, free_port, until
 from webhooks_core.verifying.receiver import Receiver
 
 pytestmark = [
@@ -90,93 +88,29 @@ def delivery(data: Path, event: str) -> tuple[object, ...]:
     return tuple(row)
 
 
-def waits_for_a_retry(data: Path, event: str) -> bool:
-    status, attempts, _, _, claimed_by = delivery(data, event)
-    return (status, attempts, claimed_by) == (0, 1, None)
+def test_no_process_outlives_a_killed_supervisor(data):
+    with started(data) as instance:
+        wait_for_everybody(instance.process)
+        os.kill(instance.process.pid, signal.SIGKILL)
+        instance.process.wait_until_nothing_is_left()
 
 
-def is_delivered(data: Path, event: str) -> bool:
-    return delivery(data, event)[0] == 1
-
-
-def worker_of(instance: Running) -> int:
-    [main] = instance.children(instance.child("qcluster"))
-    [sentinel] = instance.children(main)
-    # After the workers come the monitor and the pusher.
-    workers = instance.children(sentinel)[:-2]
-    return max(workers, key=lambda pid: status_field(pid, "Threads"))
-
-
-def test_what_waits_when_processes_are_killed_arrives_after_the_next_start(data):
-    """No process outlives a killed supervisor, and a killed web server ends everything."""
-    with Hook(500, 204) as retried, Hook(204) as unattempted:
-        with started(data) as instance:
-            token, it = instance.token, instance.process
-            first = ping(instance.url, token, retried)
-            until(lambda: waits_for_a_retry(data, first), "a failed attempt")
-            wait_for_everybody(it)
-            os.kill(it.pid, signal.SIGKILL)
-            it.wait_until_nothing_is_left()
-            assert it.status() == -signal.SIGKILL
-        assert retried.event_ids == [first]
-
-        with web_server(data) as instance:
-            second = ping(instance.url, token, unattempted)
-            assert instance.process.end(signal.SIGKILL) == -signal.SIGKILL
-            instance.process.wait_until_nothing_is_left()
-        assert unattempted.event_ids == []
-
-        hurry(data)
-        with started(data) as instance:
-            it = instance.process
-            until(lambda: len(retried.event_ids) > 1, "the second attempt")
-            until(lambda: unattempted.event_ids, "the event")
-            wait_for_everybody(it)
-            os.kill(it.child("web"), signal.SIGKILL)
-            assert it.status() == 1
-            assert "the web server ended unexpectedly (killed by SIGKILL)" in it.output
-            it.wait_until_nothing_is_left()
-        assert retried.event_ids == [first] * 2
-        assert unattempted.event_ids == [second]
-
-
-@pytest.mark.timeout(600)
-def test_an_attempt_that_a_kill_interrupts_is_made_again_and_a_stop_lets_it_end(
+def test_a_stop_lets_an_attempt_and_a_stream_end_and_accepts_no_new_request(
     data, tmp_path
 ):
-    """A killed cluster ends everything. A stop lets streams end and accepts no new request."""
     config = tmp_path / "gateway.yaml"
     model = {"name": "slow", "upstream": "echo", "model": "echo-500ms"}
     config.write_text(json.dumps({"models": [model]}))
-    hooks = Hook(204, delay_s=1), Hook(204, delay_s=1), Hook(500, delay_s=1.5)
-    with hooks[0] as of_worker, hooks[1] as of_cluster, hooks[2] as of_stop:
-        with started(data, WORKERS="2") as instance:
-            token, it = instance.token, instance.process
-            event = ping(instance.url, token, of_worker)
-            until(lambda: of_worker.event_ids, "the first attempt")
-            os.kill(worker_of(it), signal.SIGKILL)
-            until(lambda: is_delivered(data, event), "the second attempt", seconds=120)
-            assert of_worker.event_ids == [event] * 2
-
-            event = ping(instance.url, token, of_cluster)
-            until(lambda: of_cluster.event_ids, "the first attempt")
-            os.kill(it.child("qcluster"), signal.SIGKILL)
-            assert it.status() == 1
-            words = "the task cluster ended unexpectedly (killed by SIGKILL)"
-            assert words in it.output
-            it.wait_until_nothing_is_left()
-
-        with started(data, GATEWAY_CONFIG=str(config)) as instance:
-            until(lambda: is_delivered(data, event), "the second attempt", seconds=120)
-            assert of_cluster.event_ids == [event] * 2
-            stop_during_an_attempt_and_a_stream(instance, token, of_stop)
+    with (
+        Hook(500, delay_s=1.5) as hook,
+        started(data, GATEWAY_CONFIG=str(config)) as instance,
+    ):
+        wait_for_everybody(instance.process)
+        stop_during_an_attempt_and_a_stream(instance, hook)
 
 
-def stop_during_an_attempt_and_a_stream(
-    instance: Instance, token: str, hook: Hook
-) -> None:
+def stop_during_an_attempt_and_a_stream(instance: Instance, hook: Hook) -> None:
     it = instance.process
-    wait_for_everybody(it)
     said = {"role": "user", "content": "one two three four five six seven eight"}
     with requests.post(
         f"{instance.url}/v2/chat/completions",
@@ -187,7 +121,7 @@ def stop_during_an_attempt_and_a_stream(
     ) as answer:
         parts = answer.iter_content(None)
         body = next(parts)
-        event = ping(instance.url, token, hook)
+        event = ping(instance.url, instance.token, hook)
         until(lambda: hook.event_ids, "the attempt")
         os.kill(it.pid, signal.SIGTERM)
         until(lambda: is_refused("127.0.0.1", instance.port), "the end of listening")

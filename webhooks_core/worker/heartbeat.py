@@ -12,12 +12,10 @@ import struct
 import time
 import uuid
 from contextlib import suppress
-from datetime import datetime
 from math import inf
-from typing import Any, cast
+from typing import Any
 
 import structlog
-from django.core.signing import BadSignature
 from django.db import Error
 from django.utils import timezone
 from django_q.brokers import Broker
@@ -27,6 +25,9 @@ from django_q.signing import SignedPackage
 from webhooks_core.worker import notify, processes, shutdown
 
 PAUSE_S = 1.0
+# At most so much silence counts between two looks: on a busy machine, or one that was suspended,
+# the observer itself did not run.
+MAX_STEP_S = 1.0
 ACK_ID = "heartbeat"
 # Two processes whose ids differ by a multiple of this would share a place.
 PLACES = 1024
@@ -46,6 +47,28 @@ class SharedTime:
     @property
     def at(self) -> float:
         return float(struct.unpack("d", self._bytes[:])[0])
+
+
+class Silence:
+    """Counts the seconds since a shared time has changed in which the observer itself ran."""
+
+    def __init__(self, shared: SharedTime) -> None:
+        self._shared, self._seen = shared, shared.at
+        self._seconds, self._updated_at = 0.0, time.monotonic()
+
+    def update(self, *, is_excused: bool = False) -> float:
+        """Return the length of the silence; call it at least once a second.
+
+        The time since the last call does not count if it is excused.
+        """
+        now, at = time.monotonic(), self._shared.at
+        step, self._updated_at = min(now - self._updated_at, MAX_STEP_S), now
+        has_changed, self._seen = at != self._seen, at
+        if has_changed:
+            self._seconds = 0.0
+        elif not is_excused:
+            self._seconds += step
+        return self._seconds
 
 
 class RunningTasks:
@@ -94,7 +117,6 @@ class HeartbeatBroker:
         self._every_s = every_s
         self._lost_after_s = lost_after_s  # its worker may have died
         self._sent_at = 0.0
-        self._hinted_at: datetime | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._broker, name)
@@ -107,12 +129,11 @@ class HeartbeatBroker:
     def dequeue(self) -> list[tuple[Any, str]]:
         """Return tasks as (acknowledgement id, signed package)."""
         try:
-            tasks = self._broker.dequeue() or []
+            tasks = list(self._broker.dequeue() or [])
         except Exception as error:  # noqa: BLE001 - a broker may fail in any way
             log.warning("broker unavailable", error=type(error).__name__)
             time.sleep(PAUSE_S)
             tasks = []
-        tasks = [task for task in tasks if not self._drops(*task)]
         if self._is_heartbeat_due():
             self._sent_at = time.monotonic()
             tasks.append((ACK_ID, _package()))
@@ -125,33 +146,10 @@ class HeartbeatBroker:
         else:
             self._broker.acknowledge(ack_id)
 
-    def _drops(self, ack_id: Any, package: str) -> bool:
-        """Return True for a hint that was queued before the last one was handed out.
-
-        The dispatcher that the last one starts sees all that this one is about. So thousands that
-        were queued while no cluster ran do not hold up other tasks.
-        """
-        if not (queued_at := _hint_queued_at(package)):
-            return False
-        if self._hinted_at and queued_at < self._hinted_at:
-            self._broker.acknowledge(ack_id)
-            return True
-        self._hinted_at = timezone.now()
-        return False
-
     def _is_heartbeat_due(self) -> bool:
         is_lost = acknowledged.at < self._sent_at
         pause_s = self._lost_after_s if is_lost else self._every_s
         return time.monotonic() - self._sent_at > pause_s
-
-
-def _hint_queued_at(package: str) -> datetime | None:
-    """Return when the task of a dispatcher was queued; None for any other task."""
-    with suppress(BadSignature):  # left to the stock code
-        task = SignedPackage.loads(package)
-        if task["func"] == notify.DISPATCH:
-            return cast("datetime", task["started"])
-    return None
 
 
 def _package() -> str:

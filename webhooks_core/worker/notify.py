@@ -21,6 +21,7 @@ from webhooks_core.models import DispatcherLease, EndpointQueue, EngineState
 DISPATCH = "webhooks_core.tasks.dispatch"
 # If no dispatcher has started within this time, the task is queued again.
 WAKE_AGAIN_AFTER = timedelta(seconds=5)
+MAX_QUEUED = 100
 QUICK: dict[str, Any] = {
     "socket_connect_timeout": 0.25,
     "socket_timeout": 0.5,
@@ -139,11 +140,16 @@ def wake_dispatcher(*, at_work: int = 0) -> bool:
 
 
 def enqueue(task: str) -> bool:
-    """Queue a task; return False, and log it, if that fails."""
+    """Queue a task; return False if that fails, which is logged, or if many tasks wait already.
+
+    While no cluster runs, none is needed: each one wakes a dispatcher when it starts.
+    """
     try:
         from django_q.tasks import async_task  # fails where django_q is not installed
 
-        async_task(task, broker=_broker())
+        if (broker := _broker()).queue_size() >= MAX_QUEUED:
+            return False
+        async_task(task, broker=broker)
     except Exception as error:  # noqa: BLE001 - a hint may fail in any way
         _broker.cache_clear()
         log.warning("wake-up failed", task=task, error=type(error).__name__)

@@ -19,11 +19,8 @@ from django_q.conf import Conf
 
 from webhooks_core.worker import heartbeat, shutdown
 from webhooks_core.worker.cluster import LOOK_EVERY_S, run_cluster
-from webhooks_core.worker.heartbeat import SharedTime
+from webhooks_core.worker.heartbeat import Silence
 
-# At most so much silence counts between two looks: on a busy machine, or one that was suspended,
-# the watchdog itself did not run.
-MAX_STEP_S = 1.0
 # A start fails if its processes end sooner than this.
 MIN_RUN_S = 10
 FAILED_STARTS = 4
@@ -89,9 +86,9 @@ class Watchdog:
     def _start(self) -> None:
         connections.close_all()
         self._started_at = time.monotonic()
-        self._tasks = _Silence(heartbeat.acknowledged)
-        self._sentinel = _Silence(heartbeat.sentinel)
-        self._main = _Silence(heartbeat.main)
+        self._tasks = Silence(heartbeat.acknowledged)
+        self._sentinel = Silence(heartbeat.sentinel)
+        self._main = Silence(heartbeat.main)
         self._cluster = self._processes.Process(
             target=run_cluster, args=(*self._pipe, self._limit_s)
         )
@@ -138,20 +135,3 @@ class Watchdog:
             os.killpg(self._cluster.pid, signal.SIGKILL)
         self._cluster.kill()  # before it has its group
         self._cluster.join()
-
-
-class _Silence:
-    """Counts the seconds in which a shared time did not change and the watchdog itself ran."""
-
-    def __init__(self, shared: SharedTime) -> None:
-        self._shared, self._seen = shared, shared.at
-        self._seconds, self._updated_at = 0.0, time.monotonic()
-
-    def update(self, *, is_excused: bool = False) -> float:
-        """Return the length of the silence; call it at least once a second."""
-        now, at = time.monotonic(), self._shared.at
-        step, self._updated_at = min(now - self._updated_at, MAX_STEP_S), now
-        is_silent = at == self._seen and not is_excused
-        self._seconds = self._seconds + step if is_silent else 0.0
-        self._seen = at
-        return self._seconds

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import pydoc
-from datetime import timedelta
+import time
 
 import pytest
 from django.db import OperationalError
-from django.utils import timezone
 from django_q.conf import Conf
 from django_q.signing import SignedPackage
 
@@ -132,32 +131,18 @@ def test_tasks_that_run_are_counted_while_their_process_lives_and_may_run_them(
     assert running.count() == 0
 
 
-class TestHintsOfOneMoment:
-    def hint(
-        self, *, function="webhooks_core.tasks.dispatch", seconds_ago=0.0, **fields
-    ):
-        started = timezone.now() - timedelta(seconds=seconds_ago)
-        task = {"func": function, "started": started, **fields}
-        return SignedPackage.dumps(task)
-
-    def broker(self, *packages: str) -> HeartbeatBroker:
-        tasks = list(enumerate(packages))
-        return HeartbeatBroker(FixedBroker(tasks), every_s=60, lost_after_s=60)
-
-    def handed_out(self, broker: HeartbeatBroker) -> list[int]:
-        return [ack_id for ack_id, _ in broker.dequeue() if ack_id != heartbeat.ACK_ID]
-
-    def test_the_first_one_is_handed_out_and_the_others_are_acknowledged(self):
-        broker = self.broker(*[self.hint(seconds_ago=60)] * 3)
-        assert self.handed_out(broker) == [0]
-        assert broker.acknowledged == [1, 2]
-
-    def test_one_that_was_queued_after_the_last_one_is_handed_out(self):
-        ahead = self.hint(seconds_ago=-60)
-        assert self.handed_out(self.broker(self.hint(), ahead)) == [0, 1]
-
-    def test_other_tasks_are_handed_out(self):
-        old = self.hint(seconds_ago=60)
-        other = self.hint(function="shop.tasks.bill", seconds_ago=60)
-        packages = (old, other, "not signed", old)
-        assert self.handed_out(self.broker(*packages)) == [0, 1, 2]
+def test_silence_is_the_time_without_a_change_in_which_the_observer_ran(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    shared = heartbeat.SharedTime()
+    silence = heartbeat.Silence(shared)
+    for step, is_excused, expected in [
+        (0.5, False, 0.5),
+        (0.5, True, 0.5),  # every worker is busy
+        (3600, False, 1.5),  # the machine was suspended
+        (0.5, False, 2.0),
+    ]:
+        now += step
+        assert silence.update(is_excused=is_excused) == expected
+    shared.touch()
+    assert silence.update() == 0

@@ -8,8 +8,10 @@ import pytest
 import time_machine
 from django.utils import timezone
 from django_q import tasks
+from django_q.brokers import orm
 from django_q.brokers.redis_broker import Redis as RedisBroker
 from django_q.conf import Conf
+from django_q.models import OrmQ
 
 from tests.webhooks_core.factories import EndpointFactory, publish_event, publish_events
 from webhooks_core.dispatch import leases
@@ -113,18 +115,23 @@ class TestBroker:
             asked = 0
             connection = None
 
-            def enqueue(self, _: object) -> None:
+            def queue_size(self) -> int:
                 Unavailable.asked += 1
                 raise ConnectionError("redis://user:password@host is unavailable")
 
         monkeypatch.setattr(notify, "get_broker", Unavailable)
-        monkeypatch.setattr(tasks, "async_task", lambda _, broker: broker.enqueue(None))
         assert notify.wake_dispatcher() is False
         assert notify.wake_dispatcher() is False  # not again within the next seconds
         assert Unavailable.asked == 1
         with later(6):
             assert notify.wake_dispatcher() is False
         assert Unavailable.asked == 2
+
+    def test_it_collects_no_more_than_a_number_of_hints(self, monkeypatch):
+        monkeypatch.setattr(notify, "get_broker", lambda: orm.ORM("signpost"))
+        monkeypatch.setattr(notify, "MAX_QUEUED", 2)
+        assert [notify.enqueue("x") for _ in range(3)] == [True, True, False]
+        assert OrmQ.objects.count() == 2
 
     def test_its_failure_is_logged_without_its_address(self, monkeypatch, caplog):
         def fail(*_: object, **__: object) -> None:
