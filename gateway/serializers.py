@@ -17,7 +17,6 @@ from rest_framework.request import Request
 
 from gateway.chat.core import json_numbers
 from gateway.configuration.rules import MAX_SECRET, check_secret
-from gateway.errors import PayloadTooLargeError
 from gateway.events import is_deeper
 from gateway.ingest import (
     CONTENT_TYPES,
@@ -30,6 +29,7 @@ from webhooks_core.endpoints import Created
 from webhooks_core.models import Delivery, Endpoint
 from webhooks_core.network.url_policy import UrlPolicy
 from webhooks_core.secrets import MASK
+from webhooks_core.web.errors import PayloadTooLargeError
 from webhooks_core.web.fields import (
     CountField,
     StrictBooleanField,

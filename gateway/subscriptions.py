@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.errors import ERRORS, ConflictError
+from gateway.errors import ConflictError
 from gateway.events import Origin
 from gateway.webhooks import PROFILE, TEST
 from webhooks_core import profiles
@@ -15,7 +15,6 @@ class Subscriptions(SubscriptionService):
     """The subscriptions of a tenant, for a caller that is the origin of their test events."""
 
     profile = PROFILE
-    errors = ERRORS
     quota_error = "A tenant has at most {quota} subscriptions; delete one first."
 
     def __init__(self, origin: Origin) -> None:

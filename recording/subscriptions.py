@@ -10,13 +10,13 @@ from django.contrib.auth.models import AbstractUser
 from django.utils import timezone
 
 from recording.accounts.locks import active_account
-from recording.errors import ERRORS, BadRequestError, NotFoundError
 from recording.webhooks import EVENT_TYPES, PROFILE, ping
 from webhooks_core import profiles, replays
 from webhooks_core.ids import public_id
 from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.profiles import EventContext, PingEvent
 from webhooks_core.times import iso
+from webhooks_core.web.errors import BadRequestError, NotFoundError
 from webhooks_core.web.subscriptions import SubscriptionService, is_id
 
 
@@ -32,7 +32,6 @@ class Subscriptions(SubscriptionService):
     """
 
     profile = PROFILE
-    errors = ERRORS
     quota_error = (
         "An account has at most {quota} subscriptions, disabled ones included; "
         "delete one first."

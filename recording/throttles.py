@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.throttling import SimpleRateThrottle
 from rest_framework.views import APIView
 
-from recording.errors import TooManyRequestsError
+from webhooks_core.web.errors import TooManyRequestsError
 
 PERIODS = {1: "second", 60: "minute", 3600: "hour", 86_400: "day"}
 

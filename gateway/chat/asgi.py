@@ -29,8 +29,8 @@ from gateway.chat.core.http_messages import (
 from gateway.chat.service import Service
 from gateway.chat.streaming.keep_alive import COMMENT, KeepAlive
 from gateway.chat.streaming.timeouts import StreamTimeout
-from gateway.errors import BadRequestError, PayloadTooLargeError
 from webhooks_core.network.deadlines import within
+from webhooks_core.web.errors import BadRequestError, PayloadTooLargeError
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

@@ -164,13 +164,13 @@ EMBEDDINGS = AND_OTHERS | object_of(
 )
 FAILURES = {
     400: "The request is not valid, or the endpoint cannot serve it.",
-    401: errors.UnauthorizedError().detail,
+    401: errors.ERRORS[401]().detail,
     404: str(EndpointNotFoundError()),
-    413: errors.PayloadTooLargeError().detail,
-    415: errors.UnsupportedMediaTypeError().detail,
-    429: errors.TooManyRequestsError().detail,
+    413: errors.ERRORS[413]().detail,
+    415: errors.ERRORS[415]().detail,
+    429: errors.ERRORS[429]().detail,
     500: "The upstream failed, or we did.",
-    503: errors.UnavailableError().detail,
+    503: errors.ERRORS[503]().detail,
 }
 
 

@@ -37,16 +37,15 @@ from gateway.chat.metering.writer import UsageWriter
 from gateway.chat.model_registry import ModelRegistry
 from gateway.chat.streaming.body import events
 from gateway.configuration.shapes import Allow, ModelEntry
-from gateway.errors import (
-    HANDLER,
-    GatewayError,
+from gateway.errors import HANDLER, UnsupportedMediaTypeError
+from gateway.identity import Caller
+from gateway.keys import MISS
+from webhooks_core.web.errors import (
+    ApiError,
     InternalError,
     MethodNotAllowedError,
     UnavailableError,
-    UnsupportedMediaTypeError,
 )
-from gateway.identity import Caller
-from gateway.keys import MISS
 from webhooks_core.web.json_values import values_in
 from webhooks_core.web.parsers import EncodedBody, is_encoded
 from webhooks_core.web.thread_pool import InThread
@@ -287,7 +286,7 @@ def failure_response(
     return ChatResponse.json(failure.status_code, body, failure.headers)
 
 
-def _as_gateway_error(error: Exception, request_id: str) -> GatewayError:
+def _as_gateway_error(error: Exception, request_id: str) -> ApiError:
     if isinstance(error, TimeoutError):
         log.error("database unavailable", request_id=request_id)
         return UnavailableError()

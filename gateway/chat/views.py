@@ -32,9 +32,10 @@ from gateway.chat.service import (
     serves,
 )
 from gateway.chat.streaming.keep_alive import with_comments
-from gateway.errors import HANDLER, PayloadTooLargeError
+from gateway.errors import HANDLER
 from gateway.identity import Caller
 from gateway.viewsets import GatewayView
+from webhooks_core.web.errors import PayloadTooLargeError
 from webhooks_core.web.pages import read_query
 
 T = TypeVar("T")

@@ -10,9 +10,9 @@ from django.contrib.auth.models import AbstractUser
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce
 
-from recording.errors import BadRequestError, NotFoundError
 from recording.library import cursors, times
 from recording.models import Recording
+from webhooks_core.web.errors import BadRequestError, NotFoundError
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
 from recording import errors
+from webhooks_core.web.errors import ApiError
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -54,7 +55,7 @@ def resource(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _in_thread_of_request(
     function: Callable[..., Any],
-    translate: Callable[[errors.RecordingError], Exception],
+    translate: Callable[[ApiError], Exception],
 ) -> Callable[..., Any]:
     """Run a function in the thread that waits for this request, which has the connection."""
 
@@ -76,10 +77,10 @@ def _in_thread_of_request(
     return call
 
 
-def _tool_error(error: errors.RecordingError) -> Exception:
+def _tool_error(error: ApiError) -> Exception:
     return ToolError(error.detail)
 
 
-def _resource_error(error: errors.RecordingError) -> Exception:
+def _resource_error(error: ApiError) -> Exception:
     kind = ResourceNotFoundError if error.status_code == 404 else ResourceError
     return kind(error.detail)

@@ -11,12 +11,12 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from recording.errors import BadRequestError
 from recording.library import event_data, reading
 from recording.library.search import SearchQueryError, search
 from recording.mcp import calls, pages
 from recording.mcp.calls import NOTICE
 from webhooks_core.times import iso
+from webhooks_core.web.errors import BadRequestError
 
 AudioId = Annotated[str, Field(max_length=255, description="Id of the recording.")]
 Cursor = Annotated[

@@ -56,7 +56,7 @@ SECURITY: dict[str, Any] = {
     "recording": [{"recordingBearer": []}],
     "gateway": [{"gatewayKey": []}, {"gatewayTenant": [], "gatewayPrincipal": []}],
 }
-ERRORS: dict[str, Any] = {"recording": recording.ERRORS, "gateway": gateway.ERRORS}
+HANDLERS = {"recording": recording.HANDLER, "gateway": gateway.HANDLER}
 PAGES = {
     name: (settings.BASE_DIR / "docs" / f"{name}.md").read_text() for name in PRODUCTS
 }
@@ -114,10 +114,10 @@ def test_the_outgoing_events_are_described_with_examples():
 
 
 def test_every_error_fits_the_one_shape():
-    for name, errors in ERRORS.items():
+    for name, handler in HANDLERS.items():
         schema = DOCUMENT["components"]["schemas"][f"{name.title()}Error"]
-        for kind in errors.values():
-            assert_valid(kind().body, schema)
+        for kind in handler.kinds.values():
+            assert_valid(handler.body(kind()), schema)
 
 
 # ── The pages ───────────────────────────────────────────────────────────────────────
@@ -126,7 +126,7 @@ def test_every_error_fits_the_one_shape():
 def test_the_tables_of_errors_are_the_code_s():
     row = re.compile(r"^\| (\d{3}) \|(?: `(\w+)` \|)?", re.MULTILINE)
     codes = {(int(status), code) for status, code in row.findall(PAGES["recording"])}
-    assert codes == {(status, kind.code) for status, kind in recording.ERRORS.items()}
+    assert codes == {*recording.CODES.items()}
     assert {int(row) for row, _ in row.findall(PAGES["gateway"])} == {*gateway.ERRORS}
 
 

@@ -1,18 +1,17 @@
-"""The base of the products' errors, and the handler that turns exceptions into responses."""
+"""The errors of the products, and the handler that turns exceptions into responses."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import structlog
 from django.http import HttpRequest, JsonResponse
 from rest_framework.exceptions import APIException
 from rest_framework.response import Response
 
-from webhooks_core.web.exception_mapping import failure_of
+from webhooks_core.web.exception_mapping import RETRY_AFTER, failure_of
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -30,30 +29,75 @@ class ApiError(APIException):
         self.detail = detail or (self.__doc__ or "").partition("\n")[0]
         self.headers = dict(headers or self.default_headers)
 
-    @property
-    @abstractmethod
-    def body(self) -> dict[str, Any]:
-        """Return the body of the response, in the product's shape."""
+
+class BadRequestError(ApiError):
+    """The request is not valid."""
+
+    status_code = 400
 
 
-E = TypeVar("E", bound=ApiError)
+class NotFoundError(ApiError):
+    """There is nothing at this address."""
+
+    status_code = 404
+
+
+class MethodNotAllowedError(ApiError):
+    """The address does not know the method."""
+
+    status_code = 405
+
+
+class PayloadTooLargeError(ApiError):
+    """The body is too large."""
+
+    status_code = 413
+
+
+class TooManyRequestsError(ApiError):
+    """Too many requests."""
+
+    status_code = 429
+
+
+class InternalError(ApiError):
+    """Something went wrong on our side."""
+
+
+class UnavailableError(ApiError):
+    """A required service is temporarily unavailable."""
+
+    status_code = 503
+    default_headers = RETRY_AFTER
+
+
+# A product adds its 401 and 415, whose messages say what it expects.
+ERRORS: Mapping[int, type[ApiError]] = {
+    400: BadRequestError,
+    404: NotFoundError,
+    405: MethodNotAllowedError,
+    413: PayloadTooLargeError,
+    429: TooManyRequestsError,
+    500: InternalError,
+    503: UnavailableError,
+}
 
 
 @dataclass(frozen=True)
-class ErrorHandler(Generic[E]):
-    """Turns exceptions into a product's errors, and these into responses.
+class ErrorHandler:
+    """Turns exceptions into errors, and these into a product's responses.
 
-    `kinds` has 500 and every status of `failure_of`. `headers` are those of every response of the
-    product, besides `Cache-Control`.
+    `body` returns the body in the product's shape. `kinds` has 500 and every status of
+    `failure_of`. `headers` are those of every response of the product, besides `Cache-Control`.
     """
 
-    base: type[E]
-    kinds: Mapping[int, type[E]]
+    body: Callable[[ApiError], dict[str, Any]]
+    kinds: Mapping[int, type[ApiError]]
     headers: Mapping[str, str] = field(default_factory=dict)
 
-    def translate(self, error: BaseException | None) -> E | None:
-        """Return the product's error for an exception; None for an unexpected one."""
-        if isinstance(error, self.base):
+    def translate(self, error: BaseException | None) -> ApiError | None:
+        """Return the error for an exception; None for an unexpected one."""
+        if isinstance(error, ApiError):
             return error
         failure = failure_of(error)
         if failure is None:
@@ -70,7 +114,9 @@ class ErrorHandler(Generic[E]):
         if api_error.status_code == 503:
             log.error("dependency unavailable", exc_info=error)
         return Response(
-            api_error.body, status=api_error.status_code, headers=api_error.headers
+            self.body(api_error),
+            status=api_error.status_code,
+            headers=api_error.headers,
         )
 
     def response_for(
@@ -80,12 +126,8 @@ class ErrorHandler(Generic[E]):
 
         `status` (400, 404 or 500) applies unless the exception maps to an error.
         """
-        api_error = response(self.translate(error) or self.kinds[status]())
-        for name, value in {"Cache-Control": "no-store", **self.headers}.items():
-            api_error.headers[name] = value
-        return api_error
-
-
-def response(error: ApiError) -> JsonResponse:
-    """Return an error as a plain Django response, for views outside DRF."""
-    return JsonResponse(error.body, status=error.status_code, headers=error.headers)
+        api_error = self.translate(error) or self.kinds[status]()
+        headers = api_error.headers | {"Cache-Control": "no-store", **self.headers}
+        return JsonResponse(
+            self.body(api_error), status=api_error.status_code, headers=headers
+        )

@@ -110,9 +110,10 @@ class ProductAutoSchema(AutoSchema):
         return bodies
 
     def _error_response(self, status: int) -> OpenApiResponse:
-        error = self.view.error_handler.kinds[status]()
+        handler = self.view.error_handler
+        error = handler.kinds[status]()
         name = type(error).__name__.removesuffix("Error")
-        example = OpenApiExample(name, error.body, response_only=True)
+        example = OpenApiExample(name, handler.body(error), response_only=True)
         return OpenApiResponse(self.view.error_serializer, error.detail, [example])
 
 

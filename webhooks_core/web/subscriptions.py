@@ -23,7 +23,11 @@ from webhooks_core.models import Delivery, Endpoint, Event
 from webhooks_core.network import url_access
 from webhooks_core.network.url_policy import UrlRefusedError
 from webhooks_core.profiles import PingEvent
-from webhooks_core.web.errors import ApiError
+from webhooks_core.web.errors import (
+    BadRequestError,
+    NotFoundError,
+    TooManyRequestsError,
+)
 from webhooks_core.web.pages import PageQuery, read_query
 from webhooks_core.web.views import ProductViewSet
 
@@ -41,10 +45,9 @@ DELIVERY_COLUMNS = (
 
 
 class SubscriptionService(ABC):
-    """The use cases of an owner's subscriptions. They raise a product's errors."""
+    """The use cases of an owner's subscriptions. A product has its own for the rest."""
 
     profile: ClassVar[str]
-    errors: ClassVar[Mapping[int, type[ApiError]]]
     quota_error: ClassVar[str]  # with `{quota}`
 
     def __init__(self, owner: str) -> None:
@@ -62,14 +65,14 @@ class SubscriptionService(ABC):
             subscription = rows.filter(public_id=public_id).first()
             if subscription is not None:
                 return subscription
-        raise self.errors[404]("There is no such subscription.")
+        raise NotFoundError("There is no such subscription.")
 
     def check_url(self, url: str, *, trusted: bool = False) -> None:
         """Raise 400 for a URL that is refused. Queries the resolver: up to 2 s."""
         try:
             url_access.check_url(self.profile, url, trusted=trusted)
         except UrlRefusedError as error:
-            raise self.errors[400](f"{error}.") from error
+            raise BadRequestError(f"{error}.") from error
 
     def creating(self) -> AbstractContextManager[None]:
         """Return what the owner's state must be, and stay, while a subscription is created."""
@@ -91,7 +94,7 @@ class SubscriptionService(ABC):
                 )
         except QuotaExceededError as error:
             quota = profiles.get(self.profile).quota
-            raise self.errors[429](self.quota_error.format(quota=quota)) from error
+            raise TooManyRequestsError(self.quota_error.format(quota=quota)) from error
 
     def changes(self, current: Endpoint, fields: dict[str, Any]) -> dict[str, Any]:
         """Return the fields to write, of those that a request has."""
@@ -117,7 +120,7 @@ class SubscriptionService(ABC):
     def delete(self, subscription: Endpoint) -> None:
         """Delete a subscription. Raises 404 when another call did so first."""
         if not endpoints.delete(subscription):
-            raise self.errors[404]("There is no such subscription.")
+            raise NotFoundError("There is no such subscription.")
 
     @abstractmethod
     def ping(self, subscription: Endpoint) -> PingEvent:

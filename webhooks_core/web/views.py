@@ -23,7 +23,7 @@ class ProductAPIView(APIView):
     """Checks method (405), authentication (401) and throttle (429), then runs the handler."""
 
     product: ClassVar[str]
-    error_handler: ClassVar[ErrorHandler[Any]]
+    error_handler: ClassVar[ErrorHandler]
     error_serializer: ClassVar[type[BaseSerializer[Any]]]
     conflicting_actions: Sequence[str] = ()  # which may answer 409
     parser_classes: Sequence[type[BaseParser]] = (StrictJSONParser,)

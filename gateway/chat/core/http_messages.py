@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.chat.core import json_numbers
-from gateway.errors import PayloadTooLargeError
+from webhooks_core.web.errors import PayloadTooLargeError
 from webhooks_core.web.parsers import is_over
 
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from gateway.errors import TooManyRequestsError, UnavailableError
+from webhooks_core.web.errors import TooManyRequestsError, UnavailableError
 
 RETRY_S = 1
 # A request of this size is always admitted: large ones of others do not stop it.

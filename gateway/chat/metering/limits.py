@@ -13,8 +13,8 @@ import structlog
 from redis.exceptions import RedisError
 
 from gateway.chat.metering.body_bytes import BodyBudget, BodyBytes
-from gateway.errors import TooManyRequestsError
 from gateway.identity import Caller
+from webhooks_core.web.errors import TooManyRequestsError
 
 WINDOW_S = 60
 RETRY_BUSY_S = 1

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Sum
 
 from gateway.chat.models import UsageDay
-from gateway.errors import BadRequestError
+from webhooks_core.web.errors import BadRequestError
 
 GROUPS = ("day", "principal", "model")
 COUNTS = (

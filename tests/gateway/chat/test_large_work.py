@@ -18,7 +18,6 @@ from gateway.chat.core.sse import MAX_EVENT_BYTES, EventReader
 from gateway.chat.metering.body_bytes import SMALL_BYTES, BodyBudget, BodyBytes
 from gateway.chat.streaming.transform import ChunkTransformer
 from gateway.chat.upstreams import anthropic, turns
-from gateway.errors import TooManyRequestsError, UnavailableError
 from tests.gateway.chat.core.test_errors import REQUEST_ID, UPSTREAM
 from tests.gateway.chat.harness import IDENTITY
 from tests.gateway.chat.mock_upstream import (
@@ -32,6 +31,7 @@ from tests.gateway.chat.mock_upstream import (
 )
 from tests.gateway.chat.test_faults import text_of
 from tests.gateway.chat.upstreams.test_anthropic import MESSAGE, TEXT_STREAM
+from webhooks_core.web.errors import TooManyRequestsError, UnavailableError
 from webhooks_core.web.json_values import MAX_VALUES
 
 MANY = f"more than {MAX_VALUES} values"

@@ -12,7 +12,6 @@ from gateway.chat import routing
 from gateway.chat.metering.limits import Limits, SharedCount, counter
 from gateway.chat.routing import Router
 from gateway.configuration.shapes import ModelEntry, Target
-from gateway.errors import TooManyRequestsError
 from gateway.identity import Caller
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
@@ -21,6 +20,7 @@ from tests.gateway.chat.mock_upstream import (
     answers,
     sends,
 )
+from webhooks_core.web.errors import TooManyRequestsError
 
 HEAVY, LIGHT = Target("http://a/v1", "m", weight=9), Target("http://b/v1", "m")
 PAIR = ModelEntry("pair", "openai", (HEAVY, LIGHT))
