@@ -60,7 +60,7 @@ class ImportForm(forms.ModelForm[Recording]):
         raw = file.read(files.MAX_BYTES + 1) if file else text.encode()
         try:
             files.read(raw)
-        except files.DocumentError as error:
+        except files.RecordingFileError as error:
             raise forms.ValidationError(f"{error}; nothing was stored.") from error
         return cleaned | {"raw": raw}
 

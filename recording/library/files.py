@@ -26,12 +26,12 @@ ISO_8601 = re.compile(
 )
 
 
-class DocumentError(ValueError):
+class RecordingFileError(ValueError):
     """A file that is not a recording; the message names the field, or line and column."""
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class RecordingFile:
     """The content of a file; `ignored` names the fields that the spec does not define."""
 
     content: dict[str, Any]
@@ -112,8 +112,8 @@ def _mapping(schema: Mapping[str, Any], prefix: str) -> core_schema.CoreSchema:
 RECORDING = SchemaValidator(_validator(SUMMARY_COMPLETED_SCHEMA))
 
 
-def read(raw: bytes) -> Document:
-    """Return the content of a recording file. Raises DocumentError.
+def read(raw: bytes) -> RecordingFile:
+    """Return the content of a recording file. Raises RecordingFileError.
 
     Texts are kept to the letter, NUL included; fields that the spec does not define are left
     out and named in `ignored`.
@@ -122,8 +122,8 @@ def read(raw: bytes) -> Document:
     try:
         content = RECORDING.validate_python(value)
     except ValidationError as errors:
-        raise DocumentError(_fault(errors.errors()[0])) from None
-    return Document(content, tuple(sorted({*_unknown(value, content)})))
+        raise RecordingFileError(_fault(errors.errors()[0])) from None
+    return RecordingFile(content, tuple(sorted({*_unknown(value, content)})))
 
 
 def _fault(error: ErrorDetails) -> str:
@@ -150,18 +150,18 @@ def _unknown(value: Any, content: Any, prefix: str = "") -> Iterator[str]:
 
 def _decoded(raw: bytes) -> str:
     if len(raw) > MAX_BYTES:
-        raise DocumentError(f"the file is larger than {MAX_BYTES} bytes")
+        raise RecordingFileError(f"the file is larger than {MAX_BYTES} bytes")
     try:
         check_values(raw)
     except ValueError as error:
-        raise DocumentError(f"the file has {error}") from error
+        raise RecordingFileError(f"the file has {error}") from error
     raw = raw.removeprefix(BOM)
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
         before = raw[: error.start].decode()
         place = _place(before.count("\n") + 1, len(before) - before.rfind("\n"))
-        raise DocumentError(f"{place}: the file is not UTF-8") from error
+        raise RecordingFileError(f"{place}: the file is not UTF-8") from error
 
 
 def _parsed(text: str) -> Any:
@@ -169,7 +169,7 @@ def _parsed(text: str) -> Any:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
         place = _place(error.lineno, error.colno)
-        raise DocumentError(f"{place}: not JSON: {error.msg}") from error
+        raise RecordingFileError(f"{place}: not JSON: {error.msg}") from error
 
 
 def _place(line: int, column: int) -> str:

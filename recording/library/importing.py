@@ -37,27 +37,27 @@ def import_recording(
     """Store a recording file and publish summary.completed, both or neither.
 
     The first import of an audio_id publishes; a later one replaces the recording and
-    publishes when its summaries or its report_id changed. Raises files.DocumentError, or
+    publishes when its summaries or its report_id changed. Raises files.RecordingFileError, or
     locks.InactiveAccountError.
     """
     locks.check(account)
-    document = files.read(raw)
+    file = files.read(raw)
     # Before the transaction: converting and trimming may take a while.
-    readable = event_data.with_markdown(document.content)
+    readable = event_data.with_markdown(file.content)
     data = event_data.trimmed(readable) if publish_event else None
     terms = index.terms_of(account, readable)
     with locks.active_account(account):
-        recording, before = _store(account, document.content, readable)
+        recording, before = _store(account, file.content, readable)
         index.store(recording, terms)
         event = None
-        if data is not None and _has_new_summaries(before, document.content):
+        if data is not None and _has_new_summaries(before, file.content):
             event = publishing.publish(
                 profile=PROFILE,
                 owner=owner_id(account),
                 event_type=SUMMARY_COMPLETED,
                 data=data,
             )
-    return Imported(recording, before is None, event, document.ignored)
+    return Imported(recording, before is None, event, file.ignored)
 
 
 def _store(
@@ -92,7 +92,7 @@ def _columns(content: Mapping[str, Any], readable: Mapping[str, Any]) -> dict[st
 
 
 def _time(text: str | None) -> datetime | None:
-    """Return a document's time, in UTC if it names no offset; None if there is none to store."""
+    """Return a recording's time, in UTC if it names no offset; None if there is none to store."""
     if text is None:
         return None
     try:

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from recording.accounts.locks import InactiveAccountError
 from recording.library import importing
-from recording.library.files import MAX_BYTES, DocumentError
+from recording.library.files import MAX_BYTES, RecordingFileError
 from recording.management.accounts import user_named
 from webhooks_core.management.output import add_json_argument, format_output
 
@@ -35,7 +35,7 @@ class Command(BaseCommand):
             imported = importing.import_recording(
                 account=user, raw=raw, publish_event=not no_event
             )
-        except DocumentError as error:
+        except RecordingFileError as error:
             raise CommandError(f"{file}: {error}; nothing was stored") from error
         except InactiveAccountError as error:
             raise CommandError(f"{error}; nothing was stored") from error

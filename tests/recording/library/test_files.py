@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recording.library import files
-from recording.library.files import DocumentError, read
+from recording.library.files import RecordingFileError, read
 from recording.webhooks import SUMMARY_COMPLETED_SAMPLE, SUMMARY_COMPLETED_SCHEMA
 
 SEGMENT = {"speaker": "Ada", "start": 0, "end": 1.5, "text": "Hello"}
@@ -19,7 +19,7 @@ SUMMARY = {"label": "Notes", "content": "x", "format": "markdown"}
 
 def refused(value: Any) -> str:
     raw = value if isinstance(value, bytes) else orjson.dumps(value)
-    with pytest.raises(DocumentError) as caught:
+    with pytest.raises(RecordingFileError) as caught:
         read(raw)
     return str(caught.value)
 

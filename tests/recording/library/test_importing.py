@@ -12,7 +12,7 @@ from django.db import OperationalError
 
 from recording.accounts import personal_tokens
 from recording.library import demo, event_data, importing
-from recording.library.files import DocumentError
+from recording.library.files import RecordingFileError
 from recording.models import PersonalToken, Recording
 from recording.webhooks import SUMMARY_COMPLETED_SAMPLE
 from tests.factories import UserFactory
@@ -124,7 +124,7 @@ def test_when_publishing_fails_nothing_is_stored(user, monkeypatch):
 
 
 def test_a_file_with_a_fault_stores_nothing(user):
-    with pytest.raises(DocumentError, match="title must be a string"):
+    with pytest.raises(RecordingFileError, match="title must be a string"):
         imported(user, {"audio_id": "aud_1", "title": 1})
     assert not Recording.objects.exists()
     assert not Event.objects.exists()
