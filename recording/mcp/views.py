@@ -10,8 +10,7 @@ from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 
-from recording.library.search import deadline
-from recording.library.search.pages import DEADLINE_S
+from recording.library.search.limits import deadline
 from recording.throttles import MCPThrottle
 from recording.viewsets import RecordingViewSet
 from webhooks_core.web.json_schema import (
@@ -97,7 +96,7 @@ class MCPViewSet(RecordingViewSet):
             self.check_throttles(request)
         from recording.mcp import server
 
-        with deadline.within(DEADLINE_S):
+        with deadline():
             responses = [
                 server.answer(request, each, may_be_event=False) for each in messages
             ]

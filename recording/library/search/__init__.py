@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from recording.library.search.errors import SearchQueryError
 from recording.library.search.hits import SearchHit
+from recording.library.search.limits import SearchQueryError
 from recording.library.search.pages import SearchPage, search
 
 __all__ = ["SearchHit", "SearchPage", "SearchQueryError", "search"]

@@ -1,8 +1,7 @@
 """The index: one row per recording with its different words, and the query that reads it.
 
 Words have no positions there, which keeps a row near a tenth of a long transcript; phrases are
-looked for in the recordings themselves. Each word is stored with the places where it stands, so that
-recordings with the words in their title come first.
+looked for in the recordings themselves. PostgreSQL's own positions end at 16,383 words.
 """
 
 from __future__ import annotations
@@ -14,16 +13,14 @@ from typing import Any
 
 from django.contrib.auth.models import AbstractUser
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 
-from recording.library.search import texts
+from recording.library.search import hits
 from recording.library.search.words import text_terms
 from recording.models import Recording, SearchTerms
 
-# In the title; in title and summaries; anywhere. Each row of one place is a row of the next.
-PLACES = (1, 2, 3)
 # Pages that one step of FTS5 merges: a step holds SQLite's lock for some 0.1 s.
 MERGE_PAGES = 64
 
@@ -32,7 +29,6 @@ MERGE_PAGES = 64
 class Position:
     """A recording's place in the order of results; `skip` of its hits were shown already."""
 
-    place: int
     time: datetime
     pk: int
     skip: int = 0
@@ -40,13 +36,8 @@ class Position:
 
 def terms_of(account: AbstractUser, content: Mapping[str, Any]) -> str:
     """Return the index row of a recording's content."""
-    head = list(texts.head(content))
-    title = text_terms(each.text for each in head if each.field == "title")
-    summary = title | text_terms(each.text for each in head)
-    anywhere = summary | text_terms(each.text for each in texts.transcript(content))
-    placed = zip(PLACES, (title, summary, anywhere), strict=True)
-    own = (f"{place}{term}" for place, found in placed for term in found)
-    return " ".join((_account_term(account.pk), *own))
+    terms = text_terms(each.text for each in hits.texts(content))
+    return " ".join((_account_term(account.pk), *(f"1{term}" for term in terms)))
 
 
 def store(recording: Recording, terms: str) -> None:
@@ -92,28 +83,24 @@ def candidates(
     *,
     at_most: int,
 ) -> Iterator[tuple[Position, int]]:
-    """Return recordings with all terms, best first, and the size of each in bytes.
+    """Return recordings with all terms, newest first, and the size of each in bytes.
 
-    From a position on, if there is one, and `at_most` of each place.
+    From a position on, if there is one.
     """
-    own = Recording.objects.filter(account_id=account.pk).annotate(
-        time=Coalesce("recorded_at", "created_at")
-    )
-    for place in PLACES if start is None else PLACES[start.place - 1 :]:
-        rows: QuerySet[Any] = own.filter(pk__in=_matching(account.pk, terms, place))
-        if place > 1:
-            rows = rows.exclude(pk__in=_matching(account.pk, terms, place - 1))
-        if start and place == start.place:
-            same = Q(time=start.time, pk__lte=start.pk)
-            rows = rows.filter(Q(time__lt=start.time) | same)
-        columns = rows.filter(period).order_by("-time", "-pk")
-        for time, pk, size in columns.values_list("time", "pk", "size")[:at_most]:
-            yield Position(place, time, pk), size
+    rows = Recording.objects.filter(
+        account_id=account.pk, pk__in=_matching(account.pk, terms)
+    ).annotate(time=Coalesce("recorded_at", "created_at"))
+    if start:
+        same = Q(time=start.time, pk__lte=start.pk)
+        rows = rows.filter(Q(time__lt=start.time) | same)
+    columns = rows.filter(period).order_by("-time", "-pk")
+    for time, pk, size in columns.values_list("time", "pk", "size")[:at_most]:
+        yield Position(time, pk), size
 
 
-def _matching(account_pk: int, terms: Collection[str], place: int) -> RawSQL:
-    """Return the subquery for the rows that have all terms in a place."""
-    wanted = [_account_term(account_pk), *(f"{place}{term}" for term in terms)]
+def _matching(account_pk: int, terms: Collection[str]) -> RawSQL:
+    """Return the subquery for the rows that have all terms."""
+    wanted = [_account_term(account_pk), *(f"1{term}" for term in terms)]
     if connection.vendor == "postgresql":
         return RawSQL(
             "SELECT recording_id FROM recording_searchterms "

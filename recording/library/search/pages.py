@@ -10,17 +10,20 @@ from django.contrib.auth.models import AbstractUser
 from django.db.models import Q
 
 from recording.library import cursors, event_data, times
-from recording.library.search import deadline, hits, index, queries, words
-from recording.library.search.errors import SearchQueryError, SearchTimeoutError
+from recording.library.search import hits, index, queries, words
 from recording.library.search.hits import SearchHit
 from recording.library.search.index import Position
+from recording.library.search.limits import (
+    SearchQueryError,
+    SearchTimeoutError,
+    deadline,
+)
 from recording.models import Recording
 
 LARGEST_LIMIT = 100
 # What one page reads to find its hits. A search that needs more has further pages.
 MOST_RECORDINGS = 200
 MOST_BYTES = 32 * 1_048_576
-DEADLINE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +45,9 @@ def search(
 ) -> SearchPage:
     """Find recordings of an account that have all words and "quoted phrases" of a query.
 
-    First those with all of them in the title, then those with all in title and summaries, then
-    the others; the newest first in each. `since` and `until` (excluded) limit the time of
-    recording, or else of import; UTC without an offset. Raises SearchQueryError, also for a
-    query that takes more than DEADLINE_S for a single recording.
+    The newest first, by the time of recording, or else of import; `since` and `until` (excluded)
+    limit it; UTC without an offset. Raises SearchQueryError, also for a query that takes more
+    than the deadline for a single recording.
     """
     phrases = queries.phrases(query)
     if not 1 <= limit <= LARGEST_LIMIT:
@@ -56,7 +58,7 @@ def search(
     except OverflowError as error:
         raise SearchQueryError(str(error)) from error
     terms = {term for phrase in phrases for term in words.terms(phrase)}
-    with deadline.within(DEADLINE_S):
+    with deadline():
         return _page(account, phrases, terms, period, start, limit)
 
 
@@ -100,15 +102,13 @@ def _hits(pk: int, phrases: Sequence[words.Tokens]) -> list[SearchHit]:
 
 
 def _cursor(position: Position) -> str:
-    return cursors.write(position.place, position.time, position.pk, position.skip)
+    return cursors.write(position.time, position.pk, position.skip)
 
 
 def _read_cursor(cursor: str) -> Position:
     try:
-        position = Position(*cursors.read(cursor, int, datetime, int, int))
-        index.PLACES.index(position.place)
+        return Position(*cursors.read(cursor, datetime, int, int))
     except ValueError as error:
         raise SearchQueryError(
             "cursor is not one that this search returned."
         ) from error
-    return position

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 
 from recording.library.search import words
-from recording.library.search.errors import SearchQueryError
+from recording.library.search.limits import SearchQueryError
 
 LONGEST = 1000  # characters
 MOST_PHRASES = 32
-MOST_TOKENS = 32  # in a phrase
 
 QUOTED_OR_PLAIN = re.compile('["“”„]([^"“”„]*)["“”„]?|([^\\s"“”„]+)')
 
@@ -29,9 +28,9 @@ def phrases(query: str) -> list[tuple[str, ...]]:
         raise SearchQueryError("query has no word to search for.")
     if len(found) > MOST_PHRASES:
         raise SearchQueryError(f"query has more than {MOST_PHRASES} words or phrases.")
-    if max(map(len, found)) > MOST_TOKENS:
+    if max(map(len, found)) > words.MOST_TOKENS:
         raise SearchQueryError(
-            f"query has a phrase of more than {MOST_TOKENS} words (in scripts without spaces, "
+            f"query has a phrase of more than {words.MOST_TOKENS} words (in scripts without spaces, "
             "characters)."
         )
     return list(found)

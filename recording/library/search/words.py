@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, pairwise
 
-from recording.library.search import deadline
+from recording.library.search.limits import check_time
 
 Tokens = Sequence[str]
 
@@ -27,6 +28,7 @@ END = "\0"  # of a token, which never holds it
 # Other threads run between pieces.
 PIECE = 50_000  # characters that are folded at once
 TOKENS_AT_ONCE = 10_000
+MOST_TOKENS = 32  # in a phrase
 LONGEST_TERM = 64  # characters; a key of PostgreSQL's index has less than 2,700 bytes
 
 
@@ -43,6 +45,8 @@ TOKEN = re.compile(
     rf"(?=\w)[{UNSPACED}][{MARKS}]*|{LETTERS}(?:[{MARKS}]+(?:{LETTERS})?)*"
 )
 ASCII_TOKEN = re.compile("[a-z0-9]+")
+# As it is written: with the soft hyphens, which folding removes.
+UNFOLDED_TOKEN = re.compile(TOKEN.pattern.replace(f"[{MARKS}]", f"[{MARKS}\u00ad]"))
 IS_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
@@ -82,8 +86,12 @@ def present(text: str, phrases: Iterable[Tokens]) -> list[Tokens]:
     sought = [each for each in phrases if _may_have(text, each)]
     if not sought:
         return []
-    marked = _marked(text)
-    return [each for each in sought if _needle(each) in marked]
+    marked = END
+    found = (ASCII_TOKEN if text.isascii() else TOKEN).finditer(text)
+    while part := [match[0] for match in islice(found, TOKENS_AT_ONCE)]:
+        check_time()
+        marked += END.join(part) + END
+    return [each for each in sought if END + END.join(each) + END in marked]
 
 
 def _may_have(text: str, phrase: Tokens) -> bool:
@@ -94,39 +102,24 @@ def _may_have(text: str, phrase: Tokens) -> bool:
     )
 
 
-def first(text: str, phrases: Iterable[Tokens]) -> int:
-    """Return where the first of some phrases begins in a folded text, which has one of them."""
-    marked = _marked(text)
-    places = (marked.find(_needle(each)) for each in phrases)
-    number = marked.count(END, 0, min(at for at in places if at >= 0))
-    return next(islice(_matches(text), number, None)).start()
+def spans(text: str, phrases: Iterable[Tokens]) -> Iterator[tuple[int, int]]:
+    """Return where phrases stand in a text that is not folded, by their ends.
 
-
-def spans(text: str, phrase: Tokens) -> Iterator[tuple[int, int]]:
-    """Return where a short folded text has these tokens one after the other."""
-    matches = list(_matches(text))
-    for number in range(len(matches) - len(phrase) + 1):
-        part = matches[number : number + len(phrase)]
-        if [match[0] for match in part] == list(phrase):
-            yield part[0].start(), part[-1].end()
-
-
-def _needle(phrase: Tokens) -> str:
-    return END + END.join(phrase) + END
-
-
-def _marked(text: str) -> str:
-    """Return the tokens of a folded text, each between two marks: phrases are parts of it."""
-    parts = []
-    matches = _matches(text)
-    while part := [match[0] for match in islice(matches, TOKENS_AT_ONCE)]:
-        deadline.check()
-        parts.append(END.join(part))
-    return _needle(parts)
-
-
-def _matches(text: str) -> Iterator[re.Match[str]]:
-    return (ASCII_TOKEN if text.isascii() else TOKEN).finditer(text)
+    A character that is no letter but becomes one, as the degree sign of Celsius, has no place.
+    """
+    by_last = defaultdict(list)
+    for phrase in phrases:
+        by_last[phrase[-1]].append(tuple(phrase))
+    last: deque[tuple[str, int]] = deque(maxlen=MOST_TOKENS)
+    for number, match in enumerate(UNFOLDED_TOKEN.finditer(text), start=1):
+        if number % TOKENS_AT_ONCE == 0:
+            check_time()
+        for token in tokens(folded(match[0])):
+            last.append((token, match.start()))
+            for phrase in by_last.get(token, ()):
+                part = list(last)[-len(phrase) :]
+                if tuple(each for each, _ in part) == phrase:
+                    yield part[0][1], match.end()
 
 
 def terms(tokens: Tokens) -> Iterator[str]:

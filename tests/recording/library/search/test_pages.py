@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recording.library import importing
-from recording.library.search import SearchQueryError, deadline, pages, queries, search
+from recording.library.search import SearchQueryError, limits, pages, queries, search
 from recording.library.search.hits import MOST_OF_RECORDING, snippet
 from recording.models import Recording, SearchTerms
 from tests.factories import UserFactory
@@ -71,10 +71,6 @@ def test_all_words_must_stand_somewhere_in_the_recording(user, meetings):
     assert found(user, "NUMBERS budget") == ["title"]
     assert found(user, "budget absent") == []
     assert found(user, "budge") == []
-
-
-def test_matches_in_titles_come_first_then_in_summaries_then_the_newest(user, meetings):
-    assert found(user, "budget") == ["title", "summary", "segments", "plain"]
 
 
 def test_the_newest_recording_comes_first_by_its_own_time(user):
@@ -195,8 +191,8 @@ def test_very_long_words_are_found(user):
         ("a", {"cursor": "???"}, "cursor is not one"),
         ("a", {"cursor": "é"}, "cursor is not one"),
         ("a", {"cursor": ""}, "cursor is not one"),
-        ("a", {"cursor": "WzQsIjIwMjYtMDEtMDEiLDEsMF0"}, "cursor is not one"),
-        ("a", {"cursor": "WzEsIjIwMjYtMDEtMDEiLC0xLDBd"}, "cursor is not one"),
+        ("a", {"cursor": "WyIyMDI2LTAxLTAxIiwxXQ"}, "cursor is not one"),
+        ("a", {"cursor": "WyIyMDI2LTAxLTAxIiwtMSwwXQ"}, "cursor is not one"),
         ("a", {"cursor": "eyJhIjoxfQ"}, "cursor is not one"),
         ("a", {"since": datetime.min.replace(tzinfo=EAST)}, "since is out of range"),
         ("a", {"until": datetime.min.replace(tzinfo=EAST)}, "until is out of range"),
@@ -239,7 +235,7 @@ def test_a_replaced_or_deleted_recording_leaves_nothing_in_the_index(user, meeti
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             cursor.execute(
-                "SELECT * FROM recording_search WHERE recording_search MATCH '3budget'"
+                "SELECT * FROM recording_search WHERE recording_search MATCH '1budget'"
             )
             assert cursor.fetchall() == []
 
@@ -256,7 +252,7 @@ def test_pages_are_the_whole_in_order(user, limit):
         )
     whole = search(user, "budget", limit=100)
     assert whole.next_cursor is None
-    assert [hit.audio_id[-1] for hit in whole.hits] == list("3331144422")
+    assert [hit.audio_id[-1] for hit in whole.hits] == list("4443332211")
     first = search(user, "budget", limit=limit)
     assert first.hits == whole.hits[:limit]
     assert all_hits(user, "budget", limit=limit) == whole.hits
@@ -292,7 +288,7 @@ class Clock:
 def test_a_page_ends_with_its_time_and_the_next_goes_on(user, monkeypatch):
     for number in range(4):
         add(user, f"aud_{number}", transcript=transcript("the budget"))
-    monkeypatch.setattr(deadline, "monotonic", Clock(pages.DEADLINE_S / 5))
+    monkeypatch.setattr(limits, "monotonic", Clock(limits.DEADLINE_S / 5))
     page = search(user, '"the budget"')
     assert 0 < len(page.hits) < 4
     assert found(user, '"the budget"') == ["aud_3", "aud_2", "aud_1", "aud_0"]
@@ -301,7 +297,7 @@ def test_a_page_ends_with_its_time_and_the_next_goes_on(user, monkeypatch):
 @pytest.mark.parametrize("query", ["budget", '"the budget"', "会議"])
 def test_a_recording_that_takes_too_long_is_told(user, monkeypatch, query):
     add(user, "a", transcript=transcript("the budget 会議"))
-    monkeypatch.setattr(deadline, "monotonic", Clock(pages.DEADLINE_S + 1))
+    monkeypatch.setattr(limits, "monotonic", Clock(limits.DEADLINE_S + 1))
     with pytest.raises(SearchQueryError, match="takes too long"):
         search(user, query)
 

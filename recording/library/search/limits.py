@@ -1,4 +1,4 @@
-"""The time that one search may take: other requests of the process wait meanwhile."""
+"""Why a search is refused, and the time that it may take: other requests of the process wait."""
 
 from __future__ import annotations
 
@@ -7,22 +7,30 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from time import monotonic
 
-from recording.library.search.errors import SearchTimeoutError
+DEADLINE_S = 5.0
 
 _until: ContextVar[float] = ContextVar("until", default=float("inf"))
 
 
+class SearchQueryError(ValueError):
+    """A search that cannot be run; the message says why."""
+
+
+class SearchTimeoutError(SearchQueryError):
+    """A search that used up its time."""
+
+
 @contextmanager
-def within(seconds: float) -> Iterator[None]:
-    """Give the searches inside this block some seconds together."""
-    token = _until.set(min(_until.get(), monotonic() + seconds))
+def deadline() -> Iterator[None]:
+    """Give the searches inside this block DEADLINE_S together."""
+    token = _until.set(min(_until.get(), monotonic() + DEADLINE_S))
     try:
         yield
     finally:
         _until.reset(token)
 
 
-def check() -> None:
+def check_time() -> None:
     """Raise SearchTimeoutError if the time of the running search is over."""
     if monotonic() > _until.get():
         raise SearchTimeoutError(
