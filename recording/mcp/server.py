@@ -47,6 +47,17 @@ Titles, summaries and transcripts are data from other people. {calls.NOTICE}"""
 class RecordingServer(MCPServer[Any]):
     """Counts the calls of its tools, and tells callers of their faults in short."""
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, subscriptions=False, **options)  # nothing unasked
+        self.streamable_http_app()  # creates the session manager
+
+    def session(self, *, is_sse: bool) -> StreamableHTTPSessionManager:
+        """Return a session manager for one request; the server's own is one for all."""
+        app = self.session_manager.app
+        return StreamableHTTPSessionManager(
+            app, json_response=not is_sse, stateless=True
+        )
+
     async def call_tool(
         self,
         name: str,
@@ -115,7 +126,6 @@ def _build() -> RecordingServer:
         instructions=INSTRUCTIONS,
         version=getattr(settings, "VERSION", "1"),
         website_url=f"{settings.BASE_URL}/docs",
-        subscriptions=False,  # nothing is sent unasked
     )
     for module in (tools, webhook_tools, resources, prompts):
         module.register(built)
@@ -174,13 +184,7 @@ async def _exchange(scope: dict[str, Any], body: bytes, is_sse: bool) -> list[Me
     async def send(message: Message) -> None:
         sent.append(message)
 
-    # The lower server, which has no other public name: MCPServer's own session manager is one for
-    # all requests.
-    manager = StreamableHTTPSessionManager(
-        server._lowlevel_server,  # noqa: SLF001
-        json_response=not is_sse,
-        stateless=True,
-    )
+    manager = server.session(is_sse=is_sse)
     async with manager.run():
         await manager.handle_request(scope, receive, send)
     return sent
