@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from recording.library.search import words
 from recording.library.search.limits import check_time
@@ -19,8 +19,7 @@ BLANK = re.compile(r"[\s\x00-\x1f\x7f]+")
 Phrases = Sequence[words.Tokens]
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(NamedTuple):
     """A title, a summary as Markdown, a transcript or one of its segments (times in seconds)."""
 
     field: str  # "title", "summary" or "transcript"

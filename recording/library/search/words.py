@@ -86,11 +86,12 @@ def present(text: str, phrases: Iterable[Tokens]) -> list[Tokens]:
     sought = [each for each in phrases if _may_have(text, each)]
     if not sought:
         return []
-    marked = END
+    parts = [""]
     found = (ASCII_TOKEN if text.isascii() else TOKEN).finditer(text)
     while part := [match[0] for match in islice(found, TOKENS_AT_ONCE)]:
         check_time()
-        marked += END.join(part) + END
+        parts.append(END.join(part))
+    marked = END.join([*parts, ""])
     return [each for each in sought if END + END.join(each) + END in marked]
 
 
@@ -111,7 +112,10 @@ def spans(text: str, phrases: Iterable[Tokens]) -> Iterator[tuple[int, int]]:
     for phrase in phrases:
         by_last[phrase[-1]].append(tuple(phrase))
     last: deque[tuple[str, int]] = deque(maxlen=MOST_TOKENS)
-    for number, match in enumerate(UNFOLDED_TOKEN.finditer(text), start=1):
+    pattern = UNFOLDED_TOKEN
+    if text.isascii():
+        text, pattern = text.lower(), ASCII_TOKEN
+    for number, match in enumerate(pattern.finditer(text), start=1):
         if number % TOKENS_AT_ONCE == 0:
             check_time()
         for token in tokens(folded(match[0])):
