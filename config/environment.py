@@ -17,8 +17,6 @@ from cryptography.fernet import Fernet
 from django.core.exceptions import ImproperlyConfigured
 from environs import EnvError, EnvValidationError, FileAwareEnv, validate
 
-from recording.oauth import redirects
-
 
 def is_loopback(host: str) -> bool:
     """Return True if a host name or literal address means this machine alone."""
@@ -145,18 +143,12 @@ def rate(value: str) -> str:
     return value
 
 
-def redirect_addresses(value: str) -> list[str]:
-    """Return the redirect addresses of a list; the name of a preset stands for its own."""
-    addresses: list[str] = []
-    for word in words(value):
-        is_address = redirects.is_public(word) or redirects.is_private_use(word)
-        if not is_address and word not in redirects.PRESETS:
-            raise EnvError(
-                f"Holds {word!r}, which is neither an https address, an address of a "
-                f"private-use scheme nor one of {', '.join(redirects.PRESETS)}."
-            )
-        addresses += redirects.PRESETS.get(word, (word,))
-    return addresses
+def expanded(value: str, *, expand: Callable[[str], Iterable[str]]) -> list[str]:
+    """Return what the words of a list stand for; `expand` raises ValueError for a wrong one."""
+    try:
+        return [meant for word in words(value) for meant in expand(word)]
+    except ValueError as error:
+        raise EnvError(str(error)) from error
 
 
 def metrics_token(value: str) -> str:
@@ -186,7 +178,7 @@ PARSERS: dict[str, Callable[[str], Any]] = {
     "database": database,
     "redis_url": redis_url,
     "rate": rate,
-    "redirect_addresses": redirect_addresses,
+    "expanded": expanded,
     "metrics_token": metrics_token,
     "ca_file": ca_file,
 }

@@ -18,6 +18,7 @@ from environs import validate
 from config import third_party
 from config.environment import Environment, check_local, stored_key, with_query
 from config.operations import logs
+from recording.oauth import redirects
 
 django_stubs_ext.monkeypatch()
 
@@ -125,8 +126,8 @@ GATEWAY_TEST_RATE = env.rate("GATEWAY_TEST_RATE", "" if LOCAL else "120/hour")
 GATEWAY_INGEST_RATE = env.rate("GATEWAY_INGEST_RATE", "" if LOCAL else "120/minute")
 
 TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", 0)
-OAUTH_ALLOWED_REDIRECTS = env.redirect_addresses(
-    "OAUTH_ALLOWED_REDIRECTS", locally("vscode,cursor")
+OAUTH_ALLOWED_REDIRECTS = env.expanded(
+    "OAUTH_ALLOWED_REDIRECTS", locally("vscode,cursor"), expand=redirects.meant_by
 )
 OAUTH_CIMD_HOSTS = env.words("OAUTH_CIMD_HOSTS", "*")
 OAUTH_CLIENTS_PER_ADDRESS = env.integer("OAUTH_CLIENTS_PER_ADDRESS", 500, least=1)

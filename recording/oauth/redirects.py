@@ -95,6 +95,18 @@ def is_private_use(uri: str) -> bool:
     return match is not None and match["scheme"] not in NOT_PRIVATE
 
 
+def meant_by(word: str) -> tuple[str, ...]:
+    """Return the addresses of a preset, or the address itself. Raises ValueError."""
+    if word in PRESETS:
+        return PRESETS[word]
+    if is_public(word) or is_private_use(word):
+        return (word,)
+    raise ValueError(
+        f"Holds {word!r}, which is neither an https address, an address of a "
+        f"private-use scheme nor one of {', '.join(PRESETS)}."
+    )
+
+
 def is_native(uri: str) -> bool:
     """Return True if a URI leads to a program on the user's own computer."""
     return is_loopback(uri) or is_private_use(uri)

@@ -120,6 +120,7 @@ def test_production_starts_when_every_variable_is_set():
         ("GATEWAY_INGEST_RATE", "often", "GATEWAY_INGEST_RATE: Not a rate such as"),
         ("EXTRA_CA_FILE", "/no/such/file", "EXTRA_CA_FILE: Names"),
         ("EXTRA_CA_FILE", "manage.py", "EXTRA_CA_FILE: Names"),
+        ("OAUTH_ALLOWED_REDIRECTS", "a", "OAUTH_ALLOWED_REDIRECTS: Holds 'a', which"),
         ("WORKERS", "many", "WORKERS: Not a valid integer."),
         ("ENVIRONMENT", "staging", "ENVIRONMENT: 'staging' is neither"),
     ],

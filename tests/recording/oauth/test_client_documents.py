@@ -12,9 +12,9 @@ from django.db import connection as database
 from django.test import Client
 from django.utils import timezone
 
-from config.environment import redirect_addresses
 from recording.oauth import client_documents, prune
 from recording.oauth.models import Application
+from recording.oauth.redirects import PRESETS
 from tests.recording.factories import ApplicationFactory
 from tests.recording.oauth.documents import HOST, assert_refused
 from tests.recording.oauth.flows import App
@@ -165,7 +165,7 @@ PUBLISHED: list[tuple[dict[str, Any], list[str]]] = [
 
 @pytest.mark.parametrize(("document", "addresses"), PUBLISHED)
 def test_published_documents_are_supported(settings, document, addresses):
-    settings.OAUTH_ALLOWED_REDIRECTS = redirect_addresses("claude,chatgpt")
+    settings.OAUTH_ALLOWED_REDIRECTS = [*PRESETS["claude"], *PRESETS["chatgpt"]]
     stored = client_documents.supported(document)
     assert stored["redirect_uris"] == addresses
     assert stored["token_endpoint_auth_method"] == "none"

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 from environs import EnvError
 
-from config.environment import redirect_addresses
+from config.environment import expanded
 from recording.oauth import redirects
 from recording.oauth.models import Application
 from tests.recording.oauth.flows import App, query_of
@@ -77,7 +77,7 @@ def register(body: object) -> tuple[int, dict[str, Any]]:
 @pytest.mark.parametrize("name", REGISTRATIONS)
 def test_a_preset_registers_its_client_with_every_address(db, settings, name):
     body = REGISTRATIONS[name]
-    settings.OAUTH_ALLOWED_REDIRECTS = redirect_addresses(name)
+    settings.OAUTH_ALLOWED_REDIRECTS = list(redirects.PRESETS[name])
     status, client = register(body)
     assert status == 201
     assert client["redirect_uris"] == body["redirect_uris"]
@@ -108,12 +108,13 @@ def test_an_editor_keeps_its_loopback_addresses_without_its_preset(
 
 
 def test_locally_the_editors_are_allowed(settings):
-    assert redirect_addresses("vscode,cursor") == settings.OAUTH_ALLOWED_REDIRECTS
+    editors = [*redirects.PRESETS["vscode"], *redirects.PRESETS["cursor"]]
+    assert editors == settings.OAUTH_ALLOWED_REDIRECTS
 
 
 @pytest.mark.parametrize("name", REGISTRATIONS)
 def test_every_address_of_a_preset_works_to_the_token(visitor, settings, name):
-    settings.OAUTH_ALLOWED_REDIRECTS = redirect_addresses(name)
+    settings.OAUTH_ALLOWED_REDIRECTS = list(redirects.PRESETS[name])
     method = REGISTRATIONS[name]["token_endpoint_auth_method"]
     for address in redirects.PRESETS[name]:
         app = App.registered(visitor, method, redirect=address)
@@ -122,7 +123,7 @@ def test_every_address_of_a_preset_works_to_the_token(visitor, settings, name):
 
 def test_names_and_addresses_mix_in_one_list():
     own = ["https://app.example/cb", "com.example.app:/cb"]
-    listed = redirect_addresses(f"{own[0]}, claude ,{own[1]}")
+    listed = expanded(f"{own[0]}, claude ,{own[1]}", expand=redirects.meant_by)
     assert listed == [own[0], *redirects.PRESETS["claude"], own[1]]
 
 
@@ -132,7 +133,7 @@ def test_names_and_addresses_mix_in_one_list():
 )
 def test_any_other_word_in_the_list_is_an_error_that_names_it(word):
     with pytest.raises(EnvError, match="neither an https address"):
-        redirect_addresses(f"cursor,{word}")
+        expanded(f"cursor,{word}", expand=redirects.meant_by)
 
 
 # ── Private-use schemes (RFC 8252 section 7.1) ──────────────────────────────────────
