@@ -170,7 +170,7 @@ def ca_file(value: str) -> str:
     return value
 
 
-PARSERS: dict[str, Callable[[str], Any]] = {
+PARSERS: dict[str, Callable[..., Any]] = {
     "origin": origin,
     "words": words,
     "fernet_keys": fernet_keys,
