@@ -6,12 +6,10 @@ import dataclasses
 import re
 from typing import Any
 
-import jsonschema
 import pytest
 from django.conf import settings
 from django.core.management import get_commands
 
-from config.operations.api_docs import openapi
 from gateway import errors as gateway
 from gateway import ingest, keys, splitting
 from gateway import serializers as gateway_serializers
@@ -21,6 +19,7 @@ from gateway.serializers import MAX_METADATA_DEPTH
 from recording import errors as recording
 from recording import serializers as recording_serializers
 from recording.library import event_data
+from tests.documented import assert_valid
 from tests.fuzzing import DESCRIBED, DOCUMENT, assert_as_described, bounded
 from tests.gateway.client import INGEST
 from tests.products.product import GATEWAY, PRODUCTS, RECORDING, of_account
@@ -67,16 +66,6 @@ EACH = [
 ]
 
 
-def assert_valid(value, schema):
-    jsonschema.validate(value, schema | {"components": DOCUMENT["components"]})
-
-
-def test_the_file_is_what_the_code_says():
-    assert (
-        openapi().encode() == (settings.BASE_DIR / "docs/api/openapi.json").read_bytes()
-    )
-
-
 def test_the_operations_are_all_that_there_are():
     described = {
         (method.upper(), path)
@@ -96,21 +85,8 @@ def test_an_operation_names_every_status_with_an_example(name, method, path):
     for status, response in operation["responses"].items():
         assert response["description"]
         if status != "204":
-            content = response["content"]["application/json"]
-            [example] = content["examples"].values()
-            assert_valid(example["value"], content["schema"])
+            assert len(response["content"]["application/json"]["examples"]) == 1
     assert f"| {method} | `{path}` |" in PAGES[name]
-
-
-def test_the_outgoing_events_are_described_with_examples():
-    for name in PRODUCTS:
-        for event_type in profiles.get(name).event_types.values():
-            post = DOCUMENT["webhooks"][event_type.name]["post"]
-            content = post["requestBody"]["content"]["application/json"]
-            [example] = content["examples"].values()
-            assert example["value"]["type"] == event_type.name
-            assert_valid(example["value"], content["schema"])
-            assert_valid(event_type.sample, dict(event_type.schema))
 
 
 def test_every_error_fits_the_one_shape():
