@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from mcp.server import MCPServer
 from pydantic import Field
 
 from recording.mcp.calls import NOTICE
@@ -42,8 +41,4 @@ Say what the receiver answered, what its owner must change, and which deliveries
 send_test_event, resend_delivery or update_webhook, ask me."""
 
 
-def register(server: MCPServer[Any]) -> None:
-    """Add these prompts to a server; each title is its name in words."""
-    for function in (summarise_recording, collect_action_items, debug_webhook):
-        title = function.__name__.replace("_", " ").capitalize()
-        server.prompt(title=title)(function)
+PROMPTS = (summarise_recording, collect_action_items, debug_webhook)

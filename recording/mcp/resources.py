@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mcp.server import MCPServer
-from mcp.server.mcpserver import ResourceSecurity
-
 from recording.library import event_data, reading
 from recording.mcp import calls, pages
 from webhooks_core.web.markdown_lines import escaped
@@ -48,16 +45,3 @@ def _transcript(transcript: Mapping[str, Any]) -> Iterator[str]:
         minutes, seconds = divmod(int(segment["start"]), 60)
         speaker = escaped(segment["speaker"])
         yield f"**{speaker}** ({minutes}:{seconds:02}): {escaped(segment['text'])}"
-
-
-def register(server: MCPServer[Any]) -> None:
-    """Add the resource template to a server."""
-    add = server.resource(
-        TEMPLATE,
-        name="recording",
-        title="A recording",
-        mime_type="text/markdown",
-        # An id is no path of a file: "..", "C:x" and "/x" are ids too.
-        security=ResourceSecurity(exempt_params={"audio_id"}),
-    )
-    add(recording)

@@ -6,13 +6,14 @@ Imported at the first request: the package `mcp` takes 28 MB and 0.8 s.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.http import HttpResponse
 from mcp.server import MCPServer
+from mcp.server.mcpserver import ResourceSecurity
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import (
     ResourceNotFoundError,
@@ -36,6 +37,8 @@ SSE = "text/event-stream"
 RESOURCE_NOT_FOUND = -32002
 # The token stays here; the others belong to one connection.
 NOT_PASSED_ON = {"authorization", "connection", "content-length", "transfer-encoding"}
+TOOLS = tools.TOOLS | webhook_tools.TOOLS
+TOOL_NAMES = {tool.__name__ for tool in TOOLS}
 INSTRUCTIONS = f"""\
 Recordings of one account: their titles, summaries and transcripts (read only), and the webhooks \
 that tell other systems when a summary is ready.
@@ -127,13 +130,27 @@ def _build() -> RecordingServer:
         version=getattr(settings, "VERSION", "1"),
         website_url=f"{settings.BASE_URL}/docs",
     )
-    for module in (tools, webhook_tools, resources, prompts):
-        module.register(built)
+    for tool, hints in TOOLS.items():
+        built.add_tool(tool, title=_title(tool), annotations=hints)
+    for prompt in prompts.PROMPTS:
+        built.prompt(title=_title(prompt))(prompt)
+    add = built.resource(
+        resources.TEMPLATE,
+        title="A recording",
+        mime_type="text/markdown",
+        # An id is no path of a file: "..", "C:x" and "/x" are ids too.
+        security=ResourceSecurity(exempt_params={"audio_id"}),
+    )
+    add(resources.recording)
     return built
 
 
+def _title(function: Callable[..., Any]) -> str:
+    """Return the name of a function in words."""
+    return function.__name__.replace("_", " ").capitalize()
+
+
 server = _build()
-TOOL_NAMES = {tool.name for tool in async_to_sync(server.list_tools)()}
 
 
 def answer(request: Request, body: bytes, *, may_be_event: bool = True) -> HttpResponse:

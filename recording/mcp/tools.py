@@ -6,8 +6,6 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Literal, cast
 
-from mcp.server import MCPServer
-from mcp_types import ToolAnnotations
 from pydantic import Field
 from typing_extensions import TypedDict
 
@@ -197,12 +195,9 @@ def get_summary(audio_id: AudioId, cursor: Cursor = None) -> SummaryList:
         "notice": NOTICE,
         **_item(row),
         "summaries": [
-            {
-                "label": summaries[number]["label"],
-                "format": summaries[number]["format"],
-                "template_name": summaries[number].get("template_name"),
-                "content": text,
-            }
+            cast(
+                "Summary", {"template_name": None, **summaries[number], "content": text}
+            )
             for number, text in page.texts
         ],
         "next_cursor": page.next_cursor,
@@ -252,9 +247,10 @@ def get_transcript(
         raise BadRequestError("This transcript has no segments: ask for the text.")
     else:
         chosen = _between(transcript["segments"], start_s, end_s)
-        page = pages.cut([each["text"] for _, each in chosen], cursor, limit=limit)
+        page = pages.cut([each["text"] for each in chosen], cursor, limit=limit)
         answer["segments"] = [
-            {**_segment(*chosen[number]), "text": text} for number, text in page.texts
+            cast("Segment", chosen[number] | {"text": text})
+            for number, text in page.texts
         ]
     answer["next_cursor"] = page.next_cursor
     return answer
@@ -270,42 +266,23 @@ def _item(row: Any) -> RecordingItem:
 
 def _between(
     segments: list[dict[str, Any]], start_s: float | None, end_s: float | None
-) -> list[tuple[int, dict[str, Any]]]:
+) -> list[dict[str, Any]]:
     """Return the segments that overlap a time range, with their indexes."""
     return [
-        (index, segment)
+        {"index": index, **segment}
         for index, segment in enumerate(segments)
         if (start_s is None or segment["end"] > start_s)
         and (end_s is None or segment["start"] < end_s)
     ]
 
 
-def _segment(index: int, segment: dict[str, Any]) -> Segment:
-    return {
-        "index": index,
-        "speaker": segment["speaker"],
-        "start": segment["start"],
-        "end": segment["end"],
-        "text": segment["text"],
-    }
-
-
-TOOLS = (
-    list_recordings,
-    search_recordings,
-    get_recording,
-    get_summary,
-    get_transcript,
+TOOLS = dict.fromkeys(
+    (
+        list_recordings,
+        search_recordings,
+        get_recording,
+        get_summary,
+        get_transcript,
+    ),
+    calls.READS,
 )
-
-
-def register(server: MCPServer[Any]) -> None:
-    """Add these tools to a server; each title is its name in words."""
-    for function in TOOLS:
-        server.add_tool(
-            function,
-            title=function.__name__.replace("_", " ").capitalize(),
-            annotations=ToolAnnotations(
-                read_only_hint=True, idempotent_hint=True, open_world_hint=False
-            ),
-        )
