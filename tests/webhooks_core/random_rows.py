@@ -10,7 +10,6 @@ from django.db import models
 
 from tests.webhooks_core.factories import DispatcherLeaseFactory
 from webhooks_core.dispatch.shares import Owner
-from webhooks_core.dispatch.sql.attempts import AttemptRow
 from webhooks_core.dispatch.sql.due import ClaimLimit
 from webhooks_core.models import (
     Attempt,
@@ -194,25 +193,6 @@ def delivery(chance: Random, pk: int) -> Delivery:
         last_error=chance.choice(["", "HTTP 500"]),
         replay_number=pk - FIRST,
     )
-
-
-def attempts(given: Arguments) -> list[AttemptRow]:
-    return [
-        AttemptRow(
-            delivery_id=pk,
-            number=number,
-            started_at=given.at,
-            duration_ms=number,
-            outcome="http",
-            status_code=number or None,
-            error="HTTP",
-            response_body=bytes([number]),
-            is_repeated=bool(number % 2),
-            details='{"lease": 1}',
-        )
-        for number, pk in enumerate(given.deliveries)
-        if pk in DELIVERIES
-    ]
 
 
 def stored() -> Tables:

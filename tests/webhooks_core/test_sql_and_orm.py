@@ -6,7 +6,6 @@ what they mean.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -27,7 +26,6 @@ from tests.webhooks_core.random_rows import (
     Arguments,
     Row,
     arguments,
-    attempts,
     fill,
     plain,
     stored,
@@ -36,13 +34,11 @@ from webhooks_core import profiles, publishing
 from webhooks_core.dispatch import leases
 from webhooks_core.dispatch.leases import LeaseLostError
 from webhooks_core.dispatch.shares import Owner
-from webhooks_core.dispatch.sql import attempts as attempt_rows
 from webhooks_core.dispatch.sql import deliveries, due, endpoints, queues
 from webhooks_core.dispatch.sql.due import DueDelivery
 from webhooks_core.dispatch.sql.endpoints import Body
 from webhooks_core.dispatch.sql.queues import LEASED_COLUMNS, LeasedRow
 from webhooks_core.models import (
-    Attempt,
     Delivery,
     DispatcherLease,
     Endpoint,
@@ -203,17 +199,6 @@ def create_deliveries_by_orm(given: Arguments) -> None:
     )
 
 
-def insert_attempts(given: Arguments) -> None:
-    attempt_rows.insert(attempts(given))
-
-
-def insert_attempts_by_orm(given: Arguments) -> None:
-    Attempt.objects.bulk_create(
-        Attempt(**row._asdict() | {"details": json.loads(row.details)})
-        for row in attempts(given)
-    )
-
-
 def succeed(given: Arguments) -> None:
     endpoints.succeed(given.endpoints, given.at)
 
@@ -298,7 +283,6 @@ PAIRS: list[tuple[Action, Action]] = [
     (read_secrets, read_secrets_by_orm),
     (match, match_by_orm),
     (create_deliveries, create_deliveries_by_orm),
-    (insert_attempts, insert_attempts_by_orm),
     (succeed, succeed_by_orm),
     (lock_lease, lock_lease_by_orm),
     (has_due, has_due_by_orm),

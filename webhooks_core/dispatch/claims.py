@@ -242,7 +242,7 @@ class OpenClaims:
                 queue.scheduled(due.later or now)
                 del room[due.queue]
             elif due.is_suspect:
-                queue.suspected(due)
+                queue.note_suspect(due)
                 if due.queue in in_order:
                     del room[due.queue]
             else:

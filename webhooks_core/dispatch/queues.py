@@ -173,8 +173,7 @@ class QueueState:
         self._next_check_at, self._suspects = None, []
         return known
 
-    def suspected(self, due: DueDelivery) -> None:
-        """Note a suspect."""
+    def note_suspect(self, due: DueDelivery) -> None:
         self._suspects.append(due)
 
     def pop_suspect(self) -> DueDelivery:

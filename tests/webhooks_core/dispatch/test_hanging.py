@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-import time_machine
 from django.utils import timezone
 
 from tests.webhooks_core.dispatch.stepped_dispatcher import (
@@ -31,12 +30,6 @@ URL = "http://127.0.0.1:9/hook"
 def patient(use_profile):
     """A profile that does not disable: 1 minute, then 5, then 5 times 15."""
     use_profile(disable_after=None, retry=RetryPolicy((60, 300, *[900] * 5)))
-
-
-@pytest.fixture
-def clock():
-    with time_machine.travel(timezone.now(), tick=False) as traveller:
-        yield traveller
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-import time_machine
 from django.utils import timezone
 
 from tests.receiver import receiver
@@ -28,12 +27,6 @@ from webhooks_core.upkeep.sweep import sweep
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
 
 URL = "http://127.0.0.1:9/hook"
-
-
-@pytest.fixture
-def clock():
-    with time_machine.travel(timezone.now(), tick=False) as traveller:
-        yield traveller
 
 
 def make_suspects(*deliveries: Delivery) -> None:

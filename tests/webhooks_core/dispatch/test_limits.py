@@ -7,7 +7,6 @@ from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
-import time_machine
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
@@ -36,13 +35,6 @@ from webhooks_core.upkeep.sweep import sweep
 pytestmark = pytest.mark.usefixtures("plain", "commits_at_once")
 
 URL = "http://127.0.0.1:9/hook"
-START = timezone.now()
-
-
-@pytest.fixture
-def clock():
-    with time_machine.travel(START, tick=False) as traveller:
-        yield traveller
 
 
 def events(count: int) -> list[int]:
