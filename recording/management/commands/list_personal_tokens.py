@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from datetime import datetime
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -11,8 +10,8 @@ from django.utils import timezone
 
 from recording.management.accounts import user_named
 from recording.models import PersonalToken
+from webhooks_core.management.bearer_tokens import described
 from webhooks_core.management.output import add_json_argument, write_list
-from webhooks_core.times import iso
 
 
 class Command(BaseCommand):
@@ -27,19 +26,8 @@ class Command(BaseCommand):
         if user is not None:
             rows = rows.filter(user=user_named(user).pk)
         now = timezone.now()
-        listed = [describe(token, now) for token in rows.iterator()]
+        listed = [
+            described(row, now, noun="token", user=row.user.get_username())
+            for row in rows.iterator()
+        ]
         write_list(self, listed, as_json=options["json"], noun="personal tokens")
-
-
-def describe(token: PersonalToken, now: datetime) -> dict[str, Any]:
-    """Return what lists show of a token; None means never."""
-    return {
-        "id": token.pk,
-        "token": f"{token.display_prefix}…",
-        "user": token.user.get_username(),
-        "state": token.state(now),
-        "created_at": iso(token.created_at),
-        "expires_at": iso(token.expires_at),
-        "last_used_at": iso(token.last_used_at) if token.last_used_at else None,
-        "name": token.name,
-    }

@@ -12,7 +12,7 @@ from django.utils import timezone
 from recording.accounts import security_log
 from recording.management.accounts import user_named
 from recording.models import PersonalToken
-from recording.models.tokens import PersonalTokenQuerySet
+from webhooks_core.management.bearer_tokens import with_ids
 from webhooks_core.management.output import add_json_argument, format_output
 
 
@@ -39,7 +39,7 @@ class Command(BaseCommand):
             raise CommandError("give either the ids of tokens or --user USER --all")
         with transaction.atomic():
             if user is None:
-                rows = tokens_with(ids)
+                rows = with_ids(PersonalToken.objects.all(), ids, noun="token")
             else:
                 rows = PersonalToken.objects.filter(user=user_named(user).pk)
             live = list(rows.filter(revoked_at=None).select_related("user"))
@@ -52,14 +52,3 @@ class Command(BaseCommand):
                 )
         data, text = {"revoked": revoked}, f"revoked {revoked}"
         self.stdout.write(format_output(data, text, as_json=options["json"]))
-
-
-def tokens_with(ids: list[int]) -> PersonalTokenQuerySet:
-    """Return the tokens with these ids. Raises CommandError if one is absent."""
-    # A number that does not fit the column is no token's.
-    possible = [number for number in ids if 0 < number < 2**63]
-    rows = PersonalToken.objects.filter(pk__in=possible)
-    if absent := set(ids) - set(rows.values_list("pk", flat=True)):
-        names = ", ".join(map(str, sorted(absent)))
-        raise CommandError(f"there is no token with id {names}; nothing was revoked")
-    return rows
