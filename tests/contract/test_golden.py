@@ -23,10 +23,13 @@ from config.asgi import application
 from gateway import keys
 from gateway.chat import runtime
 from gateway.chat.loop_thread import LOOP_THREAD
+from gateway.models import Document
 from recording.accounts import personal_tokens
-from tests.contract.golden import SECURITY, Case, Record, Response, Route
+from recording.oauth.models import Application
+from tests.contract.golden import SECURITY, WITH_BODY, Case, Record, Response, Route
 from tests.contract.routes import CHAT_ROUTES, DJANGO_ROUTES, HOOKS, SUBSCRIPTIONS, URL
 from tests.documented import assert_documented
+from webhooks_core.models import Delivery, Endpoint, Event
 
 HERE = Path(__file__).parent
 NOW = "2030-01-01T00:00:00Z"
@@ -125,6 +128,8 @@ def test_django_answers_as_it_always_did(world, pytestconfig):
 def _sender(
     world: Mapping[str, Any], client: Client, session: Client
 ) -> Callable[[Case], Response]:
+    before = _rows()
+
     def send(case: Case) -> Response:
         with transaction.atomic():
             answer = (session if case.identity == "session" else client).generic(
@@ -135,6 +140,8 @@ def _sender(
                 headers=world["identities"][case.identity] | REQUEST_ID,
             )
             body = answer.getvalue()
+            if case.method in WITH_BODY and answer.status_code >= 400:
+                assert _rows() == before, f"{case}: refused, and something was stored"
             transaction.set_rollback(True)  # each case meets the same world
         kind = answer.get("Content-Type", "")
         path = _filled(case.route.path, world["names"])
@@ -144,6 +151,11 @@ def _sender(
         return Response(answer.status_code, [*answer.items(), *cookies], body)
 
     return send
+
+
+def _rows() -> list[int]:
+    tables = (Endpoint, Event, Delivery, Document, Author, Book, Application)
+    return [table._default_manager.count() for table in tables]
 
 
 def _filled(path: str, names: Mapping[str, str]) -> str:

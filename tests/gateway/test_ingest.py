@@ -118,37 +118,6 @@ def test_whoever_loses_the_race_answers_with_the_winners_document(acme, monkeypa
     assert Event.objects.count() == 1
 
 
-BAD: list[tuple[str, Any, str]] = [
-    ("nothing", {}, "text is required"),
-    ("null", {"text": None}, "text must be a string"),
-    ("number", {"text": 7}, "text must be a string"),
-    ("empty", {"text": ""}, "text must not be empty"),
-    ("blank", {"text": " \n"}, "text must not be empty"),
-    ("NUL", {"text": "a\x00b"}, "NUL"),
-    ("title null", {"text": "x", "title": None}, "title must be a string"),
-    ("title long", {"text": "x", "title": "x" * 256}, "title must have at most 255"),
-    ("title NUL", {"text": "x", "title": "\x00"}, "NUL"),
-    ("type number", {"text": "x", "content_type": 1}, "content_type must be one of"),
-    ("type pdf", {"text": "x", "content_type": "application/pdf"}, "content_type"),
-    ("type null", {"text": "x", "content_type": None}, "content_type"),
-    ("metadata null", {"text": "x", "metadata": None}, "metadata must be an object"),
-    ("metadata list", {"text": "x", "metadata": []}, "metadata must be an object"),
-    ("metadata large", {"text": "x", "metadata": {"a": "x" * 16_384}}, "16384 bytes"),
-    ("a list", [], "must be a JSON object"),
-    ("not JSON", b"{", "not JSON"),
-    ("nothing at all", b"", "empty"),
-    ("surrogate", b'{"text": "\\ud800"}', "not JSON"),
-]
-
-
-@pytest.mark.parametrize(("_case", "body", "words"), BAD)
-def test_bad_json_is_400_and_stores_nothing(acme, _case, body, words):
-    response = acme.call("POST", INGEST, body)
-    assert (response.status_code, list(response.json())) == (400, ["detail"])
-    assert words in response.json()["detail"]
-    assert nothing_stored()
-
-
 MANY = [(unit, 20_000) for unit in (b"1", b"[]", b"{}", b'""', b"1.5", b'{"a":1}')]
 
 
