@@ -8,6 +8,7 @@ from config.operations.health import CHECKS
 from webhooks_core.web.json_schema import (
     AND_OTHERS,
     STRING,
+    add_operations,
     body,
     described,
     object_of,
@@ -47,14 +48,14 @@ FIGURES["content"]["application/openmetrics-text"] = {"schema": STRING}
 HEALTHZ = object_of(status=described("Always `ok`.", {"const": "ok"}))
 DOCUMENT = object_of(["openapi"], openapi=described("The version of OpenAPI."))
 TAGS = ["Operation"]
-PATHS = {
-    "/healthz": operation(
+OPERATIONS = {
+    ("get", "/healthz"): operation(
         "operation_healthz",
         "Does this process answer",
         {200: body(HEALTHZ, {"example": {"status": "ok"}}, description="It answers.")},
         tags=TAGS,
     ),
-    "/readyz": operation(
+    ("get", "/readyz"): operation(
         "operation_readyz",
         "Can it work, and does anybody deliver",
         {
@@ -70,7 +71,7 @@ PATHS = {
         parameters=[ALL | {"allowEmptyValue": True}],
         tags=TAGS,
     ),
-    "/metrics": operation(
+    ("get", "/metrics"): operation(
         "operation_metrics",
         "Figures for Prometheus",
         {
@@ -84,7 +85,7 @@ PATHS = {
         security=[{"metricsToken": []}, {}],
         tags=TAGS,
     ),
-    "/openapi.json": operation(
+    ("get", "/openapi.json"): operation(
         "operation_document",
         "This document",
         {200: body(DOCUMENT | AND_OTHERS, description="The document.")},
@@ -100,5 +101,4 @@ def add_operation(result: dict[str, Any], **_: Any) -> dict[str, Any]:
         "scheme": "bearer",
         "description": "METRICS_TOKEN.",
     }
-    result["paths"] |= {path: {"get": described} for path, described in PATHS.items()}
-    return result
+    return add_operations(result, OPERATIONS)

@@ -15,6 +15,7 @@ from webhooks_core.web.json_schema import (
     AND_OTHERS,
     INTEGER,
     STRING,
+    add_operations,
     array_of,
     body,
     described,
@@ -217,57 +218,48 @@ def _chat(name: str, text: str, error: str, *, last: str, end: str = "") -> Any:
     )
     content = described_chat["responses"]["200"]["content"]
     content["text/event-stream"] = {"schema": events}
-    return {"post": described_chat}
+    return described_chat
 
 
-PATHS = {
-    "/v2/chat/completions": _chat(
+OPERATIONS = {
+    ("post", "/v2/chat/completions"): _chat(
         "chat",
         "A chunk, or at the end the error chunk.",
         "GatewayError",
         last="GatewayChatErrorChunk",
     ),
-    "/v1/chat/completions": _chat(
+    ("post", "/v1/chat/completions"): _chat(
         "openai_chat",
         "A chunk, an error or `[DONE]`.",
         "GatewayOpenAIError",
         last="GatewayOpenAIError",
         end="[DONE]",
     ),
-    "/v1/embeddings": {
-        "post": _operation(
-            "embeddings",
-            "Embed texts",
-            EMBEDDINGS,
-            requestBody=body(EMBEDDING, {"Texts": TEXTS_TO_EMBED}, required=True),
-        )
-    },
-    "/v1/models": {
-        "get": _operation(
-            "models",
-            "List the models that the caller may use",
-            MODELS,
-            (401, 429, 500, 503),
-        )
-    },
-    "/v1/models/{model}": {
-        "get": _operation(
-            "model",
-            "Describe a model that the caller may use",
-            MODEL,
-            (401, 404, 429, 500, 503),
-            parameters=[
-                parameter("model", "The name of the model endpoint.", example="echo")
-                | {"in": "path"}
-            ],
-        )
-    },
+    ("post", "/v1/embeddings"): _operation(
+        "embeddings",
+        "Embed texts",
+        EMBEDDINGS,
+        requestBody=body(EMBEDDING, {"Texts": TEXTS_TO_EMBED}, required=True),
+    ),
+    ("get", "/v1/models"): _operation(
+        "models",
+        "List the models that the caller may use",
+        MODELS,
+        (401, 429, 500, 503),
+    ),
+    ("get", "/v1/models/{model}"): _operation(
+        "model",
+        "Describe a model that the caller may use",
+        MODEL,
+        (401, 404, 429, 500, 503),
+        parameters=[
+            parameter("model", "The name of the model endpoint.", example="echo")
+            | {"in": "path"}
+        ],
+    ),
 }
 
 
 def add_chat(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """Put chat's addresses into the document (a drf-spectacular hook)."""
-    shapes = result["components"].get("schemas", {}) | SCHEMAS
-    result["components"]["schemas"] = dict(sorted(shapes.items()))
-    result["paths"] |= PATHS
-    return result
+    return add_operations(result, OPERATIONS, SCHEMAS)

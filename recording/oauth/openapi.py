@@ -15,6 +15,7 @@ from webhooks_core.web.json_schema import (
     INTEGER,
     STRING,
     URI,
+    add_operations,
     array_of,
     body,
     described,
@@ -237,117 +238,100 @@ def _operation(
 
 # A public client identifies itself in the body only.
 AUTHENTICATED: list[dict[str, list[str]]] = [{"oauthClient": []}, {}]
-PATHS = {
-    "/.well-known/oauth-authorization-server": {
-        "get": _operation(
-            "server",
-            "Where and how applications connect (RFC 8414)",
-            _json("OAuthServer", SERVER),
-            GET_ERRORS,
-        )
-    },
-    RESOURCE_METADATA: {
-        "get": _operation(
-            "resource",
-            "Which server's tokens the recording API takes (RFC 9728)",
-            _json("OAuthResource", RESOURCE),
-            GET_ERRORS,
-        )
-    },
-    f"{RESOURCE_METADATA}/{{path}}": {
-        "get": _operation(
-            "resource_at",
-            "The same for an address of the recording API",
-            _json("OAuthResource", RESOURCE),
-            GET_ERRORS | _errors(UnknownResourceError),
-            parameters=[
-                parameter("path", "The path of a protected address.", example="mcp")
-                | {"in": "path"}
-            ],
-        )
-    },
-    "/oauth/register": {
-        "post": _operation(
-            "register",
-            "Register an application (RFC 7591)",
-            _json("OAuthClient", CLIENT_EXAMPLE),
-            POST_ERRORS,
-            status=201,
-            requestBody=body(
-                object_of(["redirect_uris"], **REGISTRATION),
-                {"example": REGISTRATION_EXAMPLE},
-                required=True,
-            ),
-        )
-    },
-    "/oauth/authorize": {
-        "get": _operation(
-            "authorize",
-            "The page on which an account allows or denies an application",
-            _page("The page."),
-            PAGES,
-            parameters=AUTHORIZE_PARAMETERS,
+OPERATIONS = {
+    ("get", "/.well-known/oauth-authorization-server"): _operation(
+        "server",
+        "Where and how applications connect (RFC 8414)",
+        _json("OAuthServer", SERVER),
+        GET_ERRORS,
+    ),
+    ("get", RESOURCE_METADATA): _operation(
+        "resource",
+        "Which server's tokens the recording API takes (RFC 9728)",
+        _json("OAuthResource", RESOURCE),
+        GET_ERRORS,
+    ),
+    ("get", f"{RESOURCE_METADATA}/{{path}}"): _operation(
+        "resource_at",
+        "The same for an address of the recording API",
+        _json("OAuthResource", RESOURCE),
+        GET_ERRORS | _errors(UnknownResourceError),
+        parameters=[
+            parameter("path", "The path of a protected address.", example="mcp")
+            | {"in": "path"}
+        ],
+    ),
+    ("post", "/oauth/register"): _operation(
+        "register",
+        "Register an application (RFC 7591)",
+        _json("OAuthClient", CLIENT_EXAMPLE),
+        POST_ERRORS,
+        status=201,
+        requestBody=body(
+            object_of(["redirect_uris"], **REGISTRATION),
+            {"example": REGISTRATION_EXAMPLE},
+            required=True,
         ),
-        "post": _operation(
-            "decide",
-            "The decision, sent by that page's form alone",
-            _page("The form is not this session's (CSRF)."),
-            PAGES,
-            status=403,
-            parameters=AUTHORIZE_PARAMETERS,
-            requestBody=_form(
-                allow=described("Present when the account allows it."),
-                deny=described("Present when the account denies it."),
-                csrfmiddlewaretoken=described("From the form of the page."),
-            ),
+    ),
+    ("get", "/oauth/authorize"): _operation(
+        "authorize",
+        "The page on which an account allows or denies an application",
+        _page("The page."),
+        PAGES,
+        parameters=AUTHORIZE_PARAMETERS,
+    ),
+    ("post", "/oauth/authorize"): _operation(
+        "decide",
+        "The decision, sent by that page's form alone",
+        _page("The form is not this session's (CSRF)."),
+        PAGES,
+        status=403,
+        parameters=AUTHORIZE_PARAMETERS,
+        requestBody=_form(
+            allow=described("Present when the account allows it."),
+            deny=described("Present when the account denies it."),
+            csrfmiddlewaretoken=described("From the form of the page."),
         ),
-    },
-    "/oauth/token": {
-        "post": _operation(
-            "token",
-            "Trade a code or a refresh token for a pair of tokens (RFC 6749)",
-            _json("OAuthToken", TOKEN_EXAMPLE),
-            CLIENT_ERRORS,
-            requestBody=_form(
-                CODE_EXAMPLE,
-                grant_type=described("What is traded.", one_of(*GRANT_TYPES)),
-                code=described("The code of the redirect; a minute, once."),
-                redirect_uri=described("As in the authorization."),
-                code_verifier=described("43 to 128 characters (RFC 7636)."),
-                refresh_token=described("Of the grant `refresh_token`."),
-                resource=described(RESOURCE_TEXT),
-                scope=described("The only scope.", SCOPES),
-                **CREDENTIALS,
-            ),
-            security=AUTHENTICATED,
-        )
-    },
-    "/oauth/revoke": {
-        "post": _operation(
-            "revoke",
-            "End the connection that a token belongs to (RFC 7009)",
-            {"description": "It is ended, or never was."},
-            CLIENT_ERRORS,
-            requestBody=_form(
-                {"token": "either token of the pair", "client_id": CLIENT_ID},
-                token=described("The access or the refresh token."),
-                token_type_hint=described("Not needed."),
-                **CREDENTIALS,
-            ),
-            security=AUTHENTICATED,
-        )
-    },
+    ),
+    ("post", "/oauth/token"): _operation(
+        "token",
+        "Trade a code or a refresh token for a pair of tokens (RFC 6749)",
+        _json("OAuthToken", TOKEN_EXAMPLE),
+        CLIENT_ERRORS,
+        requestBody=_form(
+            CODE_EXAMPLE,
+            grant_type=described("What is traded.", one_of(*GRANT_TYPES)),
+            code=described("The code of the redirect; a minute, once."),
+            redirect_uri=described("As in the authorization."),
+            code_verifier=described("43 to 128 characters (RFC 7636)."),
+            refresh_token=described("Of the grant `refresh_token`."),
+            resource=described(RESOURCE_TEXT),
+            scope=described("The only scope.", SCOPES),
+            **CREDENTIALS,
+        ),
+        security=AUTHENTICATED,
+    ),
+    ("post", "/oauth/revoke"): _operation(
+        "revoke",
+        "End the connection that a token belongs to (RFC 7009)",
+        {"description": "It is ended, or never was."},
+        CLIENT_ERRORS,
+        requestBody=_form(
+            {"token": "either token of the pair", "client_id": CLIENT_ID},
+            token=described("The access or the refresh token."),
+            token_type_hint=described("Not needed."),
+            **CREDENTIALS,
+        ),
+        security=AUTHENTICATED,
+    ),
 }
 
 
 def add_oauth(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """Put the OAuth endpoints into the document (a drf-spectacular hook)."""
-    components = result["components"]
-    components["schemas"] = dict(sorted((components["schemas"] | SCHEMAS).items()))
-    components["securitySchemes"]["oauthClient"] = {
+    result["components"]["securitySchemes"]["oauthClient"] = {
         "type": "http",
         "scheme": "basic",
         "description": "A confidential client's id and secret, each form-encoded first.",
     }
-    result["paths"] |= PATHS
-    return result
+    return add_operations(result, OPERATIONS, SCHEMAS)

@@ -70,3 +70,17 @@ def operation(
     names = {"operationId": name, "summary": summary, "security": [{}]}
     by_status = {str(status): responses[status] for status in sorted(responses)}
     return names | {"responses": by_status} | fields
+
+
+def add_operations(
+    document: dict[str, Any],
+    operations: Mapping[tuple[str, str], Any],
+    schemas: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Add operations, by method and path, and the schemas that they refer to by name."""
+    for (method, path), described_operation in operations.items():
+        document["paths"].setdefault(path, {})[method] = described_operation
+    components = document["components"]
+    named = components.get("schemas", {}) | (schemas or {})
+    components["schemas"] = dict(sorted(named.items()))
+    return document
