@@ -11,7 +11,7 @@ from django.test import Client
 
 from gateway.chat.metering import usage, writer
 from tests.gateway.chat.metering.test_usage import ended
-from tests.gateway.chat.metering.test_writer import Sink
+from tests.gateway.chat.metering.test_writer import Sink, record
 from tests.gateway.client import Api
 from tests.running import PATIENCE_S
 
@@ -75,7 +75,7 @@ def test_the_usage_of_chat_requests_is_written_later(monkeypatch, read_only):
     async def run() -> None:
         background = sink.writer()
         background.start()
-        background._keep(background._completed, ended())
+        record(background, "0")
         async with asyncio.timeout(PATIENCE_S):
             while not sink.batches:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)

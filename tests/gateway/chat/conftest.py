@@ -61,6 +61,7 @@ def gateway(loops, upstream, way) -> Iterator[Gateway]:
     with running(Gateway(loops[0], upstream), way) as served:
         served.declare()
         yield served
+        assert served.is_idle()
 
 
 @pytest.fixture

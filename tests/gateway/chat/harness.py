@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
+import pytest
 import requests
 import uvicorn
 from django.core.asgi import get_asgi_application
@@ -36,6 +38,13 @@ from tests.running import PATIENCE_S
 
 IDENTITY = {"X-Tenant-Id": "acme", "X-Principal-Id": "ada"}
 MESSAGES = [{"role": "user", "content": "Say hello to the harbour"}]
+V1, V2 = "/v1/chat/completions", "/v2/chat/completions"
+PATHS = pytest.mark.parametrize("path", [V1, V2])
+STREAM_OR_NOT = pytest.mark.parametrize("stream", [False, True])
+REQUEST_ID = {"X-Request-Id": "req-7"}
+NOT_FOUND = "The specified endpoint could not be found."
+INTERNAL = "Internal error occurred. Our team has been notified."
+UPSTREAM = "Upstream service error for request_id req-7"
 
 
 @dataclass
@@ -98,7 +107,7 @@ class Gateway:
         self,
         body: Any = None,
         *,
-        path: str = "/v2/chat/completions",
+        path: str = V2,
         headers: dict[str, str] | None = None,
         **fields: Any,
     ) -> requests.Response:
@@ -115,10 +124,8 @@ class Gateway:
         return response
 
     @contextmanager
-    def events(
-        self, path: str = "/v2/chat/completions", **fields: Any
-    ) -> Iterator[Iterator[Any]]:
-        """Yield the events of a stream one by one, as they come."""
+    def opened(self, path: str = V2, **fields: Any) -> Iterator[requests.Response]:
+        """Yield the response to a request for a stream before its end."""
         with requests.post(
             self.url + path,
             json={"model": "small", "messages": MESSAGES, "stream": True, **fields},
@@ -126,11 +133,27 @@ class Gateway:
             stream=True,
             timeout=PATIENCE_S,
         ) as response:
+            yield response
+
+    @contextmanager
+    def events(self, path: str = V2, **fields: Any) -> Iterator[Iterator[Any]]:
+        """Yield the events of a stream one by one, as they come."""
+        with self.opened(path, **fields) as response:
             # A comment comes when a test lets the time pass.
             lines = (
                 line[6:] for line in response.iter_lines(1) if line.startswith(b"data")
             )
-            yield ("[DONE]" if it == b"[DONE]" else json.loads(it) for it in lines)
+            yield (
+                "[DONE]" if data == b"[DONE]" else json.loads(data) for data in lines
+            )
+
+    @contextmanager
+    def connected(self, request: bytes) -> Iterator[socket.socket]:
+        """Yield a connection over which bytes have been sent."""
+        address = "127.0.0.1", self.port
+        with socket.create_connection(address, timeout=PATIENCE_S) as client:
+            client.sendall(request)
+            yield client
 
     def stream(self, **fields: Any) -> list[Any]:
         """Return the events of a stream, `[DONE]` as text."""
@@ -152,6 +175,22 @@ class Gateway:
             time.sleep(0.01)
         return True
 
+    def recorded(self) -> ChatContext:
+        """Return what was recorded of the only request."""
+        assert self.settled(lambda: self.kept.ended)
+        context: ChatContext
+        (context,) = self.kept.ended
+        assert self.settled(lambda: self.limits.running == 0)
+        return context
+
+    def is_idle(self) -> bool:
+        """Wait until no request runs: no task, no bytes, no connection but one that is kept."""
+        return bool(
+            self.settled(lambda: self.limits.running == self.limits.bodies.held == 0)
+            and self.settled(lambda: self.loop.tasks() == 0)
+            and self.settled(lambda: self.upstream.open <= 1)
+        )
+
 
 def events_of(body: bytes) -> list[Any]:
     *events, rest = body.decode().split("\n\n")
@@ -160,6 +199,28 @@ def events_of(body: bytes) -> list[Any]:
     return [
         item[6:] if item[6:] == "[DONE]" else json.loads(item[6:]) for item in events
     ]
+
+
+def text_of(events: list[Any]) -> str:
+    """Return the text of all choices, as it came."""
+    choices = [one for item in events if "choices" in item for one in item["choices"]]
+    return "".join(choice["delta"].get("content") or "" for choice in choices)
+
+
+def status_and_detail(response: requests.Response) -> tuple[int, Any]:
+    """Return what a failure says on /v2; check its form."""
+    assert response.headers["Content-Type"] == "application/json"
+    assert response.headers["X-Request-Id"] == "req-7"
+    assert set(response.json()) == {"detail"}
+    return response.status_code, response.json()["detail"]
+
+
+def raw_request(**fields: Any) -> bytes:
+    body = json.dumps({"model": "small", "messages": MESSAGES, **fields}).encode()
+    lines = [f"POST {V2} HTTP/1.1", "Host: localhost"]
+    lines += [f"{name}: {value}" for name, value in IDENTITY.items()]
+    lines += [f"Content-Length: {len(body)}", "Content-Type: application/json"]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
 
 
 # How requests reach the service: past Django, or through one of its handlers.

@@ -133,6 +133,10 @@ def head(status: int = 200, **headers: str) -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
+def in_chunks(*parts: bytes) -> bytes:
+    return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts)
+
+
 def answers(value: Any, status: int = 200, **headers: str) -> Script:
     """A JSON answer; bytes go as they are."""
     body = value if isinstance(value, bytes) else json.dumps(value).encode()
@@ -148,7 +152,6 @@ def answers(value: Any, status: int = 200, **headers: str) -> Script:
 
 def sends(
     *parts: bytes | float | asyncio.Event | Callable[[], object] | None,
-    closes: bool = False,
 ) -> Script:
     """A chunked stream: bytes are written, a number or an event waits, a function is called.
 
@@ -166,20 +169,28 @@ def sends(
                 return
             if isinstance(part, float):
                 await asyncio.sleep(part)
-                continue
-            if isinstance(part, asyncio.Event):
+            elif isinstance(part, asyncio.Event):
                 await part.wait()
-                continue
-            if callable(part):
+            elif callable(part):
                 part()
-                continue
-            writer.write(f"{len(part):x}\r\n".encode() + part + b"\r\n")
-            await writer.drain()
-            await asyncio.sleep(0.0005)
+            else:
+                writer.write(in_chunks(part))
+                await writer.drain()
+                await asyncio.sleep(0.0005)
         writer.write(b"0\r\n\r\n")
         await writer.drain()
-        if closes:
-            writer.close()
+
+    return script
+
+
+def raw(*parts: bytes) -> Script:
+    """Parts that are read one by one, and the end of the connection."""
+
+    async def script(request: Received) -> None:
+        for part in parts:
+            request.writer.write(part)
+            await asyncio.sleep(0.02)
+        request.writer.close()
 
     return script
 

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.chat.capabilities import CAPABILITIES
 from gateway.configuration.shapes import SUPPORTS
-from tests.gateway.chat.core.test_errors import REQUEST_ID, status_and_detail
+from tests.gateway.chat.harness import REQUEST_ID, status_and_detail
 from tests.gateway.chat.mock_upstream import COMPLETION, answers
 
 

@@ -1,52 +1,58 @@
-"""Chat through Django's own handlers: what each of them does in a way of its own.
+"""Chat through Django's own handlers: a dozen cases of what each of them does in its own way.
 
-All other tests of the chat reach the service past Django, as the site's server does.
+All other tests reach the service past Django, as the site's server does.
 """
 
 from __future__ import annotations
 
 import asyncio
-import gzip
-import http.client
-import socket
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any
 from urllib.parse import quote
 
 import pytest
+from django.test import Client
 
 from gateway.chat import runtime
-from gateway.chat.loop_thread import LOOP_THREAD
+from gateway.chat.loop_thread import LOOP_THREAD, LoopThread
+from gateway.chat.models import UsageRecord
 from gateway.chat.routing import Router
 from gateway.identity import Caller
-from tests.gateway.chat.core.test_errors import (
-    INTERNAL,
-    NOT_FOUND,
-    REQUEST_ID,
-    UPSTREAM,
-    status_and_detail,
-)
+from gateway.models import PolicyDecision
 from tests.gateway.chat.harness import (
     ASGI,
     IDENTITY,
+    INTERNAL,
+    NOT_FOUND,
+    PATHS,
+    REQUEST_ID,
+    UPSTREAM,
+    V1,
+    V2,
     WSGI,
     Gateway,
+    raw_request,
     run_in,
     running,
+    status_and_detail,
+    text_of,
 )
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
-    DONE,
     STREAM,
     WHOLE_STREAM,
     answers,
     sends,
 )
-from tests.gateway.chat.streaming.test_leaving import raw_request
-from tests.gateway.chat.test_faults import nothing_is_left, text_of
-from tests.gateway.chat.test_models import NAMES, ask_models, described
+from tests.gateway.chat.test_models import ask_models
+from tests.running import PATIENCE_S
 
-pytestmark = pytest.mark.parametrize("way", [ASGI, WSGI], indirect=True)
+both = pytest.mark.parametrize("way", [ASGI, WSGI], indirect=True)
 
 
+@both
 def test_a_completion_comes_back_and_is_recorded(gateway, upstream):
     upstream.script = answers(COMPLETION)
     response = gateway.post(headers=REQUEST_ID)
@@ -56,68 +62,43 @@ def test_a_completion_comes_back_and_is_recorded(gateway, upstream):
     )
     assert response.headers["Content-Type"] == "application/json"
     assert response.headers["X-Request-Id"] == "req-7"
-    (context,) = gateway.kept.ended
+    context = gateway.recorded()
     assert (context.caller.principal, context.usage.prompt_tokens) == ("ada", 9)
 
 
-def test_a_stream_comes_chunk_by_chunk_with_its_headers(gateway, upstream):
-    upstream.script = sends(*WHOLE_STREAM)
-    response = gateway.post(stream=True)
+@both
+@PATHS
+def test_a_stream_comes_chunk_by_chunk_with_its_headers(gateway, upstream, path):
+    has_arrived = asyncio.Event()
+    upstream.script = sends(STREAM[0], has_arrived, *WHOLE_STREAM[1:])
+    with gateway.opened(path) as response:
+        lines = response.iter_lines(1)
+        assert b"Hel" in next(lines)
+        upstream.loop.set(has_arrived)
+        assert (b"data: [DONE]" in list(lines)) == (path == V1)
     assert response.headers["Content-Type"] == "text/event-stream"
     assert response.headers["Cache-Control"] == "no-cache"
     assert response.headers["X-Accel-Buffering"] == "no"
-    assert text_of(gateway.stream()) == "Hello"
-    assert gateway.stream(path="/v1/chat/completions")[-1] == "[DONE]"
 
 
-@pytest.mark.parametrize(("budget", "status"), [("per_key", 429), ("in_all", 503)])
-def test_a_body_counts_in_the_budget_until_its_request_ends(
-    gateway, upstream, budget, status
-):
-    setattr(gateway.limits.bodies, budget, 1_000_000)
-    held = gateway.limits.body_of(Caller("acme", "ada"))
-    held.add(900_000)
-    refused = gateway.post(user="x" * 300_000)
-    held.release()
-    assert (refused.status_code, "Retry-After" in refused.headers) == (status, True)
-    upstream.script = answers(COMPLETION)
-    assert gateway.post(user="x" * 300_000).status_code == 200
-    assert gateway.limits.bodies.held == 0
-
-
-def test_a_chunk_is_not_held_back_for_the_next(gateway, upstream):
-    has_arrived = asyncio.Event()
-    upstream.script = sends(STREAM[0], has_arrived, *STREAM[1:])
-    with gateway.events() as events:
-        first = next(events)
-        upstream.loop.set(has_arrived)
-        assert text_of([first, *events]) == "Hello"
-
-
-def test_who_is_not_known_is_refused(gateway, upstream):
-    connection = http.client.HTTPConnection("127.0.0.1", gateway.port)
-    for names in ([], ["X-Tenant-Id"], [*IDENTITY, "X-Tenant-Id"]):
-        connection.putrequest("POST", "/v2/chat/completions")
-        for name in names:
-            connection.putheader(name, IDENTITY[name])
-        connection.putheader("Content-Length", "2")
-        connection.endheaders(b"{}")
-        response = connection.getresponse()
-        assert response.status == 401
-        assert response.headers["WWW-Authenticate"].startswith("Bearer")
-        connection.close()
-    assert upstream.requests == []
-
-
-def test_other_methods_and_media_types_are_refused(gateway, upstream):
+@both
+def test_requests_that_are_refused_never_reach_the_upstream(gateway, upstream):
+    for headers, status in (
+        ({"X-Forwarded-For": "127.0.0.1"}, 401),
+        ({"Content-Type": "text/plain"}, 415),
+        ({"Content-Encoding": "gzip"}, 415),
+    ):
+        response = gateway.post(headers={**REQUEST_ID, **headers})
+        assert status_and_detail(response)[0] == status
+    no_model = gateway.post(b"{}", headers=REQUEST_ID)
+    assert status_and_detail(no_model) == (400, "model: this field is required.")
+    absent = gateway.post(model="absent", headers=REQUEST_ID)
+    assert status_and_detail(absent) == (404, NOT_FOUND)
     assert ask_models(gateway, "", method="POST").headers["Allow"] == "GET, HEAD"
-    text = gateway.post(b"x", headers={**REQUEST_ID, "Content-Type": "text/plain"})
-    assert status_and_detail(text)[0] == 415
-    packed = gzip.compress(b'{"model": "small"}')
-    assert gateway.post(packed, headers={"Content-Encoding": "gzip"}).status_code == 415
     assert upstream.requests == []
 
 
+@both
 def test_bodies_up_to_20_mb_are_taken_and_larger_ones_refused(gateway, upstream):
     upstream.script = answers(COMPLETION)
     largest = b'{"model": "small"}'.ljust(20 * 1024 * 1024)
@@ -126,16 +107,24 @@ def test_bodies_up_to_20_mb_are_taken_and_larger_ones_refused(gateway, upstream)
     assert status_and_detail(too_large)[0] == 413
 
 
-def test_bad_requests_say_what_is_wrong(gateway, upstream):
-    no_model = gateway.post(b"{}", headers=REQUEST_ID)
-    assert status_and_detail(no_model) == (400, "model: this field is required.")
-    no_json = gateway.post(b"{", headers=REQUEST_ID)
-    assert status_and_detail(no_json)[0] == 400
-    absent = gateway.post(model="absent", headers=REQUEST_ID)
-    assert status_and_detail(absent) == (404, NOT_FOUND)
-    assert upstream.requests == []
+@both
+def test_the_limits_of_a_caller_hold(gateway, upstream):
+    upstream.script = answers(COMPLETION)
+    for budget, status in (("per_key", 429), ("in_all", 503)):
+        setattr(gateway.limits.bodies, budget, 1_000_000)
+        held = gateway.limits.body_of(Caller("acme", "ada"))
+        held.add(900_000)
+        refused = gateway.post(user="x" * 300_000)
+        held.release()
+        assert (refused.status_code, "Retry-After" in refused.headers) == (status, True)
+        assert gateway.post(user="x" * 300_000).status_code == 200
+        setattr(gateway.limits.bodies, budget, 0)
+    gateway.limits.per_minute = 1
+    codes = {gateway.post().status_code for _ in range(3)}
+    assert 429 in codes
 
 
+@both
 def test_failures_of_the_upstream_are_told_by_the_tables(gateway, upstream):
     upstream.script = answers({}, 503)
     assert status_and_detail(gateway.post(headers=REQUEST_ID)) == (500, UPSTREAM)
@@ -143,67 +132,128 @@ def test_failures_of_the_upstream_are_told_by_the_tables(gateway, upstream):
     assert status_and_detail(response) == (500, INTERNAL)
     upstream.script = answers({"error": {"message": "no"}}, 400)
     assert status_and_detail(gateway.post(headers=REQUEST_ID)) == (400, "no")
-
-
-def test_a_stream_that_breaks_after_some_chunks_ends_with_an_error_chunk(
-    gateway, upstream
-):
     upstream.script = sends(*STREAM[:2], None)
     *chunks, last = gateway.stream(headers=REQUEST_ID)
     assert text_of(chunks) == "Hello"
     assert last["error"]["content"]["error"] == UPSTREAM
 
 
-def test_too_many_requests_say_when_to_come_back(gateway, upstream):
-    gateway.limits.per_minute = 1
-    upstream.script = sends(*STREAM, DONE)
-    assert text_of(gateway.stream()) == "Hello"
-    refused = gateway.post()
-    assert refused.status_code == 429
-    assert 1 <= int(refused.headers["Retry-After"]) <= 60
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_an_unforeseen_failure_tells_nothing_and_is_recorded(
-    gateway, monkeypatch, stream
-):
+@both
+def test_an_unforeseen_failure_tells_nothing_and_is_recorded(gateway, monkeypatch):
     def fail(*_: object) -> None:
         raise RuntimeError("a bug with a secret")
 
     monkeypatch.setattr(Router, "order", fail)
-    response = gateway.post(headers=REQUEST_ID, stream=stream)
+    response = gateway.post(headers=REQUEST_ID)
     assert status_and_detail(response) == (500, INTERNAL)
-    assert [item.status for item in gateway.kept.ended] == [500]
-    assert gateway.limits.running == 0
+    assert gateway.recorded().status == 500
 
 
+@both
 def test_a_client_that_leaves_a_stream_ends_the_upstreams_call(gateway, upstream):
     upstream.script = sends(*[part for _ in range(500) for part in (STREAM[0], 0.02)])
-    with socket.create_connection(("127.0.0.1", gateway.port)) as client:
-        client.sendall(raw_request(stream=True))
+    with gateway.connected(raw_request(stream=True)) as client:
         while b"Hel" not in client.recv(10_000):
             pass
-
     assert gateway.settled(lambda: upstream.hung_up)
-    assert gateway.settled(lambda: gateway.kept.ended)
-    assert gateway.kept.ended[0].status == 499
-    assert nothing_is_left(gateway, upstream)
+    assert gateway.recorded().status == 499
 
 
+@both
 def test_a_model_is_described_whatever_its_name_holds(gateway):
-    for name in NAMES:
+    for name in ("meta-llama/Llama-3.1-8B", "/leading", "trailing/", "50%25", "a?b#c"):
         gateway.declare(name=name)
-        for safe in ("", "/:"):
-            response = ask_models(gateway, "/" + quote(name, safe=safe))
-            assert (response.status_code, response.json()) == (200, described(name))
-    names = [model["id"] for model in ask_models(gateway, "").json()["data"]]
-    assert sorted(names) == sorted(NAMES)
+        response = ask_models(gateway, "/" + quote(name, safe=""))
+        assert (response.status_code, response.json()["id"]) == (200, name)
     assert ask_models(gateway, "/absent", method="HEAD").status_code == 404
 
 
+# ── The runtime of a process ────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def process(transactional_db) -> Iterator[Client]:
+    """A client of this process, in which no runtime is left over."""
+    LOOP_THREAD.stop()
+    yield Client(headers=IDENTITY)
+    LOOP_THREAD.stop()
+
+
+def ask(client: Client, text: str = "one two", model: str = "echo") -> Any:
+    message = {"role": "user", "content": text}
+    body = {"model": model, "messages": [message], "stream": True}
+    return client.post(V2, body, content_type="application/json")
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_a_stream_that_is_closed_has_ended(process, is_read):
+    response = ask(process, "word " * 5000)
+    if is_read:
+        parts = iter(response)
+        next(parts), next(parts)
+    response.close()
+    LOOP_THREAD.stop()  # what is not written yet is
+    assert UsageRecord.objects.get().status == 499
+
+
+def test_one_loop_serves_all_requests_of_a_process(process):
+    before = set(threading.enumerate())
+    for _ in range(3):
+        assert b"two" in ask(process).getvalue()
+    names = [item.name for item in set(threading.enumerate()) - before]
+    assert names.count("chat-loop") == 1
+    LOOP_THREAD.stop()
+    left = set(threading.enumerate()) - before
+    assert not [thread for thread in left if thread.name.startswith("chat-")]
+    assert UsageRecord.objects.count() == 3
+    assert ask(process).status_code == 200  # a process may go on
+
+
+@pytest.mark.spec(
+    "gateway", "audit.policy_violation: a policy decision denies an action"
+)
+def test_a_denial_is_a_policy_decision_that_hides_whether_the_model_exists(process):
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    headers = {
+        "X-Request-Id": "req-7",
+        "traceparent": f"00-{trace}-b7ad6b7169203331-01",
+    }
+    body = {"model": "x" * 1000}
+    response = process.post(V2, body, content_type="application/json", headers=headers)
+    assert response.status_code == 404
+    LOOP_THREAD.stop()
+    (decision,) = PolicyDecision.objects.all()
+    assert decision.resource.startswith("model:xxx")
+    assert (decision.tenant, decision.principal) == ("acme", "ada")
+    assert decision.action == "chat.completions"
+    assert decision.reason == "not_found_or_forbidden"
+    assert (decision.request_id, decision.trace_id) == ("req-7", trace)
+
+
+# Python 3.12 warns of every fork of a process that has threads.
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_process_has_a_loop_of_its_own():
+    thread = LoopThread()
+    loop = thread.loop
+
+    async def running_loop() -> int:
+        return id(asyncio.get_running_loop())
+
+    if (child := os.fork()) == 0:
+        is_new = thread.loop is not loop
+        response = thread.submit(running_loop()).result(PATIENCE_S)
+        os._exit(0 if is_new and response == id(thread.loop) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert thread.submit(running_loop()).result(PATIENCE_S) == id(loop)
+    thread.stop()
+
+
+@both
 def test_the_client_of_an_earlier_runtime_is_closed_first(loops, upstream, way):
     async def started() -> runtime.Runtime:
-        return runtime.current()
+        first, second = runtime.current(), runtime.current()
+        assert first is second
+        return first
 
     earlier = run_in(LOOP_THREAD.loop, started())
     with running(Gateway(loops[0], upstream), way):

@@ -8,8 +8,13 @@ from typing import Any
 
 import pytest
 
-from gateway.configuration.shapes import Target
-from tests.gateway.chat.core.test_errors import INTERNAL, REQUEST_ID, UPSTREAM
+from tests.gateway.chat.harness import (
+    INTERNAL,
+    REQUEST_ID,
+    UPSTREAM,
+    status_and_detail,
+    text_of,
+)
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     DONE,
@@ -21,8 +26,6 @@ from tests.gateway.chat.mock_upstream import (
     event,
     sends,
 )
-from tests.gateway.chat.streaming.test_broken_streams import raw
-from tests.gateway.chat.test_faults import text_of
 
 REFUSED = "The upstream refused the request."
 TOO_LONG = "the request exceeds the available context size"
@@ -72,6 +75,7 @@ REASONS = [
     ("no known shape", {"wrong": {"role": 5}}, '{"wrong":{"role":5}}'),
     ("no text", {"error": {"message": 5}}, '{"error":{"message":5}}'),
     ("plain text", b"text", "text"),
+    ("a long plain text", b"x" * 1_000_000, "x" * 1000),
     ("a list", [5], "[5]"),
     ("an empty list", [], REFUSED),
     ("an empty object", {}, REFUSED),
@@ -116,9 +120,6 @@ FAILURES: list[tuple[str, Any, str | None]] = [
     ("OpenRouter, beside choices", {**chunk(""), "error": {"code": 502, "message": "secret"}}, None),
     ("a finish reason alone", chunk("secret", "error"), None),
 ]  # fmt: skip
-EVERY_FAILURE = pytest.mark.parametrize(
-    ("body", "reason"), [row[1:] for row in FAILURES], ids=[row[0] for row in FAILURES]
-)
 FORMS: dict[str, Callable[[Any], Script]] = {
     "an event": lambda body: sends(event(body), DONE),
     "the body": answers,
@@ -127,135 +128,68 @@ FORMS: dict[str, Callable[[Any], Script]] = {
 }  # fmt: skip
 
 
-def expected(response: Any, reason: str | None, internal: str) -> bool:
-    """Return True if a response says what the tables say of a failure or a refusal."""
-    status, text = (500, internal) if reason is None else (400, reason)
-    return (response.status_code, response.json()) == (status, {"detail": text})
-
-
-@EVERY_FAILURE
-def test_a_failure_with_status_200_is_no_answer(gateway, upstream, body, reason):
+@pytest.mark.parametrize(("_case", "body", "reason"), FAILURES)
+def test_a_failure_with_status_200_is_no_answer(gateway, upstream, _case, body, reason):
     upstream.script = answers(body)
-    assert expected(gateway.post(headers=REQUEST_ID), reason, UPSTREAM)
+    refused = (400, reason)
+    response = gateway.post(headers=REQUEST_ID)
+    assert status_and_detail(response) == (refused if reason else (500, UPSTREAM))
     gateway.declare(name="vectors", inference_type="embedding")
     if "choices" not in body:
-        response = gateway.post(
-            path="/v1/embeddings", model="vectors", headers=REQUEST_ID
-        )
-        assert response.json()["error"]["message"] == (reason or UPSTREAM)
-
-
-@EVERY_FAILURE
-def test_a_failure_in_place_of_the_first_chunk_is_no_chunk(
-    gateway, upstream, body, reason
-):
-    for name, form in FORMS.items():
+        fields = {"path": "/v1/embeddings", "model": "vectors", "headers": REQUEST_ID}
+        assert gateway.post(**fields).json()["error"]["message"] == (reason or UPSTREAM)
+    for form in FORMS.values():  # in place of the first chunk
         upstream.script = form(body)
         response = gateway.post(stream=True, headers=REQUEST_ID)
-        assert expected(response, reason, INTERNAL), name
+        assert status_and_detail(response) == (refused if reason else (500, INTERNAL))
         assert gateway.kept.ended.pop().status == response.status_code
-
-
-@EVERY_FAILURE
-def test_a_failure_after_the_first_chunk_ends_the_stream_with_an_error(
-    gateway, upstream, body, reason
-):
+    gateway.kept.ended.clear()
     upstream.script = sends(STREAM[0], event(body), DONE)
     first, last = gateway.stream(headers=REQUEST_ID)
     assert text_of([first]) == "Hel"
-    status, text = (500, UPSTREAM) if reason is None else (400, reason)
-    assert last["error"]["status_code"] == status
+    status, text = refused if reason else (500, UPSTREAM)
+    assert last["error"]["status_code"] == status == gateway.recorded().error_status
     assert last["error"]["content"]["error"] == text
-    assert gateway.settled(lambda: gateway.kept.ended)
-    assert gateway.kept.ended[0].error_status == status
 
 
 REFUSAL = json.dumps({"code": 400, "message": TOO_LONG}).encode()
-ODD_EVENTS = [
-    ("llama.cpp", b"error: " + REFUSAL + b"\n\n"),
-    ("no space", b"error:" + REFUSAL + b"\n\n"),
-    ("carriage returns", b"error: " + REFUSAL + b"\r\n\r\n"),
-    ("wrapped", b'error: {"error": ' + REFUSAL + b"}\n\n"),
-    ("behind a comment", b": ping\nerror: " + REFUSAL + b"\n\n"),
-    ("an event named error", b"event: error\ndata: " + REFUSAL + b"\n\n"),
-    ("a name behind the data", b"data: " + REFUSAL + b"\nevent:error\n\n"),
-    ("several lines", b'event: error\ndata: {"code": 400,\ndata: "message": "%s"}\n\n' % TOO_LONG.encode()),
-    ("JSON in place of an event", b'{"error": ' + REFUSAL + b"}\n\n"),
-    ("JSON of several lines", json.dumps({"error": json.loads(REFUSAL)}, indent=1).encode() + b"\n\n"),
+# Events that are errors by their form, and their reason if they refuse the request.
+ODD_EVENTS: list[tuple[str, bytes, str | None]] = [
+    ("llama.cpp", b"error: " + REFUSAL + b"\n\n", TOO_LONG),
+    ("no space", b"error:" + REFUSAL + b"\n\n", TOO_LONG),
+    ("carriage returns", b"error: " + REFUSAL + b"\r\n\r\n", TOO_LONG),
+    ("wrapped", b'error: {"error": ' + REFUSAL + b"}\n\n", TOO_LONG),
+    ("behind a comment", b": ping\nerror: " + REFUSAL + b"\n\n", TOO_LONG),
+    ("an event named error", b"event: error\ndata: " + REFUSAL + b"\n\n", TOO_LONG),
+    ("a name behind the data", b"data: " + REFUSAL + b"\nevent:error\n\n", TOO_LONG),
+    ("several lines", b'event: error\ndata: {"code": 400,\ndata: "message": "%s"}\n\n' % TOO_LONG.encode(), TOO_LONG),
+    ("JSON in place of an event", b'{"error": ' + REFUSAL + b"}\n\n", TOO_LONG),
+    ("JSON of several lines", json.dumps({"error": json.loads(REFUSAL)}, indent=1).encode() + b"\n\n", TOO_LONG),
+    ("half a surrogate pair", b'event: error\ndata: {"code":400,"message":"no \\ud83d"}\n\n', "no \ud83d"),
+    ("text", b"event: error\ndata: overloaded\n\n", None),
+    ("text in a field named error", b"error: overloaded\n\n", None),
+    ("quotes", b'event: error\ndata: {"message": "an \\"error\\" of \\"error\\""}\n\n', None),
+    ("a type alone", b'event: error\ndata: {"type": "error"}\n\n', None),
+    ("null", b"event: error\ndata: null\n\n", None),
+    ("an empty object", b"error: {}\n\n", None),
+    ("many values", b'event: error\ndata: {"a": [' + b"[]," * 200_000 + b"1]}\n\n", None),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("_case", "odd"), ODD_EVENTS)
+@pytest.mark.parametrize(("_case", "odd", "reason"), ODD_EVENTS)
 @pytest.mark.parametrize("ends", [b"", DONE])
 def test_an_error_that_is_no_ordinary_event_is_an_error(
-    gateway, claude, upstream, ends, _case, odd
+    gateway, claude, upstream, ends, _case, odd, reason
 ):
     upstream.script = sends(odd + ends)
     for post in (gateway.post, claude):
-        response = post(stream=True)
-        assert (response.status_code, response.json()) == (400, {"detail": TOO_LONG})
+        response = post(stream=True, headers=REQUEST_ID)
+        assert status_and_detail(response) == (
+            (400, reason) if reason else (500, INTERNAL)
+        )
     upstream.script = sends(STREAM[0] + odd + ends)
-    assert gateway.stream()[-1]["error"]["content"]["error"] == TOO_LONG
-
-
-@pytest.mark.parametrize(
-    "odd",
-    [
-        b"event: error\ndata: overloaded\n\n",
-        b"error: overloaded\n\n",
-        b'event: error\ndata: {"message": "an \\"error\\" of \\"error\\""}\n\n',
-        b'event: error\ndata: {"type": "error"}\n\n',
-        b"event: error\ndata: null\n\n",
-        b"error: {}\n\n",
-        b'event: error\ndata: {"a": [' + b"[]," * 200_000 + b"1]}\n\n",
-    ],
-)
-def test_an_error_of_any_content_is_a_failure(gateway, claude, upstream, odd):
-    upstream.script = sends(odd, DONE)
-    for post in (gateway.post, claude):
-        assert post(stream=True).json() == {"detail": INTERNAL}
-    upstream.script = sends(STREAM[0], odd, DONE)
-    assert gateway.stream()[-1]["error"]["status_code"] == 500
-
-
-def in_turn(upstream: Any, *scripts: Script) -> Script:
-    async def script(request: Any) -> None:
-        await scripts[len(upstream.requests) - 1](request)
-
-    return script
-
-
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(
-    "failure",
-    [
-        answers({"object": "error", "message": "secret", "code": 500}),
-        answers({"success": False, "errors": [{"message": "secret"}]}),
-        sends(b"error: {}\n\n", DONE),
-        sends(DONE),
-        sends(event({"error": "secret"}), DONE),
-    ],
-    ids=["vLLM", "Cloudflare", "llama.cpp", "no chunk", "an error first"],
-)
-def test_after_a_failure_that_looks_like_a_success_the_next_target_is_called(
-    gateway, upstream, stream, failure
-):
-    gateway.declare(targets=(Target(upstream.url, "a"), Target(upstream.url, "b")))
-    answer = sends(*WHOLE_STREAM) if stream else answers(COMPLETION)
-    upstream.script = in_turn(upstream, failure, answer)
-    assert gateway.post(stream=stream).status_code == 200
-    assert len(upstream.requests) == 2
-
-
-@pytest.mark.parametrize(
-    "end", [b"", b"data: [DONE]\n\n", b": ping\n\ndata: [DONE]\n\n"]
-)
-@pytest.mark.spec("decisions", "6: End of stream")
-def test_without_any_chunk_there_is_no_first_chunk(gateway, claude, upstream, end):
-    upstream.script = sends(end) if end else sends()
-    assert gateway.post(stream=True).json() == {"detail": INTERNAL}
-    upstream.script = sends(end + event({"type": "message_stop"}))
-    assert claude(stream=True).json() == {"detail": INTERNAL}
+    last = gateway.stream(headers=REQUEST_ID)[-1]
+    assert last["error"]["content"]["error"] == (reason or UPSTREAM)
 
 
 # Events that are neither chunks nor failures of a known shape.
@@ -290,22 +224,11 @@ def test_a_refusal_in_place_of_a_message_of_anthropic_keeps_its_reason(
         assert (response.status_code, response.json()) == (400, {"detail": TOO_LONG})
 
 
-def test_an_error_behind_a_byte_order_mark_is_understood(gateway, upstream):
-    upstream.script = raw(
-        b"HTTP/1.1 200 X\r\n\r\n\xef\xbb\xbf" + b'{"error": %s}' % REFUSAL
-    )
-    assert gateway.post(stream=True).json() == {"detail": TOO_LONG}
-
-
 @pytest.mark.parametrize(
     "more",
     [
-        {"error": None},
-        {"error": ""},
-        {"error": {}},
-        {"success": True},
-        {"base_resp": {"status_code": 0}},
-        {"message": "x", "detail": "y"},
+        *({"error": None}, {"error": ""}, {"error": {}}, {"success": True}),
+        *({"base_resp": {"status_code": 0}}, {"message": "x", "detail": "y"}),
     ],
 )
 def test_an_answer_with_an_empty_error_is_an_answer(gateway, upstream, more):

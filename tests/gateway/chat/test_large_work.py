@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import tracemalloc
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-import requests
 
 from gateway.chat import fallback
 from gateway.chat.core import json_numbers, model_request, off_loop
@@ -18,19 +19,19 @@ from gateway.chat.core.sse import MAX_EVENT_BYTES, EventReader
 from gateway.chat.metering.body_bytes import SMALL_BYTES, BodyBudget, BodyBytes
 from gateway.chat.streaming.transform import ChunkTransformer
 from gateway.chat.upstreams import anthropic, turns
-from tests.gateway.chat.core.test_errors import REQUEST_ID, UPSTREAM
-from tests.gateway.chat.harness import IDENTITY
+from tests.gateway.chat.harness import IDENTITY, REQUEST_ID, UPSTREAM, V1, V2, text_of
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     DONE,
+    NEVER,
     STREAM,
     answers,
     chunk,
     event,
     sends,
 )
-from tests.gateway.chat.test_faults import text_of
-from tests.gateway.chat.upstreams.test_anthropic import MESSAGE, TEXT_STREAM
+from tests.gateway.chat.upstreams.anthropic_events import MESSAGE, TEXT_STREAM
+from tests.running import PATIENCE_S
 from webhooks_core.web.errors import TooManyRequestsError, UnavailableError
 from webhooks_core.web.json_values import MAX_VALUES
 
@@ -104,8 +105,12 @@ def test_quotation_marks_alone_are_refused_without_a_copy_of_each(raw):
 
 
 @pytest.mark.parametrize(
-    ("number", "kind"), [("0.1", float), ("-12.5", float), ("1e400", json_numbers.Number), ("1.10", json_numbers.Number), ("1E5", json_numbers.Number)]
-)  # fmt: skip
+    ("number", "kind"),
+    [
+        *((number, float) for number in ("0.1", "-12.5")),
+        *((number, json_numbers.Number) for number in ("1e400", "1.10", "1E5")),
+    ],
+)
 def test_only_a_number_that_would_change_keeps_its_text(number, kind):
     value = json_numbers.loads(f'{{"a, 1.50, b": ["\\\\", "\\"", {number}]}}'.encode())
     assert type(value["a, 1.50, b"][-1]) is kind
@@ -157,16 +162,12 @@ def test_large_events_are_transformed_outside_of_the_loop(
     assert completed == ["chat-large"]
 
 
-@pytest.mark.parametrize("stream", [False, True])
-def test_an_answer_with_too_many_values_is_a_failure_of_the_upstream(
-    gateway, upstream, stream
-):
+def test_an_answer_with_too_many_values_is_a_failure_of_the_upstream(gateway, upstream):
     body = b'{"choices":[' + b"1," * json_numbers.MAX_VALUES_READ + b"1]}"
-    upstream.script = sends(STREAM[0], event(body)) if stream else answers(body)
-    if stream:
-        assert gateway.stream(headers=REQUEST_ID)[-1]["error"]["status_code"] == 500
-    else:
-        assert gateway.post(headers=REQUEST_ID).json() == {"detail": UPSTREAM}
+    upstream.script = answers(body)
+    assert gateway.post(headers=REQUEST_ID).json() == {"detail": UPSTREAM}
+    upstream.script = sends(STREAM[0], event(body))
+    assert gateway.stream()[-1]["error"]["status_code"] == 500
 
 
 def test_an_event_with_a_large_text_passes(gateway, upstream):
@@ -220,42 +221,35 @@ def test_a_request_beyond_the_budget_gets_a_clear_answer(
     gateway, upstream, budget, status, text
 ):
     setattr(gateway.limits.bodies, budget, 1000)
-    begun, go_on = threading.Event(), threading.Event()
+    go_on = asyncio.Event()
 
     async def slow(request: Any) -> None:
-        begun.set()
-        await upstream.loop.loop.run_in_executor(None, go_on.wait, 30)
+        await go_on.wait()
         await answers(COMPLETION)(request)
 
     upstream.script = slow
-    first = threading.Thread(target=gateway.post, kwargs={"messages": "x" * 2000})
-    first.start()
-    assert begun.wait(30)
-    for path in ("/v1/chat/completions", "/v2/chat/completions"):
-        response = gateway.post(path=path, messages="x" * (SMALL_BYTES + 1))
-        assert (response.status_code, "Retry-After" in response.headers) == (
-            status,
-            True,
-        )
-        assert text in response.text
-    if budget == "per_key":
-        other = IDENTITY | {"X-Principal-Id": "bob"}
-        go_on.set()
-        assert gateway.post(headers=other).status_code == 200
-    go_on.set()
-    first.join()
-    assert gateway.settled(lambda: gateway.limits.bodies.held == 0)
-    assert gateway.post().status_code == 200
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(gateway.post, messages="x" * 2000)
+        assert gateway.settled(lambda: upstream.requests)
+        for path in (V1, V2):
+            response = gateway.post(path=path, messages="x" * (SMALL_BYTES + 1))
+            assert response.status_code == status
+            assert response.headers["Retry-After"]
+            assert text in response.text
+        upstream.loop.set(go_on)
+        if budget == "per_key":
+            other = IDENTITY | {"X-Principal-Id": "bob"}
+            assert gateway.post(headers=other).status_code == 200
+        assert first.result(PATIENCE_S).status_code == 200
 
 
 def test_what_a_body_holds_is_bounded_by_the_values_that_are_read(gateway, upstream):
     taken: list[int] = []
-    take = gateway.limits.bodies.take
 
     class Noting(BodyBudget):
         def take(self, key: str, *, own: int, more: int) -> None:
             taken.append(more)
-            take(key, own=own, more=more)
+            super().take(key, own=own, more=more)
 
     gateway.limits.bodies = Noting()
     body = b'{"model":"small","x":[' + b"1," * (3 * model_request.MAX_VALUES) + b"1]}"
@@ -263,25 +257,9 @@ def test_what_a_body_holds_is_bounded_by_the_values_that_are_read(gateway, upstr
     assert max(taken) <= 100 * model_request.MAX_VALUES
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize(
-    "body", [b"{", b'{"model":"absent"}', b'{"model":"small","a":[1,2]}']
-)
-def test_a_request_holds_no_bytes_after_its_end(gateway, upstream, stream, body):
-    upstream.script = sends(*STREAM, DONE) if stream else answers(COMPLETION)
-    gateway.post(body.replace(b"}", b',"stream":%s}' % json.dumps(stream).encode()))
-    assert gateway.settled(lambda: gateway.limits.bodies.held == 0)
-
-
 def test_a_stream_holds_no_bytes_after_its_first_chunk(gateway, upstream):
-    upstream.script = sends(STREAM[0], 30.0)
-    with requests.post(
-        gateway.url + "/v2/chat/completions",
-        json={"model": "small", "stream": True},
-        headers=IDENTITY,
-        stream=True,
-        timeout=30,
-    ) as response:
+    upstream.script = sends(STREAM[0], NEVER)
+    with gateway.opened() as response:
         assert next(response.iter_lines())
         assert gateway.settled(lambda: gateway.limits.bodies.held == 0)
         assert gateway.limits.running == 1

@@ -16,8 +16,8 @@ from gateway.chat.core.sse import EventReader
 from gateway.chat.streaming.transform import ChunkTransformer
 from gateway.chat.upstreams import anthropic, messages
 from tests.gateway.chat.upstreams.anthropic_cases import CASES
-from tests.gateway.chat.upstreams.test_anthropic import MESSAGE, TEXT_STREAM, stopped
-from tests.gateway.chat.upstreams.test_anthropic_thinking import STREAM
+from tests.gateway.chat.upstreams.anthropic_events import BLOCK_STREAM as STREAM
+from tests.gateway.chat.upstreams.anthropic_events import MESSAGE, TEXT_STREAM, stopped
 
 LEAVES = (
     st.none()
@@ -70,16 +70,10 @@ def test_spoiled_events_of_anthropic(events):
     transformer.flush_all()
 
 
-@given(
-    spoiled(
-        [
-            {
-                **MESSAGE,
-                "content": [*MESSAGE["content"], {"type": "tool_use", "input": {}}],
-            }
-        ]
-    )
-)
+TOOL_USE = {"type": "tool_use", "input": {}}
+
+
+@given(spoiled([{**MESSAGE, "content": [*MESSAGE["content"], TOOL_USE]}]))
 def test_spoiled_messages_of_anthropic(message):
     with suppress(ChatError):
         json_numbers.loads(anthropic.completion(message))

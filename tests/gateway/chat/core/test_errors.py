@@ -2,123 +2,201 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import re
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from gateway.chat.core import errors
 from gateway.chat.core.errors import (
+    AFTER_FIRST_CHUNK,
     BEFORE_FIRST_CHUNK,
     SYNCHRONOUS,
+    EndpointNotFoundError,
     InvalidRequestError,
     InvalidValueError,
+    UnsupportedInferenceTypeError,
+    UnsupportedRequestError,
     UpstreamServiceError,
+    error_chunk,
     look_up,
 )
+from gateway.chat.streaming.transform import ChunkTransformer
 from gateway.configuration.shapes import Allow
+from tests.gateway.chat.harness import (
+    INTERNAL,
+    NOT_FOUND,
+    REQUEST_ID,
+    STREAM_OR_NOT,
+    UPSTREAM,
+    V1,
+    V2,
+    status_and_detail,
+    text_of,
+)
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     DONE,
     STREAM,
     answers,
     event,
+    head,
+    raw,
     sends,
 )
 
-NOT_FOUND = "The specified endpoint could not be found."
-INTERNAL = "Internal error occurred. Our team has been notified."
-UPSTREAM = "Upstream service error for request_id req-7"
-REQUEST_ID = {"X-Request-Id": "req-7"}
-NOBODY = Allow(everyone=False)
+UNSUPPORTED = "Endpoint does not support request: "
+OTHER_TYPE = "Unsupported inference type: "
 
 
-def refusal(message: str, status: int = 400):
-    return answers({"error": {"message": message, "type": "x"}}, status)
+@pytest.mark.parametrize(
+    ("error", "synchronous", "before", "after"),
+    [
+        (UpstreamServiceError("secret"), (500, UPSTREAM), (500, INTERNAL), (500, UPSTREAM)),
+        (EndpointNotFoundError(), (404, NOT_FOUND), (404, NOT_FOUND), (500, INTERNAL)),
+        (InvalidValueError("value"), (400, "value"), (400, "value"), (500, INTERNAL)),
+        (InvalidRequestError("request"), (400, "request"), (500, INTERNAL), (400, "request")),
+        (UnsupportedRequestError("what"), (400, UNSUPPORTED + "what"), (400, "what"), (500, INTERNAL)),
+        (UnsupportedInferenceTypeError("kind"), (400, OTHER_TYPE + "kind"), (400, "kind"), (500, INTERNAL)),
+        (RuntimeError("secret"), (500, INTERNAL), (500, INTERNAL), (500, INTERNAL)),
+    ],
+)  # fmt: skip
+def test_each_class_has_its_row_in_each_table(error, synchronous, before, after):
+    assert look_up(SYNCHRONOUS, error, "req-7") == synchronous
+    assert look_up(BEFORE_FIRST_CHUNK, error, "req-7") == before
+    assert look_up(AFTER_FIRST_CHUNK, error, "req-7") == after
 
 
-def status_and_detail(answer):
-    assert answer.headers["Content-Type"] == "application/json"
-    assert answer.headers["X-Request-Id"] == "req-7"
-    assert set(answer.json()) == {"detail"}
-    return answer.status_code, answer.json()["detail"]
-
-
-# ── Synchronous ─────────────────────────────────────────────────────────────────────
+# ── Failures of the upstream, synchronous and before the first chunk ────────────────
 
 DEEP = b"[" * 400 + b"]" * 400
+
+
+def deep_message(**block: Any) -> Any:
+    """A message of Anthropic's API with DEEP in place of a text."""
+    block = {"type": "tool_use", "id": "x", "name": "f", "input": {}} | block
+    text = json.dumps({"type": "message", "content": [block]}).encode()
+    return answers(text.replace(b'"DEEP"', DEEP))
+
+
+def encoded(body: bytes, encoding: str) -> Any:
+    return answers(body, Content_Encoding=encoding)
+
+
 UPSTREAM_FAILURES = [
     ("401", answers({"error": {"message": "bad key sk-upstream"}}, 401)),
-    ("403", answers({}, 403)),
-    ("404", answers({}, 404)),
-    ("408", answers({}, 408)),
-    ("429", answers({}, 429, Retry_After="7")),
-    ("500", answers({}, 500)),
+    *((str(status), answers({}, status)) for status in (403, 404, 408, 429, 500)),
     ("503", answers(b"<html>", 503)),
-    ("a redirect", answers({}, 307, Location="http://127.0.0.1:1/")),
     ("201", answers(COMPLETION, 201)),
     ("nonsense", answers(b"nonsense")),
     ("no object", answers([1])),
     ("no choices", answers({"id": "x"})),
+    ("a message without content", answers({"type": "message"})),
+    ("content without a message", answers({"content": []})),
     ("an error with 200", answers({"error": {"message": "no"}})),
     ("deep nesting", answers(b'{"choices":' + b"[" * 2000 + b"]" * 2000 + b"}")),
+    ("nesting without an end", answers(b'{"choices":' + b"[" * 100_000)),
     ("too deep to be written", answers(b'{"model":"x","choices":[%s]}' % DEEP)),
-]
+    ("arguments too deep to be written", deep_message(input="DEEP")),
+    ("an id too deep to be written", deep_message(id="DEEP")),
+    ("bad UTF-8", answers(b'{"choices": [], "id": "\xff"}')),
+    ("no HTTP", raw(b"\x00\xff\xfe nonsense\r\n\r\n")),
+    ("a status of any size", raw(b"HTTP/1.1 99999 X\r\n\r\n")),
+    ("a header without end", raw(b"HTTP/1.1 200 X\r\nA: " + b"x" * 2**20)),
+    ("two lengths", raw(head(Content_Length="5")[:-2] + b"Content-Length: 6\r\n\r\nhello")),
+    ("a negative length", raw(head(Content_Length="-1"))),
+    ("a short body", raw(head(Content_Length="500") + b"{")),
+    ("bad UTF-8 in a header", raw(b"HTTP/1.1 200 X\r\nA: \xff\xfe\r\nContent-Length: 1\r\n\r\n{")),
+    ("a switch of protocols", raw(b"HTTP/1.1 101 X\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n")),
+    ("no body", raw(head(204))),
+    ("no gzip at all", encoded(b"{}", "gzip")),
+    ("gzip that is cut off", encoded(gzip.compress(json.dumps(COMPLETION).encode(), mtime=0)[:-20], "gzip")),
+    ("an unknown encoding", encoded(b"\x1f\x9d\x90", "compress")),
+    ("several encodings", encoded(gzip.compress(gzip.compress(b"{}", mtime=0), mtime=0), "gzip, gzip")),
+    ("an encoding without a decoder", encoded(b"\x28\xb5\x2f\xfd", "zstd")),
+    ("brotli that is none", encoded(b"\xff\xff\xff", "br")),
+]  # fmt: skip
 
 
 @pytest.mark.spec("gateway", "synchronous: Upstream service error, 500")
 @pytest.mark.parametrize(("_case", "script"), UPSTREAM_FAILURES)
 def test_sync_upstream_failure_names_the_request_and_nothing_else(
-    gateway, upstream, _case, script
+    gateway, claude, upstream, _case, script
 ):
     upstream.script = script
-    assert status_and_detail(gateway.post(headers=REQUEST_ID)) == (500, UPSTREAM)
+    for post in (gateway.post, claude):
+        assert status_and_detail(post(headers=REQUEST_ID)) == (500, UPSTREAM)
 
 
-@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.spec("gateway", "The first chunk is obtained before the stream opens")
+@pytest.mark.spec("gateway", "before the first chunk: any other failure, 500")
+@pytest.mark.parametrize(
+    ("_case", "script"),
+    [
+        *UPSTREAM_FAILURES,
+        ("cut off", sends(None)),
+        ("ended", sends()),
+        ("ended as usual, without a chunk", sends(DONE)),
+        ("a comment alone", sends(b": ping\n\n", DONE)),
+        ("the end of a message alone", sends(event({"type": "message_stop"}))),
+        ("an error first", sends(event({"error": {"message": "overloaded"}}))),
+        ("malformed JSON", sends(event(b'{"id":'))),
+        ("half a chunk", sends(b'data: {"id": "1", "choi')),
+        ("a whole answer", answers(COMPLETION)),
+    ],
+)
+def test_before_the_first_chunk_every_other_failure_is_internal(
+    gateway, claude, upstream, _case, script
+):
+    upstream.script = script
+    for post in (gateway.post, claude):
+        response = post(stream=True, headers=REQUEST_ID)
+        assert status_and_detail(response) == (500, INTERNAL)
+        assert gateway.kept.ended.pop().status == 500
+
+
+@STREAM_OR_NOT
 def test_a_redirect_is_not_followed(gateway, upstream, stream):
     upstream.script = answers({}, 307, Location=upstream.url + "/elsewhere")
     assert gateway.post(stream=stream).status_code == 500
     assert [request.path for request in upstream.requests] == ["/v1/chat/completions"]
 
 
+# ── Requests that are refused ───────────────────────────────────────────────────────
+
+
 @pytest.mark.spec("gateway", "synchronous: Endpoint not found or not authorized, 404")
 @pytest.mark.spec("gateway", "before the first chunk: not found or not authorized, 404")
-@pytest.mark.parametrize("stream", [False, True])
-def test_absent_and_forbidden_are_answered_byte_for_byte_the_same(
-    gateway, upstream, stream
-):
-    gateway.declare(
-        name="secret", allow=NOBODY, supports=frozenset(), inference_type="x"
-    )
-
-    absent = gateway.post(model="absent", stream=stream, headers=REQUEST_ID)
-    forbidden = gateway.post(model="secret", stream=stream, headers=REQUEST_ID)
-
-    assert status_and_detail(absent) == status_and_detail(forbidden) == (404, NOT_FOUND)
-    assert absent.content == forbidden.content
-    for name in ("Date", "date"):
-        absent.headers.pop(name, None), forbidden.headers.pop(name, None)
-    assert absent.headers == forbidden.headers
-    assert upstream.requests == []
-    assert [model for _, model in gateway.kept.denied] == ["absent", "secret"]
-    assert gateway.kept.ended == []
-
-
-@pytest.mark.parametrize("model", ["absent", "secret"])
+@STREAM_OR_NOT
 @pytest.mark.parametrize(
     ("path", "action"),
-    [
-        ("/v2/chat/completions", "chat.completions"),
-        ("/v1/chat/completions", "chat.completions"),
-        ("/v1/embeddings", "embeddings"),
-    ],
-)
-def test_a_denial_names_the_operation_that_was_asked_for(gateway, path, action, model):
-    gateway.declare(name="secret", allow=NOBODY)
-    assert gateway.post(path=path, model=model, input="x").status_code == 404
-    assert gateway.kept.denied == [(action, model)]
+    [(V2, "chat.completions"), (V1, "chat.completions"), ("/v1/embeddings", "embeddings")],
+)  # fmt: skip
+def test_absent_and_forbidden_are_answered_byte_for_byte_the_same(
+    gateway, upstream, stream, path, action
+):
+    nobody = Allow(everyone=False)
+    gateway.declare(
+        name="secret", allow=nobody, supports=frozenset(), inference_type="x"
+    )
+    fields = {"path": path, "stream": stream, "headers": REQUEST_ID}
+
+    absent, forbidden = (
+        gateway.post(model=name, **fields) for name in ("absent", "secret")
+    )
+
+    assert absent.status_code == 404
+    assert NOT_FOUND in absent.text
+    if path == V2:
+        assert status_and_detail(absent) == (404, NOT_FOUND)
+    assert absent.content == forbidden.content
+    for response in (absent, forbidden):
+        response.headers.pop("Date", None)
+    assert absent.headers == forbidden.headers
+    assert upstream.requests == gateway.kept.ended == []
+    assert gateway.kept.denied == [(action, "absent"), (action, "secret")]
 
 
 @pytest.mark.spec("gateway", "synchronous: Invalid value or invalid request, 400")
@@ -131,32 +209,32 @@ def test_a_denial_names_the_operation_that_was_asked_for(gateway, path, action, 
         (b'{"model": null}', "model: must be a non-empty string."),
         (b'{"model": "small", "stream": "yes"}', "stream: must be a boolean."),
         (b'{"model": "small", "stream": 1}', "stream: must be a boolean."),
-        (
-            b'{"model": [], "stream": 0}',
-            ["model: must be a non-empty string.", "stream: must be a boolean."],
-        ),
+        (b'{"model": [], "stream": 0}', ["model: must be a non-empty string.", "stream: must be a boolean."]),
         (b"[]", "The body must be a JSON object."),
         (b'{"stream": true}', "model: this field is required."),
+        *(
+            (b'{"model":"small","stream":%s,"a":%s}' % (stream, DEEP), "The body is nested too deeply.")
+            for stream in (b"true", b"false")
+        ),
     ],
-)
+)  # fmt: skip
 def test_an_invalid_request_says_what_is_wrong(gateway, upstream, body, detail):
     assert status_and_detail(gateway.post(body, headers=REQUEST_ID)) == (400, detail)
     assert upstream.requests == []
 
 
+NESTED = b"[" * 3000 + b"]" * 3000
+
+
 @pytest.mark.parametrize(
     "body",
     [
-        b"",
-        b"{",
-        b"\xff",
-        b'{"model": "small", "a": NaN}',
-        b'{"model": "\\ud800"}',
-        b'{"model": "small", "a": ' + b"[" * 3000 + b"]" * 3000 + b"}",
-        b'{"model": "small", "a": 1e400, "b": Infinity}',
-        b'{"model": "small", "a": 1e400, "b": "\\ud800"}',
-        b'{"model": "small", "a": 1e400, "b": ' + b"[" * 3000 + b"]" * 3000 + b"}",
-        b'{"model": "small", "a": 1e400, "b": "\xff"}',
+        *(b"", b"{", b"\xff", b'{"model": "\\ud800"}'),
+        *(b'{"model": "small", "a": %s}' % value for value in (b"NaN", NESTED)),
+        *(
+            b'{"model": "small", "a": 1e400, "b": %s}' % value
+            for value in (b"Infinity", b'"\\ud800"', NESTED, b'"\xff"')
+        ),
     ],
 )
 def test_a_body_that_is_not_json_is_a_bad_request(gateway, upstream, body):
@@ -166,27 +244,14 @@ def test_a_body_that_is_not_json_is_a_bad_request(gateway, upstream, body):
     assert upstream.requests == []
 
 
-@pytest.mark.parametrize("stream", [b"true", b"false"])
-def test_a_body_nested_too_deeply_to_be_passed_on_is_a_bad_request(gateway, stream):
-    body = b'{"model":"small","stream":%s,"a":%s1%s}' % (stream, b"[" * 400, b"]" * 400)
-    assert status_and_detail(gateway.post(body, headers=REQUEST_ID)) == (
-        400,
-        "The body is nested too deeply.",
-    )
-
-
 @pytest.mark.spec("gateway", "synchronous: Invalid value or invalid request, 400")
 @pytest.mark.parametrize("status", [400, 413, 422])
-@pytest.mark.parametrize("stream", [False, True])
+@STREAM_OR_NOT
 def test_an_upstreams_refusal_keeps_its_message(gateway, upstream, status, stream):
-    upstream.script = refusal("messages: too few", status)
+    error = {"error": {"message": "messages: too few", "type": "x"}}
+    upstream.script = answers(error, status)
     response = gateway.post(stream=stream, headers=REQUEST_ID)
     assert status_and_detail(response) == (400, "messages: too few")
-
-
-def test_a_refusal_of_any_length_is_told_in_short(gateway, upstream):
-    upstream.script = answers(b"x" * 1_000_000, 400)
-    assert status_and_detail(gateway.post(headers=REQUEST_ID)) == (400, "x" * 1000)
 
 
 @pytest.mark.spec("gateway", "synchronous: arguments as is, a list, or the text")
@@ -207,10 +272,7 @@ def test_the_detail_is_made_of_the_exceptions_arguments(error, detail):
 def test_sync_unsupported_request(gateway, upstream):
     gateway.declare(supports=frozenset({"streaming"}))
     response = gateway.post(headers=REQUEST_ID, tools=[{"type": "function"}])
-    assert status_and_detail(response) == (
-        400,
-        "Endpoint does not support request: tools",
-    )
+    assert status_and_detail(response) == (400, UNSUPPORTED + "tools")
     assert upstream.requests == []
 
 
@@ -218,72 +280,41 @@ def test_sync_unsupported_request(gateway, upstream):
 def test_sync_unsupported_inference_type(gateway, upstream):
     gateway.declare(inference_type="embedding", supports=frozenset())
     response = gateway.post(headers=REQUEST_ID)
-    assert status_and_detail(response) == (400, "Unsupported inference type: embedding")
+    assert status_and_detail(response) == (400, OTHER_TYPE + "embedding")
     assert upstream.requests == []
 
 
-# ── Streaming, before the first chunk ───────────────────────────────────────────────
-
-
 @pytest.mark.spec("gateway", "before the first chunk: unsupported or invalid, 400")
-def test_before_the_first_chunk_the_message_stands_alone(gateway):
-    gateway.declare(name="plain", supports=frozenset({"tools"}))
-    gateway.declare(name="vectors", inference_type="embedding")
-
-    plain = gateway.post(model="plain", stream=True, headers=REQUEST_ID)
-    vectors = gateway.post(model="vectors", stream=True, headers=REQUEST_ID)
-
-    assert status_and_detail(plain) == (400, "streaming")
-    assert status_and_detail(vectors) == (400, "embedding")
-
-
-@pytest.mark.spec("gateway", "The first chunk is obtained before the stream opens")
-@pytest.mark.spec("gateway", "before the first chunk: any other failure, 500")
 @pytest.mark.parametrize(
-    ("_case", "script"),
-    [
-        *UPSTREAM_FAILURES[:10],
-        ("cut off", sends(None)),
-        ("ended", sends()),
-        ("ended as usual, without a chunk", sends(DONE)),
-        ("an error first", sends(event({"error": {"message": "overloaded"}}))),
-        ("malformed JSON", sends(event(b'{"id":'))),
-        ("no object", sends(event(b"5"))),
-        ("half a chunk", sends(b'data: {"id": "1", "choi')),
-        ("a whole answer", answers(COMPLETION)),
-    ],
-)
-def test_before_the_first_chunk_every_other_failure_is_internal(
-    gateway, upstream, _case, script
-):
-    upstream.script = script
+    ("fields", "detail"),
+    [({"supports": frozenset({"tools"})}, "streaming"), ({"inference_type": "embedding"}, "embedding")],
+)  # fmt: skip
+def test_before_the_first_chunk_the_message_stands_alone(gateway, fields, detail):
+    gateway.declare(**fields)
     response = gateway.post(stream=True, headers=REQUEST_ID)
-    assert status_and_detail(response) == (500, INTERNAL)
-    assert gateway.kept.ended[0].status == 500
+    assert status_and_detail(response) == (400, detail)
 
 
 @pytest.mark.spec("gateway", "before the first chunk: invalid value, 400")
-def test_a_refusal_in_place_of_the_first_chunk_is_an_ordinary_error(gateway, upstream):
-    error = {"error": {"message": "too long", "code": 400}}
-    upstream.script = sends(event(error))
-    response = gateway.post(stream=True, headers=REQUEST_ID)
-    assert status_and_detail(response) == (400, "too long")
+def test_a_refusal_in_place_of_the_first_chunk_is_an_ordinary_error(
+    gateway, claude, upstream
+):
+    upstream.script = sends(event({"error": {"message": "too long", "code": 400}}))
+    for post in (gateway.post, claude):
+        response = post(stream=True, headers=REQUEST_ID)
+        assert status_and_detail(response) == (400, "too long")
 
 
-def test_an_invalid_request_before_the_first_chunk_is_any_other_failure():
-    row = look_up(BEFORE_FIRST_CHUNK, InvalidRequestError("x"), "req-7")
-    assert row == (500, INTERNAL)
-
-
-# ── Streaming, after it has begun ───────────────────────────────────────────────────
+# ── Streams that have begun ─────────────────────────────────────────────────────────
 
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d P[SD]T")
 
 
 def last_of(gateway, upstream, *parts: Any):
+    """Return the status and the text of the last event, behind one chunk."""
     upstream.script = sends(*parts)
     *chunks, last = gateway.stream(headers=REQUEST_ID)
-    assert [chunk["choices"][0]["delta"]["content"] for chunk in chunks] == ["Hel"]
+    assert text_of(chunks) == "Hel"
     assert set(last) == {"request_id", "error"}
     assert set(last["error"]) == {"status_code", "content"}
     assert set(last["error"]["content"]) == {"error", "timestamp"}
@@ -295,18 +326,14 @@ def last_of(gateway, upstream, *parts: Any):
 @pytest.mark.spec("gateway", "Stream error chunk: request_id, error.status_code, …")
 @pytest.mark.spec("gateway", "after it has begun: Invalid request, 400")
 @pytest.mark.parametrize(
-    "error",
-    [
-        {"message": "context is full", "code": 400},
-        {"message": "context is full", "code": "422"},
-        {"message": "context is full", "type": "invalid_request_error"},
-    ],
+    "error", [{"code": 400}, {"code": "422"}, {"type": "invalid_request_error"}]
 )
 def test_after_the_first_chunk_a_refusal_keeps_its_message(gateway, upstream, error):
-    parts = STREAM[0], 0.02, event({"error": error})
-    assert last_of(gateway, upstream, *parts) == (400, "context is full")
+    parts = STREAM[0], 0.02, event({"error": {"message": "full", **error}})
+    assert last_of(gateway, upstream, *parts) == (400, "full")
 
 
+@pytest.mark.spec("gateway", "the failure is delivered as a final stream event")
 @pytest.mark.spec("gateway", "after it has begun: Upstream service error, 500")
 @pytest.mark.parametrize(
     ("_case", "parts"),
@@ -322,28 +349,26 @@ def test_after_the_first_chunk_a_refusal_keeps_its_message(gateway, upstream, er
         ("an array", (event(b"[]"),)),
         ("deep nesting", (event(b'{"a":' * 900 + b"null" + b"}" * 900),)),
         ("bad UTF-8", (event(b'{"choices":[{"delta":{"content":"\xff"}}]}'),)),
+        ("choices too deep to be written", (event(b'{"choices":%s}' % DEEP),)),
+        ("an index too deep", (event(b'{"choices":[{"delta":null,"index":%s}]}' % DEEP),)),
+        ("a field too deep", (event(b'{"model":"there","choices":[],"a":%s}' % DEEP),)),
     ],
-)
+)  # fmt: skip
 def test_after_the_first_chunk_a_failure_of_the_upstream_ends_the_stream(
     gateway, upstream, _case, parts
 ):
     assert last_of(gateway, upstream, STREAM[0], 0.02, *parts) == (500, UPSTREAM)
-    assert gateway.settled(lambda: gateway.kept.ended)
-    assert gateway.kept.ended[0].error_status == 500
-
-
-def test_a_fault_that_arrives_with_the_first_chunk_comes_after_it(gateway, upstream):
-    both = STREAM[0] + event(b"nonsense")
-    assert last_of(gateway, upstream, both) == (500, UPSTREAM)
+    assert gateway.recorded().error_status == 500
+    if parts != (None,):  # in one read with the chunk
+        both = b"".join((STREAM[0], *parts))
+        assert last_of(gateway, upstream, both) == (500, UPSTREAM)
 
 
 @pytest.mark.spec("gateway", "after it has begun: any other failure, 500")
 def test_after_the_first_chunk_any_other_failure_is_internal(
     gateway, upstream, monkeypatch
 ):
-    from gateway.chat.streaming.transform import ChunkTransformer
-
-    def fail(_):
+    def fail(_: object) -> None:
         raise RuntimeError("a bug of ours")
 
     monkeypatch.setattr(ChunkTransformer, "end", fail)
@@ -364,5 +389,5 @@ def test_after_the_first_chunk_any_other_failure_is_internal(
     ],
 )
 def test_the_error_chunk_tells_pacific_time(time, text):
-    chunk_ = errors.error_chunk(UpstreamServiceError("x"), "req-7", time)
-    assert chunk_["error"]["content"]["timestamp"] == text
+    chunk = error_chunk(UpstreamServiceError("x"), "req-7", time)
+    assert chunk["error"]["content"]["timestamp"] == text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from gateway.chat.core.context import ChatContext
 from gateway.chat.core.usage_tokens import Usage
 from gateway.chat.streaming import body
-from tests.gateway.chat.harness import MESSAGES
+from tests.gateway.chat.harness import MESSAGES, PATHS, STREAM_OR_NOT, raw_request
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     DONE,
@@ -24,71 +23,93 @@ from tests.gateway.chat.mock_upstream import (
     event,
     sends,
 )
-from tests.gateway.chat.streaming.test_leaving import raw_request
-from tests.gateway.chat.test_faults import nothing_is_left
-from tests.gateway.chat.upstreams.test_anthropic import delta, started, stopped
-from tests.running import PATIENCE_S
+from tests.gateway.chat.upstreams.anthropic_events import (
+    delta,
+    sends_events,
+    started,
+    stopped,
+)
 
 pytestmark = pytest.mark.spec("decisions", "6: Usage, estimated where it is not told")
 
 PROMPT = 6  # "Say hello to the harbour" has 24 characters
 TEXT = "Grüße aus dem Hafen 🌊"  # 21 characters, and more bytes
 SAID = event(chunk(TEXT[:10])), event(chunk(TEXT[10:15])), event(chunk(TEXT[15:]))
-EMPTY = event(chunk(""))
+WHOLE = {"choices": [{"message": {"role": "assistant", "content": TEXT}}]}
+FINISH = {"index": 0, "delta": {}, "finish_reason": "stop"}
+NONSENSE: list[Any] = [{"prompt_tokens": -1}, {"prompt_tokens": 10**30}, [1], "x", {"a": {}}]  # fmt: skip
+REPORTED = event(chunk("Hel", usage=USAGE))
 
 
-def left(gateway: Any, after: bytes, **fields: Any) -> ChatContext:
-    """Ask, leave when `after` has arrived, and return what was recorded."""
-    with socket.create_connection(
-        ("127.0.0.1", gateway.port), timeout=PATIENCE_S
-    ) as client:
-        client.sendall(raw_request(**fields))
+def left(gateway: Any, after: bytes, **fields: Any) -> None:
+    """Ask for a stream, and leave when `after` has arrived."""
+    with gateway.connected(raw_request(stream=True, **fields)) as client:
         seen = b""
         while after not in seen:
             seen += client.recv(65536)
-    return recorded(gateway, status=499)
 
 
-def recorded(gateway: Any, *, status: int) -> ChatContext:
-    assert gateway.settled(lambda: gateway.kept.ended)
-    context: ChatContext = gateway.kept.ended[0]
-    assert (len(gateway.kept.ended), context.status) == (1, status)
-    assert gateway.settled(lambda: gateway.limits.running == 0)
-    return context
+def counted(gateway: Any, *, status: int = 200) -> tuple[Usage | None, bool]:
+    """Return the tokens of the only request, and whether they are estimated."""
+    context: ChatContext = gateway.recorded()
+    assert context.status == status
+    gateway.kept.ended.clear()
+    return context.counted()
+
+
+# ── Streams that were left or that broke ────────────────────────────────────────────
 
 
 def test_a_stream_that_the_client_left_is_estimated_from_its_text(gateway, upstream):
     upstream.script = sends(*SAID, NEVER)
-    context = left(gateway, b"afen", stream=True)  # not in a hexadecimal id
-    assert context.counted() == (Usage(PROMPT, 6), True)
-    assert nothing_is_left(gateway, upstream)
-
-
-@pytest.mark.parametrize("ends", [(None,), (event({"error": "late"}),), ()])
-def test_a_stream_that_broke_is_estimated_from_its_text(gateway, upstream, ends):
-    upstream.script = sends(*SAID, 0.05, *ends)
-    assert "error" in gateway.stream()[-1]
-    context = recorded(gateway, status=200)
-    assert context.error_status == 500
-    assert context.counted() == (Usage(PROMPT, 6), True)
+    left(gateway, b"afen")  # not in a hexadecimal id
+    assert counted(gateway, status=499) == (Usage(PROMPT, 6), True)
 
 
 def test_what_the_upstream_had_reported_counts(gateway, upstream):
-    reported = event(chunk("Hel", usage=USAGE)), event(chunk("lo", usage=None))
-    upstream.script = sends(*reported, NEVER)
-    context = left(gateway, b'"lo"', stream=True)
-    assert context.counted() == (Usage(9, 2), False)
+    upstream.script = sends(REPORTED, event(chunk("lo", usage=None)), NEVER)
+    left(gateway, b'"lo"')
+    assert counted(gateway, status=499) == (Usage(9, 2), False)
+
+
+@STREAM_OR_NOT
+def test_a_request_that_was_left_before_its_answer_took_its_prompt(
+    gateway, upstream, stream
+):
+    upstream.script = sends(NEVER)
+    with gateway.connected(raw_request(stream=stream)):
+        assert gateway.settled(lambda: upstream.requests)
+    assert counted(gateway, status=499) == (Usage(PROMPT, 0), True)
+
+
+@STREAM_OR_NOT
+def test_what_failed_before_its_first_chunk_took_nothing(gateway, upstream, stream):
+    upstream.script = answers({}, 500)
+    assert gateway.post(stream=stream).status_code == 500
+    assert counted(gateway, status=500) == (None, False)
 
 
 @pytest.mark.parametrize(
-    "usage", [{"prompt_tokens": -1}, {"prompt_tokens": 10**30}, [1], "x", {"a": {}}]
-)
-def test_nonsense_that_an_upstream_reports_is_estimated_instead(
-    gateway, upstream, usage
+    "parts",
+    [
+        # A stream that broke.
+        *((*SAID, 0.05, *ends) for ends in ((None,), (event({"error": "late"}),), ())),
+        # A complete one without usage.
+        *((*SAID, STREAM[2], *ends) for ends in ((DONE,), (), (NEVER,))),
+        # Usage that is none.
+        *(
+            (event(chunk(TEXT, usage=usage)), 0.05, None)
+            for usage in NONSENSE
+        ),
+    ],
+)  # fmt: skip
+def test_a_stream_without_usage_is_estimated_from_its_text(
+    gateway, upstream, monkeypatch, parts
 ):
-    upstream.script = sends(event(chunk(TEXT, usage=usage)), 0.05, None)
+    monkeypatch.setattr(body, "USAGE_WAIT_S", 0.05)
+    upstream.script = sends(*parts)
     gateway.stream()
-    assert recorded(gateway, status=200).counted() == (Usage(PROMPT, 6), True)
+    assert counted(gateway) == (Usage(PROMPT, 6), True)
 
 
 def test_the_arguments_of_tools_and_reasoning_are_text(gateway, upstream):
@@ -97,57 +118,24 @@ def test_the_arguments_of_tools_and_reasoning_are_text(gateway, upstream):
     upstream.script = sends(thinking, *TOOL_STREAM[:2], 0.05, None)
     gateway.stream()
     length = len("x" * 40 + "tide" + '{"at": "Brest"}')
-    assert recorded(gateway, status=200).counted() == (
-        Usage(PROMPT, -(-length // 4)),
-        True,
-    )
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_a_request_that_was_left_before_its_answer_took_its_prompt(
-    gateway, upstream, stream
-):
-    upstream.script = sends(NEVER)
-    with socket.create_connection(("127.0.0.1", gateway.port)) as client:
-        client.sendall(raw_request(stream=stream))
-        assert gateway.settled(lambda: upstream.requests)
-    context = recorded(gateway, status=499)
-    assert context.counted() == (Usage(PROMPT, 0), True)
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_what_failed_before_its_first_chunk_took_nothing(gateway, upstream, stream):
-    upstream.script = answers({}, 500)
-    assert gateway.post(stream=stream).status_code == 500
-    assert recorded(gateway, status=500).counted() == (None, False)
-
-
-@pytest.mark.parametrize("ends", [(DONE,), (), (NEVER,)])
-def test_a_complete_stream_without_usage_is_estimated_as_well(
-    gateway, upstream, monkeypatch, ends
-):
-    monkeypatch.setattr(body, "USAGE_WAIT_S", 0.05)
-    upstream.script = sends(*SAID, STREAM[2], *ends)
-    gateway.stream()
-    assert recorded(gateway, status=200).counted() == (Usage(PROMPT, 6), True)
-
-
-def test_what_an_answer_does_not_tell_stays_unknown(gateway, upstream):
-    upstream.script = answers({"choices": []})
-    gateway.post()
-    assert recorded(gateway, status=200).counted() == (None, False)
+    assert counted(gateway) == (Usage(PROMPT, -(-length // 4)), True)
 
 
 def test_a_large_prompt_is_forgotten_and_its_length_kept(gateway, upstream):
-    upstream.script = sends(EMPTY, 0.05, None)
-    said = [*MESSAGES, {"role": "user", "content": "x" * 4_000_000}]
-    gateway.stream(messages=said)
-    context = recorded(gateway, status=200)
-    assert context.request.body == {}
-    assert context.counted() == (Usage(PROMPT + 1_000_000, 0), True)
+    upstream.script = sends(event(chunk("")), 0.05, None)
+    gateway.stream(messages=[*MESSAGES, {"role": "user", "content": "x" * 4_000_000}])
+    assert gateway.recorded().request.body == {}
+    assert counted(gateway) == (Usage(PROMPT + 1_000_000, 0), True)
 
 
-WHOLE = {"choices": [{"message": {"role": "assistant", "content": TEXT}}]}
+# ── Usage that is incomplete, or in another place ───────────────────────────────────
+
+
+@pytest.mark.parametrize("usage", [None, 5, [], {"prompt_tokens": True}])
+def test_what_an_answer_does_not_tell_stays_unknown(gateway, upstream, usage):
+    upstream.script = answers({"choices": [], "usage": usage})
+    assert gateway.post().json()["usage"] == usage
+    assert counted(gateway) == (None, False)
 
 
 @pytest.mark.parametrize("more", [{}, {"completion_tokens": None}])
@@ -155,19 +143,14 @@ def test_a_completion_that_is_not_counted_is_estimated(gateway, upstream, more):
     usage = {"prompt_tokens": 9} | more
     upstream.script = answers({**WHOLE, "usage": usage})
     gateway.post()
-    assert recorded(gateway, status=200).counted() == (Usage(9, 6), True)
-    gateway.kept.ended.clear()
+    assert counted(gateway) == (Usage(9, 6), True)
     upstream.script = sends(*SAID, event(chunk(finish="stop", usage=usage)), DONE)
     gateway.stream()
-    assert recorded(gateway, status=200).counted() == (Usage(9, 6), True)
-
-
-def test_an_estimate_has_at_least_the_reasoning_that_is_counted(gateway, upstream):
-    details = {"completion_tokens_details": {"reasoning_tokens": 40}}
-    upstream.script = answers({**WHOLE, "usage": {"prompt_tokens": 9} | details})
+    assert counted(gateway) == (Usage(9, 6), True)
+    details = {"completion_tokens_details": {"reasoning_tokens": 40}}  # at least
+    upstream.script = answers({**WHOLE, "usage": usage | details})
     gateway.post()
-    expected = Usage(9, 40, reasoning_tokens=40)
-    assert recorded(gateway, status=200).counted() == (expected, True)
+    assert counted(gateway) == (Usage(9, 40, reasoning_tokens=40), True)
 
 
 def test_embeddings_have_no_completion(gateway, upstream):
@@ -175,34 +158,23 @@ def test_embeddings_have_no_completion(gateway, upstream):
     usage = {"prompt_tokens": 9, "total_tokens": 9}
     upstream.script = answers({"data": [], "usage": usage})
     gateway.post(path="/v1/embeddings", input="x")
-    assert recorded(gateway, status=200).counted() == (Usage(9, 0), False)
+    assert counted(gateway) == (Usage(9, 0), False)
 
 
-FINISH = {"index": 0, "delta": {}, "finish_reason": "stop"}
-
-
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v2/chat/completions"])
+@PATHS
 @pytest.mark.parametrize(
-    "last",
+    "parts",
     [
-        pytest.param({"choices": [FINISH | {"usage": USAGE}]}, id="Kimi"),
-        pytest.param({"choices": [FINISH], "x_groq": {"usage": USAGE}}, id="Groq"),
-        pytest.param({"choices": [FINISH], "usage": USAGE}, id="in the last chunk"),
+        pytest.param([event({**HEAD, "choices": [FINISH | {"usage": USAGE}]})], id="Kimi"),
+        pytest.param([event({**HEAD, "choices": [FINISH], "x_groq": {"usage": USAGE}})], id="Groq"),
+        pytest.param([event(chunk(finish="stop", usage=USAGE))], id="in the last chunk"),
+        pytest.param([REPORTED, event(chunk(finish="stop", usage=dict.fromkeys(USAGE, 0)))], id="zeros at the end"),
     ],
-)
-def test_usage_is_found_where_servers_put_it(gateway, upstream, path, last):
-    upstream.script = sends(*SAID, event({**HEAD, **last}), DONE)
+)  # fmt: skip
+def test_usage_is_found_where_servers_put_it(gateway, upstream, path, parts):
+    upstream.script = sends(*SAID, *parts, DONE)
     gateway.stream(path=path)
-    assert recorded(gateway, status=200).counted() == (Usage(9, 2), False)
-
-
-def test_numbers_that_fall_at_the_end_of_a_stream_count_for_nothing(gateway, upstream):
-    zero = dict.fromkeys(USAGE, 0)
-    upstream.script = sends(
-        event(chunk("Hel", usage=USAGE)), event(chunk(finish="stop", usage=zero)), DONE
-    )
-    gateway.stream()
-    assert recorded(gateway, status=200).counted() == (Usage(9, 2), False)
+    assert counted(gateway) == (Usage(9, 2), False)
 
 
 @pytest.mark.parametrize(
@@ -210,100 +182,70 @@ def test_numbers_that_fall_at_the_end_of_a_stream_count_for_nothing(gateway, ups
     [
         ({"total_tokens": 11}, Usage(5, 6)),
         ({"total_tokens": 4}, Usage(0, 4)),
-        (
-            {"total_tokens": 11, "prompt_tokens_details": {"cached_tokens": 8}},
-            Usage(8, 3, 8),
-        ),
+        ({"total_tokens": 11, "prompt_tokens_details": {"cached_tokens": 8}}, Usage(8, 3, 8)),
     ],
-)
-@pytest.mark.parametrize("stream", [False, True])
+)  # fmt: skip
+@STREAM_OR_NOT
 def test_a_total_alone_is_divided_as_the_text_is_long(
     gateway, upstream, stream, usage, expected
 ):
-    said = {"role": "assistant", "content": TEXT}
-    whole = COMPLETION | {"choices": [{"index": 0, "message": said}], "usage": usage}
     end = event(chunk(finish="stop", usage=usage))
-    upstream.script = sends(*SAID, end, DONE) if stream else answers(whole)
+    whole = answers({**COMPLETION, **WHOLE, "usage": usage})
+    upstream.script = sends(*SAID, end, DONE) if stream else whole
     gateway.post(stream=stream)
-    assert recorded(gateway, status=200).counted() == (expected, True)
+    assert counted(gateway) == (expected, True)
 
 
 # ── Anthropic ───────────────────────────────────────────────────────────────────────
 
-
-def named(*events: dict[str, Any]) -> list[bytes]:
-    return [f"event: {item['type']}\n".encode() + event(item) for item in events]
-
-
-BEGUN = (
-    started(input_tokens=20, cache_read_input_tokens=5, output_tokens=1),
-    delta(0, type="text_delta", text=TEXT),
-)
+MESSAGE = {"type": "message", "content": [{"type": "text", "text": TEXT}]}
+SPOKEN = delta(0, type="text_delta", text=TEXT)
+CACHED = {"input_tokens": 20, "cache_read_input_tokens": 5}
+WRITTEN = {"cache_creation_input_tokens": 3}
+ZEROS = dict.fromkeys(CACHED, 0) | {"output_tokens": 15.0}
 
 
-def test_what_anthropic_tells_at_the_start_counts_as_reported(
-    claude, upstream, gateway
-):
-    upstream.script = sends(*named(*BEGUN), 0.05, None)
-    claude(stream=True)
-    assert recorded(gateway, status=200).counted() == (Usage(25, 6, 5), True)
-
-
-def test_what_anthropic_tells_with_the_stop_reason_counts_as_reported(
-    claude, upstream, gateway
-):
-    upstream.script = sends(*named(*BEGUN, stopped("end_turn")[0]), 0.05, None)
-    claude(stream=True)
-    assert recorded(gateway, status=200).counted() == (Usage(25, 15, 5), False)
-
-
-def test_what_anthropic_tells_at_the_end_has_the_parts_of_the_prompt(
-    claude, upstream, gateway
-):
-    usage = {"cache_read_input_tokens": 5, "cache_creation_input_tokens": 3}
-    begun = started(input_tokens=20, output_tokens=1, **usage)
-    upstream.script = sends(*named(begun, *stopped("end_turn")))
-    claude(stream=True)
-    assert recorded(gateway, status=200).counted() == (Usage(28, 15, 5, 3), False)
-
-
-def test_numbers_of_anthropic_that_fall_count_for_nothing(claude, upstream, gateway):
-    begun = started(input_tokens=20, cache_read_input_tokens=5, output_tokens=1)
+def stops(**usage: Any) -> list[dict[str, Any]]:
     stop, end = stopped("end_turn")
-    stop = stop | {
-        "usage": {
-            "input_tokens": 0,
-            "cache_read_input_tokens": 0,
-            "output_tokens": 15.0,
-        }
-    }
-    upstream.script = sends(*named(begun, BEGUN[1], stop, end))
-    events = claude(stream=True)
-    assert b'"prompt_tokens":25' in events.content
-    assert recorded(gateway, status=200).counted() == (Usage(25, 15, 5), False)
+    return [stop | {"usage": stop["usage"] | usage}, end]
 
 
-@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("_case", "events", "expected"),
+    [
+        ("the start alone", [started(**CACHED), SPOKEN], (Usage(25, 6, 5), True)),
+        ("the stop reason", [started(**CACHED), SPOKEN, *stops()[:1]], (Usage(25, 15, 5), False)),
+        ("the whole", [started(**CACHED | WRITTEN), *stops()], (Usage(28, 15, 5, 3), False)),
+        ("numbers that fall", [started(**CACHED), *stops(**ZEROS)], (Usage(25, 15, 5), False)),
+    ],
+)  # fmt: skip
+def test_what_anthropic_tells_counts_as_reported(
+    claude, upstream, gateway, _case, events, expected
+):
+    upstream.script = sends_events(*events)
+    claude(stream=True)
+    assert counted(gateway) == expected
+
+
+@STREAM_OR_NOT
 @pytest.mark.parametrize(
     "usage", [{"input_tokens": 20}, {"input_tokens": 20, "output_tokens": None}]
 )
 def test_a_completion_that_anthropic_does_not_count_is_estimated(
     claude, upstream, gateway, stream, usage
 ):
-    message = {"type": "message", "content": [{"type": "text", "text": TEXT}]}
-    stop, end = stopped("end_turn")
-    whole = sends(*named(started(**usage), BEGUN[1], stop | {"usage": {}}, end))
-    upstream.script = whole if stream else answers({**message, "usage": usage})
+    events = [started(**usage), SPOKEN, stops()[0] | {"usage": {}}, stops()[1]]
+    whole = answers({**MESSAGE, "usage": usage})
+    upstream.script = sends_events(*events) if stream else whole
     claude(stream=stream)
-    assert recorded(gateway, status=200).counted() == (Usage(20, 6), True)
+    assert counted(gateway) == (Usage(20, 6), True)
 
 
 WRITES = {"ephemeral_5m_input_tokens": 10, "ephemeral_1h_input_tokens": 20}
 # What a stream says of them at its end.
 LATER: list[Any] = [
     *(None, 5, {}, dict.fromkeys(WRITES, 0), dict.fromkeys(WRITES)),
-    WRITES,
-    {"ephemeral_5m_input_tokens": 10},
+    *(WRITES, {"ephemeral_5m_input_tokens": 10}),
 ]
 
 
@@ -316,30 +258,25 @@ def test_writes_that_anthropics_cache_keeps_for_an_hour_are_known(
     usage: dict[str, Any] = {
         "input_tokens": 5,
         "output_tokens": 15,
-        "cache_creation_input_tokens": 30,
         "cache_creation": WRITES,
+        "cache_creation_input_tokens": 30,
     }
-    message = {"type": "message", "content": [{"type": "text", "text": "x"}]}
-    stop, end = stopped("end_turn")
-    stop["usage"] |= {"cache_creation": later}
-    whole = sends(*named(started(**usage), BEGUN[1], stop, end))
-    upstream.script = whole if stream else answers({**message, "usage": usage})
+    events = started(**usage), SPOKEN, *stops(cache_creation=later)
+    whole = answers({**MESSAGE, "usage": usage})
+    upstream.script = sends_events(*events) if stream else whole
     claude(stream=stream)
-    expected = Usage(35, 15, 0, 30, 0, 20)
-    assert recorded(gateway, status=200).counted() == (expected, False)
+    assert counted(gateway) == (Usage(35, 15, 0, 30, 0, 20), False)
 
 
 @pytest.mark.parametrize("value", [-1, 10**30, "9", 1.5, True, [1], {"a": 1}])
-@pytest.mark.parametrize("stream", [False, True])
+@STREAM_OR_NOT
 def test_nonsense_of_anthropics_breaks_no_answer(
     claude, upstream, gateway, stream, value
 ):
     usage = {"input_tokens": value, "output_tokens": value}
-    message = {"type": "message", "content": [{"type": "text", "text": "x"}]}
-    begun = started(input_tokens=value)
-    whole = sends(*named(begun, BEGUN[1], *stopped("end_turn")))
-    upstream.script = whole if stream else answers({**message, "usage": usage})
+    events = started(input_tokens=value), SPOKEN, *stops()
+    whole = answers({**MESSAGE, "usage": usage})
+    upstream.script = sends_events(*events) if stream else whole
     response = claude(stream=stream)
-    assert response.status_code == 200
+    assert response.status_code == gateway.recorded().status == 200
     assert "error" not in response.text
-    recorded(gateway, status=200)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from django.db import InterfaceError, OperationalError
 
+from gateway.chat.core.context import ChatContext
+from gateway.chat.core.model_request import ModelRequest
 from gateway.chat.metering import writer as module
 from gateway.chat.metering.usage import CompletedRequest
 from gateway.chat.metering.writer import UsageWriter
+from gateway.configuration.shapes import ModelEntry
 from gateway.identity import Caller
-from gateway.models import PolicyDecision
-from tests.gateway.chat.metering.test_usage import ended
 from tests.running import PATIENCE_S
+
+ADA = Caller("acme", "ada")
+OUTAGES = pytest.mark.parametrize("outage", [OperationalError, InterfaceError])
 
 
 async def here(function: Any) -> Any:
@@ -22,23 +27,45 @@ async def here(function: Any) -> Any:
 
 
 class Sink:
-    """Takes what is written; fails as often as it is told."""
+    """Takes what is written; fails as often as it is told, and always for some ids."""
 
-    def __init__(self, *failures: Exception) -> None:
-        self.failures = list(failures)
-        self.batches: list[list[CompletedRequest]] = []
-        self.denials: list[Any] = []
+    def __init__(self, *failures: Exception, bad: str = "") -> None:
+        self.failures, self.bad = list(failures), bad
+        self.batches: list[list[str]] = []
 
-    def write(self, batch: Any) -> None:
+    def write(self, batch: Iterable[CompletedRequest]) -> None:
         if self.failures:
             raise self.failures.pop(0)
-        self.batches.append(list(batch))
+        ids = [request.request_id for request in batch]
+        if self.bad in ids:
+            raise OverflowError("a value it cannot store")
+        self.batches.append(ids)
 
-    def deny(self, **denial: Any) -> None:
-        self.denials.append(denial)
+    @property
+    def written(self) -> list[str]:
+        return [request_id for batch in self.batches for request_id in batch]
 
     def writer(self) -> UsageWriter:
-        return UsageWriter(here, write=self.write, write_denial=self.deny)
+        return UsageWriter(here, write=self.write)
+
+
+def record(writer: UsageWriter, *ids: str) -> None:
+    """Give a writer the records of requests with these ids."""
+    entry, request = ModelEntry("small", "echo", ()), ModelRequest("small", False, {})
+    for request_id in ids:
+        writer.record(ChatContext(ADA, entry, request, request_id, status=200))
+
+
+async def until(condition: Any) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch) -> None:
+    monkeypatch.setattr(module, "EVERY_S", 0.0)
+    monkeypatch.setattr(module, "RETRY_S", 0.01)
 
 
 def test_the_writer_writes_in_batches_and_at_the_end():
@@ -47,95 +74,61 @@ def test_the_writer_writes_in_batches_and_at_the_end():
     async def run() -> None:
         writer = sink.writer()
         writer.start()
-        for _ in range(2500):
-            writer._keep(writer._completed, ended())
+        record(writer, *map(str, range(2500)))
         await writer.stop()
 
     asyncio.run(run())
     assert [len(batch) for batch in sink.batches] == [1000, 1000, 500]
 
 
-@pytest.mark.parametrize("error", [OperationalError, InterfaceError])
-def test_what_the_database_does_not_take_now_is_written_later(monkeypatch, error):
-    monkeypatch.setattr(module, "EVERY_S", 0.0)
-    monkeypatch.setattr(module, "RETRY_S", 0.01)
-    sink = Sink(error("away"), error("away"))
+@OUTAGES
+def test_what_the_database_does_not_take_now_is_written_later(outage):
+    sink = Sink(outage("away"), outage("away"))
 
     async def run() -> None:
         writer = sink.writer()
         writer.start()
-        for number in range(3):
-            writer._keep(writer._completed, ended(request_id=str(number)))
-        async with asyncio.timeout(PATIENCE_S):
-            while not sink.batches:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        record(writer, "0", "1", "2")
+        await until(lambda: sink.batches)
         await writer.stop()
 
     asyncio.run(run())
-    assert [batch.request_id for batch in sink.batches[0]] == ["0", "1", "2"]
+    assert sink.batches == [["0", "1", "2"]]
 
 
-def test_what_the_database_refuses_does_not_block_what_follows():
-    sink = Sink(ValueError("a value it cannot store"))
-
-    async def run() -> int:
-        writer = sink.writer()
-        writer._keep(writer._completed, ended())
-        await writer.flush()
-        writer._keep(writer._completed, ended())
-        await writer.flush()
-        return writer.lost
-
-    assert asyncio.run(run()) == 1
-    assert len(sink.batches) == 1
-
-
-class Picky(Sink):
-    """Refuses a whole batch for one value in it."""
-
-    def write(self, batch: Any) -> None:
-        if any(item.request_id == "bad" for item in batch):
-            raise OverflowError("a value it cannot store")
-        super().write(batch)
-
-
-def test_a_value_that_the_database_refuses_costs_no_other_record(monkeypatch):
-    names = ["0", "bad", "2", "3", "bad", "5", "6"]
-    sink = Picky()
+def test_a_value_that_the_database_refuses_costs_no_other_record():
+    sink = Sink(bad="bad")
 
     async def run() -> int:
         writer = sink.writer()
-        for name in names:
-            writer._keep(writer._completed, ended(request_id=name))
+        record(writer, "0", "bad", "2", "3", "bad", "5", "6")
+        assert await writer.flush()
+        record(writer, "7")
         assert await writer.flush()
         return writer.lost
 
     assert asyncio.run(run()) == 2
-    written = [item.request_id for batch in sink.batches for item in batch]
-    assert written == [name for name in names if name != "bad"]
+    assert sink.written == ["0", "2", "3", "5", "6", "7"]
 
 
 def test_what_is_left_of_a_batch_keeps_its_order_while_the_database_is_away():
-    class AwayInTheMiddle(Picky):
-        def write(self, batch: Any) -> None:
+    class AwayInTheMiddle(Sink):
+        def write(self, batch: Iterable[CompletedRequest]) -> None:
             super().write(batch)
             if len(self.batches) == 1:
                 self.failures = [OperationalError("away")]
 
-    sink = AwayInTheMiddle()
-    names = ["0", "1", "bad", "3", "4", "5", "6"]
+    sink = AwayInTheMiddle(bad="bad")
 
-    async def run() -> None:
+    async def run() -> int:
         writer = sink.writer()
-        for name in names:
-            writer._keep(writer._completed, ended(request_id=name))
+        record(writer, "0", "1", "bad", "3", "4", "5", "6")
         assert not await writer.flush()
         assert await writer.flush()
-        assert writer.lost == 1
+        return writer.lost
 
-    asyncio.run(run())
-    written = [item.request_id for batch in sink.batches for item in batch]
-    assert written == [name for name in names if name != "bad"]
+    assert asyncio.run(run()) == 1
+    assert sink.written == ["0", "1", "3", "4", "5", "6"]
 
 
 def test_the_oldest_are_dropped_when_the_database_stays_away(monkeypatch):
@@ -144,51 +137,12 @@ def test_the_oldest_are_dropped_when_the_database_stays_away(monkeypatch):
 
     async def run() -> int:
         writer = sink.writer()
-        for number in range(5):
-            writer._keep(writer._completed, ended(request_id=str(number)))
+        record(writer, *"01234")
         await writer.flush()
         return writer.lost
 
     assert asyncio.run(run()) == 3
-    assert [batch.request_id for batch in sink.batches[0]] == ["3", "4"]
-
-
-@pytest.mark.django_db
-@pytest.mark.spec(
-    "gateway", "audit.policy_violation: a policy decision denies an action"
-)
-def test_a_denial_is_a_policy_decision_that_hides_whether_the_model_exists():
-    from gateway.chat.core.http_messages import ChatRequest
-
-    async def body(_: Any) -> bytes:
-        return b""
-
-    trace = "0af7651916cd43dd8448eb211c80319c"
-    headers = {
-        "x-request-id": "req-7",
-        "traceparent": f"00-{trace}-b7ad6b7169203331-01",
-    }
-    request = ChatRequest("POST", "/v2/chat/completions", headers, "127.0.0.1", body)
-    kept: list[dict[str, Any]] = []
-    writer = UsageWriter(here)
-    writer.deny(
-        caller=Caller("acme", "ada"),
-        action="chat.completions",
-        model="x" * 1000,
-        request=request,
-    )
-    kept.extend(writer._denials)
-
-    writer._write_denials(kept)
-
-    (decision,) = PolicyDecision.objects.all()
-    assert decision.resource.startswith("model:xxx")
-    assert (decision.tenant, decision.principal) == ("acme", "ada")
-    assert (decision.action, decision.reason) == (
-        "chat.completions",
-        "not_found_or_forbidden",
-    )
-    assert (decision.request_id, decision.trace_id) == ("req-7", trace)
+    assert sink.batches == [["3", "4"]]
 
 
 def test_stopping_waits_for_a_database_that_hangs_no_longer_than_it_may(monkeypatch):
@@ -199,7 +153,7 @@ def test_stopping_waits_for_a_database_that_hangs_no_longer_than_it_may(monkeypa
 
     async def run() -> None:
         writer = UsageWriter(hang)
-        writer._keep(writer._completed, ended())
+        record(writer, "0")
         await writer.stop()
 
     asyncio.run(asyncio.wait_for(run(), PATIENCE_S))

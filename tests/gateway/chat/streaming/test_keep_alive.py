@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -16,10 +15,14 @@ from tests.gateway.chat.harness import (
     ASGI,
     IDENTITY,
     MESSAGES,
+    PATHS,
     SHORT_CUT,
+    V1,
+    V2,
     WSGI,
     Gateway,
     events_of,
+    text_of,
 )
 from tests.gateway.chat.mock_upstream import (
     DONE,
@@ -32,8 +35,6 @@ from tests.gateway.chat.mock_upstream import (
 )
 from tests.running import PATIENCE_S
 
-V1, V2 = "/v1/chat/completions", "/v2/chat/completions"
-PATHS = pytest.mark.parametrize("path", [V1, V2])
 every_way = pytest.mark.parametrize("way", [SHORT_CUT, ASGI, WSGI], indirect=True)
 
 
@@ -53,68 +54,66 @@ def opened(gateway: Gateway, path: str = V2) -> Iterator[Iterator[bytes]]:
         yield response.iter_raw()
 
 
-def bytes_until(parts: Iterator[bytes], text: bytes, times: int = 1) -> bytes:
-    """Return what a response sends up to the first part after so many occurrences."""
+def bytes_until(parts: Iterator[bytes], times: int = 1) -> bytes:
+    """Return what a response sends up to the first part after so many comments."""
     read = b""
-    while read.count(text) < times:
+    while read.count(COMMENT) < times:
         read += next(parts)
     return read
+
+
+def body_around(
+    gateway, upstream, before, after, *, path: str, times: int = 1
+) -> bytes:
+    """Return a stream whose upstream is silent until some comments have been sent."""
+    wait = asyncio.Event()
+    upstream.script = sends(*before, wait, *after)
+    with opened(gateway, path) as parts:
+        begun = bytes_until(parts, times)
+        upstream.loop.set(wait)
+        return begun + b"".join(parts)
 
 
 @every_way
 @PATHS
 def test_a_silent_stream_sends_comments_and_goes_on(gateway, upstream, path):
-    wait = asyncio.Event()
-    upstream.script = sends(STREAM[0], wait, *STREAM[1:], event(USAGE_CHUNK), DONE)
-
-    with opened(gateway, path) as parts:
-        body = bytes_until(parts, COMMENT, times=3)
-        upstream.loop.set(wait)
-        body += b"".join(parts)
-
+    after = (*STREAM[1:], event(USAGE_CHUNK), DONE)
+    body = body_around(gateway, upstream, STREAM[:1], after, path=path, times=3)
     events = events_of(body.replace(COMMENT, b""))
-    texts = [
-        choice["delta"].get("content", "")
-        for item in events
-        if item != "[DONE]"
-        for choice in item["choices"]
-    ]
-    assert "".join(texts) == "Hello"
+    assert text_of(events) == "Hello"
     assert (events[-1] == "[DONE]") == (path == V1)
-    assert gateway.settled(lambda: gateway.kept.ended)
-    (context,) = gateway.kept.ended
+    context = gateway.recorded()
     assert (context.status, context.error_status) == (200, 0)
     assert context.usage.completion_tokens == USAGE["completion_tokens"]
 
 
 @every_way
-def test_a_comment_never_stands_inside_an_event(gateway, upstream):
-    wait = asyncio.Event()
+@PATHS
+def test_a_comment_never_stands_inside_an_event(gateway, upstream, path):
     large = [event(chunk(letter * 2**20)) for letter in "abcd"]
-    half = len(large[3]) // 2
-    upstream.script = sends(
-        *large[:3], large[3][:half], wait, large[3][half:], STREAM[2], DONE
+    before, after = [*large[:3], large[3][:1000]], [large[3][1000:], STREAM[2]]
+    body = body_around(gateway, upstream, before, after, path=path)
+    events = events_of(body.replace(COMMENT, b""))
+    assert len(text_of(events)) == 4 * 2**20
+    assert all(
+        line + b"\n\n" == COMMENT or line.startswith(b"data: ")
+        for line in body.split(b"\n\n")[:-1]
     )
 
-    with opened(gateway) as parts:
-        body = bytes_until(parts, COMMENT)
-        upstream.loop.set(wait)
-        body += b"".join(parts)
 
-    events = events_of(body.replace(COMMENT, b""))
-    sizes = [len(item["choices"][0]["delta"].get("content", "")) for item in events]
-    assert sizes == [2**20] * 4 + [0]
-    for line in body.split(b"\n\n")[:-1]:
-        assert line + b"\n\n" == COMMENT or json.loads(line.removeprefix(b"data: "))
+@every_way
+@PATHS
+def test_a_failure_after_silence_is_still_the_last_event(gateway, upstream, path):
+    body = body_around(gateway, upstream, STREAM[:1], (None,), path=path)
+    assert "error" in events_of(body.replace(COMMENT, b""))[-1]
 
 
 @every_way
 def test_a_client_that_leaves_a_silent_stream_has_left(gateway, upstream):
     upstream.script = sends(STREAM[0], asyncio.Event())
     with opened(gateway) as parts:
-        bytes_until(parts, COMMENT)
-    assert gateway.settled(lambda: gateway.kept.ended)
-    assert gateway.kept.ended[0].status == 499
+        bytes_until(parts)
+    assert gateway.recorded().status == 499
     assert gateway.settled(lambda: upstream.hung_up)
 
 
@@ -122,19 +121,7 @@ def test_a_client_that_leaves_a_silent_stream_has_left(gateway, upstream):
 def test_there_are_no_comments_without_an_interval(gateway, upstream, settings):
     settings.CHAT_KEEPALIVE_S = 0
     upstream.script = sends(STREAM[0], 0.2, *STREAM[1:], DONE)
-    with opened(gateway) as parts:
-        assert len(events_of(b"".join(parts))) == 3
-
-
-@every_way
-def test_a_failure_after_silence_is_still_the_last_event(gateway, upstream):
-    wait = asyncio.Event()
-    upstream.script = sends(STREAM[0], wait, None)
-    with opened(gateway) as parts:
-        body = bytes_until(parts, COMMENT)
-        upstream.loop.set(wait)
-        body += b"".join(parts)
-    assert events_of(body.replace(COMMENT, b""))[-1]["error"]["status_code"] == 500
+    assert len(gateway.stream()) == 3
 
 
 def test_comments_do_not_extend_the_time_that_an_upstream_may_be_silent(
@@ -142,7 +129,7 @@ def test_comments_do_not_extend_the_time_that_an_upstream_may_be_silent(
 ):
     upstream.script = sends(STREAM[0], asyncio.Event())
     with opened(gateway) as parts:
-        body = bytes_until(parts, COMMENT, times=2)
+        body = bytes_until(parts, times=2)
         gateway.pass_time()
         body += b"".join(parts)
     assert events_of(body.replace(COMMENT, b""))[-1]["error"]["status_code"] == 500

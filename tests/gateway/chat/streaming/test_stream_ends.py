@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.chat.streaming import body
-from gateway.chat.streaming.transform import ChunkTransformer
+from tests.gateway.chat.harness import PATHS, V1, text_of
 from tests.gateway.chat.mock_upstream import (
     DONE,
     HEAD,
@@ -19,25 +19,20 @@ from tests.gateway.chat.mock_upstream import (
     event,
     sends,
 )
-from tests.gateway.chat.test_faults import text_of
-from tests.gateway.chat.upstreams.test_anthropic import (
+from tests.gateway.chat.upstreams.anthropic_events import (
     TEXT_STREAM,
-    sends_events,
+    named,
     stopped,
 )
 from tests.running import PATIENCE_S
 
-V1, V2 = "/v1/chat/completions", "/v2/chat/completions"
 END_OF_STREAM = pytest.mark.spec("decisions", "6: End of stream")
 
 
-def said(index: int, text: str, finish: str | None = None) -> bytes:
-    choice = {"index": index, "delta": {"content": text}, "finish_reason": finish}
-    return event({**HEAD, "choices": [choice]})
-
-
-def thought(index: int, text: str) -> bytes:
-    choice = {"index": index, "delta": {"reasoning_content": text}}
+def said(
+    index: Any, text: str, finish: str | None = None, *, key: str = "content"
+) -> bytes:
+    choice = {"index": index, "delta": {key: text}, "finish_reason": finish}
     return event({**HEAD, "choices": [choice]})
 
 
@@ -51,15 +46,10 @@ def all_text(events: list[Any]) -> str:
     )
 
 
-def test_a_reset_after_the_finish_reason_harms_nobody(gateway, upstream):
-    upstream.script = sends(*STREAM, 0.05, None)
-    events = gateway.stream()
-    assert text_of(events) == "Hello"
-    assert events[-1]["choices"][0]["finish_reason"] == "stop"
-
-
 @pytest.mark.parametrize("ends", [(STREAM[2],), (DONE,), (STREAM[2], DONE)])
-def test_a_finish_reason_or_done_completes_a_stream(gateway, upstream, ends):
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_finish_reason_or_done_completes_a_stream(gateway, upstream, ends, strict):
+    gateway.declare(strict_end=strict and ends != (DONE,))
     upstream.script = sends(*STREAM[:2], *ends)
     events = gateway.stream()
     assert all("error" not in item for item in events)
@@ -67,56 +57,42 @@ def test_a_finish_reason_or_done_completes_a_stream(gateway, upstream, ends):
 
 
 @END_OF_STREAM
-@pytest.mark.parametrize("path", [V1, V2])
+@PATHS
 @pytest.mark.parametrize(
-    ("_case", "ends"),
+    ("_case", "parts"),
     [
-        ("silence", (NEVER,)),
-        ("comments alone", (*[b": still here\n\n", 0.05] * 400,)),
-        ("a reset", (0.05, None)),
-        ("an event that is too large", (b"data: ", *[b"x" * 2**20] * 20)),
-        ("a malformed event", (event(b"{"),)),
-        ("an error", (event({"error": {"message": "late", "code": 500}}),)),
-        ("a refusal", (event({"error": {"message": "late", "code": 400}}),)),
+        ("silence", (*STREAM, NEVER)),
+        ("comments alone", (*STREAM, *[b": still here\n\n", 0.05] * 400)),
+        ("a reset", (*STREAM, 0.05, None)),
+        ("an event that is too large", (*STREAM, b"data: ", *[b"x" * 2**20] * 20)),
+        ("a malformed event", (*STREAM, event(b"{"))),
+        ("a malformed event in the same read", (b"".join((*STREAM, event(b"{"))),)),
+        ("an error", (*STREAM, event({"error": {"message": "late", "code": 500}}))),
+        ("a refusal", (*STREAM, event({"error": {"message": "late", "code": 400}}))),
     ],
 )
 def test_after_the_finish_reason_a_stream_is_complete(
-    gateway, upstream, monkeypatch, path, _case, ends
+    gateway, upstream, monkeypatch, path, _case, parts
 ):
     monkeypatch.setattr(body, "USAGE_WAIT_S", 0.2)
-    upstream.script = sends(*STREAM, *ends)
+    upstream.script = sends(*parts)
 
     events = [item for item in gateway.stream(path=path) if item != "[DONE]"]
 
     assert text_of(events) == "Hello"
     assert events[-1]["choices"][0]["finish_reason"] == "stop"
-    assert gateway.settled(lambda: gateway.kept.ended)
-    (context,) = gateway.kept.ended
+    context = gateway.recorded()
     assert (context.status, context.error_status) == (200, 0)
-
-
-@END_OF_STREAM
-def test_all_that_came_in_one_read_completes_a_stream_as_well(gateway, upstream):
-    upstream.script = sends(b"".join((*STREAM, event(b"{"))))
-    events = gateway.stream()
-    assert text_of(events) == "Hello"
-    assert all("error" not in item for item in events)
 
 
 def test_the_total_time_does_not_make_a_finished_stream_a_failure(
     gateway, upstream, monkeypatch
 ):
+    monkeypatch.setattr(body, "USAGE_WAIT_S", NEVER)
+    gateway.declare(timeouts={"idle_s": NEVER})
     upstream.script = sends(*STREAM, NEVER)
-    has_finished = []
-
-    def wait_for_ever(transformer: ChunkTransformer, *_: float) -> float:
-        has_finished.append(transformer.has_finished)
-        return NEVER
-
-    monkeypatch.setattr(body, "_read_timeout", wait_for_ever)
-    with gateway.events() as events:
-        begun = [next(events) for _ in range(2)]
-        assert gateway.settled(lambda: True in has_finished)
+    with gateway.events(path=V1) as events:
+        begun = [next(events) for _ in STREAM]
         gateway.pass_time()
         assert all("error" not in item for item in (*begun, *events))
 
@@ -125,7 +101,7 @@ def test_the_total_time_does_not_make_a_finished_stream_a_failure(
 def test_usage_that_comes_soon_after_the_finish_reason_is_waited_for(gateway, upstream):
     upstream.script = sends(*STREAM, 0.3, event(USAGE_CHUNK), DONE)
     assert gateway.stream()[-1]["usage"] == USAGE
-    assert gateway.kept.ended[0].usage.completion_tokens == 2
+    assert gateway.recorded().usage.completion_tokens == 2
 
 
 def test_a_finish_reason_that_is_empty_is_none(gateway, upstream, monkeypatch):
@@ -137,7 +113,7 @@ def test_a_finish_reason_that_is_empty_is_none(gateway, upstream, monkeypatch):
 
 
 @END_OF_STREAM
-@pytest.mark.parametrize("path", [V1, V2])
+@PATHS
 @pytest.mark.parametrize(
     "parts",
     [
@@ -152,7 +128,7 @@ def test_every_choice_that_was_asked_for_needs_its_finish_reason(
     upstream.script = sends(*parts)
     events = [item for item in gateway.stream(path=path, n=2) if item != "[DONE]"]
     assert "error" in events[-1]
-    assert gateway.kept.ended[0].error_status == 500
+    assert gateway.recorded().error_status == 500
 
 
 @END_OF_STREAM
@@ -181,28 +157,25 @@ def test_a_choice_that_has_finished_is_not_held_back_for_the_others(gateway, ups
         assert third["choices"][0]["finish_reason"] == "stop"
 
 
-@pytest.mark.parametrize("index", [None, "0", [1], {"a": 1}, -1, 10**30, 1.5, True])
-def test_an_odd_number_of_a_choice_breaks_nothing(gateway, upstream, index):
-    odd = {"index": index, "delta": {"content": "x"}, "finish_reason": "stop"}
-    upstream.script = sends(event({**HEAD, "choices": [odd, 5, None]}), DONE)
+@pytest.mark.parametrize("odd", [None, "2", [1], {"a": 1}, 0, -1, 10**30, 1.5, True])
+def test_an_odd_number_of_a_choice_or_of_choices_breaks_nothing(gateway, upstream, odd):
+    choice = {"index": odd, "delta": {"content": "x"}, "finish_reason": "stop"}
+    upstream.script = sends(event({**HEAD, "choices": [choice, 5, None]}), DONE)
     assert all("error" not in item for item in gateway.stream())
-
-
-@pytest.mark.parametrize("n", [0, -1, 1.5, "2", True, None, [2]])
-def test_an_odd_number_of_choices_is_for_the_upstream_to_judge(gateway, upstream, n):
-    upstream.script = sends(*STREAM)
-    assert text_of(gateway.stream(n=n)) == "Hello"
+    if odd != 10**30:
+        upstream.script = sends(*STREAM)  # the upstream judges it
+        assert text_of(gateway.stream(n=odd)) == "Hello"
 
 
 @END_OF_STREAM
-@pytest.mark.parametrize("path", [V1, V2])
+@PATHS
 @pytest.mark.parametrize(
     "rest",
     [
         (said(0, "b"), 0.1, said(0, "c"), 0.1, said(0, "d", "stop")),
         (said(0, "b", "stop") + said(0, "c"), 0.1, said(0, "d"), 0.1, DONE),
         (said(0, "b"), 0.1, said(0, "cd"), 0.05, None),
-        (thought(0, "b"), 0.1, said(0, "cd", "stop"), DONE),
+        (said(0, "b", key="reasoning_content"), 0.1, said(0, "cd", "stop"), DONE),
     ],
 )
 def test_text_after_an_early_finish_reason_is_passed_on_while_it_comes(
@@ -213,52 +186,34 @@ def test_text_after_an_early_finish_reason_is_passed_on_while_it_comes(
     upstream.script = sends(first, *rest[1:])
 
     assert all_text(gateway.stream(path=path)) == "xabcd"
-    assert gateway.settled(lambda: gateway.kept.ended)
-    (context,) = gateway.kept.ended
+    context = gateway.recorded()
     assert (context.status, context.error_status, context.ending) == (200, 0, "")
 
 
 @END_OF_STREAM
-@pytest.mark.parametrize("path", [V1, V2])
+@PATHS
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize(
-    ("n", "parts"),
+    ("kind", "n", "parts"),
     [
-        (1, (said(0, "Hello"), DONE)),
-        (1, (said(0, "Hello"), event(USAGE_CHUNK), DONE)),
-        (1, (said(0, "Hel"), said(0, "lo", ""), DONE)),
-        (2, (said(0, "Hello"), said(1, "", "stop"), DONE)),
+        ("openai", 1, (said(0, "Hello"), DONE)),
+        ("openai", 1, (said(0, "Hello"), event(USAGE_CHUNK), DONE)),
+        ("openai", 1, (said(0, "Hel"), said(0, "lo", ""), DONE)),
+        ("openai", 2, (said(0, "Hello"), said(1, "", "stop"), DONE)),
+        ("anthropic", 1, tuple(map(named, (*TEXT_STREAM[:4], *stopped("end_turn")[1:])))),
     ],
-)
+)  # fmt: skip
 def test_done_without_a_finish_reason_is_complete_unless_the_entry_is_strict(
-    gateway, upstream, path, strict, n, parts
+    gateway, upstream, path, strict, kind, n, parts
 ):
-    gateway.declare(strict_end=strict)
+    gateway.declare(upstream=kind, strict_end=strict)
     upstream.script = sends(*parts)
 
-    events = gateway.stream(path=path, n=n)
+    fields = {} if n == 1 else {"n": n}
+    events = [item for item in gateway.stream(path=path, **fields) if item != "[DONE]"]
 
-    assert all_text(events) == "Hello"
-    last = [item for item in events if item != "[DONE]"][-1]
-    assert ("error" in last) == strict
-    assert gateway.settled(lambda: gateway.kept.ended)
-    (context,) = gateway.kept.ended
+    assert text_of(events) == "Hello"
+    assert ("error" in events[-1]) == strict
+    context = gateway.recorded()
     assert context.ending == "no finish reason"
     assert (context.status, context.error_status) == (200, 500 * strict)
-
-
-@pytest.mark.parametrize("strict", [False, True])
-def test_a_message_of_anthropic_without_a_stop_reason_has_no_finish_reason(
-    gateway, upstream, strict
-):
-    gateway.declare(upstream="anthropic", strict_end=strict)
-    upstream.script = sends_events(*TEXT_STREAM, *stopped("end_turn")[1:])
-    assert ("error" in gateway.stream()[-1]) == strict
-    assert gateway.settled(lambda: gateway.kept.ended)
-    assert gateway.kept.ended[0].ending == "no finish reason"
-
-
-def test_a_strict_entry_is_content_with_a_finish_reason(gateway, upstream):
-    gateway.declare(strict_end=True)
-    upstream.script = sends(*STREAM, DONE)
-    assert text_of(gateway.stream()) == "Hello"

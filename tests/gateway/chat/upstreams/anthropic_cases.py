@@ -7,7 +7,14 @@ from typing import Any
 
 from gateway.chat.upstreams import messages
 from gateway.configuration.shapes import ADAPTIVE
-from tests.gateway.chat.upstreams.test_anthropic import CALL, TOOL
+from tests.gateway.chat.upstreams.anthropic_events import (
+    CALL,
+    HIDDEN,
+    SAID,
+    THOUGHT,
+    TOOL,
+    USE,
+)
 
 USER = {"role": "user", "content": "Hi"}
 CACHE = {"type": "ephemeral", "ttl": "1h"}
@@ -72,11 +79,7 @@ def adaptive(effort: str) -> dict[str, Any]:
     }
 
 
-THOUGHT = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
-HIDDEN = {"type": "redacted_thinking", "data": "ZGF0YQ=="}
-USE = {"type": "tool_use", "id": "toolu_1", "name": "tide", "input": {"at": "Brest"}}
-SAID = {"type": "text", "text": "Well"}
-FUNCTION: dict[str, Any] = TOOL["function"]  # type: ignore[assignment]
+FUNCTION: dict[str, Any] = TOOL["function"]
 NOTHING: dict[str, Any] = {"max_tokens": 4096}
 
 # For each row of the table: requests, and what is sent for them or why they are refused.
@@ -151,6 +154,7 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
     "messages: any other field": [
         (assistant(content="x", annotations=[], audio=None), spoken({"type": "text", "text": "x"})),
         (assistant(audio={"id": "x"}), "messages with the role assistant: audio"),
+        ({"messages": [{"role": "function"}]}, "messages with the role function"),
         (
             assistant(function_call={"name": "f"}),
             "messages with the role assistant: function_call",
@@ -360,7 +364,7 @@ CASES: dict[str, list[tuple[dict[str, Any], dict[str, Any] | str]]] = {
             "stream_options: include_obfuscation",
         ),
     ],
-    "n": [({"n": 1}, NOTHING), ({"n": 2}, "n"), ({"n": 0}, "n")],
+    "n": [({"n": 1}, NOTHING), ({"n": 2}, "n"), ({"n": 0}, "n"), ({"n": []}, "n")],
     "seed": [({"seed": None}, NOTHING), ({"seed": 0}, "seed")],
     "frequency_penalty, presence_penalty": [
         ({"frequency_penalty": 0, "presence_penalty": 0.0}, NOTHING),

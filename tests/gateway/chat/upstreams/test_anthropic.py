@@ -7,116 +7,70 @@ from typing import Any
 
 import pytest
 
+from gateway.chat.core.sse import DONE
+from gateway.chat.upstreams import anthropic
 from gateway.configuration.shapes import Target
-from tests.gateway.chat.mock_upstream import answers, event, sends
-
-MESSAGE: dict[str, Any] = {
-    "id": "msg_01XFDUDYJgAACzvnptvVoYEL",
-    "type": "message",
-    "role": "assistant",
-    "model": "claude-there",
-    "content": [{"type": "text", "text": "Hello!"}],
-    "stop_reason": "end_turn",
-    "stop_sequence": None,
-    "usage": {
-        "input_tokens": 12,
-        "cache_read_input_tokens": 5,
-        "cache_creation_input_tokens": None,
-        "output_tokens": 6,
-    },
-}
-
-
-def started(**usage: int) -> dict[str, Any]:
-    usage = {"input_tokens": 25, "output_tokens": 1} | usage
-    message = {**MESSAGE, "content": [], "stop_reason": None, "usage": usage}
-    return {"type": "message_start", "message": message}
-
-
-def delta(index: int, **fields: Any) -> dict[str, Any]:
-    return {"type": "content_block_delta", "index": index, "delta": fields}
-
-
-def block(index: int, **fields: Any) -> dict[str, Any]:
-    return {"type": "content_block_start", "index": index, "content_block": fields}
-
-
-def stopped(reason: str, tokens: int = 15) -> list[dict[str, Any]]:
-    end = {"stop_reason": reason, "stop_sequence": None}
-    return [
-        {"type": "message_delta", "delta": end, "usage": {"output_tokens": tokens}},
-        {"type": "message_stop"},
-    ]
-
-
-def sends_events(*events: dict[str, Any]) -> Any:
-    """A stream as the API sends it: each event has its type as a name, too."""
-    return sends(
-        *(f"event: {item['type']}\n".encode() + event(item) for item in events)
-    )
-
-
-TEXT_STREAM = (
-    started(),
-    block(0, type="text", text=""),
-    {"type": "ping"},
-    delta(0, type="text_delta", text="Hello"),
-    delta(0, type="text_delta", text=" harbour"),
-    {"type": "content_block_stop", "index": 0},
+from tests.gateway.chat.harness import MESSAGES, PATHS, events_of
+from tests.gateway.chat.mock_upstream import answers
+from tests.gateway.chat.upstreams.anthropic_events import (
+    BLOCK_STREAM,
+    CALL,
+    HIDDEN,
+    LATER,
+    MESSAGE,
+    SAID,
+    STOP,
+    THOUGHT,
+    TOOL,
+    USE,
+    block,
+    delta,
+    sends_events,
+    sent_body,
+    started,
+    stopped,
 )
 
-
-def sent_body(upstream) -> Any:
-    return upstream.requests[-1].json
+# ── Requests and whole answers ──────────────────────────────────────────────────────
 
 
 def test_a_call_is_made_as_the_api_wants_it(claude, upstream):
     upstream.script = answers(MESSAGE)
-
-    claude(
-        messages=[
-            {"role": "system", "content": "Be brief."},
-            {"role": "user", "content": "Hi"},
-        ],
-        temperature=1.7,
-        stop="END",
-        max_tokens=50,
-        user="u-1",
-    )
-
+    user, system = ({"role": role, "content": role} for role in ("user", "system"))
+    claude(messages=[system, user], temperature=1.7, stop="END", max_tokens=50)
     assert upstream.requests[0].path == "/v1/messages"
     headers = upstream.requests[0].headers
     assert headers["x-api-key"] == "sk-ant-secret"
     assert headers["anthropic-version"] == "2023-06-01"
     assert "authorization" not in headers
+    text = [{"type": "text", "text": "user"}]
     assert sent_body(upstream) == {
         "model": "claude-there",
         "max_tokens": 50,
-        "system": "Be brief.",
-        "messages": [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}],
+        "system": "system",
+        "messages": [{"role": "user", "content": text}],
         "temperature": 1,
         "stop_sequences": ["END"],
-        "metadata": {"user_id": "u-1"},
     }
+
+
+def test_without_a_key_none_is_sent(gateway, upstream):
+    upstream.script = answers(MESSAGE)
+    gateway.declare(upstream="anthropic", targets=(Target(upstream.url, "there"),))
+    assert gateway.post().status_code == 200
+    assert "x-api-key" not in upstream.requests[0].headers
 
 
 def test_a_message_comes_back_as_a_completion(claude, upstream, gateway):
     upstream.script = answers(MESSAGE)
-
     completion = claude().json()
-
     assert completion.pop("created") > 0
+    message = {"role": "assistant", "content": "Hello!"}
     assert completion == {
         "id": "msg_01XFDUDYJgAACzvnptvVoYEL",
         "object": "chat.completion",
         "model": "claude",
-        "choices": [
-            {
-                "index": 0,
-                "message": {"role": "assistant", "content": "Hello!"},
-                "finish_reason": "stop",
-            }
-        ],
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
         "usage": {
             "prompt_tokens": 17,
             "completion_tokens": 6,
@@ -144,160 +98,269 @@ def test_stop_reasons_become_finish_reasons(claude, upstream, reason, finish):
     assert claude().json()["choices"][0]["finish_reason"] == finish
 
 
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "tide",
-        "description": "The tide at a place",
-        "parameters": {"type": "object", "properties": {"at": {"type": "string"}}},
-    },
-}
-CALL = {
-    "id": "toolu_1",
-    "type": "function",
-    "function": {"name": "tide", "arguments": '{"at":"Brest"}'},
-}
-
-
 def test_tools_and_their_results_are_translated(claude, upstream):
-    upstream.script = answers(
-        {
-            **MESSAGE,
-            "content": [
-                {
-                    "type": "tool_use",
-                    "id": "toolu_2",
-                    "name": "tide",
-                    "input": {"at": "Cuxhaven"},
-                }
-            ],
-            "stop_reason": "tool_use",
-        }
-    )
+    upstream.script = answers({**MESSAGE, "content": [USE], "stop_reason": "tool_use"})
+    texts = {"toolu_1": "low", "toolu_0": "high"}
+    calls = [{**CALL, "id": key} for key in texts]
+    results = [
+        {"role": "tool", "tool_call_id": key, "content": text}
+        for key, text in texts.items()
+    ]
 
-    completion = claude(
-        messages=[
-            {"role": "user", "content": "Tide?"},
-            {
-                "role": "assistant",
-                "content": None,
-                "tool_calls": [CALL, {**CALL, "id": "toolu_0"}],
-            },
-            {"role": "tool", "tool_call_id": "toolu_1", "content": "low"},
-            {"role": "tool", "tool_call_id": "toolu_0", "content": "high"},
-        ],
+    response = claude(
+        messages=[*MESSAGES, {"role": "assistant", "tool_calls": calls}, *results],
         tools=[TOOL],
         tool_choice="required",
         parallel_tool_calls=False,
-    ).json()
+    )
 
     sent = sent_body(upstream)
-    keys = ("toolu_1", "toolu_0")
-    uses = [
-        {"type": "tool_use", "id": key, "name": "tide", "input": {"at": "Brest"}}
-        for key in keys
-    ]
-    results = [
-        {
-            "type": "tool_result",
-            "tool_use_id": key,
-            "content": [{"type": "text", "text": text}],
-        }
-        for key, text in zip(keys, ("low", "high"), strict=True)
-    ]
-    assert sent["messages"][1:] == [
-        {"role": "assistant", "content": uses},
-        {"role": "user", "content": results},
-    ]
-    assert sent["tools"] == [
-        {
-            "name": "tide",
-            "description": "The tide at a place",
-            "input_schema": TOOL["function"]["parameters"],  # type: ignore[index]
-        }
-    ]
+    _, asked, answered = sent["messages"]
+    assert asked["content"] == [{**USE, "id": key} for key in texts]
+    assert [
+        (b["tool_use_id"], b["content"][0]["text"]) for b in answered["content"]
+    ] == [*texts.items()]
+    function = TOOL["function"]
+    schema = {"input_schema": function["parameters"]}
+    rest = {name: function[name] for name in ("name", "description")}
+    assert sent["tools"] == [rest | schema]
     assert sent["tool_choice"] == {"type": "any", "disable_parallel_tool_use": True}
-    (choice,) = completion["choices"]
+    (choice,) = response.json()["choices"]
     assert choice["finish_reason"] == "tool_calls"
-    assert choice["message"]["content"] is None
-    (call,) = choice["message"]["tool_calls"]
-    assert call["id"] == "toolu_2"
-    assert json.loads(call["function"]["arguments"]) == {"at": "Cuxhaven"}
+    assert choice["message"] == {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [CALL],
+    }
+
+
+@pytest.mark.parametrize("given", [{"input": {}}, {"input": None}, {"input": ""}, {}])
+def test_a_call_without_arguments_has_an_empty_object(claude, upstream, given):
+    use = {"type": "tool_use", "id": "toolu_1", "name": "now", **given}
+    upstream.script = answers({**MESSAGE, "content": [use]})
+    (call,) = claude().json()["choices"][0]["message"]["tool_calls"]
+    assert call["function"]["arguments"] == "{}"
+
+
+def test_thoughts_are_told_apart_from_the_answer(claude, upstream):
+    upstream.script = answers({**MESSAGE, "content": [THOUGHT, HIDDEN, SAID]})
+    assert claude().json()["choices"][0]["message"] == {
+        "role": "assistant",
+        "content": "Well",
+        "reasoning_content": "Hm.",
+        "thinking_blocks": [THOUGHT, HIDDEN],
+    }
 
 
 @pytest.mark.parametrize(
-    ("choice", "there"),
+    ("status", "kind", "told"),
     [
-        (None, None),
-        ("auto", {"type": "auto"}),
-        ("none", {"type": "none"}),
-        (
-            {"type": "function", "function": {"name": "tide"}},
-            {"type": "tool", "name": "tide"},
-        ),
+        (400, "invalid_request_error", 400),
+        (413, "request_too_large", 400),
+        (401, "authentication_error", 500),
+        (429, "rate_limit_error", 500),
+        (529, "overloaded_error", 500),
     ],
 )
-def test_tool_choices_are_translated(claude, upstream, choice, there):
+def test_errors_are_told_by_their_status(claude, upstream, status, kind, told):
+    error = {"type": "error", "error": {"type": kind, "message": "as it is"}}
+    upstream.script = answers(error, status)
+    response = claude()
+    assert response.status_code == told
+    assert (response.json()["detail"] == "as it is") == (told == 400)
+
+
+# ── Turns that are sent back ────────────────────────────────────────────────────────
+
+
+def next_turn(claude: Any, upstream: Any, message: Any) -> list[Any]:
+    """Return what the API gets for the assistant's turn when a client sends it back."""
     upstream.script = answers(MESSAGE)
-    claude(tools=[TOOL], tool_choice=choice)
-    assert sent_body(upstream).get("tool_choice") == there
-    assert ("tool_choice" in sent_body(upstream)) == (there is not None)
+    result = {"role": "tool", "tool_call_id": "toolu_1", "content": "low"}
+    response = claude(messages=[*MESSAGES, message, result], tools=[TOOL])
+    assert response.status_code == 200, response.text
+    turn: list[Any] = sent_body(upstream)["messages"][1]["content"]
+    return turn
 
 
-def test_without_a_key_none_is_sent(gateway, upstream):
-    upstream.script = answers(MESSAGE)
-    gateway.declare(upstream="anthropic", targets=(Target(upstream.url, "there"),))
-    assert gateway.post().status_code == 200
-    assert "x-api-key" not in upstream.requests[0].headers
-
-
-def test_images_are_translated(claude, upstream):
-    upstream.script = answers(MESSAGE)
-    urls = "data:image/png;base64,AAAA", "https://example.com/a.png"
-    parts = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
-    claude(
-        messages=[{"role": "user", "content": [*parts, {"type": "text", "text": "?"}]}]
+@pytest.mark.parametrize(
+    "content",
+    [[THOUGHT, USE], [THOUGHT, HIDDEN, SAID, USE], [HIDDEN, USE], [THOUGHT, SAID, LATER, USE]],
+)  # fmt: skip
+def test_an_answer_can_be_sent_back(claude, upstream, content):
+    upstream.script = answers(
+        {**MESSAGE, "content": content, "stop_reason": "tool_use"}
     )
-    assert sent_body(upstream)["messages"][0]["content"] == [
-        {
-            "type": "image",
-            "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"},
-        },
-        {"type": "image", "source": {"type": "url", "url": urls[1]}},
-        {"type": "text", "text": "?"},
-    ]
+    message = claude(tools=[TOOL]).json()["choices"][0]["message"]
+    assert next_turn(claude, upstream, message) == content
 
 
-def test_a_json_schema_is_translated(claude, upstream):
-    upstream.script = answers(MESSAGE)
-    schema = {"type": "object"}
-    claude(
-        response_format={
-            "type": "json_schema",
-            "json_schema": {"name": "x", "schema": schema},
-        }
-    )
-    wanted = {"format": {"type": "json_schema", "schema": schema}}
-    assert sent_body(upstream)["output_config"] == wanted
+@PATHS
+def test_a_stream_can_be_sent_back(claude, upstream, path):
+    upstream.script = sends_events(*BLOCK_STREAM)
+    message = joined(events_of(claude(stream=True, path=path, tools=[TOOL]).content))
+    assert next_turn(claude, upstream, message) == [THOUGHT, HIDDEN, SAID, USE]
+
+
+def joined(events: list[Any]) -> dict[str, Any]:
+    """Return the message that a client makes of a stream."""
+    message: dict[str, Any] = {"role": "assistant"}
+    for item in events:
+        if item == "[DONE]":
+            continue
+        for name, part in item["choices"][0]["delta"].items():
+            if name == "tool_calls" and name in message:
+                text = part[0]["function"]["arguments"]
+                message[name][0]["function"]["arguments"] += text
+            elif name in message and name != "role":
+                message[name] += part
+            else:
+                message[name] = part
+    return message
+
+
+# ── Streams ─────────────────────────────────────────────────────────────────────────
 
 
 def test_a_stream_is_translated_chunk_by_chunk(claude, upstream, gateway):
-    upstream.script = sends_events(*TEXT_STREAM, *stopped("end_turn"))
-
-    response = claude(stream=True)
-
-    events = [json.loads(part[6:]) for part in response.text.split("\n\n")[:-1]]
+    upstream.script = sends_events(*BLOCK_STREAM)
+    events = events_of(claude(stream=True).content)
     assert sent_body(upstream)["stream"] is True
     assert {item["model"] for item in events} == {"claude"}
     assert {item["id"] for item in events} == {MESSAGE["id"]}
+    call = {**CALL, "index": 0, "function": {"name": "tide", "arguments": ""}}
     assert [item["choices"][0]["delta"] for item in events] == [
         {"role": "assistant", "content": ""},
-        {"content": "Hello"},
-        {"content": " harbour"},
+        {"reasoning_content": "H"},
+        {"reasoning_content": "m."},
+        {"thinking_blocks": [{"index": 0, **THOUGHT}]},
+        {"thinking_blocks": [{"index": 1, **HIDDEN}]},
+        {"content": "Well"},
+        {"tool_calls": [call]},
+        {"tool_calls": [{"index": 0, "function": {"arguments": '{"at":'}}]},
+        {"tool_calls": [{"index": 0, "function": {"arguments": '"Brest"}'}}]},
         {},
     ]
-    assert events[-1]["choices"][0]["finish_reason"] == "stop"
+    assert events[-1]["choices"][0]["finish_reason"] == "tool_calls"
     assert events[-1]["usage"]["prompt_tokens"] == 25
     assert events[-1]["usage"]["completion_tokens"] == 15
-    assert gateway.settled(lambda: gateway.kept.ended)
-    assert gateway.kept.ended[0].usage.completion_tokens == 15
+    assert gateway.recorded().usage.completion_tokens == 15
+
+
+def streamed(*events: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the chunks that a stream becomes."""
+    translation = anthropic.Translation(report=lambda _: None)
+    chunks = [c for item in (started(), *events) for c in translation.chunks_of(item)]
+    return [json.loads(chunk) for chunk in chunks if chunk != DONE]
+
+
+def calls_in(chunks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the parts of all calls of a stream."""
+    deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
+    return [call for one in deltas for call in one.get("tool_calls", ())]
+
+
+def arguments_of(calls: list[dict[str, Any]]) -> dict[int, str]:
+    """Return the arguments of each call by its index."""
+    joined_: dict[int, str] = {}
+    for call in calls:
+        text = call["function"]["arguments"]
+        joined_[call["index"]] = joined_.get(call["index"], "") + text
+    return joined_
+
+
+NO_ARGUMENTS = block(0, type="tool_use", id="toolu_1", name="now", input={})
+
+
+def arguments(index: int, text: Any) -> dict[str, Any]:
+    return delta(index, type="input_json_delta", partial_json=text)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [NO_ARGUMENTS],
+        *(
+            [NO_ARGUMENTS, part, {**STOP, "index": 0}]
+            for part in (
+                *(arguments(0, text) for text in ("", " ", None, "{}")),
+                {"type": "message_delta", "delta": {"stop_reason": None}},
+                {"type": "ping"},
+            )
+        ),
+        [block(0, type="tool_use", id="toolu_1", name="now"), {**STOP, "index": 0}],
+        [block(0, type="tool_use", id="toolu_1", name="now", input=""), {**STOP, "index": 0}],
+        [
+            block(0, type="server_tool_use", id="srvtoolu_1", name="web_search", input={}),
+            arguments(0, '{"query":"tide"}'),
+            {**STOP, "index": 0},
+            {**NO_ARGUMENTS, "index": 1},
+            arguments(5, '{"of":"nothing"}'),
+            {**STOP, "index": 1},
+            block(2, type="mcp_tool_use", id="mcptoolu_1", name="x", server_name="y", input={}),
+            arguments(2, '{"a":1}'),
+            {**STOP, "index": 2},
+        ],
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("ends", [stopped("tool_use"), stopped("tool_use")[1:]])
+def test_a_streamed_call_without_arguments_has_an_empty_object(parts, ends):
+    chunks = streamed(*parts, *ends)
+    calls = calls_in(chunks)
+    assert {key: json.loads(text) for key, text in arguments_of(calls).items()} == {
+        0: {}
+    }
+    assert [call["id"] for call in calls if "id" in call] == ["toolu_1"]
+    if len(ends) == 2:  # the arguments come before the finish reason
+        assert chunks[-2]["choices"][0]["finish_reason"] == "tool_calls"  # fmt: skip
+
+
+def test_calls_without_and_with_arguments_keep_apart():
+    wind = block(1, type="tool_use", id="toolu_2", name="wind", input={})
+    chunks = streamed(
+        *(NO_ARGUMENTS, wind, arguments(1, '{"at":"Brest"}'), {**STOP, "index": 0}),
+        *({**STOP, "index": 1}, *stopped("tool_use")),
+    )
+    assert arguments_of(calls_in(chunks)) == {0: "{}", 1: '{"at":"Brest"}'}
+
+
+def test_blocks_that_come_whole_are_passed_on_whole():
+    blocks = [THOUGHT, {**THOUGHT, "thinking": ""}, HIDDEN]
+    parts = [
+        part
+        for index, whole in enumerate(blocks)
+        for part in (block(index, **whole), {**STOP, "index": index})
+    ]
+    chunks = streamed(*parts, block(3, **USE), *stopped("tool_use"))
+    deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
+    assert [one["thinking_blocks"] for one in deltas if "thinking_blocks" in one] == [
+        [{"index": index, **whole}] for index, whole in enumerate(blocks)
+    ]
+    assert arguments_of(calls_in(chunks)) == {0: '{"at":"Brest"}'}
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [{"type": "content_block_delta", "delta": 5}],
+        [block(0, type="text", text=5)],
+        [{"type": ["x"]}],
+        [{"type": "message_delta", "delta": {"stop_reason": ["x"]}, "usage": 5}],
+        [delta(0, type="thinking_delta", thinking="x"), {**STOP, "index": 0}],
+        [block(0, type="thinking", thinking=5), delta(0, type="thinking_delta", thinking=5)],
+        [block(0, type="thinking"), delta(0, type="signature_delta"), {**STOP, "index": "x"}],
+    ],
+)  # fmt: skip
+def test_nonsense_in_a_stream_is_survived(claude, upstream, events):
+    upstream.script = sends_events(started(), *events, *stopped("end_turn"))
+    assert claude(stream=True).status_code == 200
+
+
+def test_a_thought_without_end_is_cut_off(claude, upstream, monkeypatch):
+    monkeypatch.setattr(anthropic, "MAX_EVENT_BYTES", 10)
+    more = [delta(0, type="thinking_delta", thinking="12345")] * 3
+    upstream.script = sends_events(
+        started(), block(0, type="thinking", thinking=""), *more
+    )
+    last = events_of(claude(stream=True).content)[-1]
+    assert last["error"]["status_code"] == 500

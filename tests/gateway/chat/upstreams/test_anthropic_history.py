@@ -12,10 +12,6 @@ from gateway.chat.upstreams import turns
 from tests.gateway.chat.mock_upstream import answers
 from tests.gateway.chat.upstreams.anthropic_cases import (
     CACHE,
-    HIDDEN,
-    SAID,
-    THOUGHT,
-    USE,
     USER,
     assistant,
     first,
@@ -24,7 +20,15 @@ from tests.gateway.chat.upstreams.anthropic_cases import (
     spoken,
     user,
 )
-from tests.gateway.chat.upstreams.test_anthropic import CALL, MESSAGE, sent_body
+from tests.gateway.chat.upstreams.anthropic_events import (
+    CALL,
+    HIDDEN,
+    MESSAGE,
+    SAID,
+    THOUGHT,
+    USE,
+    sent_body,
+)
 
 HI = {"type": "text", "text": "Hi"}
 PICTURE = {"type": "image_url", "image_url": {"url": "x"}}
