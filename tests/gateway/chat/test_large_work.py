@@ -259,8 +259,8 @@ def test_what_a_body_holds_is_bounded_by_the_values_that_are_read(gateway, upstr
 
 def test_a_stream_holds_no_bytes_after_its_first_chunk(gateway, upstream):
     upstream.script = sends(STREAM[0], NEVER)
-    with gateway.opened() as response:
-        assert next(response.iter_lines())
+    with gateway.events() as events:
+        assert next(events)
         assert gateway.settled(lambda: gateway.limits.bodies.held == 0)
         assert gateway.limits.running == 1
 
