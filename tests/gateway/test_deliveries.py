@@ -150,50 +150,6 @@ def test_our_verifying_helper_judges_freshness_by_its_tolerance(acme):
         verify_timestamped(secret, now=stamp + age, tolerance_s=0, **signed)
 
 
-@pytest.mark.spec("gateway", "Delivery semantics 1 and 2")
-@pytest.mark.spec(
-    "gateway",
-    "the event id is stable across retries, prefix evt_",
-    "2xx: delivered, no further attempts",
-    "failure below max_attempts: retry after exponential backoff",
-)
-def test_two_failures_and_a_success_carry_one_id_and_fresh_timestamps(acme):
-    with receiver(500, 503, 200) as subscriber:
-        subscription = acme.create(subscriber.url)
-        acme.ingest()
-        now = timezone.now()
-        for seconds in (0, 10, 20):
-            with time_machine.travel(now + timedelta(seconds=seconds)):
-                assert dispatch() == 1
-                [row] = acme.deliveries(subscription)
-                expected = (
-                    ("delivered", 3)
-                    if seconds == 20
-                    else ("attempting", 1 + seconds // 10)
-                )
-                assert (row["status"], row["attempts"]) == expected
-                assert (row["next_attempt_at"] is None) == (seconds == 20)
-    assert {request.body for request in subscriber.requests} == {
-        subscriber.requests[0].body
-    }
-    assert {
-        request.headers["X-Gateway-Delivery"] for request in subscriber.requests
-    } == {row["event_id"]}
-    stamps = [
-        int(request.headers["X-Gateway-Timestamp"]) for request in subscriber.requests
-    ]
-    assert stamps[0] + 9 <= stamps[1] <= stamps[2] - 9
-    assert (
-        len({request.headers["X-Gateway-Signature"] for request in subscriber.requests})
-        == 3
-    )
-    assert row["last_error"] == "HTTP 503"
-    assert row["delivered_at"]
-    assert stripe_accepts(
-        subscriber.requests[2], subscription["secret"], tolerance=None
-    )
-
-
 @pytest.mark.spec(
     "gateway", "default 3 attempts, backoff 0.5 s doubling, capped at 30 s"
 )
@@ -203,27 +159,6 @@ def test_the_default_policy_is_the_specifications():
     assert profiles.get("gateway").timeout_s == 10
     long = RetryPolicy.exponential(base=0.5, cap=30, max_attempts=10)
     assert long.delays == (0.5, 1, 2, 4, 8, 16, 30, 30, 30)
-
-
-@pytest.mark.spec("gateway", "max_attempts reached: failed, failure is logged")
-def test_exhausted_attempts_end_as_failed_and_are_logged(acme, caplog):
-    with receiver(500) as subscriber:
-        subscription = acme.create(subscriber.url)
-        acme.ingest()
-        now = timezone.now()
-        for seconds in (0, 10, 20, 30):
-            with time_machine.travel(now + timedelta(seconds=seconds)):
-                dispatch()
-    assert len(subscriber.requests) == 3
-    [row] = acme.deliveries(subscription)
-    assert (row["status"], row["attempts"], row["last_error"]) == (
-        "failed",
-        3,
-        "HTTP 500",
-    )
-    assert row["next_attempt_at"] is row["delivered_at"] is None
-    assert "delivery failed" in caplog.text
-    assert acme.get(f"/{subscription['id']}")["active"] is True
 
 
 @pytest.mark.spec("gateway", "Inactive subscriptions do not receive events")
@@ -270,26 +205,6 @@ def test_events_go_to_every_matching_subscription_of_the_tenant_alone(acme, glob
     acme.ingest()
     receiving = Delivery.objects.values_list("endpoint__public_id", flat=True)
     assert set(receiving) == {all_types, matching}
-
-
-@pytest.mark.spec("gateway", "POST …/{id}/test: send a synthetic test event")
-def test_the_test_event_goes_to_that_subscription_whatever_its_event_types(acme):
-    with receiver(204) as subscriber:
-        subscription = acme.create(subscriber.url, event_types=["drift.detected"])
-        acme.create(subscriber.url)
-        response = acme.test(subscription)
-        assert response.status_code == 202
-        assert response.json() == {
-            "event_id": Event.objects.get().public_id,
-            "queued": True,
-        }
-        assert dispatch() == 1
-    body = orjson.loads(subscriber.requests[0].body)
-    assert list(body) == ENVELOPE
-    assert (body["type"], body["principal_id"]) == ("webhook.test", "ada")
-    assert body["data"] == {"subscription_id": subscription["id"]}
-    assert stripe_accepts(subscriber.requests[0], subscription["secret"])
-    assert subscriber.requests[0].headers["X-Gateway-Event"] == "webhook.test"
 
 
 def test_a_test_of_an_inactive_subscription_is_409_and_stores_nothing(acme):

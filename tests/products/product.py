@@ -11,7 +11,9 @@ from django.test import Client
 
 from tests.factories import UserFactory
 from tests.gateway.client import Api as GatewayApi
+from tests.receiver import Received
 from tests.recording.conftest import Api as RecordingApi
+from tests.signatures import verify_sha256, verify_timestamped
 from webhooks_core.models import Endpoint
 from webhooks_core.publishing import publish
 
@@ -37,6 +39,7 @@ class Product:
     codes: Mapping[int, str]  # of recording's errors
     metadata: Mapping[str, str]
     setting: str
+    statuses: tuple[int | str, ...]  # pending, delivered, failed
 
     @property
     def absent(self) -> str:
@@ -51,6 +54,26 @@ class Product:
             "/{id}/test": {"POST"},
             "/{id}/deliveries": {"GET", "HEAD"},
         }
+
+    def verify(self, request: Received, secret: str) -> str:
+        """Verify the signature of a delivery; return its timestamp."""
+        name = f"X-{self.name.title()}"
+        signature = request.headers[f"{name}-Signature"]
+        stamp = str(request.headers[f"{name}-Timestamp"])
+        signed: dict[str, Any] = {
+            "signature": signature,
+            "body": request.body,
+            "now": int(stamp),
+        }
+        if self is RECORDING:
+            verify_sha256(secret, timestamp=stamp, tolerance_s=5, **signed)
+        else:
+            verify_timestamped(secret, **signed)
+        return stamp
+
+    def id_of(self, request: Received) -> str:
+        """Return the id by which receivers recognise a delivery that is repeated."""
+        return str(request.headers[f"X-{self.name.title()}-Delivery"])
 
     def error(self, response: Any, status: int) -> str:
         """Assert the one shape of every error; return the message."""
@@ -170,6 +193,7 @@ RECORDING = Product(
     },
     metadata={},
     setting="RECORDING_RATES",
+    statuses=(0, 1, 2),
 )
 GATEWAY = Product(
     name="gateway",
@@ -185,5 +209,6 @@ GATEWAY = Product(
     codes={},
     metadata={"request_id": "r", "principal_id": "ada", "trace_id": "t"},
     setting="GATEWAY_RATES",
+    statuses=("attempting", "delivered", "failed"),
 )
 PRODUCTS = {product.name: product for product in (RECORDING, GATEWAY)}

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+import orjson
 import pytest
+import time_machine
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from tests.products.product import RECORDING
+from tests.receiver import receiver
 from tests.webhooks_core.engine import dispatch
 from webhooks_core.models import Delivery
 from webhooks_core.times import iso
@@ -124,3 +130,96 @@ def test_a_refused_connection_is_an_attempt_and_is_retried(mine, free_port):
     assert record["attempts"] == 1
     assert record["last_error"] == "the connection was refused"
     assert Delivery.objects.get().next_attempt_at
+
+
+# ── To a real receiver ──────────────────────────────────────────────────────────────
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.spec("recording", "attempt fails: attempts, last_error, retry in a minute")
+@pytest.mark.spec(
+    "recording",
+    "consecutive_failures resets after a success",
+    "updated_at advances on every delivery attempt",
+    "last_error is the latest failure's reason",
+    "2xx within 5 seconds: delivered, delivered_at set, failures reset",
+)
+@pytest.mark.spec("gateway", "Delivery semantics 1 and 2")
+@pytest.mark.spec(
+    "gateway",
+    "the event id is stable across retries, prefix evt_",
+    "2xx: delivered, no further attempts",
+    "failure below max_attempts: retry after exponential backoff",
+)
+def test_a_delivery_is_retried_with_one_body_until_it_succeeds(product, mine):
+    pauses = {"recording": (60, 300), "gateway": (0.5, 1)}[product.name]
+    errors = ("HTTP 500", "HTTP 503", "HTTP 503")  # the last one is kept
+    attempted = {"recording": "updated_at", "gateway": "last_attempt_at"}[product.name]
+    with receiver(500, 503, 204) as server:
+        created = mine.create(url=server.url)
+        mine.publish()
+        for number, error in enumerate(errors, start=1):
+            due = Delivery.objects.get().next_attempt_at
+            assert due
+            with time_machine.travel(due + timedelta(seconds=1), tick=False):
+                assert dispatch() == 1
+                now = timezone.now()
+            [record] = mine.get(f"/{created[product.id_field]}/deliveries")
+            is_last = number == len(errors)
+            status = product.statuses[1 if is_last else 0]
+            assert (record["status"], record["attempts"]) == (status, number)
+            assert (record["last_error"], bool(record["delivered_at"])) == (
+                error,
+                is_last,
+            )
+            [item] = mine.get()
+            assert item[attempted] == iso(now)
+            failures = 0 if is_last else number
+            assert mine.endpoints.get().consecutive_failures == failures
+            assert item.get("consecutive_failures", failures) == failures
+            due = Delivery.objects.get().next_attempt_at
+            if is_last:
+                assert due is None
+            else:
+                assert due
+                pause = (due - now).total_seconds()
+                assert pauses[number - 1] <= pause <= pauses[number - 1] * 1.1
+    assert len({request.body for request in server.requests}) == 1
+    assert len({product.id_of(request) for request in server.requests}) == 1
+    assert len({product.verify(it, created["secret"]) for it in server.requests}) == 3
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.spec("recording", "up to 5 retries, then terminal failure (2)")
+@pytest.mark.spec(
+    "recording", "delivery status: 0 pending, 1 delivered, 2 terminal failure"
+)
+@pytest.mark.spec("gateway", "max_attempts reached: failed, failure is logged")
+def test_after_its_last_attempt_a_delivery_has_failed(product, mine, caplog):
+    attempts = {"recording": 6, "gateway": 3}[product.name]
+    with receiver(500) as server:
+        created = mine.new_id(url=server.url)
+        mine.publish()
+        while due := Delivery.objects.get().next_attempt_at:
+            with time_machine.travel(due + timedelta(seconds=1)):
+                assert dispatch() == 1
+    [record] = mine.get(f"/{created}/deliveries")
+    assert (record["status"], record["attempts"]) == (product.statuses[2], attempts)
+    assert not record["delivered_at"]
+    assert len(server.requests) == attempts
+    assert "delivery failed" in caplog.text
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.spec("recording", "test queues a signed event of type webhook.ping")
+@pytest.mark.spec("gateway", "POST …/{id}/test: send a synthetic test event")
+def test_a_test_event_arrives_signed(product, mine):
+    with receiver(204) as server:
+        created = mine.create(url=server.url, **{product.events: []})
+        address = f"/{created[product.id_field]}/test"
+        event_id = mine.call("POST", address).json()["event_id"]
+        assert dispatch() == 1
+    [request] = server.requests
+    product.verify(request, created["secret"])
+    assert request.headers[f"X-{product.name.title()}-Event"] == product.ping
+    assert orjson.loads(request.body)["id"] == event_id

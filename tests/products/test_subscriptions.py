@@ -85,3 +85,4 @@ def test_a_test_event_goes_to_that_subscription_alone_whatever_its_events(
     body = orjson.loads(delivery.event.body)
     assert (body["id"], body["type"]) == (queued["event_id"], product.ping)
     assert list(body["data"].values()) == [tested]
+    assert body.get("principal_id", "ada") == "ada"  # the caller, of the gateway
