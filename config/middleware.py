@@ -12,7 +12,7 @@ from django.http.response import HttpResponseBase
 from django.middleware.common import CommonMiddleware
 
 from config import errors
-from webhooks_core.web.parsers import EncodedBody, is_encoded
+from webhooks_core.web.parsers import EncodedBodyError, is_encoded
 
 # Load balancers probe by IP address.
 ANY_HOST = frozenset({"/healthz", "/readyz"})
@@ -60,7 +60,6 @@ class PageMiddleware:
         if request.method == "POST" and is_encoded(
             request.headers.get("Content-Encoding")
         ):
-            return HttpResponse(
-                EncodedBody.default_detail, status=415, headers=EncodedBody.headers
-            )
+            error = EncodedBodyError()
+            return HttpResponse(error.detail, status=415, headers=error.headers)
         return None

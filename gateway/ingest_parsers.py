@@ -17,7 +17,8 @@ from rest_framework.parsers import BaseParser
 
 from gateway.chat.core import json_numbers
 from gateway.ingest import HTML, MARKDOWN, METADATA_TOO_LARGE, PLAIN
-from webhooks_core.web.parsers import PayloadTooLarge, StrictJSONParser, check_length
+from webhooks_core.web.errors import PayloadTooLargeError
+from webhooks_core.web.parsers import StrictJSONParser, check_length
 
 TYPES_BY_SUFFIX = {
     ".md": MARKDOWN,
@@ -88,7 +89,7 @@ class DocumentFormParser(BaseParser):
         except MultiPartParserError as error:
             raise ParseError("The body is not a well-formed form.") from error
         except RequestDataTooBig as error:
-            raise PayloadTooLarge(
+            raise PayloadTooLargeError(
                 "A form field is too large; send the document as a file."
             ) from error
         return _body(fields, files)
@@ -142,7 +143,7 @@ class _InMemory(FileUploadHandler):
     def receive_data_chunk(self, raw_data: bytes, _: int) -> None:
         self._content += raw_data
         if len(self._content) > settings.GATEWAY_INGEST_MAX_BYTES:
-            raise PayloadTooLarge(
+            raise PayloadTooLargeError(
                 f"The file is over {settings.GATEWAY_INGEST_MAX_BYTES} bytes."
             )
 

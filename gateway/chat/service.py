@@ -47,7 +47,7 @@ from webhooks_core.web.errors import (
     UnavailableError,
 )
 from webhooks_core.web.json_values import values_in
-from webhooks_core.web.parsers import EncodedBody, is_encoded
+from webhooks_core.web.parsers import EncodedBodyError, is_encoded
 from webhooks_core.web.thread_pool import InThread
 
 # How long a key is looked up before the database counts as unavailable.
@@ -189,15 +189,13 @@ class Service:
     ) -> ChatContext:
         """Read the body and find the endpoint.
 
-        Raises UnsupportedMediaTypeError, what `request.read` raises, EndpointNotFoundError,
+        Raises UnsupportedMediaTypeError, EncodedBodyError, what `request.read` raises, EndpointNotFoundError,
         InvalidRequestError, InvalidValueError.
         """
         if not request.is_json:
             raise UnsupportedMediaTypeError
         if is_encoded(request.headers.get("content-encoding")):
-            raise UnsupportedMediaTypeError(
-                EncodedBody.default_detail, headers=EncodedBody.headers
-            )
+            raise EncodedBodyError
         raw = await request.read(held.add)
         # A body of more values is refused when it is read.
         held.add(VALUE_BYTES * min(values_in(raw), MAX_VALUES))

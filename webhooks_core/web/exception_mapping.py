@@ -14,7 +14,6 @@ from django.http.request import UnreadablePostError
 from rest_framework import exceptions
 
 from webhooks_core.database.outages import is_outage
-from webhooks_core.web.parsers import EncodedBody, PayloadTooLarge
 
 # Of a 503: most outages are restarts.
 RETRY_AFTER = {"Retry-After": "5"}
@@ -38,43 +37,32 @@ class Failure:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+# The first kind that an exception is decides. A body that cannot be read: the client went away.
+STATUSES: Mapping[type[Exception], int] = {
+    exceptions.NotFound: 404,
+    Http404: 404,
+    exceptions.MethodNotAllowed: 405,
+    exceptions.UnsupportedMediaType: 415,
+    RequestDataTooBig: 413,
+    SuspiciousOperation: 400,
+    UnreadablePostError: 400,
+}
+
+
 def failure_of(error: BaseException | None) -> Failure | None:
     """Return the failure that an exception means; None for an unexpected one."""
-    if isinstance(error, exceptions.APIException):
-        return _failure_of_drf(error)
-    return _failure_of_django(error)
-
-
-def _failure_of_drf(error: exceptions.APIException) -> Failure | None:
     match error:
-        case EncodedBody():
-            return Failure(415, error.default_detail, error.headers)
+        case exceptions.ValidationError() | exceptions.ParseError():
+            return Failure(400, _first_message(error.detail))
         case exceptions.Throttled():
             return Failure(429, headers={"Retry-After": _seconds(error)})
-        case exceptions.ValidationError() | exceptions.ParseError() | PayloadTooLarge():
-            return Failure(error.status_code, _first_message(error.detail))
-        case (
-            exceptions.NotFound()
-            | exceptions.MethodNotAllowed()
-            | exceptions.UnsupportedMediaType()
-        ):
-            return Failure(error.status_code)
-    return None
-
-
-def _failure_of_django(error: BaseException | None) -> Failure | None:
-    match error:
-        case Http404():
-            return Failure(404)
-        case RequestDataTooBig():
-            return Failure(413)
         case UnreadablePostError() if error.errno in _NOT_STORED:
             return Failure(503, headers=RETRY_AFTER)
-        case UnreadablePostError() | SuspiciousOperation():
-            return Failure(400)  # unreadable: the client went away
-        case _ if is_outage(error) or isinstance(error, _OUTAGES):
-            return Failure(503, headers=RETRY_AFTER)
-    return None
+    for kind, status in STATUSES.items():
+        if isinstance(error, kind):
+            return Failure(status)
+    is_away = is_outage(error) or isinstance(error, _OUTAGES)
+    return Failure(503, headers=RETRY_AFTER) if is_away else None
 
 
 def _seconds(throttled: Any) -> str:

@@ -9,22 +9,19 @@ import orjson
 from rest_framework import exceptions
 from rest_framework.parsers import BaseParser
 
+from webhooks_core.web.errors import ApiError, PayloadTooLargeError
+
 MAX_BODY_BYTES = 65_536
 
 
-class PayloadTooLarge(exceptions.APIException):
-    status_code = 413
-    default_detail = "The body is too large."
-    default_code = "payload_too_large"
+class EncodedBodyError(ApiError):
+    """Send the body as it is, without Content-Encoding.
 
-
-class EncodedBody(exceptions.APIException):
-    """The body has a Content-Encoding: once decoded it could be of any size."""
+    Once decoded it could be of any size.
+    """
 
     status_code = 415
-    default_detail = "Send the body as it is, without Content-Encoding."
-    default_code = "unsupported_media_type"
-    headers = {"Accept-Encoding": "identity"}
+    default_headers = {"Accept-Encoding": "identity"}
 
 
 def is_encoded(content_encoding: str | None) -> bool:
@@ -39,7 +36,7 @@ def is_over(declared: str, limit: int) -> bool:
 
 
 def check_length(parser_context: Mapping[str, Any] | None, *, limit: int) -> None:
-    """Raise PayloadTooLarge if a request declares a larger body.
+    """Raise PayloadTooLargeError if a request declares a larger body.
 
     If a server refuses to read a body, only its declared length arrives here.
     """
@@ -48,8 +45,8 @@ def check_length(parser_context: Mapping[str, Any] | None, *, limit: int) -> Non
         raise _too_large(limit)
 
 
-def _too_large(limit: int) -> PayloadTooLarge:
-    return PayloadTooLarge(f"The body is over {limit} bytes.")
+def _too_large(limit: int) -> PayloadTooLargeError:
+    return PayloadTooLargeError(f"The body is over {limit} bytes.")
 
 
 class StrictJSONParser(BaseParser):

@@ -15,7 +15,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from webhooks_core.web.errors import ErrorHandler
 from webhooks_core.web.pages import ItemsPagination
-from webhooks_core.web.parsers import EncodedBody, StrictJSONParser, is_encoded
+from webhooks_core.web.parsers import EncodedBodyError, StrictJSONParser, is_encoded
 from webhooks_core.web.renderers import IgnoreAccept, JSONRenderer
 
 
@@ -64,10 +64,10 @@ class ProductAPIView(APIView):
     def parsed_body(self) -> Any:
         """Return the request's body as it was parsed.
 
-        Raises ParseError, PayloadTooLarge, EncodedBody or UnsupportedMediaType.
+        Raises ParseError, PayloadTooLargeError, EncodedBodyError or UnsupportedMediaType.
         """
         if is_encoded(self.request.headers.get("Content-Encoding")):
-            raise EncodedBody
+            raise EncodedBodyError
         if self.request.stream is None:
             raise exceptions.ParseError(
                 "The body is empty: send a JSON object, and its Content-Length."
