@@ -6,9 +6,11 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
+from django.core.exceptions import ValidationError
 
 from gateway.chat.core.usage_tokens import Usage
 from gateway.chat.metering import usage
+from gateway.chat.model_registry import load
 from gateway.chat.models import (
     ModelEndpoint,
     ModelPrice,
@@ -18,7 +20,8 @@ from gateway.chat.models import (
     UsageRecord,
     UsageTotal,
 )
-from tests.gateway.chat.factories import ModelPriceFactory
+from gateway.configuration.shapes import Target
+from tests.gateway.chat.factories import ModelEndpointFactory, ModelPriceFactory
 from tests.gateway.chat.metering.test_usage import ended
 from webhooks_core.admin import base
 
@@ -124,13 +127,16 @@ def test_usage_is_neither_added_nor_changed_nor_deleted(admin_client, address):
     assert UsageRecord.objects.get().tenant == "acme"
 
 
-@pytest.mark.parametrize("address", [RECORDS, DAYS])
+@pytest.mark.parametrize(
+    "page", ["usageday", "usagerecord", "modelprice", "modelendpoint"]
+)
 def test_a_list_costs_the_same_whatever_its_length(
-    admin_client, address, django_assert_max_num_queries
+    admin_client, page, django_assert_max_num_queries
 ):
     usage.write([ended(at=NOON, principal=f"p{number}") for number in range(60)])
-    with django_assert_max_num_queries(12):
-        assert admin_client.get(address).status_code == 200
+    ModelEndpointFactory.create_batch(20)
+    with django_assert_max_num_queries(14):
+        assert admin_client.get(f"/admin/gateway_chat/{page}/").status_code == 200
 
 
 def test_things_are_called_by_what_they_are():
@@ -141,47 +147,102 @@ def test_things_are_called_by_what_they_are():
     assert str(ModelTarget(model="there")) == "there"
 
 
-@pytest.mark.parametrize(
-    ("url", "is_good"),
-    [
-        ("https://one.example/v1", True),
-        ("https://one.example:99999/v1", False),
-        ("https://[::1", False),
-        ("ftp://one.example", False),
-        ("https://one.example/v1?key=1", False),
-    ],
-)
-def test_a_targets_address_is_checked_before_it_is_saved(admin_client, url, is_good):
-    form = {
-        "name": "large",
-        "upstream": "openai",
-        "inference_type": "chat",
-        "is_active": "on",
-        "allow_everyone": "on",
-        "allow_principals": "acme/ada\nglobex/gus",
-        **dict.fromkeys(("connect_s", "first_byte_s", "idle_s", "total_s"), "5"),
-        "targets-TOTAL_FORMS": "1",
-        "targets-INITIAL_FORMS": "0",
-        "targets-0-base_url": url,
-        "targets-0-model": "big",
-        "targets-0-weight": "1",
+FORM = {
+    "name": "rows",
+    "upstream": "openai",
+    "inference_type": "chat",
+    "supports": "streaming\r\n tools ",
+    "allow_tenants": "acme",
+    "allow_principals": "",
+    "connect_s": "5",
+    "first_byte_s": "60",
+    "idle_s": "60",
+    "total_s": "",
+    "is_active": "on",
+    "targets-TOTAL_FORMS": "1",
+    "targets-INITIAL_FORMS": "0",
+    "targets-0-base_url": "http://127.0.0.1:1/v1",
+    "targets-0-model": "there",
+    "targets-0-api_key": "sk-secret",
+    "targets-0-weight": "1",
+}
+ADD = "/admin/gateway_chat/modelendpoint/add/"
+
+
+def test_an_endpoint_is_made_in_the_admin_and_its_key_is_kept(admin_client):
+    assert admin_client.post(ADD, FORM).status_code == 302
+    entry = load()["rows"]
+    assert entry.supports == frozenset({"streaming", "tools"})
+    assert entry.allow.tenants == frozenset({"acme"})
+    assert entry.targets[0].api_key == "sk-secret"
+
+    row = ModelEndpoint.objects.get(name="rows")
+    page = f"/admin/gateway_chat/modelendpoint/{row.pk}/change/"
+    text = admin_client.get(page).content.decode()
+    assert "streaming\ntools" in text
+    assert "sk-secret" not in text
+    again = FORM | {
+        "targets-INITIAL_FORMS": "1",
+        "targets-0-id": str(row.targets.get().pk),
+        "targets-0-endpoint": str(row.pk),
+        "targets-0-api_key": "",
+        "targets-0-weight": "3",
     }
-    response = admin_client.post("/admin/gateway_chat/modelendpoint/add/", form)
-    assert response.status_code == (302 if is_good else 200)
-    assert ModelEndpoint.objects.exists() == is_good
+    assert admin_client.post(page, again).status_code == 302
+    assert load()["rows"].targets[0] == Target(
+        "http://127.0.0.1:1/v1", "there", "sk-secret", 3
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", "echo"),
+        ("inference_type", "chatt"),
+        ("inference_type", ""),
+        ("supports", "stream"),
+        ("supports", "streaming\nimages"),
+        ("supports", "tools\ntools"),
+        ("allow_tenants", "two words"),
+        ("allow_principals", "nobody"),
+        ("idle_s", "0"),
+        ("targets-0-api_key", "${NOT_SET_ANYWHERE}"),
+        ("targets-0-api_key", "$NOT_SET_ANYWHERE"),
+        ("targets-0-api_key", "x${NOT_SET_ANYWHERE}"),
+        ("targets-0-api_key", "sk\n1"),
+        ("targets-0-api_key", "clé"),
+        ("targets-0-base_url", "http://x/v 1"),
+        *(
+            ("targets-0-base_url", url)
+            for url in ("file:///etc/passwd", "https://one.example:99999/v1", "https://[::1", "https://x/v1?key=1")
+        ),
+    ],
+)  # fmt: skip
+def test_a_bad_endpoint_is_not_stored(admin_client, field, value):
+    assert admin_client.post(ADD, FORM | {field: value}).status_code == 200
+    assert not ModelEndpoint.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "supports", [["stream"], ["tools", "tools"], [""], [1], [["tools"]], "tools", {}, 5]
+)
+def test_a_row_supports_nothing_but_the_fixed_values(supports):
+    row = ModelEndpoint(name="m", upstream="echo", supports=supports or {"a": 1})
+    with pytest.raises(ValidationError, match="supports"):
+        row.full_clean()
 
 
 @pytest.mark.parametrize(
     ("query", "shown"),
     [
-        *(("model=free", 1), ("model=none", 0), ("model=%00", 0)),
         *(
-            ("status=200", 2),
-            ("status=404", 0),
-            ("status=x", 0),
-            ("streamed__exact=0", 2),
+            ("model=free", 1),
+            ("model=none", 0),
+            ("model=%00", 0),
+            ("o=-1&model=free", 1),
         ),
-        *(("q=req-", 2), ("o=3", 2), ("o=-1&model=free", 1)),
+        *(("status=200", 2), ("status=404", 0), ("status=x", 0)),
+        *(("streamed__exact=0", 2), ("q=req-", 2), ("o=3", 2)),
     ],
 )
 def test_records_are_filtered_searched_and_sorted(admin_client, query, shown):
