@@ -1,4 +1,4 @@
-"""OpenAI's own client against both families of addresses, and what is beside the contract."""
+"""OpenAI's own clients and LangChain against both families of addresses, and /v1 on the wire."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from typing import Any
 
 import openai
 import pytest
+from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_openai import ChatOpenAI
 
-from gateway.configuration.shapes import Allow, Target
-from tests.gateway.chat.harness import MESSAGES
+from gateway.configuration.shapes import Target
+from tests.gateway.chat.harness import MESSAGES, STREAM_OR_NOT, V1
 from tests.gateway.chat.mock_upstream import (
     COMPLETION,
     DONE,
@@ -27,117 +29,151 @@ from tests.gateway.chat.mock_upstream import (
     event,
     sends,
 )
+from tests.gateway.chat.upstreams.anthropic_events import CALL, TOOL
 from tests.running import PATIENCE_S
 from tests.tools import node_packages
 
-V1 = "/v1/chat/completions"
-
 
 @pytest.fixture(params=["/v1", "/v2"])
-def client(request, gateway, key):
-    with openai.OpenAI(
-        base_url=gateway.url + request.param, api_key=key, max_retries=0
-    ) as openai_client:
+def base_url(request, gateway) -> str:
+    return str(gateway.url + request.param)
+
+
+@pytest.fixture
+def client(base_url, key):
+    with openai.OpenAI(base_url=base_url, api_key=key, max_retries=0) as openai_client:
         yield openai_client
 
 
 def create(client, **fields: Any) -> Any:
-    return client.chat.completions.create(model="small", messages=MESSAGES, **fields)
+    fields = {"model": "small", "messages": MESSAGES, **fields}
+    return client.chat.completions.create(**fields)
 
 
-def test_the_client_reads_a_completion(client, upstream):
+def test_the_client_reads_a_completion_and_a_stream(client, upstream):
     upstream.script = answers(COMPLETION)
     completion = create(client)
     assert completion.choices[0].message.content == "Hello"
-    assert completion.model == "small"
-    assert completion.usage.prompt_tokens == 9
-
-
-def test_the_client_reads_a_stream(client, upstream):
+    assert (completion.model, completion.usage.prompt_tokens) == ("small", 9)
     upstream.script = sends(*WHOLE_STREAM)
-    chunks = list(create(client, stream=True, stream_options={"include_usage": True}))
-    text = "".join(
-        item.choices[0].delta.content or "" for item in chunks if item.choices
-    )
-    assert text == "Hello"
-    assert chunks[-1].usage.completion_tokens == 2
+    parts = list(create(client, stream=True, stream_options={"include_usage": True}))
+    texts = [part.choices[0].delta.content or "" for part in parts if part.choices]
+    assert "".join(texts) == "Hello"
+    assert parts[-1].usage.completion_tokens == 2
 
 
 def test_the_client_reads_streamed_tool_calls(client, upstream):
     upstream.script = sends(*TOOL_STREAM)
-    tool = {"type": "function", "function": {"name": "tide", "parameters": {}}}
-    calls = [
-        call
-        for item in create(client, stream=True, tools=[tool])
-        for call in item.choices[0].delta.tool_calls or ()
-    ]
-    assert calls[0].function.name == "tide"
-    assert json.loads(calls[1].function.arguments) == {"at": "Brest"}
-    assert upstream.requests[0].json["tools"] == [tool]
+    stream = create(client, stream=True, tools=[TOOL])
+    parts = [part.choices[0].delta.tool_calls or () for part in stream]
+    named, argued = [call for calls in parts for call in calls]
+    assert named.function.name == "tide"
+    assert json.loads(argued.function.arguments) == {"at": "Brest"}
+    assert upstream.requests[0].json["tools"] == [TOOL]
 
 
-@pytest.mark.parametrize("stream", [False, True])
+@STREAM_OR_NOT
 def test_the_client_raises_its_own_errors(client, upstream, stream):
     upstream.script = answers({"error": {"message": "no messages"}}, 400)
     with pytest.raises(openai.BadRequestError) as refused:
         create(client, stream=stream)
     assert "no messages" in refused.value.response.text
     with pytest.raises(openai.NotFoundError):
-        client.chat.completions.create(model="absent", messages=[], stream=stream)
+        create(client, model="absent", stream=stream)
     upstream.script = answers({}, 503)
     with pytest.raises(openai.InternalServerError):
         create(client, stream=stream)
-
-
-def test_the_client_is_told_when_a_stream_breaks(client, upstream):
     upstream.script = sends(STREAM[0], 0.02, None)
     with pytest.raises(openai.APIError):
         list(create(client, stream=True))
 
 
-def test_the_asynchronous_client_reads_a_stream(gateway, upstream, key):
+def test_the_asynchronous_client_reads_a_stream(base_url, upstream, key):
     upstream.script = sends(*WHOLE_STREAM)
 
-    async def read() -> str:
-        url = gateway.url + "/v1"
-        async with openai.AsyncOpenAI(base_url=url, api_key=key) as client:
-            stream = await create(client, stream=True)
-            return "".join(
-                [
-                    item.choices[0].delta.content or ""
-                    async for item in stream
-                    if item.choices
-                ]
-            )
+    async def read() -> list[str]:
+        async with openai.AsyncOpenAI(base_url=base_url, api_key=key) as client:
+            parts = [part async for part in await create(client, stream=True)]
+        return [part.choices[0].delta.content or "" for part in parts if part.choices]
 
-    assert asyncio.run(read()) == "Hello"
+    assert "".join(asyncio.run(read())) == "Hello"
 
 
-@pytest.mark.parametrize("client", ["/v1"], indirect=True)
-def test_the_client_lists_the_models_that_it_may_use(gateway, client):
-    gateway.declare(name="theirs", allow=Allow(everyone=False))
-    assert [item.id for item in client.models.list()] == ["small"]
-
-
-@pytest.mark.parametrize("client", ["/v1"], indirect=True)
+@pytest.mark.parametrize("base_url", ["/v1"], indirect=True)
 def test_the_client_reads_embeddings(gateway, client, upstream):
     gateway.declare(name="vectors", inference_type="embedding")
+    item = {"object": "embedding", "index": 0, "embedding": [0.5, 1.0]}
+    usage = {"prompt_tokens": 4, "total_tokens": 4}
     upstream.script = answers(
-        {
-            "object": "list",
-            "data": [{"object": "embedding", "index": 0, "embedding": [0.5, 1.0]}],
-            "model": "upstream-model",
-            "usage": {"prompt_tokens": 4, "total_tokens": 4},
-        }
+        {"object": "list", "data": [item], "model": "upstream-model", "usage": usage}
     )
-    found = client.embeddings.create(
+    response = client.embeddings.create(
         model="vectors", input="x", encoding_format="float"
     )
-    assert found.data[0].embedding == [0.5, 1.0]
-    assert found.model == "vectors"
+    assert response.data[0].embedding == [0.5, 1.0]
+    assert response.model == "vectors"
     assert upstream.requests[0].path == "/v1/embeddings"
-    usage = gateway.kept.ended[0].usage
-    assert (usage.prompt_tokens, usage.completion_tokens) == (4, 0)
+    counted = gateway.kept.ended[0].usage
+    assert (counted.prompt_tokens, counted.completion_tokens) == (4, 0)
+
+
+# ── LangChain ───────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def model(base_url, key) -> ChatOpenAI:
+    return ChatOpenAI(base_url=base_url, api_key=key, model="small", max_retries=0)
+
+
+def test_langchain_reads_answers_and_streams_to_their_usage(model, upstream):
+    upstream.script = answers(COMPLETION)
+    response = model.invoke([HumanMessage("Say hello")])
+    assert response.content == "Hello"
+    assert response.usage_metadata["input_tokens"] == 9
+    assert response.response_metadata["model_name"] == "small"
+    upstream.script = sends(*WHOLE_STREAM)
+    parts = list(model.stream("Say hello", stream_usage=True))
+    assert "".join(part.text for part in parts) == "Hello"
+    usages = [part.usage_metadata for part in parts if part.usage_metadata]
+    assert [item["output_tokens"] for item in usages] == [2]
+
+
+def test_langchain_calls_a_tool_and_sends_its_result_back(model, upstream):
+    message = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+    upstream.script = answers({**COMPLETION, "choices": [choice]})
+    question, with_tools = HumanMessage("When?"), model.bind_tools([TOOL])
+    called = with_tools.invoke([question])
+    upstream.script = sends(*TOOL_STREAM)
+    first, *rest = with_tools.stream("When?")
+    for part in rest:
+        first += part
+    for answer in (called, first):
+        (call,) = answer.tool_calls
+        assert (call["name"], call["args"]) == ("tide", {"at": "Brest"})
+
+    upstream.script = answers(COMPLETION)
+    result = ToolMessage("04:12", tool_call_id="toolu_1")
+    model.invoke([question, called, result])
+    *_, assistant, answered = upstream.requests[-1].json["messages"]
+    arguments = assistant["tool_calls"][0]["function"]["arguments"]
+    assert json.loads(arguments) == {"at": "Brest"}
+    assert (answered["role"], answered["content"]) == ("tool", "04:12")
+
+
+def test_langchain_raises_the_errors_that_applications_catch(model, upstream):
+    for script, error in (
+        (answers({"error": {"message": "no"}}, 400), openai.BadRequestError),
+        (answers({}, 503), openai.InternalServerError),
+    ):
+        upstream.script = script
+        with pytest.raises(error):
+            model.invoke("x")
+        with pytest.raises(error):
+            list(model.stream("x"))
+    upstream.script = sends(STREAM[0], 0.02, None)
+    with pytest.raises(openai.APIError):
+        list(model.stream("x"))
 
 
 # ── /v1 as it is on the wire ────────────────────────────────────────────────────────
@@ -171,8 +207,7 @@ def test_v1_forwards_usage_only_to_a_client_that_asked(
     usages = [item["usage"] for item in events[:-1] if item.get("usage")]
     assert usages == ([USAGE] if wanted else [])
     assert upstream.requests[0].json["stream_options"] == {"include_usage": True}
-    assert gateway.settled(lambda: gateway.kept.ended)
-    assert gateway.kept.ended[0].usage.prompt_tokens == 9
+    assert gateway.recorded().usage.prompt_tokens == 9
 
 
 def test_usage_beside_a_text_is_forwarded_with_it(gateway, upstream):
@@ -181,34 +216,21 @@ def test_usage_beside_a_text_is_forwarded_with_it(gateway, upstream):
     assert (first["choices"][0]["delta"], first["usage"]) == ({"content": "Hel"}, USAGE)
 
 
-def test_v1_tells_a_broken_stream_as_openai_does(gateway, upstream):
-    upstream.script = sends(STREAM[0], 0.02, None)
-    last = gateway.stream(path=V1, headers={"X-Request-Id": "req-7"})[-1]
-    assert last["error"]["message"] == "Upstream service error for request_id req-7"
-    assert last["error"]["type"] == "server_error"
-
-
 @pytest.mark.parametrize(
     ("fields", "status", "kind", "code", "param"),
     [
         ({"model": "absent"}, 404, "not_found_error", "model_not_found", "model"),
         ({"model": 5}, 400, "invalid_request_error", None, None),
         ({"model": 5, "stream": 5}, 400, "invalid_request_error", None, None),
+        ({"headers": {"X-Forwarded-For": "10.0.0.1"}}, 401, "authentication_error", "invalid_api_key", None),
     ],
-)
+)  # fmt: skip
 def test_v1_errors_have_openais_shape(gateway, fields, status, kind, code, param):
     response = gateway.post(path=V1, **fields)
     error = response.json()["error"]
     assert response.status_code == status
-    assert set(error) == {"message", "type", "param", "code"}
-    assert (error["type"], error["code"], error["param"]) == (kind, code, param)
-    assert isinstance(error["message"], str)
-
-
-def test_v1_without_identity_is_an_authentication_error(gateway):
-    response = gateway.post(path=V1, headers={"X-Forwarded-For": "10.0.0.1"})
-    assert response.status_code == 401
-    assert response.json()["error"]["type"] == "authentication_error"
+    assert isinstance(error.pop("message"), str)
+    assert error == {"type": kind, "param": param, "code": code}
 
 
 def test_chat_is_not_for_embedding_endpoints_and_the_reverse(gateway, upstream):
