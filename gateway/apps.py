@@ -13,8 +13,6 @@ class GatewayConfig(AppConfig):
         from gateway import (
             checks,  # noqa: F401 - registers them
             configuration,
-            events,
-            policy,
             webhooks,
         )
         from webhooks_core import profiles
@@ -29,7 +27,6 @@ class GatewayConfig(AppConfig):
                 source=settings.GATEWAY_CONFIG,
             )
         )
-        policy.set_publisher(events.publish_violation)
         bootstrap.schedule_after_migrate(
             self,
             "gateway.retention.remove_old",

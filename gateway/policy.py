@@ -1,26 +1,16 @@
-"""The policy writer: stores decisions, and publishes denials when a publisher is set."""
+"""The policy writer: stores denials, and publishes them."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import structlog
 from django.db import transaction
 
+from gateway import events
 from gateway.identity import Caller
 from gateway.models import PolicyDecision
 from webhooks_core.ids import public_id
 
-Publisher = Callable[[PolicyDecision], object]
-
-_publishers: list[Publisher] = []
-
 log = structlog.stdlib.get_logger(__name__)
-
-
-def set_publisher(publisher: Publisher | None) -> None:
-    """Set what is called with every denial from now on; None is nothing."""
-    _publishers[:] = [] if publisher is None else [publisher]
 
 
 def record_denial(
@@ -34,7 +24,7 @@ def record_denial(
 ) -> PolicyDecision:
     """Store that a policy denied an action and publish it; return the decision.
 
-    Synchronous, for a background task. A publisher that fails is logged and leaves the
+    Synchronous, for a background task. A failure to publish is logged and leaves the
     decision stored. `resource` is cut to 255 characters; what a database cannot store is
     replaced.
     """
@@ -55,12 +45,11 @@ def record_denial(
 
 
 def _publish(decision: PolicyDecision) -> None:
-    for publisher in _publishers:
-        try:
-            with transaction.atomic():
-                publisher(decision)
-        except Exception:
-            log.exception("policy event not published", decision=decision.public_id)
+    try:
+        with transaction.atomic():
+            events.publish_violation(decision)
+    except Exception:
+        log.exception("policy event not published", decision=decision.public_id)
 
 
 def _storable(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The policy writer: denials are stored, and published when a publisher is wired."""
+"""The policy writer: denials are stored, and published."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import orjson
 import pytest
-from django.apps import apps
 from django.db import connection
 
 from gateway import events, policy
@@ -18,14 +17,6 @@ from webhooks_core.times import iso
 pytestmark = pytest.mark.django_db
 
 ADA = Caller("acme", "ada")
-
-
-@pytest.fixture(autouse=True)
-def unwired():
-    before = list(policy._publishers)
-    policy.set_publisher(None)
-    yield
-    policy._publishers[:] = before
 
 
 def deny(**fields) -> PolicyDecision:
@@ -57,19 +48,20 @@ def test_a_denial_is_stored_with_who_what_and_why():
     assert decision.public_id.startswith("pol_")
 
 
-def test_a_wired_publisher_is_given_the_decision():
-    given: list[PolicyDecision] = []
-    policy.set_publisher(given.append)
-    decision = deny()
-    assert given == [decision]
+def fail(_: PolicyDecision) -> None:
+    PolicyDecision.objects.all().delete()
+    raise RuntimeError("away")
 
 
-def test_a_publisher_that_fails_leaves_the_decision_stored(caplog):
-    def fail(_: PolicyDecision) -> None:
-        PolicyDecision.objects.all().delete()
-        raise RuntimeError("away")
+def break_transaction(_: PolicyDecision) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT * FROM no_such_table")
 
-    policy.set_publisher(fail)
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("failure", [fail, break_transaction])
+def test_a_failure_to_publish_leaves_the_decision_stored(monkeypatch, caplog, failure):
+    monkeypatch.setattr(events, "publish_violation", failure)
     deny()
     assert PolicyDecision.objects.count() == 1
     assert "policy event not published" in caplog.text
@@ -86,7 +78,6 @@ def test_a_hostile_resource_is_stored_as_far_as_a_database_can():
     "gateway", "audit.policy_violation: a policy decision denies an action"
 )
 def test_a_denial_reaches_the_tenants_subscribers(acme, globex):
-    policy.set_publisher(events.publish_violation)
     made, theirs = acme.create(), globex.create()
     acme.create(event_types=["ingest.completed"])
     decision = deny()
@@ -111,20 +102,3 @@ def test_a_denial_reaches_the_tenants_subscribers(acme, globex):
     }
     assert [item["event_id"] for item in acme.deliveries(made)] == [event.public_id]
     assert globex.deliveries(theirs) == []
-
-
-def test_the_product_wires_its_publisher_when_it_starts(monkeypatch):
-    monkeypatch.setattr(policy, "_publishers", [])
-    apps.get_app_config("gateway").ready()
-    assert policy._publishers == [events.publish_violation]
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_publisher_that_breaks_the_transaction_leaves_the_decision_stored():
-    def fail(_: PolicyDecision) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT * FROM no_such_table")
-
-    policy.set_publisher(fail)
-    deny()
-    assert PolicyDecision.objects.count() == 1
