@@ -10,10 +10,8 @@ import orjson
 import pytest
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
-from django.http import HttpResponse
 
 from config import errors as config_errors
-from recording import errors
 from tests.recording.conftest import error_of
 
 pytestmark = pytest.mark.django_db
@@ -30,21 +28,6 @@ def test_addresses_outside_the_api_keep_django_s_own_page(client, path):
 def test_too_many_query_parameters_are_400(api):
     path = "webhook-events/samples?" + "&".join("a=1" for _ in range(1500))
     error_of(api.get(path), 400, "bad_request")
-
-
-def test_the_longest_prefix_owns_an_address(monkeypatch):
-    def other(*_args: object) -> HttpResponse:
-        return HttpResponse()
-
-    monkeypatch.setitem(config_errors.OWNERS, "/v1/webhooks/subscriptions", other)
-    assert config_errors.owner("/v1/webhooks/subscriptions") is other
-    assert config_errors.owner("/v1/webhooks/subscriptions/x/test") is other
-    assert (
-        config_errors.owner("/v1/webhooks/subscriptionsx")
-        == errors.HANDLER.response_for
-    )
-    assert config_errors.owner("/v1") == errors.HANDLER.response_for
-    assert config_errors.owner("/") is None
 
 
 def test_too_large_a_form_elsewhere_is_reported_in_the_shape(rf):
