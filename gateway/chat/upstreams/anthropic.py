@@ -53,18 +53,16 @@ class Anthropic:
         self._client = client
 
     async def complete(self, job: Job) -> bytes:
-        call = await _prepared(job, stream=False)
+        call = partial(_call, stream=False)
         async with http.post(self._client, job, call) as response:
             body = await http.read_body(response)
-        return await off_loop.run(
-            lambda: completion(chunks.parse(body)), size=len(body)
-        )
+        translate = partial(completion, body)
+        return await off_loop.run(translate, size=len(body))
 
     async def stream(self, job: Job) -> AsyncGenerator[list[bytes]]:
-        call = await _prepared(job, stream=True)
-        posting = http.post(self._client, job, call)
+        posting = http.post(self._client, job, partial(_call, stream=True))
         translation = Translation(job.report)
-        del job, call  # a stream may last, and a prompt be long
+        del job  # a stream may last, and a prompt be long
         async with posting as response:
             async for payloads in http.events(response):
                 ready: list[bytes] = []
@@ -80,27 +78,21 @@ class Anthropic:
         raise UnsupportedRequestError("embeddings")
 
 
-async def _prepared(job: Job, *, stream: bool) -> http.Call:
-    call = partial(_call, job, stream=stream)
-    return await off_loop.run(call, size=job.request.size)
-
-
 def _call(job: Job, *, stream: bool) -> http.Call:
     base = job.target.base_url.rstrip("/").removesuffix("/v1")
     headers = {"anthropic-version": VERSION}
     if job.target.api_key:
         headers["x-api-key"] = job.target.api_key
+    model, thinking = job.target.model, job.thinking
     body = messages.translate(
-        job.request.body,
-        model=job.target.model,
-        stream=stream,
-        thinking=job.thinking,
+        job.request.body, model=model, stream=stream, thinking=thinking
     )
     return http.Call(f"{base}/v1/messages", headers, dump(body))
 
 
-def completion(message: Mapping[str, Any]) -> bytes:
+def completion(body: bytes) -> bytes:
     """Return a message as a chat completion. Raises as failure_in(): it is not one."""
+    message = chunks.parse(body)
     if failures.is_failure(message):
         raise failures.failure_in(message)
     content = message.get("content")
@@ -126,7 +118,7 @@ def completion(message: Mapping[str, Any]) -> bytes:
             "created": int(time.time()),
             "model": message.get("model"),
             "choices": [choice],
-            "usage": usage(message.get("usage")),
+            "usage": _usage(_counts(message.get("usage"))),
         }
     )
 
@@ -160,19 +152,12 @@ def _finish_reason(reason: Any) -> str:
     return FINISH_REASONS.get(str(reason), "stop")
 
 
-def _tool_call(block: Mapping[str, Any]) -> dict[str, Any]:
-    arguments = chunks.dump(block.get("input") or {}).decode()
-    return _call_of(block, arguments)
-
-
-def _call_of(block: Mapping[str, Any], arguments: str) -> dict[str, Any]:
+def _tool_call(block: Mapping[str, Any], nothing: str = "{}") -> dict[str, Any]:
+    """Return a call; `nothing` stands for an empty input."""
+    given = block.get("input")
+    arguments = chunks.dump(given).decode() if given else nothing
     function = {"name": block.get("name"), "arguments": arguments}
     return {"id": block.get("id"), "type": "function", "function": function}
-
-
-def usage(value: Any) -> dict[str, Any]:
-    """Return OpenAI's usage of a message."""
-    return _usage(_counts(value))
 
 
 def _counts(value: Any) -> dict[str, int]:
@@ -330,13 +315,11 @@ class Translation:
                     yield self._arguments(call, text)
 
     def _start_call(self, index: Any, block: Mapping[str, Any]) -> Iterator[bytes]:
-        number, arguments = self._calls, ""
+        number = self._calls
         self._calls += 1
-        if block.get("input"):
-            arguments = chunks.dump(block["input"]).decode()
-        else:
+        if not block.get("input"):  # it comes in parts, or there is none
             self._open_calls[str(index)] = OpenCall(number)
-        call = {"index": number, **_call_of(block, arguments)}
+        call = {"index": number, **_tool_call(block, nothing="")}
         yield self._delta({"tool_calls": [call]})
 
     def _end_calls(self, *indexes: str) -> Iterator[bytes]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ import aiohttp
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 
-from gateway.chat.core import json_numbers
+from gateway.chat.core import json_numbers, off_loop
 from gateway.chat.core.errors import ChatError, UpstreamServiceError
 from gateway.chat.core.failures import MAX_CHARACTERS, failure_in
 from gateway.chat.core.sse import BYTE_ORDER_MARK, EventReader
@@ -133,17 +133,18 @@ class Call:
 
 @asynccontextmanager
 async def post(
-    client: aiohttp.ClientSession, job: Job, call: Call
+    client: aiohttp.ClientSession, job: Job, prepare: Callable[[Job], Call]
 ) -> AsyncGenerator[aiohttp.ClientResponse]:
     """POST JSON and yield the response if it is a success. Raises as Upstream's methods do.
 
-    Leaving the block before the end of the response closes the connection, so that the
+    `prepare` runs in a thread for a large request. Leaving the block before the end of the response closes the connection, so that the
     server can stop at once.
     """
     response = None
     try:
+        call = await off_loop.run(partial(prepare, job), size=job.request.size)
         response = await _send(client, job, call)
-        del job, call  # a stream may last, and a prompt be long
+        del job, call, prepare  # a stream may last, and a prompt be long
         if response.status != 200:
             raise await _failure(response)
         yield response

@@ -7,7 +7,6 @@ from functools import partial
 
 import aiohttp
 
-from gateway.chat.core import off_loop
 from gateway.chat.upstreams import http
 from gateway.chat.upstreams.base import Job
 
@@ -27,21 +26,16 @@ class OpenAI:
         return await self._post(job, "embeddings")
 
     async def _post(self, job: Job, path: str) -> bytes:
-        call = await _prepared(job, path)
-        async with http.post(self._client, job, call) as response:
+        async with http.post(self._client, job, partial(_call, path=path)) as response:
             return await http.read_body(response)
 
     async def stream(self, job: Job) -> AsyncGenerator[list[bytes]]:
-        call = await _prepared(job, "chat/completions")
+        call = partial(_call, path="chat/completions")
         posting = http.post(self._client, job, call)
-        del job, call  # a stream may last, and a prompt be long
+        del job  # a stream may last, and a prompt be long
         async with posting as response:
             async for payloads in http.events(response):
                 yield payloads
-
-
-async def _prepared(job: Job, path: str) -> http.Call:
-    return await off_loop.run(partial(_call, job, path), size=job.request.size)
 
 
 def _call(job: Job, path: str) -> http.Call:

@@ -197,21 +197,21 @@ def _block(role: str, part: Any) -> Block:
     if role not in roles:
         where = f"content of the type {kind} in messages with the role {role}"
         raise UnsupportedRequestError(where)
-    return translate(part)
+    if translate is _thinking:
+        return translate(part)
+    known = {"type", kind, "cache_control"}
+    refuse_others(part, known, f"content of the type {kind}")
+    return with_cache_control(translate(part), part)
 
 
 def _text(part: Mapping[str, Any]) -> Block:
     kind = part["type"]
-    refuse_others(part, {"type", kind, "cache_control"}, f"content of the type {kind}")
     if not isinstance(part.get(kind), str):
         raise InvalidValueError(f"messages: a part of the type {kind} has no text.")
-    return with_cache_control({"type": "text", "text": part[kind]}, part)
+    return {"type": "text", "text": part[kind]}
 
 
 def _image(part: Mapping[str, Any]) -> Block:
-    refuse_others(
-        part, {"type", "image_url", "cache_control"}, "content of the type image_url"
-    )
     image = part.get("image_url")
     if not isinstance(image, dict) or not isinstance(image.get("url"), str):
         raise InvalidValueError("messages: an image needs its url.")
@@ -219,7 +219,7 @@ def _image(part: Mapping[str, Any]) -> Block:
     # Images are always read at full resolution.
     if image.get("detail") not in (None, "auto", "high"):
         raise UnsupportedRequestError("image_url: detail")
-    return with_cache_control({"type": "image", "source": _source(image["url"])}, part)
+    return {"type": "image", "source": _source(image["url"])}
 
 
 def _source(url: str) -> dict[str, str]:
@@ -243,7 +243,6 @@ def _data_url(url: str) -> tuple[str, str]:
 
 
 def _file(part: Mapping[str, Any]) -> Block:
-    refuse_others(part, {"type", "file", "cache_control"}, "content of the type file")
     file = part.get("file")
     if not isinstance(file, dict):
         raise InvalidValueError("messages: a part of the type file has no file.")
@@ -252,9 +251,7 @@ def _file(part: Mapping[str, Any]) -> Block:
     if not isinstance(data, str) or not _is_data(data):
         raise InvalidValueError("messages: file_data must be a data URL.")
     title = {"title": file["filename"]} if file.get("filename") else {}
-    return with_cache_control(
-        {"type": "document", "source": _document(data), **title}, part
-    )
+    return {"type": "document", "source": _document(data), **title}
 
 
 def _document(url: str) -> dict[str, str]:
@@ -298,12 +295,7 @@ def _tool_use(call: Any) -> Block:
             refuse_others(call, CALL_FIELDS, "tool_calls")
             refuse_others(function, FUNCTION_FIELDS, "tool_calls")
             arguments = _arguments(function.get("arguments"))
-            return {
-                "type": "tool_use",
-                "id": key,
-                "name": name,
-                "input": arguments,
-            }
+            return {"type": "tool_use", "id": key, "name": name, "input": arguments}
         case {"type": str(kind)} if kind != "function":
             raise UnsupportedRequestError(f"tool calls of the type {kind}"[:500])
     raise InvalidValueError("messages: a tool call needs id, name and arguments.")
